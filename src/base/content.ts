@@ -1,0 +1,65 @@
+/** What a tool gives back and what a message holds: parts, in order. The wires and MCP translate from and to these. */
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+}
+
+/** An image by its bytes (base64) or by its address. */
+export interface ImagePart {
+  readonly type: "image";
+  readonly mediaType?: string;
+  readonly data?: string;
+  readonly url?: string;
+  readonly detail?: string;
+}
+
+export interface AudioPart {
+  readonly type: "audio";
+  readonly mediaType: string;
+  readonly data: string;
+}
+
+export interface FilePart {
+  readonly type: "file";
+  readonly name?: string;
+  readonly mediaType?: string;
+  readonly data?: string;
+  readonly url?: string;
+  readonly fileId?: string;
+}
+
+/** A resource of an MCP server: a link when it has neither text nor data. */
+export interface ResourcePart {
+  readonly type: "resource";
+  readonly uri: string;
+  readonly name?: string;
+  readonly mediaType?: string;
+  readonly text?: string;
+  readonly data?: string;
+}
+
+export type Part = TextPart | ImagePart | AudioPart | FilePart | ResourcePart;
+
+export function text(value: string): TextPart {
+  return { type: "text", text: value };
+}
+
+/** The words of a list of parts; what has no words is named, so that nothing vanishes unseen. */
+export function partsToText(parts: readonly Part[]): string {
+  return parts.map(partToText).join("\n");
+}
+
+function partToText(part: Part): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "image":
+      return `[image ${part.mediaType ?? part.url ?? ""}]`;
+    case "audio":
+      return `[audio ${part.mediaType}]`;
+    case "file":
+      return `[file ${part.name ?? part.mediaType ?? part.url ?? ""}]`;
+    case "resource":
+      return part.text ?? `[resource ${part.uri}]`;
+  }
+}

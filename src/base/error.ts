@@ -1,0 +1,49 @@
+/** Why a call ended without a result. Stable: recorded in journals and matched by callers. */
+export const callErrorCodes = [
+  "unknown_tool",
+  "invalid_input",
+  "denied",
+  "needs_approval",
+  "rejected",
+  "sandbox_denied",
+  "no_sandbox",
+  "timeout",
+  "aborted",
+  "network",
+  "mcp",
+  "stale",
+  "failed",
+] as const;
+
+export type CallErrorCode = (typeof callErrorCodes)[number];
+
+export interface CallErrorOptions {
+  /** What the model can do next. */
+  readonly hint?: string;
+  readonly cause?: unknown;
+  /** Facts for programs: positions, paths, names. JSON only. */
+  readonly data?: unknown;
+}
+
+/**
+ * An ending the model is told about. Anything else thrown on the call path is a fault: it ends the
+ * turn and is shown to the operator, never to the model.
+ */
+export class CallError extends Error {
+  override readonly name = "CallError";
+  readonly code: CallErrorCode;
+  readonly hint: string | undefined;
+  readonly data: unknown;
+
+  constructor(code: CallErrorCode, message: string, options: CallErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.data = options.data;
+  }
+
+  /** By name, not by prototype, so that two copies of this package agree. */
+  static is(value: unknown): value is CallError {
+    return value instanceof Error && value.name === "CallError" && "code" in value;
+  }
+}

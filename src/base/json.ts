@@ -1,0 +1,39 @@
+/**
+ * JSON as the whole engine sees it. `base/` holds what every folder needs and knows none of them;
+ * nothing here touches Node, so it runs in a browser too.
+ */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a value is called in a message to a model. */
+export function typeName(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+export type Parsed = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly message: string; readonly position: number };
+
+/** Parses whole JSON only. A prefix, a repair or a comment is never accepted; the position says where reading stopped. */
+export function parseJson(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as Json };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const at = /position (\d+)/.exec(message);
+    return { ok: false, message, position: at ? Number(at[1]) : text.length };
+  }
+}
+
+/** The same text for the same value, whatever order its keys were written in. */
+export function stableStringify(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    isObject(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) : inner,
+  );
+}

@@ -1,0 +1,48 @@
+/** One async queue: push, end, fail, iterate. The single way to turn callbacks into an AsyncIterable. */
+export interface Queue<T> extends AsyncIterable<T> {
+  push(value: T): void;
+  end(): void;
+  fail(error: unknown): void;
+}
+
+export function createQueue<T>(): Queue<T> {
+  let waiting: T[] = [];
+  let wake: (() => void) | undefined;
+  let done = false;
+  let failure: { readonly error: unknown } | undefined;
+  const signal = () => {
+    wake?.();
+    wake = undefined;
+  };
+
+  async function* iterate(): AsyncGenerator<T> {
+    for (;;) {
+      // Taken as a whole batch: shifting one by one would make a long queue quadratic.
+      const batch = waiting;
+      waiting = [];
+      yield* batch;
+      if (waiting.length > 0) continue;
+      if (failure) throw failure.error;
+      if (done) return;
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  }
+
+  return {
+    push(value) {
+      if (done) return;
+      waiting.push(value);
+      signal();
+    },
+    end() {
+      done = true;
+      signal();
+    },
+    fail(error) {
+      failure ??= { error };
+      done = true;
+      signal();
+    },
+    [Symbol.asyncIterator]: iterate,
+  };
+}

@@ -1,0 +1,57 @@
+/** What every command prints with, and how its endings become exit codes. `cli/` is the only folder that prints. */
+
+/** 0 done · 1 ended in an error · 2 bad usage or config · 3 refused or nobody could approve · 130 interrupted. */
+export const exitCodes = { done: 0, failed: 1, usage: 2, refused: 3, interrupted: 130 } as const;
+
+/** A user's mistake: one line on stderr, exit code 2 (or the given one), no stack trace. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+  readonly exitCode: number;
+  constructor(message: string, exitCode: number = exitCodes.usage) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+export function printJson(value: unknown, pretty = true): void {
+  print(pretty ? JSON.stringify(value, null, 2) : JSON.stringify(value));
+}
+
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Runs a command's body; the only place where errors meet exit codes. */
+export async function runCommand(body: () => Promise<number | void>): Promise<void> {
+  try {
+    process.exitCode = (await body()) ?? exitCodes.done;
+  } catch (error) {
+    if (error instanceof UsageError) {
+      say(`callgate: ${error.message}`);
+      process.exitCode = error.exitCode;
+      return;
+    }
+    throw error;
+  }
+}
+
+/** All of stdin as text. */
+export async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** `-` is stdin, anything else a file (`@FILE` allowed). */
+export async function readInput(argument: string | undefined): Promise<string> {
+  if (argument === undefined || argument === "-") return readStdin();
+  const { readFile } = await import("node:fs/promises");
+  const path = argument.startsWith("@") ? argument.slice(1) : argument;
+  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read ${path}: ${error.code ?? error.message}`);
+  });
+}

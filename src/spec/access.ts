@@ -1,0 +1,55 @@
+/**
+ * What a call touches, as one plain value: the tool states it (`Access`), the gate narrows it to
+ * what was agreed (`Grant`), the runtime and the sandbox are built from that and nothing else.
+ */
+export interface Access {
+  /** Paths that will be read; relative ones are relative to the workspace. */
+  readonly read?: readonly string[];
+  /** Paths that will be created, changed or removed. */
+  readonly write?: readonly string[];
+  readonly commands?: readonly Command[];
+  /** Hosts that will be contacted, `host` or `host:port`. */
+  readonly network?: readonly string[];
+  /** The model asks to run outside the sandbox. */
+  readonly escalation?: Escalation;
+}
+
+/** A command a call will run: words, or one shell line. */
+export interface Command {
+  readonly argv?: readonly string[];
+  readonly shell?: string;
+  readonly dialect?: ShellDialect;
+  readonly cwd?: string;
+}
+
+export type ShellDialect = "bash" | "zsh" | "powershell";
+
+export interface Escalation {
+  readonly justification?: string;
+}
+
+export type SandboxPolicy = "read-only" | "workspace-write" | "full-access";
+
+/** `off`, `on`, or only these hosts (`host`, `host:port`, `*.host`). */
+export type NetworkGrant = "off" | "on" | readonly string[];
+
+/** What a call may touch: never wider than what policy or a person agreed to. All paths are absolute. */
+export interface Grant {
+  readonly policy: SandboxPolicy;
+  /** True: commands run inside a sandbox, or not at all. */
+  readonly confined: boolean;
+  /** Roots that may be changed. `["/"]` under full-access. */
+  readonly write: readonly string[];
+  /** Names inside the writable roots that stay read-only (.git, our own config). */
+  readonly protect: readonly string[];
+  /** Paths that may not be read at all (credentials, host sockets). */
+  readonly mask: readonly string[];
+  readonly network: NetworkGrant;
+}
+
+/** What a sandbox or a capability refused: a value, never words found in an output. */
+export interface Denial {
+  readonly what: "read" | "write" | "network" | "command";
+  readonly target?: string;
+  readonly reason: string;
+}

@@ -1,0 +1,75 @@
+/** One call's states in order. Each adds fields to the one before and changes none. */
+import type { Part } from "../base/content.ts";
+import type { CallErrorCode } from "../base/error.ts";
+import type { Json } from "../base/json.ts";
+import type { Access, Denial, Grant } from "./access.ts";
+import type { CallKind } from "./model.ts";
+import type { AnyTool, ToolOutput } from "./tool.ts";
+
+/** As a model, a client or a program asked for it. */
+export interface Asked {
+  readonly id: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly kind: CallKind;
+  /** Raw: JSON text, or the text itself for custom tools. */
+  readonly arguments: string;
+  /** The wire had no types: strings may be coerced by the schema. */
+  readonly untyped?: boolean;
+  readonly askedAt: number;
+}
+
+export interface Bound extends Asked {
+  readonly tool: AnyTool;
+}
+
+export interface Checked extends Bound {
+  readonly input: Json;
+  readonly access: Access;
+  readonly mutates: boolean;
+  /** What coercion or unwrapping changed, for the journal. */
+  readonly notes: readonly string[];
+}
+
+export interface Permitted extends Checked {
+  readonly grant: Grant;
+  readonly ruling: Ruling;
+}
+
+export interface Ran extends Permitted {
+  readonly startedAt: number;
+  readonly output: ToolOutput;
+  /** The sandbox stopped it; `gate.widen` may agree to more. */
+  readonly denied?: Denial;
+}
+
+/** How it ended, for the model, the journal and the operator. Plain JSON. */
+export interface Ended extends Asked {
+  /** Canonical name, once bound. */
+  readonly tool?: string;
+  readonly input?: Json;
+  readonly access?: Access;
+  readonly grant?: Grant;
+  readonly ruling?: Ruling;
+  readonly notes?: readonly string[];
+  readonly ok: boolean;
+  readonly code?: CallErrorCode;
+  readonly content: readonly Part[];
+  readonly structured?: Json;
+  readonly exitCode?: number | null;
+  readonly endedAt: number;
+  readonly durationMs: number;
+  /** Bytes that were cut, and the file that holds the whole. */
+  readonly cut?: { readonly bytes: number; readonly file?: string };
+}
+
+/** A decision with who or what made it and why. */
+export interface Ruling {
+  readonly decision: "allow" | "ask" | "deny";
+  readonly reason: string;
+  /** The rule's id or text, where one decided. */
+  readonly rule?: string;
+  readonly by: "policy" | "rule" | "person" | "hook" | "memory";
+  /** The commands found in the call, as words. */
+  readonly commands?: readonly (readonly string[])[];
+}

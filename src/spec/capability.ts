@@ -1,0 +1,147 @@
+/**
+ * What a handler can do to the world: files, commands, terminals, network. Types only; `runtime/`
+ * builds them from the call's grant, so a handler cannot reach further than was agreed.
+ */
+export interface Files {
+  /** The absolute, link-free path, or a CallError if it may not be touched that way. */
+  resolve(path: string, use: "read" | "write"): Promise<string>;
+  read(path: string): Promise<Uint8Array>;
+  readText(path: string): Promise<TextFile>;
+  /** Lines `from`..`to` (1-based, inclusive), without reading what comes after them. */
+  lines(path: string, from: number, to: number): AsyncIterable<string>;
+  /** Temp file + rename; keeps mode bits. `ifUnchanged` refuses when the file changed since that version was read. */
+  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileVersion>;
+  remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  mkdir(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  move(from: string, to: string): Promise<void>;
+  copy(from: string, to: string): Promise<void>;
+  list(path: string): Promise<readonly FileEntry[]>;
+  stat(path: string): Promise<FileEntry | undefined>;
+}
+
+export interface TextFile {
+  readonly text: string;
+  readonly version: FileVersion;
+  readonly bom: boolean;
+  readonly encoding: "utf8" | "utf16le" | "latin1";
+}
+
+/** Identity of a file's content at one moment: compared, never interpreted. */
+export interface FileVersion {
+  readonly path: string;
+  readonly token: string;
+}
+
+export interface WriteOptions {
+  readonly ifUnchanged?: FileVersion;
+  /** Fail if something is there already. */
+  readonly exclusive?: boolean;
+  readonly mode?: number;
+  readonly parents?: boolean;
+}
+
+export interface FileEntry {
+  readonly name: string;
+  readonly path: string;
+  readonly type: "file" | "directory" | "link" | "other";
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly mode: number;
+  readonly linkTarget?: string;
+}
+
+export interface ExecRequest {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+  readonly stdin?: string | Uint8Array;
+  readonly maxOutputBytes?: number;
+  readonly onOutput?: (chunk: ExecChunk) => void;
+}
+
+export interface ExecChunk {
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+}
+
+export interface ExecResult {
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+  /** Both streams in the order they came. */
+  readonly output: CapturedOutput;
+  readonly timedOut: boolean;
+  /** A background process kept the output open after the command ended. */
+  readonly heldOpen: boolean;
+  readonly durationMs: number;
+  /** The command sat waiting for input it could not get. */
+  readonly waitingForInput?: boolean;
+  readonly usage?: { readonly cpuMs: number; readonly peakBytes: number };
+  /** What confined it: `bwrap+seccomp`, `landlock+seccomp`, `none`, … */
+  readonly sandbox: string;
+  /** Set when the sandbox itself reports that it refused something. */
+  readonly denied?: import("./access.ts").Denial;
+}
+
+/** Head and tail of an output; `droppedBytes` lie between them. */
+export interface CapturedOutput {
+  readonly head: string;
+  readonly tail: string;
+  readonly droppedBytes: number;
+  readonly totalBytes: number;
+  readonly binary: boolean;
+}
+
+export interface Exec {
+  run(request: ExecRequest): Promise<ExecResult>;
+  /** A shell line through the user's shell; the login environment comes from a snapshot. */
+  shell(line: string, request?: Omit<ExecRequest, "argv"> & { readonly login?: boolean }): Promise<ExecResult>;
+  readonly terminals: Terminals;
+}
+
+/** Processes that outlive a call. */
+export interface Terminals {
+  open(request: TerminalRequest): Promise<TerminalView>;
+  write(id: number, request: TerminalInput): Promise<TerminalView>;
+  list(): readonly TerminalInfo[];
+  close(id: number): Promise<void>;
+}
+
+export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput"> {
+  readonly tty: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+  /** How long to wait for output or the end before returning. */
+  readonly yieldMs: number;
+  readonly onOutput?: (chunk: ExecChunk) => void;
+}
+
+export interface TerminalInput {
+  readonly chars: string;
+  readonly yieldMs: number;
+  readonly maxOutputBytes?: number;
+  readonly resize?: { readonly columns: number; readonly rows: number };
+}
+
+/** What came since the last look. `id` is absent once the process has ended. */
+export interface TerminalView {
+  readonly id?: number;
+  readonly output: CapturedOutput;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  readonly wallMs: number;
+  readonly sandbox: string;
+}
+
+export interface TerminalInfo {
+  readonly id: number;
+  readonly command: string;
+  readonly startedAt: number;
+  readonly running: boolean;
+}
+
+/** `fetch`, limited to the granted hosts. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

@@ -1,0 +1,19 @@
+/** A tool's input that is text, under a grammar or none. The handler receives the string as the model wrote it. */
+export interface Freeform {
+  readonly kind: "freeform";
+  readonly syntax?: "lark" | "regex";
+  readonly definition?: string;
+  /** What the text is called where a wire needs a name for it. */
+  readonly label?: string;
+}
+
+export function freeform(grammar: { syntax?: "lark" | "regex"; definition?: string; label?: string } = {}): Freeform {
+  if ((grammar.syntax === undefined) !== (grammar.definition === undefined)) {
+    throw new TypeError("freeform: give both syntax ('lark' or 'regex') and definition, or neither");
+  }
+  return { kind: "freeform", ...grammar };
+}
+
+export function isFreeform(schema: unknown): schema is Freeform {
+  return typeof schema === "object" && schema !== null && (schema as { kind?: unknown }).kind === "freeform";
+}

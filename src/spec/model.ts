@@ -1,0 +1,225 @@
+/**
+ * The neutral model: what every wire and every dialect is translated to and from. Nothing here
+ * knows a provider; what a provider says and we have no name for is kept raw, so that a history
+ * can go back to where it came from unchanged.
+ */
+import type { Part } from "../base/content.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+
+/** Fields of one wire that have no neutral name. Echoed on that wire, ignored on all others. */
+export interface Extra {
+  readonly wire: string;
+  readonly fields: JsonObject;
+}
+
+export type Item = MessageItem | ReasoningItem | CallItem | ResultItem | ServerCallItem | CompactionItem | OtherItem;
+
+export interface MessageItem {
+  readonly type: "message";
+  readonly role: "system" | "developer" | "user" | "assistant";
+  readonly content: readonly Part[];
+  readonly refusal?: string;
+  readonly id?: string;
+  /** commentary | final_answer: kept for models that need it echoed. */
+  readonly phase?: string;
+  readonly extra?: Extra;
+}
+
+export interface ReasoningItem {
+  readonly type: "reasoning";
+  readonly id?: string;
+  /** What may be shown: the summary. */
+  readonly summary?: readonly string[];
+  /** The raw thoughts, where the provider gives them. */
+  readonly text?: string;
+  /** The provider's opaque state (encrypted_content, signature, redacted data, thought signature), never read by us. */
+  readonly opaque?: { readonly wire: string; readonly kind: string; readonly value: string };
+  readonly extra?: Extra;
+}
+
+export type CallKind = "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
+
+export interface CallItem {
+  readonly type: "call";
+  readonly kind: CallKind;
+  /** Unique within the conversation; invented where the provider gave none. */
+  readonly id: string;
+  /** As the model wrote it, after the wire's name table was applied. */
+  readonly name: string;
+  readonly namespace?: string;
+  /** Raw: JSON text for functions and native kinds, the text itself for custom tools. */
+  readonly arguments: string;
+  /** False: the stream did not end properly or the arguments are not whole. Never run. */
+  readonly complete: boolean;
+  /** True when the wire has no types (text, XML): `arguments` may hold strings where the schema says otherwise. */
+  readonly untyped?: boolean;
+  readonly itemId?: string;
+  /** Opaque, echoed (programmatic callers, Gemini's thought signature). */
+  readonly caller?: Json;
+  readonly extra?: Extra;
+}
+
+export interface ResultItem {
+  readonly type: "result";
+  readonly callId: string;
+  readonly kind: CallKind;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly content: readonly Part[];
+  readonly structured?: Json;
+  readonly ok: boolean;
+  readonly extra?: Extra;
+}
+
+/** A call that ran at the provider (web search, provider-side MCP): shown and echoed, never handed to a local tool. */
+export interface ServerCallItem {
+  readonly type: "server_call";
+  readonly name: string;
+  readonly id?: string;
+  readonly wire: string;
+  readonly raw: JsonObject;
+}
+
+/** Older history replaced by a summary: ours (text) or the provider's (opaque). */
+export interface CompactionItem {
+  readonly type: "compaction";
+  readonly text?: string;
+  readonly opaque?: { readonly wire: string; readonly kind: string; readonly value: string };
+  readonly id?: string;
+  readonly extra?: Extra;
+}
+
+/** Anything else a wire carries: goes back unchanged on the same wire, is left out on others. */
+export interface OtherItem {
+  readonly type: "other";
+  readonly wire: string;
+  readonly raw: JsonObject;
+}
+
+/** A tool as a model is told about it. */
+export type ToolSpec = FunctionSpec | CustomSpec | NamespaceSpec | NativeSpec;
+
+export interface FunctionSpec {
+  readonly kind: "function";
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly strict?: boolean;
+  readonly outputSchema?: JsonObject;
+  readonly extra?: Extra;
+}
+
+/** A tool whose input is text, free or under a grammar. */
+export interface CustomSpec {
+  readonly kind: "custom";
+  readonly name: string;
+  readonly description: string;
+  readonly format?: { readonly type: "text" } | { readonly type: "grammar"; readonly syntax: "lark" | "regex"; readonly definition: string };
+  readonly extra?: Extra;
+}
+
+export interface NamespaceSpec {
+  readonly kind: "namespace";
+  readonly name: string;
+  readonly description: string;
+  readonly tools: readonly (FunctionSpec | CustomSpec)[];
+  readonly extra?: Extra;
+}
+
+/**
+ * A tool the provider knows by type: local_shell, shell, apply_patch, web_search, tool_search, and
+ * whatever comes. `asFunction` is its form for wires that have functions only; without one it is left out there.
+ */
+export interface NativeSpec {
+  readonly kind: "native";
+  readonly type: string;
+  readonly name: string;
+  readonly wire?: string;
+  readonly options?: JsonObject;
+  readonly asFunction?: FunctionSpec;
+}
+
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | { readonly name: string; readonly kind?: CallKind; readonly namespace?: string }
+  | { readonly allowed: readonly string[]; readonly mode: "auto" | "required" };
+
+export interface ModelRequest {
+  readonly model: string;
+  /** Leading system text. Later system or developer messages are items. */
+  readonly instructions?: string;
+  readonly input: readonly Item[];
+  readonly tools: readonly ToolSpec[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallel?: boolean;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly stop?: readonly string[];
+  readonly reasoning?: { readonly effort?: string; readonly summary?: string; readonly budgetTokens?: number };
+  readonly outputSchema?: { readonly name: string; readonly schema: JsonObject; readonly strict?: boolean };
+  readonly cacheKey?: string;
+  readonly stream?: boolean;
+  readonly extra?: Extra;
+}
+
+export interface Usage {
+  /** Cached tokens counted in. */
+  readonly input: number;
+  readonly cached?: number;
+  readonly cacheWritten?: number;
+  /** Reasoning counted in. */
+  readonly output: number;
+  readonly reasoning?: number;
+}
+
+export type Finish = "stop" | "tool_calls" | "length" | "content_filter" | "pause" | "refusal" | "error";
+
+/** `incomplete`: the server said it stopped early; `truncated`: the body just ended. */
+export type Outcome = "ok" | "incomplete" | "truncated" | "error";
+
+export interface ModelError {
+  readonly message: string;
+  readonly code?: string;
+  readonly type?: string;
+  readonly status?: number;
+  readonly retryAfterMs?: number;
+}
+
+/**
+ * A model's answer as it arrives. Items start, grow and are done; `index` tells them apart and may
+ * interleave. A call item is done only when the whole answer has ended, because only then is it known
+ * to be executable.
+ */
+export type ModelEvent =
+  | { readonly type: "answer.started"; readonly id?: string; readonly model?: string }
+  | { readonly type: "item.started"; readonly index: number; readonly item: Item }
+  | { readonly type: "item.delta"; readonly index: number; readonly field: DeltaField; readonly delta: string; readonly part?: number }
+  | { readonly type: "item.done"; readonly index: number; readonly item: Item }
+  | { readonly type: "answer.ended"; readonly answer: AnswerEnd }
+  | { readonly type: "other"; readonly wire: string; readonly raw: Json };
+
+export type DeltaField = "text" | "refusal" | "reasoning" | "summary" | "arguments";
+
+export interface AnswerEnd {
+  readonly outcome: Outcome;
+  readonly finish?: Finish;
+  readonly usage?: Usage;
+  readonly error?: ModelError;
+  readonly extra?: Extra;
+}
+
+/** The same, whole. `collect(events)` of a stream and the decoded non-streaming body are equal. */
+export interface Answer extends AnswerEnd {
+  readonly id?: string;
+  readonly model?: string;
+  readonly items: readonly Item[];
+}
+
+/** Anything that can be asked. Implementations live in `model/` and `testing/`; users write their own. */
+export interface Model {
+  readonly name: string;
+  ask(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}

@@ -1,0 +1,85 @@
+/** The stages as the line sees them. Folders implement these; none of them knows another. */
+import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
+import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
+
+export interface Binder {
+  /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. */
+  bind(asked: Asked): Bound;
+}
+
+export interface Gate {
+  /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
+  pass(checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten>;
+  /** After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. Throws otherwise. */
+  widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted>;
+  /** The user's after-hooks: may replace what the model is told. */
+  after(ended: Ended, signal: AbortSignal): Promise<Ended>;
+  /** The grant a call gets when nothing special is said: shown in descriptions and by `policy check`. */
+  baseGrant(): Grant;
+}
+
+export interface Rewritten {
+  readonly rewritten: Asked;
+}
+
+export interface Runtime {
+  run(permitted: Permitted, signal: AbortSignal): Promise<Ran>;
+  close(): Promise<void>;
+}
+
+/** What the machine can confine commands with; decided once by probes. */
+export interface Confinement {
+  /** `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
+  readonly name: string;
+  readonly available: boolean;
+}
+
+export interface Recorder {
+  /** Before a call runs, with its decision. Resolves when it is on disk. */
+  started(permitted: Permitted): Promise<void>;
+  ended(ended: Ended): Promise<void>;
+}
+
+export type ApprovalMode = "never" | "on-request" | "on-failure" | "unless-trusted" | "disabled";
+
+/** Asked of a person, or of whatever stands in for one. */
+export interface ApprovalRequest {
+  readonly call: { readonly id: string; readonly tool: string; readonly input: unknown };
+  readonly reason: string;
+  readonly access: Access;
+  readonly grant: Grant;
+  readonly commands: readonly (readonly string[])[];
+  /** Bound to the exact call; checked again when it runs. */
+  readonly hash: string;
+  /** The smallest rule an 'always' would write, with what else it allows, and where. */
+  readonly always?: { readonly rule: string; readonly alsoAllows: string; readonly file: string };
+  /** A unified diff, where the call is a change of files. */
+  readonly diff?: string;
+}
+
+export type ApprovalAnswer =
+  | { readonly answer: "once" | "session" | "always" }
+  | { readonly answer: "no"; readonly message?: string }
+  | { readonly answer: "stop"; readonly message?: string };
+
+export interface Approver {
+  /** `undefined`: nobody can answer; the call ends as needs_approval. */
+  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | undefined>;
+}
+
+/** What happened on the line, as it happens. */
+export type CallEvent =
+  | { readonly type: "call.asked"; readonly call: Asked }
+  | { readonly type: "call.permitted"; readonly id: string; readonly tool: string; readonly grant: Grant; readonly ruling: Ruling }
+  | { readonly type: "approval.asked"; readonly id: string; readonly request: ApprovalRequest }
+  | { readonly type: "approval.answered"; readonly id: string; readonly answer: ApprovalAnswer | undefined }
+  | { readonly type: "call.progress"; readonly id: string; readonly progress: import("./tool.ts").ToolProgress }
+  | { readonly type: "exec.output"; readonly id: string; readonly stream: "stdout" | "stderr"; readonly text: string }
+  | { readonly type: "call.ended"; readonly call: Ended };
+
+export type Emit = (event: CallEvent) => void;
+
+export interface PolicySettings {
+  readonly approval: ApprovalMode;
+  readonly sandbox: SandboxPolicy;
+}

@@ -1,0 +1,138 @@
+/**
+ * One tool: what a model is told, what a call will touch, and the handler. `spec/` holds the
+ * declarations and states of the line; it knows no stage, no wire and no Node.
+ */
+import type { Part } from "../base/content.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import type { Access } from "./access.ts";
+import type { Exec, Fetch, Files } from "./capability.ts";
+import type { Infer, InputSchema } from "./infer.ts";
+
+export interface Tool<S extends InputSchema = InputSchema> {
+  /** `snake_case`, or `server/tool` for MCP. */
+  readonly name: string;
+  /** Told to the model; a function where it depends on what the sandbox allows right now. */
+  readonly description: string | ((situation: Situation) => string);
+  readonly input: S;
+  /** JSON Schema or Standard Schema; structured results are checked against it. */
+  readonly output?: InputSchema;
+  /** What a call will touch. Left out: nothing but the handler's own memory. */
+  readonly access?: Access | ((input: Infer<S>, at: AccessContext) => Access | Promise<Access>);
+  /** Calls may run beside other parallel calls. */
+  readonly parallel?: boolean;
+  /** Changes something outside the handler. Left out: read from `access` (write, commands, network). */
+  readonly mutates?: boolean | ((input: Infer<S>) => boolean);
+  /** May be run a second time after the sandbox stopped it. */
+  readonly repeatable?: boolean;
+  readonly timeoutMs?: number;
+  readonly xml?: XmlMapping;
+  readonly examples?: readonly ToolExample<Infer<S>>[];
+  /** The provider's own type for this tool (`local_shell`, `web_search`), where a wire has it. */
+  readonly native?: { readonly type: string; readonly options?: JsonObject };
+  /** Other names a model may use for it. */
+  readonly aliases?: readonly string[];
+  readonly group?: string;
+  readonly metadata?: JsonObject;
+  readonly run: (input: Infer<S>, ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
+}
+
+/** A tool whose input type is forgotten: `never` says so honestly, and no `any` is needed. */
+export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "examples"> {
+  readonly access?: Access | ((input: never, at: AccessContext) => Access | Promise<Access>);
+  readonly mutates?: boolean | ((input: never) => boolean);
+  readonly examples?: readonly ToolExample<never>[];
+  readonly run: (input: never, ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
+}
+
+export interface ToolExample<Input> {
+  readonly input: Input;
+  readonly note?: string;
+}
+
+/** Where a description or an access function may look: facts, not powers. */
+export interface AccessContext {
+  readonly workspace: string;
+  readonly cwd: string;
+}
+
+/** What a description may depend on. */
+export interface Situation extends AccessContext {
+  readonly sandbox: string;
+  readonly writableRoots: readonly string[];
+  readonly network: string;
+  readonly canEscalate: boolean;
+  readonly platform: string;
+}
+
+/** How the input is laid out as XML (seed 003): which parameter is an attribute, a child element, the body text. */
+export interface XmlMapping {
+  readonly tag?: string;
+  readonly parameters?: readonly XmlParameter[];
+  readonly example?: string;
+}
+
+export interface XmlParameter {
+  readonly name: string;
+  readonly node: "attribute" | "element" | "content" | "text";
+  /** Path of elements below the tag, `.` for the tag itself. */
+  readonly path?: string;
+  readonly required?: boolean;
+}
+
+/** Anything a handler may hand back; `result/` turns it into parts. `undefined` means done, nothing to say. */
+export type ToolOutput = string | Json | Part | readonly Part[] | ToolResult | McpContent | undefined | void;
+
+/** The explicit form: parts, structured content, and success told apart from a thrown error. */
+export interface ToolResult {
+  readonly content: readonly Part[] | string;
+  readonly structured?: Json;
+  readonly ok?: boolean;
+  /** A command's outcome; laid out by the profile (seed 000's or codex's). */
+  readonly exec?: ExecOutcome;
+}
+
+export interface ExecOutcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly output: string;
+  readonly exitCode: number | null;
+  readonly durationMs: number;
+  readonly timedOut: boolean;
+  readonly sessionId?: number;
+  readonly notes?: readonly string[];
+}
+
+/** A result as an MCP server gives it, taken as it is. */
+export interface McpContent {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
+  readonly isError?: boolean;
+  readonly structuredContent?: unknown;
+}
+
+export type ToolProgress = string | { readonly message?: string; readonly progress?: number; readonly total?: number; readonly data?: Json };
+
+/** What a handler is given. Capabilities reach exactly as far as the call's grant. */
+export interface ToolContext {
+  readonly callId: string;
+  readonly tool: string;
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  readonly files: Files;
+  readonly exec: Exec;
+  readonly fetch: Fetch;
+  readonly log: Logger;
+  progress(progress: ToolProgress): void;
+  /** Services and models the host registered (seed 002's ctx.service, ctx.model). */
+  readonly service: Readonly<Record<string, unknown>>;
+  readonly model: Readonly<Record<string, unknown>>;
+  /** Memory of the session this call belongs to, shared by its tools. */
+  readonly session: Map<string, unknown>;
+}
+
+export interface Logger {
+  debug(message: string, fields?: JsonObject): void;
+  info(message: string, fields?: JsonObject): void;
+  warn(message: string, fields?: JsonObject): void;
+  error(message: string, fields?: JsonObject): void;
+}

@@ -1,0 +1,99 @@
+/**
+ * A wire is one provider API. A codec translates it to and from the neutral model, both ways:
+ * towards a model (encode the request, decode the answer) and towards a client (decode the request,
+ * encode the answer). `wire/` is pure: no I/O, no clock, no Node; ids it must invent are derived
+ * from position, so that a replay invents the same ones.
+ */
+import type { JsonObject } from "../base/json.ts";
+import type { Answer, ModelEvent, ModelRequest } from "../spec/model.ts";
+import type { SchemaTarget } from "../spec/normalize.ts";
+
+export interface Codec {
+  readonly name: WireName;
+  /** Appended to the base URL. */
+  readonly path: (model: string, stream: boolean) => string;
+
+  encodeRequest(request: ModelRequest, options?: EncodeOptions): EncodedRequest;
+  createDecoder(options?: DecodeOptions): AnswerDecoder;
+  decodeAnswer(body: unknown, options?: DecodeOptions): Answer;
+
+  decodeRequest(body: unknown): ModelRequest;
+  createEncoder(options?: AnswerEncodeOptions): AnswerEncoder;
+  encodeAnswer(answer: Answer, options?: AnswerEncodeOptions): JsonObject;
+}
+
+export type WireName = "chat" | "responses" | "messages" | "gemini";
+
+/** One server-sent event. */
+export interface Frame {
+  readonly event?: string;
+  readonly data: string;
+}
+
+export interface EncodeOptions {
+  /** Which provider's schema rules the tools are lowered to. */
+  readonly target?: SchemaTarget;
+  readonly quirks?: Quirks;
+}
+
+/** How a known server differs from the wire's norm. Data, so that a provider is a row in a table. */
+export interface Quirks {
+  /** Refuses `null` content beside tool calls. */
+  readonly emptyContent?: boolean;
+  /** `max_tokens` or `max_completion_tokens`. */
+  readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** Wants reasoning_content echoed on assistant messages. */
+  readonly echoReasoning?: "reasoning_content" | "reasoning";
+  /** Refuses `stream_options`. */
+  readonly noStreamOptions?: boolean;
+  readonly noParallelFlag?: boolean;
+  readonly noCacheKey?: boolean;
+  /** Takes `developer` and later `system` messages. */
+  readonly laterSystem?: boolean;
+  /** Call ids must match this many characters of [a-zA-Z0-9]. */
+  readonly idLength?: number;
+  /** Chat servers that take `custom` tools. */
+  readonly customTools?: boolean;
+}
+
+export interface EncodedRequest {
+  readonly body: JsonObject;
+  /** Wire spelling → neutral name, for the decoder of the answer. */
+  readonly names: NameTable;
+  /** Tools this wire or target cannot carry, and why. */
+  readonly dropped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Wire spelling → what the tool really is. Kept per request; names are looked up, never split. */
+export type NameTable = ReadonlyMap<string, NamedTool>;
+
+export interface NamedTool {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly kind: "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
+}
+
+export interface DecodeOptions {
+  readonly names?: NameTable;
+  /** Declared tool names, for streams that cannot be read without them. */
+  readonly declared?: readonly string[];
+  /** Ids already used in this conversation are never invented again. */
+  readonly idSeed?: string;
+}
+
+export interface AnswerDecoder {
+  push(frame: Frame): readonly ModelEvent[];
+  /** The body ended; emits what is still open and `answer.ended` if the stream never said so. */
+  end(): readonly ModelEvent[];
+}
+
+export interface AnswerEncodeOptions {
+  readonly model?: string;
+  readonly id?: string;
+  readonly createdAt?: number;
+  readonly names?: NameTable;
+}
+
+export interface AnswerEncoder {
+  push(event: ModelEvent): readonly Frame[];
+}

@@ -1,0 +1,23 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^callgate$/, replacement: at("./src/index.ts") },
+      { find: /^callgate\/sandbox$/, replacement: at("./src/runtime/sandbox/sandbox.ts") },
+      { find: /^callgate\/([a-z]+)$/, replacement: at("./src/$1/index.ts") },
+    ],
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Two cores: more workers only wait for each other.
+    maxWorkers: 2,
+    reporters: ["default", at("./scripts/count-reporter.ts")],
+    typecheck: { enabled: false },
+  },
+});
