@@ -35,7 +35,10 @@ export async function runCommand(body: () => Promise<number | void>): Promise<vo
       process.exitCode = error.exitCode;
       return;
     }
-    throw error;
+    // A fault of ours: one line for the user, the stack only for whoever asks for it.
+    say(`callgate: ${error instanceof Error ? error.message : String(error)}`);
+    if (process.env["CALLGATE_DEBUG"] && error instanceof Error) say(error.stack ?? "");
+    process.exitCode = exitCodes.failed;
   }
 }
 

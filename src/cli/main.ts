@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+import type { StricliProcess } from "@stricli/core";
+import { nearest } from "../base/text.ts";
+import { exitCodes, print, say } from "./io.ts";
+import { routes } from "./routes.ts";
+import { version } from "./version.ts";
+
+/** argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
+async function main(argv: readonly string[]): Promise<void> {
+  const [first, ...rest] = argv;
+  if (first === "--version" || first === "-V") return print(version);
+  if (first === "--help" || first === "-h" || first === "help") return print(help());
+  const name = first === undefined || first.startsWith("-") ? "chat" : first;
+  const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
+  if (route === undefined) return unknownCommand(name);
+  const [{ command }, stricli] = await Promise.all([route.load(), import("@stricli/core")]);
+  const root = stricli.buildRouteMap({ routes: { [name]: command }, docs: { brief: route.brief } });
+  const app = stricli.buildApplication(root, {
+    name: "callgate",
+    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
+  });
+  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment(), exitCode: 0 };
+  await stricli.run(app, [name, ...(name === first ? rest : argv)], { process: host });
+  // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
+  if (typeof host.exitCode === "number" && host.exitCode !== 0) {
+    process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
+  }
+}
+
+function cleanEnvironment(): Record<string, string> {
+  return Object.fromEntries(Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+}
+
+function unknownCommand(name: string): void {
+  const [guess] = nearest(name, Object.keys(routes), 1);
+  say(`callgate: there is no command '${name}'${guess ? `; did you mean '${guess}'?` : ""} (callgate --help lists them)`);
+  process.exitCode = exitCodes.usage;
+}
+
+function help(): string {
+  const shown = Object.entries(routes).filter(([, route]) => !route.hidden);
+  const width = Math.max(...shown.map(([name]) => name.length), 0);
+  return [
+    "callgate: the tool-calling engine for LLM agents",
+    "",
+    "  callgate [FLAGS]            an interactive session in this folder",
+    "  callgate COMMAND --help     what a command does and takes",
+    "",
+    ...shown.map(([name, route]) => `  ${name.padEnd(width)}  ${route.brief}`),
+    "",
+    "Exit codes: 0 done, 1 ended in an error, 2 bad usage or config, 3 refused or nobody to approve, 130 interrupted.",
+  ].join("\n");
+}
+
+await main(process.argv.slice(2));
