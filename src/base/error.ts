@@ -47,3 +47,12 @@ export class CallError extends Error {
     return value instanceof Error && value.name === "CallError" && "code" in value;
   }
 }
+
+/** What a handler throws to end the whole turn: the model could not do anything about it. */
+export class Fault extends Error {
+  override readonly name = "Fault";
+
+  static is(value: unknown): value is Fault {
+    return value instanceof Error && value.name === "Fault";
+  }
+}

@@ -1,6 +1,6 @@
 /** One call's states in order. Each adds fields to the one before and changes none. */
 import type { Part } from "../base/content.ts";
-import type { CallErrorCode } from "../base/error.ts";
+import type { CallError, CallErrorCode } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
 import type { Access, Denial, Grant } from "./access.ts";
 import type { CallKind } from "./model.ts";
@@ -39,8 +39,10 @@ export interface Permitted extends Checked {
 export interface Ran extends Permitted {
   readonly startedAt: number;
   readonly output: ToolOutput;
-  /** The sandbox stopped it; `gate.widen` may agree to more. */
+  /** The sandbox or a capability refused something; `gate.widen` may agree to more. */
   readonly denied?: Denial;
+  /** What the handler threw, where it ended without an output. */
+  readonly error?: CallError;
 }
 
 /** How it ended, for the model, the journal and the operator. Plain JSON. */

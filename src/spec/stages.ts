@@ -10,8 +10,11 @@ export interface Binder {
 export interface Gate {
   /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
   pass(checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten>;
-  /** After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. Throws otherwise. */
-  widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted>;
+  /**
+   * After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. `undefined`: it ends with
+   * what it had. Throws when a person said no.
+   */
+  widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted | undefined>;
   /** The user's after-hooks: may replace what the model is told. */
   after(ended: Ended, signal: AbortSignal): Promise<Ended>;
   /** The grant a call gets when nothing special is said: shown in descriptions and by `policy check`. */

@@ -1,0 +1,50 @@
+/** Words about text: nearest names, cutting on a character boundary. */
+
+/** The `count` names closest to `wanted`, nearest first; names too unlike it are left out. */
+export function nearest(wanted: string, names: readonly string[], count: number): readonly string[] {
+  const key = wanted.toLowerCase();
+  return names
+    .map((name) => ({ name, distance: distance(key, name.toLowerCase()) }))
+    .filter(({ name, distance }) => distance <= Math.max(2, Math.ceil(Math.max(name.length, key.length) / 2)))
+    .toSorted((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .slice(0, count)
+    .map(({ name }) => name);
+}
+
+/** Edit distance, on at most 64 characters of each: names are short, hostile ones are not. */
+function distance(a: string, b: string): number {
+  const left = a.slice(0, 64);
+  const right = b.slice(0, 64);
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const replace = row[j - 1]! + (left[i - 1] === right[j - 1] ? 0 : 1);
+      next.push(Math.min(next[j - 1]! + 1, row[j]! + 1, replace));
+    }
+    row = next;
+  }
+  return row[right.length]!;
+}
+
+/** At most `length` UTF-16 units, never half a surrogate pair. */
+export function cutStart(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const end = isHighSurrogate(text.charCodeAt(length - 1)) ? length - 1 : length;
+  return text.slice(0, Math.max(0, end));
+}
+
+/** The last `length` UTF-16 units at most, never half a surrogate pair. */
+export function cutEnd(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const from = text.length - length;
+  return text.slice(isLowSurrogate(text.charCodeAt(from)) ? from + 1 : from);
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff;
+}

@@ -1,0 +1,125 @@
+/**
+ * Ran to Ended: whatever a handler gave back becomes parts a model can be told, cut to one budget in
+ * one place; an error becomes words. `result/` knows no wire and runs nothing.
+ */
+import type { Part } from "../base/content.ts";
+import { text } from "../base/content.ts";
+import type { CallError } from "../base/error.ts";
+import type { Json } from "../base/json.ts";
+import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
+import { layoutExec, type ExecLayout } from "./layout.ts";
+import { readOutput, type PlainOutput } from "./output.ts";
+import { truncate, type Budget } from "./truncate.ts";
+
+export interface Shaper {
+  shape(ran: Ran): Promise<Ended>;
+  /** A call that ended early, at whatever state it had reached. */
+  refuse(reached: Asked & Partial<Permitted>, error: CallError): Ended;
+}
+
+export interface ShapeOptions {
+  readonly budget?: Partial<Budget>;
+  readonly layout?: ExecLayout;
+  /** Keeps a text that was cut, and says where it can be read. Left out: what is cut is lost. */
+  readonly spill?: (callId: string, whole: string) => Promise<string>;
+  /** A tool's declared output schema; issues make the call fail. */
+  readonly checkOutput?: (ran: Ran, structured: Json | undefined) => Promise<readonly string[]>;
+  readonly now?: () => number;
+}
+
+const defaultBudget: Budget = { maxTokens: 10_000, maxLines: 2_000 };
+
+export function createShaper(options: ShapeOptions = {}): Shaper {
+  const budget = { ...defaultBudget, ...options.budget };
+  const now = options.now ?? Date.now;
+
+  const shape = async (ran: Ran): Promise<Ended> => {
+    if (ran.error) return refuse(ran, ran.error);
+    const output = readOutput(ran.output);
+    const problems = output.ok ? ((await options.checkOutput?.(ran, output.structured)) ?? []) : [];
+    const whole = wholeText(output);
+    const file = isOver(whole, budget) ? await options.spill?.(ran.id, whole) : undefined;
+    const note = file === undefined ? "" : `, whole in ${file}`;
+    const cutter = createCutter(budget, note);
+    const parts = output.exec
+      ? [text(layoutExec(output.exec, options.layout ?? "plain", cutter.cut)), ...output.parts]
+      : output.parts.map((part) => cutPart(part, cutter.cut));
+    const failed = problems.length > 0 ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)] : undefined;
+    return {
+      ...ending(ran, now()),
+      ok: output.ok && failed === undefined,
+      ...(output.ok && failed === undefined ? {} : { code: "failed" as const }),
+      content: failed ?? parts,
+      ...(output.structured === undefined ? {} : { structured: output.structured }),
+      ...(output.exec ? { exitCode: output.exec.exitCode } : {}),
+      ...(cutter.cutChars() === 0 ? {} : { cut: { bytes: cutter.cutChars(), ...(file === undefined ? {} : { file }) } }),
+    };
+  };
+
+  const refuse = (reached: Asked & Partial<Permitted>, error: CallError): Ended => ({
+    ...ending(reached, now()),
+    ok: false,
+    code: error.code,
+    content: [text(errorText(error))],
+    ...(error.data === undefined ? {} : { structured: { error: error.code, data: error.data as Json } }),
+  });
+
+  return { shape, refuse };
+}
+
+/** What a model reads when a call ended without a result. */
+export function errorText(error: CallError): string {
+  return `Error: ${error.message}${error.hint === undefined ? "" : `\n${error.hint}`}`;
+}
+
+/** The fields an ending shares with the states before it: plain JSON, so never the tool itself. */
+function ending(call: Asked & Partial<Permitted>, endedAt: number) {
+  const { id, name, kind, arguments: raw, askedAt, namespace, untyped, input, access, grant, ruling, notes } = call;
+  return {
+    id,
+    name,
+    kind,
+    arguments: raw,
+    askedAt,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(untyped === undefined ? {} : { untyped }),
+    ...(call.tool === undefined ? {} : { tool: call.tool.name }),
+    ...(input === undefined ? {} : { input }),
+    ...(access === undefined ? {} : { access }),
+    ...(grant === undefined ? {} : { grant }),
+    ...(ruling === undefined ? {} : { ruling }),
+    ...(notes === undefined || notes.length === 0 ? {} : { notes }),
+    endedAt,
+    durationMs: endedAt - askedAt,
+  };
+}
+
+function wholeText(output: PlainOutput): string {
+  if (output.exec) return output.exec.output;
+  return output.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+function isOver(whole: string, budget: Budget): boolean {
+  return truncate(whole, budget).cutChars > 0;
+}
+
+/** One budget shared by all texts of a result, spent in order. */
+function createCutter(budget: Budget, note: string) {
+  let tokensLeft = budget.maxTokens;
+  let missing = 0;
+  return {
+    cut(value: string): string {
+      const cut = truncate(value, { ...budget, maxTokens: tokensLeft }, note);
+      tokensLeft = Math.max(0, tokensLeft - Math.ceil(cut.text.length / 4));
+      missing += cut.cutChars;
+      return cut.text;
+    },
+    cutChars: () => missing,
+  };
+}
+
+function cutPart(part: Part, cut: (value: string) => string): Part {
+  if (part.type === "text") return { ...part, text: cut(part.text) };
+  if (part.type === "resource" && part.text !== undefined) return { ...part, text: cut(part.text) };
+  return part;
+}

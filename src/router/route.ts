@@ -1,0 +1,75 @@
+/**
+ * The whole life of one tool call, top to bottom. There is no other way for a tool to run, and no
+ * stage calls another.
+ */
+import { CallError } from "../base/error.ts";
+import type { Shaper } from "../result/shape.ts";
+import type { Asked, Checked, Ended, Permitted } from "../spec/call.ts";
+import { check } from "../spec/check.ts";
+import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
+import type { AccessContext } from "../spec/tool.ts";
+
+export interface Stages {
+  readonly registry: Binder;
+  readonly gate: Gate;
+  readonly runtime: Runtime;
+  readonly result: Shaper;
+  readonly record: Recorder;
+  readonly emit: Emit;
+  readonly at: AccessContext;
+}
+
+/** The furthest state a call reached: what its record says when it ended early. */
+interface Reached {
+  call: Asked | Checked | Permitted;
+}
+
+/** A hook that rewrites its own rewriting would never end. */
+const maxRewrites = 4;
+
+/** Always ends: a CallError becomes an ending the model is told; anything else is a fault and is thrown. */
+export async function route(asked: Asked, stages: Stages, signal: AbortSignal): Promise<Ended> {
+  stages.emit({ type: "call.asked", call: asked });
+  const reached: Reached = { call: asked };
+  const ended = await attempt(reached, stages, signal).catch((error: unknown) =>
+    stages.result.refuse(reached.call, toCallError(error, signal)),
+  );
+  await stages.record.ended(ended);
+  stages.emit({ type: "call.ended", call: ended });
+  return ended;
+}
+
+async function attempt(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ended> {
+  let permitted = await permit(reached, stages, signal);
+  for (;;) {
+    reached.call = permitted;
+    await stages.record.started(permitted);
+    const ran = await stages.runtime.run(permitted, signal);
+    const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
+    if (wider === undefined) return stages.gate.after(await stages.result.shape(ran), signal);
+    permitted = wider; // somebody agreed to more: the same call again, once
+  }
+}
+
+async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Permitted> {
+  let asked: Asked = reached.call;
+  for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
+    const bound = stages.registry.bind(asked);
+    const checked = await check(bound, stages.at);
+    reached.call = checked;
+    const passed = await stages.gate.pass(checked, signal);
+    if (!("rewritten" in passed)) {
+      const { id, tool, grant, ruling } = passed;
+      stages.emit({ type: "call.permitted", id, tool: tool.name, grant, ruling });
+      return passed;
+    }
+    asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
+  }
+  throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
+}
+
+function toCallError(error: unknown, signal: AbortSignal): CallError {
+  if (CallError.is(error)) return error;
+  if (signal.aborted) return new CallError("aborted", "The call was interrupted before it ended.", { cause: error });
+  throw error;
+}

@@ -1,0 +1,129 @@
+/**
+ * Permitted to Ran: handlers are called here, and only here, with capabilities that reach exactly as
+ * far as the call's grant. `runtime/` decides nothing: what may be done was settled by the gate.
+ */
+import { CallError } from "../base/error.ts";
+import type { Denial, Grant } from "../spec/access.ts";
+import type { Permitted, Ran } from "../spec/call.ts";
+import type { Exec, Fetch, Files } from "../spec/capability.ts";
+import type { Emit, Runtime } from "../spec/stages.ts";
+import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
+import { runHandler } from "./handler.ts";
+
+/** Builds one call's powers from its grant. */
+export interface Capabilities {
+  files(scope: CallScope): Files;
+  exec(scope: CallScope): Exec;
+  fetch(scope: CallScope): Fetch;
+  close(): Promise<void>;
+}
+
+export interface CallScope {
+  readonly callId: string;
+  readonly grant: Grant;
+  readonly signal: AbortSignal;
+  readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
+  /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
+  readonly onDenied: (denial: Denial) => void;
+}
+
+export interface RuntimeOptions {
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly capabilities: Capabilities;
+  readonly emit: Emit;
+  readonly log: Logger;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly model?: Readonly<Record<string, unknown>>;
+  readonly session: Map<string, unknown>;
+  /** For tools that state no limit of their own. */
+  readonly timeoutMs?: number;
+  readonly now?: () => number;
+}
+
+/** A handler may report as often as it likes; nobody is told more often than this per call. */
+const maxProgressEvents = 1_000;
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const now = options.now ?? Date.now;
+
+  return {
+    async run(permitted, signal): Promise<Ran> {
+      const startedAt = now();
+      const stop = follow(signal);
+      const denials: Denial[] = [];
+      const ctx = createContext(permitted, options, stop.controller.signal, (denial) => denials.push(denial));
+      const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
+      try {
+        // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
+        const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop.controller);
+        return ran(permitted, startedAt, output, denials[0]);
+      } catch (error) {
+        if (!CallError.is(error)) throw error;
+        const denied = error.code === "sandbox_denied" ? ((error.data as Denial | undefined) ?? denials[0]) : undefined;
+        return { ...ran(permitted, startedAt, undefined, denied), error };
+      } finally {
+        stop.release();
+      }
+    },
+    close: () => options.capabilities.close(),
+  };
+}
+
+function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied: Denial | undefined): Ran {
+  return { ...permitted, startedAt, output, ...(denied === undefined ? {} : { denied }) };
+}
+
+/** A controller of the call's own that also stops when the turn does; cheaper than AbortSignal.any and leaves no listener. */
+function follow(signal: AbortSignal): { readonly controller: AbortController; release(): void } {
+  const controller = new AbortController();
+  const stop = () => controller.abort(signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return { controller, release: () => signal.removeEventListener("abort", stop) };
+}
+
+function createContext(
+  permitted: Permitted,
+  options: RuntimeOptions,
+  signal: AbortSignal,
+  onDenied: (denial: Denial) => void,
+): ToolContext {
+  const { id, tool, grant } = permitted;
+  const { capabilities, emit } = options;
+  let reported = 0;
+  const scope: CallScope = {
+    callId: id,
+    grant,
+    signal,
+    onDenied,
+    onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
+  };
+  // Most calls use one capability or none: each is built when it is first touched.
+  let files: Files | undefined;
+  let exec: Exec | undefined;
+  let fetch: Fetch | undefined;
+  return {
+    callId: id,
+    tool: tool.name,
+    workspace: options.workspace,
+    cwd: options.cwd,
+    signal,
+    get files() {
+      return (files ??= capabilities.files(scope));
+    },
+    get exec() {
+      return (exec ??= capabilities.exec(scope));
+    },
+    get fetch() {
+      return (fetch ??= capabilities.fetch(scope));
+    },
+    log: options.log,
+    progress(progress: ToolProgress) {
+      if (++reported <= maxProgressEvents) emit({ type: "call.progress", id, progress });
+    },
+    service: options.service ?? {},
+    model: options.model ?? {},
+    session: options.session,
+  };
+}
