@@ -18,30 +18,32 @@ export interface ConfineRequest {
   readonly callId?: string;
 }
 
-/** A command line that confines itself, and what must be around it when it is started. */
+/**
+ * A command line that confines itself, and what must be around it when it is started. The same grant,
+ * cwd and state of the protected paths give the same words, so equal ones may be started ahead.
+ */
 export interface ConfinedCommand {
   readonly argv: readonly string[];
-  /** Environment of `argv[0]`, whole. */
+  /**
+   * Environment to start `argv[0]` with. Variables that would steer the dynamic loader of the sandbox
+   * program itself are not in it; a command started later inside gets `{...request.env, ...env}`.
+   */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Start `argv[0]` as this user (root runs commands in somebody else's workspace as its owner). */
-  readonly identity?: Identity;
-  /** Must be readable, from the start and once, at these descriptor numbers (a pipe, file or memfd will do). */
+  /** Start `argv[0]` as this user: root runs commands in somebody else's workspace as its owner. */
+  readonly uid?: number;
+  readonly gid?: number;
+  /** Must be readable, from the start and once, at these descriptor numbers (3 to 7). */
   readonly fds?: readonly InheritedFd[];
-  /** Applied by the launcher to itself just before it executes `argv`; only ever set by the Landlock backend. */
-  readonly landlock?: LandlockRules;
-  /**
-   * Start it with a Node IPC channel (`stdio: [..., "ipc"]`) and hand every message here: the way the
-   * sandbox passes the listening socket of its own network namespace to our proxy.
-   */
-  readonly onMessage?: (message: unknown, handle: unknown) => void;
-  /** The same confinement, started ahead of its command. Absent where a backend cannot (or need not) do that. */
-  readonly warm?: WarmRecipe;
+  /** Applied by the launcher to the child just before it executes `argv`. Without a launcher it must not run. */
+  readonly landlock?: LandlockRuleset;
+  /** May be started ahead of its command; false for what is made for one call (its proxy). */
+  readonly warm: boolean;
   /** What confines it: `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
   readonly sandbox: string;
   /**
-   * Call once, after the whole process tree is gone, whatever the ending was. Closes what was opened for
-   * the command, removes protected names it made, and says what was refused where that is known.
+   * Call once per command, after its whole process tree is gone, whatever the ending was. Closes what
+   * was opened for it, takes away protected names it made, and says what was refused where that is known.
    */
   cleanup(ending: Ending): Promise<Denial | undefined>;
 }
@@ -51,57 +53,28 @@ export interface Ending {
   readonly signal: string | null;
 }
 
-export interface Identity {
-  readonly uid: number;
-  readonly gid: number;
-}
-
 export interface InheritedFd {
   readonly fd: number;
   readonly data: Uint8Array;
 }
 
-/**
- * A sandbox that waits for its command. Start `argv` followed by a program that takes argv, env and
- * cwd later (the launcher's stage-2 mode); the command it then runs is confined as the cold one is.
- */
-export interface WarmRecipe {
-  /** Equal keys confine equally. A warm sandbox under another key must not be used for this command. */
-  readonly key: string;
-  /** Ends with the word after which the program inside comes. */
-  readonly argv: readonly string[];
-  /** Environment of `argv[0]`; says nothing about the command's. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-  readonly identity?: Identity;
-  readonly fds?: readonly InheritedFd[];
-}
-
-/** Rights by path prefix. Handled by the launcher: what the kernel's ABI does not know is left out. */
-export interface LandlockRules {
-  /** Read and execute files below. */
-  readonly read: readonly string[];
-  /** List folders below (names only). */
-  readonly list: readonly string[];
-  /** Everything below may be changed. */
-  readonly write: readonly string[];
-  /** Single files (devices) that may be written and truncated, not made. */
-  readonly writeFiles: readonly string[];
-  /** TCP ports that may be connected to; absent: any. */
-  readonly connectPorts?: readonly number[];
-  /** TCP ports that may be bound; absent: any. */
-  readonly bindPorts?: readonly number[];
-  /** No abstract sockets and no signals beyond the command's own processes (ABI 6). */
-  readonly scoped: boolean;
-  /** A classic BPF program (`struct sock_filter[]`), installed after the rules with no_new_privs. */
+/** What goes into the kernel's landlock structures, bits already reduced to what this kernel knows. */
+export interface LandlockRuleset {
+  readonly handledFs: number;
+  readonly handledNet: number;
+  readonly scoped: number;
+  /** A path that does not exist is skipped. */
+  readonly rules: readonly { readonly path: string; readonly access: number }[];
+  readonly netRules: readonly { readonly port: number; readonly access: number }[];
+  /** A classic BPF program (`struct sock_filter[]`), installed last. */
   readonly seccomp: Uint8Array;
 }
 
 export interface Backend {
   readonly name: string;
-  /** Really runs something; true only if a command was confined. Never decides by an error's words. */
+  /** Really runs something; ok only if a command was confined. Never decides by an error's words. */
   probe(): Promise<ProbeResult>;
-  confine(request: ConfineRequest): Promise<ConfinedCommand>;
+  confine(request: ConfineRequest): ConfinedCommand;
   /** What the sandbox allows and forbids under this grant, one sentence each. */
   explain(grant: Grant): readonly string[];
 }
@@ -115,13 +88,11 @@ export interface ProbeResult {
 }
 
 export interface Sandbox {
-  /** The rung that was found; asks the probes (cached) the first time. */
+  /** The rung that was found; runs the probes (cached) the first time. */
   confinement(): Promise<{ readonly name: string; readonly available: boolean }>;
   /** CallError `no_sandbox` when the grant asks for confinement and there is none here. */
   confine(request: ConfineRequest): Promise<ConfinedCommand>;
   explain(grant: Grant): Promise<readonly string[]>;
-  /** The warm recipe alone, to start a sandbox before there is a command; undefined where there is none. */
-  prepare(request: Omit<ConfineRequest, "argv">): Promise<WarmRecipe | undefined>;
   /** Ends proxies and removes the private temp folder. */
   close(): Promise<void>;
 }
