@@ -1,0 +1,5 @@
+/** Entry of `callgate/store`: journals, on their own. */
+export { openJournal, readJournal } from "./journal.ts";
+export type { Journal, JournalProblem, JournalRecord, ReadJournal, StoredRecord } from "./journal.ts";
+export { createSessionId, findSession, listSessions, sessionPath } from "./sessions.ts";
+export type { SessionSummary } from "./sessions.ts";

@@ -1,0 +1,118 @@
+/**
+ * What happened, kept: one file a session, one JSON line a record, appended and never changed. A
+ * record is on its way to the disk (written to the kernel) before `append` returns, so a SIGKILL at
+ * any byte loses nothing that was answered for. `store/` knows no model and runs no tool.
+ */
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
+
+/** One line. `n` counts from 0, `at` is milliseconds since the epoch; the rest belongs to `type`. */
+export interface JournalRecord {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export type StoredRecord = JournalRecord & { readonly n: number; readonly at: number };
+
+export interface Journal {
+  readonly path: string;
+  append(record: JournalRecord): void;
+  /** Survives a power cut too: the disk has said yes. */
+  sync(): void;
+  close(): void;
+}
+
+export interface JournalProblem {
+  readonly line: number;
+  readonly byte: number;
+  /** `torn`: the last line is incomplete, the sign of a kill; `edited`: a line does not match its checksum. */
+  readonly what: "torn" | "edited";
+  readonly detail: string;
+}
+
+export interface ReadJournal {
+  readonly records: readonly StoredRecord[];
+  readonly problems: readonly JournalProblem[];
+  /** Bytes up to the end of the last good line. */
+  readonly goodBytes: number;
+  readonly lastSum: number;
+}
+
+/** Opens for appending. A torn last line is cut off; an edited line makes this throw, since what follows it cannot be trusted. */
+export function openJournal(path: string, now: () => number = Date.now): Journal {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fd = openSync(path, "a+", 0o600);
+  const read = fstatSync(fd).size === 0 ? emptyJournal : readJournal(path);
+  const edited = read.problems.find((problem) => problem.what === "edited");
+  if (edited) {
+    closeSync(fd);
+    throw new Error(`${path}, line ${edited.line}: ${edited.detail}`);
+  }
+  if (read.problems.length > 0) ftruncateSync(fd, read.goodBytes);
+
+  let n = read.records.length;
+  let sum = read.lastSum;
+  return {
+    path,
+    append(record) {
+      const body = JSON.stringify({ n: n++, at: now(), ...record });
+      sum = crc32(body, sum);
+      writeWhole(fd, `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`);
+    },
+    sync: () => fdatasyncSync(fd),
+    close: () => closeSync(fd),
+  };
+}
+
+/** Reads a journal and says exactly what is wrong with it, if anything. Records after an edited line are not returned. */
+export function readJournal(path: string): ReadJournal {
+  const bytes = readFileSync(path);
+  const records: StoredRecord[] = [];
+  const problems: JournalProblem[] = [];
+  let sum = 0;
+  let start = 0;
+  for (let line = 1; start < bytes.length; line++) {
+    const end = bytes.indexOf(0x0a, start);
+    if (end === -1) {
+      problems.push({ line, byte: start, what: "torn", detail: `the last line is incomplete (${bytes.length - start} bytes)` });
+      break;
+    }
+    const read = readLine(bytes.toString("utf8", start, end), sum);
+    if (typeof read === "string") {
+      problems.push({ line, byte: start, what: end === bytes.length - 1 ? "torn" : "edited", detail: read });
+      break;
+    }
+    records.push(read.record);
+    sum = read.sum;
+    start = end + 1;
+  }
+  return { records, problems, goodBytes: start, lastSum: sum };
+}
+
+const emptyJournal: ReadJournal = { records: [], problems: [], goodBytes: 0, lastSum: 0 };
+/** `,"sum":"` + 8 hex digits + `"}`: fixed, so that a checksum is found without parsing. */
+const sumLength = `,"sum":"00000000"}`.length;
+
+function readLine(text: string, before: number): { readonly record: StoredRecord; readonly sum: number } | string {
+  const cut = text.length - sumLength;
+  if (cut < 2 || !text.startsWith(`,"sum":"`, cut)) return "the line carries no checksum";
+  const body = `${text.slice(0, cut)}}`;
+  const sum = crc32(body, before);
+  if (hex(sum) !== text.slice(-10, -2)) return "the line does not match its checksum: it, or one before it, was changed";
+  try {
+    return { record: JSON.parse(body) as StoredRecord, sum };
+  } catch {
+    return "the line is not JSON";
+  }
+}
+
+function hex(sum: number): string {
+  return (sum >>> 0).toString(16).padStart(8, "0");
+}
+
+/** A short write (a full disk, a signal) is finished or thrown, never left half. */
+function writeWhole(fd: number, text: string): void {
+  const bytes = Buffer.from(text, "utf8");
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+}

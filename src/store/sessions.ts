@@ -1,0 +1,94 @@
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { isObject } from "../base/json.ts";
+
+/** One session as a list shows it. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly cwd: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly title: string;
+  readonly path: string;
+}
+
+/** Sortable by time, unique by chance: `20261115-215501-3f9a1c`. */
+export function createSessionId(now: Date, random: () => number = Math.random): string {
+  const stamp = now.toISOString().replaceAll(/[-:]/g, "").slice(0, 15).replace("T", "-");
+  return `${stamp}-${Math.floor(random() * 0x1000000).toString(16).padStart(6, "0")}`;
+}
+
+/** By month, so that no folder grows without end. */
+export function sessionPath(stateDir: string, id: string): string {
+  return join(stateDir, "sessions", id.slice(0, 6), `${id}.jsonl`);
+}
+
+/** Newest first. Reads only the beginning of each file. */
+export function listSessions(stateDir: string): readonly SessionSummary[] {
+  const root = join(stateDir, "sessions");
+  if (!existsSync(root)) return [];
+  return readdirSync(root)
+    .flatMap((month) => filesIn(join(root, month)))
+    .flatMap((path) => {
+      const summary = summarize(path);
+      return summary ? [summary] : [];
+    })
+    .toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : a.id < b.id ? 1 : -1));
+}
+
+/** The one session whose id is, or begins with, `wanted`; `last` is the newest. */
+export function findSession(stateDir: string, wanted: string): SessionSummary | readonly SessionSummary[] {
+  const all = listSessions(stateDir);
+  if (wanted === "last") return all[0] ?? [];
+  const exact = all.find(({ id }) => id === wanted);
+  const matches = all.filter(({ id }) => id.startsWith(wanted));
+  return exact ?? (matches.length === 1 ? matches[0]! : matches);
+}
+
+function filesIn(folder: string): string[] {
+  if (!statSync(folder).isDirectory()) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => join(folder, name));
+}
+
+const headBytes = 64 * 1024;
+
+function summarize(path: string): SessionSummary | undefined {
+  const records = readHead(path);
+  const started = records.find((record) => record["type"] === "session.started");
+  if (!started) return undefined;
+  const turn = records.find((record) => record["type"] === "turn.started");
+  return {
+    id: String(started["session_id"]),
+    cwd: String(started["cwd"]),
+    startedAt: new Date(Number(started["at"])).toISOString(),
+    updatedAt: statSync(path).mtime.toISOString(),
+    title: titleOf(String(turn?.["prompt"] ?? "")),
+    path,
+  };
+}
+
+function readHead(path: string): Record<string, unknown>[] {
+  const fd = openSync(path, "r");
+  try {
+    const buffer = Buffer.alloc(headBytes);
+    const text = buffer.toString("utf8", 0, readSync(fd, buffer, 0, headBytes, 0));
+    // The last piece may be cut in the middle; a line that does not parse is just not in the summary.
+    return text.split("\n").flatMap((line) => {
+      try {
+        const value: unknown = JSON.parse(line);
+        return isObject(value) ? [value] : [];
+      } catch {
+        return [];
+      }
+    });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function titleOf(prompt: string): string {
+  const line = prompt.trim().split("\n")[0] ?? "";
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}
