@@ -1,0 +1,103 @@
+import { isObject } from "../base/json.ts";
+import type { ModelError } from "../spec/model.ts";
+import { TransportError } from "./transport.ts";
+
+/** What kind of trouble a model's refusal is. Decides whether asking again can help. */
+export type FailureKind = "auth" | "unknown_model" | "context_overflow" | "rate_limit" | "overloaded" | "bad_tool" | "bad_request" | "network" | "aborted";
+
+const retryable: ReadonlySet<string> = new Set<FailureKind>(["rate_limit", "overloaded", "network"]);
+
+export function isRetryable(error: ModelError): boolean {
+  return retryable.has(error.type ?? "");
+}
+
+export interface FailureContext {
+  readonly model: string;
+  readonly host: string;
+  readonly keyName: string;
+  readonly toolNames: readonly string[];
+}
+
+/** An HTTP refusal as a ModelError whose message says what to do. */
+export function readHttpFailure(status: number, headers: Readonly<Record<string, string | undefined>>, body: string, at: FailureContext): ModelError {
+  const said = readMessage(body);
+  const kind = kindOf(status, said);
+  const retryAfterMs = readRetryAfter(headers, said.message);
+  return {
+    message: advise(kind, status, said.message, at),
+    type: kind,
+    status,
+    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+export function readTransportFailure(error: unknown): ModelError {
+  if (!(error instanceof TransportError)) throw error;
+  return { message: error.message, type: error.kind === "aborted" ? "aborted" : "network", code: error.kind };
+}
+
+function readMessage(body: string): { readonly message: string; readonly code?: string } {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    // OpenAI and Anthropic nest it, Gemini wraps it in a list, some servers send it flat.
+    const outer = Array.isArray(parsed) ? (parsed[0] as unknown) : parsed;
+    const error = isObject(outer) ? (isObject(outer["error"]) ? outer["error"] : outer) : {};
+    const code = error["code"] ?? error["type"] ?? error["status"];
+    const message = error["message"] ?? (isObject(outer) ? (outer["error"] ?? outer["detail"]) : undefined);
+    if (message !== undefined) {
+      return { message: typeof message === "string" ? message : JSON.stringify(message), ...(typeof code === "string" ? { code } : {}) };
+    }
+  } catch {
+    // Not JSON: a proxy's page or plain text. The text itself is the message.
+  }
+  return { message: body.trim().slice(0, 500) };
+}
+
+function kindOf(status: number, said: { readonly message: string; readonly code?: string }): FailureKind {
+  const text = said.message;
+  if (status === 401 || status === 403) return "auth";
+  if (status === 429) return "rate_limit";
+  if (said.code === "context_length_exceeded" || status === 413 || /prompt is too long|context (length|window)|maximum context|too many tokens/i.test(text)) return "context_overflow";
+  if (status === 404 || said.code === "model_not_found") return "unknown_model";
+  if (status >= 500) return "overloaded";
+  if (/\btools?\b|function|schema|parameters/i.test(text)) return "bad_tool";
+  return "bad_request";
+}
+
+function advise(kind: FailureKind, status: number, said: string, at: FailureContext): string {
+  const quoted = said === "" ? `HTTP ${status}` : `HTTP ${status}: ${said}`;
+  switch (kind) {
+    case "auth":
+      return `${at.host} refused the key (${quoted}). Set ${at.keyName}, or run 'callgate init'.`;
+    case "unknown_model":
+      return `${at.host} does not know the model '${at.model}' (${quoted}).`;
+    case "context_overflow":
+      return `The conversation is longer than '${at.model}' can take (${quoted}).`;
+    case "rate_limit":
+      return `${at.host} asks to slow down (${quoted}).`;
+    case "overloaded":
+      return `${at.host} is in trouble (${quoted}).`;
+    case "bad_tool": {
+      const named = at.toolNames.filter((name) => said.includes(name));
+      return `${at.host} refused the request${named.length > 0 ? ` because of the tool ${named.join(", ")}` : ""} (${quoted}). 'callgate tools lint' checks the tools.`;
+    }
+    default:
+      return `${at.host} refused the request (${quoted}).`;
+  }
+}
+
+/** `retry-after` in seconds or as a date, or the words "try again in 1.5s". */
+function readRetryAfter(headers: Readonly<Record<string, string | undefined>>, message: string): number | undefined {
+  const ms = headers["retry-after-ms"];
+  if (ms !== undefined && Number.isFinite(Number(ms))) return Number(ms);
+  const after = headers["retry-after"];
+  if (after !== undefined) {
+    const seconds = Number(after);
+    if (Number.isFinite(seconds)) return seconds * 1000;
+    const date = Date.parse(after);
+    if (!Number.isNaN(date)) return Math.max(0, date - Date.now());
+  }
+  const words = /try again in (\d+(?:\.\d+)?)\s*(ms|s|seconds?)/i.exec(message);
+  return words ? Number(words[1]) * (words[2]!.toLowerCase() === "ms" ? 1 : 1000) : undefined;
+}

@@ -1,0 +1,116 @@
+/**
+ * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
+ * providers; it knows nothing of tools, gates or sessions.
+ */
+import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
+import type { Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
+import { createSseDecoder } from "../wire/sse.ts";
+import { coalesce } from "./coalesce.ts";
+import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
+import { createTransport, type HttpAnswer, type TimeLimits, type Transport } from "./transport.ts";
+
+export interface HttpModelOptions {
+  readonly codec: Codec;
+  readonly baseUrl: string;
+  readonly model: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Named in the message when the key is refused. */
+  readonly keyName?: string;
+  readonly encode?: EncodeOptions;
+  readonly limits?: TimeLimits;
+  /** How often a request that failed before its first event is sent again. */
+  readonly retries?: number;
+  readonly transport?: Transport;
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+export interface HttpModel extends Model {
+  close(): void;
+}
+
+const maxWaitMs = 60_000;
+
+export function createHttpModel(options: HttpModelOptions): HttpModel {
+  const transport = options.transport ?? createTransport(options.limits);
+  const retries = options.retries ?? 4;
+  const sleep = options.sleep ?? wait;
+  const url = new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(options.model, true)}`);
+  const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };
+
+  /** One request, up to its first byte. Nothing has been shown yet, so failing here may be tried again. */
+  const send = async (encoded: EncodedRequest, signal: AbortSignal): Promise<HttpAnswer | ModelError> => {
+    try {
+      const answer = await transport.post(url, JSON.stringify(encoded.body), headers, signal);
+      if (answer.status >= 200 && answer.status < 300) return answer;
+      return readHttpFailure(answer.status, answer.headers, await readText(answer), failureContext(options, url, encoded));
+    } catch (error) {
+      return readTransportFailure(error);
+    }
+  };
+
+  async function* ask(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    const encoded = options.codec.encodeRequest({ ...request, model: options.model, stream: true }, options.encode);
+    for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
+    for (let attempt = 0; ; attempt++) {
+      const answer = await send(encoded, signal);
+      if ("body" in answer) return yield* decode(answer, encoded, options.codec);
+      if (attempt >= retries || !isRetryable(answer)) return yield failed(answer);
+      const waitMs = Math.min(maxWaitMs, answer.retryAfterMs ?? 250 * 2 ** attempt);
+      yield note("request.retried", { attempt: attempt + 1, waitMs, reason: answer.message });
+      await sleep(waitMs, signal);
+    }
+  }
+
+  return { name: options.model, ask, close: () => transport.close() };
+}
+
+async function* decode(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec): AsyncGenerator<ModelEvent> {
+  if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, encoded, codec);
+  const { answerToEvents } = await import("../wire/answer.ts");
+  yield* answerToEvents(codec.decodeAnswer(JSON.parse(await readText(answer)), { names: encoded.names }));
+}
+
+async function* decodeStream(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec): AsyncGenerator<ModelEvent> {
+  const sse = createSseDecoder();
+  const decoder = codec.createDecoder({ names: encoded.names });
+  try {
+    for await (const chunk of answer.body) yield* coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame)));
+  } catch (error) {
+    const failure = readTransportFailure(error);
+    // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
+    for (const event of decoder.end()) yield event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error: failure } } : event;
+    return;
+  }
+  yield* coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+}
+
+function failed(error: ModelError): ModelEvent {
+  return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
+}
+
+/** Something the operator should know and no wire has a word for. */
+function note(what: string, fields: Record<string, string | number>): ModelEvent {
+  return { type: "other", wire: "callgate", raw: { type: what, ...fields } };
+}
+
+function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedRequest): FailureContext {
+  return { model: options.model, host: url.host, keyName: options.keyName ?? "the API key", toolNames: [...encoded.names.keys()] };
+}
+
+async function readText(answer: HttpAnswer): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of answer.body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,9 @@
+/** Entry of `callgate/model`: models over HTTP, and models that only write text. */
+export { createHttpModel } from "./http.ts";
+export type { HttpModel, HttpModelOptions } from "./http.ts";
+export { providerForWire, providers } from "./providers.ts";
+export type { Provider } from "./providers.ts";
+export { createTextModel } from "./text.ts";
+export { createTransport, defaultLimits } from "./transport.ts";
+export type { TimeLimits, Transport } from "./transport.ts";
+export { isRetryable } from "./failure.ts";
