@@ -40,7 +40,7 @@ export interface Tool<S extends InputSchema = InputSchema> {
 export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "examples"> {
   readonly access?: Access | ((input: never, at: AccessContext) => Access | Promise<Access>);
   readonly mutates?: boolean | ((input: never) => boolean);
-  readonly examples?: readonly ToolExample<never>[];
+  readonly examples?: readonly ToolExample<unknown>[];
   readonly run: (input: never, ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 }
 

@@ -1,0 +1,177 @@
+/**
+ * What is wrong with a JSON Schema itself: a reference to nothing, a pattern that is no regular
+ * expression, a reference that leads back to itself without getting anywhere. Any of them would
+ * make a validator throw, refuse everything or never end. Linear in the schema's size.
+ */
+import { isObject, type JsonObject } from "../base/json.ts";
+import { resolvePointer, subschemas } from "./subschema.ts";
+
+export interface Fault {
+  /** The keyword's place, as keys from the root. */
+  readonly at: readonly string[];
+  readonly what: string;
+}
+
+/** One schema inside the whole, with the way back up. */
+interface Place {
+  readonly node: Record<string, unknown>;
+  readonly keys: readonly string[];
+  readonly above: Place | undefined;
+  readonly depth: number;
+}
+
+/** Nesting beyond this is nobody's schema; a validator would run out of stack on it. */
+const deepest = 200;
+
+export function findFaults(root: JsonObject): readonly Fault[] {
+  const { places, tooDeep } = collectPlaces(root);
+  const ids = new Set([...places.keys()].map((node) => node["$id"]));
+  const circles = findCircles(root, places);
+  const faults: Fault[] = tooDeep.map((place) => ({ at: pathOf(place), what: "the schema nests too deep" }));
+  for (const place of places.values()) {
+    const found = refFault(root, place.node, ids, circles) ?? patternFault(place.node);
+    if (found) faults.push({ at: [...pathOf(place), found.keyword], what: found.what });
+  }
+  return faults;
+}
+
+function collectPlaces(root: JsonObject): {
+  readonly places: ReadonlyMap<Record<string, unknown>, Place>;
+  readonly tooDeep: readonly Place[];
+} {
+  const places = new Map<Record<string, unknown>, Place>();
+  const tooDeep: Place[] = [];
+  const stack: Place[] = [{ node: root, keys: [], above: undefined, depth: 0 }];
+  for (let place = stack.pop(); place; place = stack.pop()) {
+    if (places.has(place.node)) continue;
+    if (place.depth > deepest) {
+      tooDeep.push(place);
+      continue;
+    }
+    places.set(place.node, place);
+    for (const { keys, schema } of subschemas(place.node))
+      stack.push({ node: schema, keys, above: place, depth: place.depth + 1 });
+  }
+  return { places, tooDeep };
+}
+
+function pathOf(place: Place): readonly string[] {
+  const parts: (readonly string[])[] = [];
+  for (let at: Place | undefined = place; at; at = at.above) parts.push(at.keys);
+  return parts.toReversed().flat();
+}
+
+/** The schema with each faulty keyword left out, so that the rest of it still counts. */
+export function withoutFaults(root: JsonObject, faults: readonly Fault[]): JsonObject {
+  if (faults.length === 0) return root;
+  const copy: Record<string, unknown> = { ...root };
+  for (const { at } of faults) dropAt(copy, at);
+  return copy as JsonObject; // Keys were only removed, or a pattern compiled, which the validator takes as well.
+}
+
+function dropAt(copy: Record<string, unknown>, at: readonly string[]): void {
+  let node: Record<string, unknown> = copy;
+  for (const key of at.slice(0, -1)) {
+    const child = node[key];
+    const fresh = Array.isArray(child) ? [...child] : { ...(child as object) };
+    node[key] = fresh;
+    node = fresh as Record<string, unknown>; // Arrays are indexed by the same string keys.
+  }
+  const last = at.at(-1)!;
+  // Without the u flag many real patterns do compile; the validator takes the expression itself.
+  const loose = last === "pattern" ? toRegExp(node[last], "") : undefined;
+  if (loose) node[last] = loose;
+  else if (Array.isArray(node)) node[Number(last)] = {};
+  else delete node[last];
+}
+
+interface Found {
+  readonly keyword: string;
+  readonly what: string;
+}
+
+function refFault(
+  root: JsonObject,
+  node: Record<string, unknown>,
+  ids: ReadonlySet<unknown>,
+  circles: ReadonlySet<unknown>,
+): Found | undefined {
+  const ref = node["$ref"];
+  if (ref === undefined) return undefined;
+  const fault = (what: string) => ({ keyword: "$ref", what });
+  if (typeof ref !== "string") return fault("$ref is not text");
+  // A reference by name is legal where something inside carries that $id; the network is never asked.
+  if (!ref.startsWith("#"))
+    return ids.size > 1 || ids.has(ref) ? undefined : fault(`$ref '${ref}' points outside the schema`);
+  if (ref !== "#" && !ref.startsWith("#/")) return undefined; // An anchor: the validator's business.
+  if (resolvePointer(root, ref) === undefined) return fault(`$ref '${ref}' points to nothing`);
+  return circles.has(node) ? fault(`$ref '${ref}' leads back to itself`) : undefined;
+}
+
+/**
+ * The nodes whose `$ref` closes a circle of references and combinators that never goes into the
+ * value. A depth-first walk with its own stack: a reference to a node still being walked is one.
+ */
+function findCircles(root: JsonObject, places: ReadonlyMap<Record<string, unknown>, Place>): ReadonlySet<unknown> {
+  const circles = new Set<unknown>();
+  const state = new Map<unknown, "open" | "done">();
+  for (const start of places.keys()) {
+    if (typeof start["$ref"] !== "string") continue;
+    const stack: { readonly node: unknown; readonly next: Iterator<Edge> }[] = [];
+    const enter = (node: Record<string, unknown>) => {
+      state.set(node, "open");
+      stack.push({ node, next: sameValue(root, node) });
+    };
+    if (!state.has(start)) enter(start);
+    while (stack.length > 0) {
+      const top = stack.at(-1)!;
+      const { value: edge, done } = top.next.next();
+      if (done) {
+        state.set(top.node, "done");
+        stack.pop();
+      } else if (!state.has(edge.to)) enter(edge.to);
+      else if (edge.byRef && state.get(edge.to) === "open") circles.add(top.node);
+    }
+  }
+  return circles;
+}
+
+interface Edge {
+  readonly to: Record<string, unknown>;
+  readonly byRef: boolean;
+}
+
+/** The schemas that see the same value as this one. */
+function* sameValue(root: JsonObject, node: Record<string, unknown>): Generator<Edge, undefined> {
+  for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+    const list = node[keyword];
+    if (Array.isArray(list)) for (const to of list) if (isObject(to)) yield { to, byRef: false };
+  }
+  for (const keyword of ["not", "if", "then", "else"]) {
+    const to = node[keyword];
+    if (isObject(to)) yield { to, byRef: false };
+  }
+  const to = typeof node["$ref"] === "string" ? resolvePointer(root, node["$ref"]) : undefined;
+  if (isObject(to)) yield { to, byRef: true };
+  return undefined;
+}
+
+function patternFault(node: Record<string, unknown>): Found | undefined {
+  const pattern = node["pattern"];
+  if (typeof pattern === "string" && !toRegExp(pattern, "u")) {
+    return { keyword: "pattern", what: `pattern '${pattern.slice(0, 80)}' is no regular expression` };
+  }
+  const patterns = isObject(node["patternProperties"]) ? Object.keys(node["patternProperties"]) : [];
+  const bad = patterns.find((key) => !toRegExp(key, "u"));
+  return bad === undefined
+    ? undefined
+    : { keyword: "patternProperties", what: `patternProperties key '${bad.slice(0, 80)}' is no regular expression` };
+}
+
+function toRegExp(pattern: unknown, flags: string): RegExp | undefined {
+  try {
+    return new RegExp(String(pattern), flags);
+  } catch {
+    return undefined; // The question was whether it compiles.
+  }
+}

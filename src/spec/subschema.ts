@@ -1,0 +1,84 @@
+/** Where schemas sit inside a schema, and what a local reference points to. The one list of it. */
+import { isObject } from "../base/json.ts";
+
+/** Keywords whose value is a map from names to schemas. */
+export const schemaMaps = [
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+  "dependencies",
+] as const;
+/** Keywords whose value is a list of schemas. */
+export const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"] as const;
+/** Keywords whose value is one schema. */
+export const schemaOnes = [
+  "items",
+  "additionalProperties",
+  "additionalItems",
+  "propertyNames",
+  "contains",
+  "not",
+  "if",
+  "then",
+  "else",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+] as const;
+
+export interface Subschema {
+  readonly keys: readonly string[];
+  readonly schema: Record<string, unknown>;
+}
+
+/** The schemas one step below; boolean schemas and what is no schema are left out. */
+export function subschemas(node: Record<string, unknown>): readonly Subschema[] {
+  const found: Subschema[] = [];
+  const add = (keys: readonly string[], schema: unknown) => {
+    if (isObject(schema)) found.push({ keys, schema });
+  };
+  for (const keyword of schemaMaps) {
+    const map = node[keyword];
+    if (isObject(map)) for (const name of Object.keys(map)) add([keyword, name], map[name]);
+  }
+  for (const keyword of schemaLists) {
+    const list = node[keyword];
+    if (Array.isArray(list)) list.forEach((schema, index) => add([keyword, String(index)], schema));
+  }
+  for (const keyword of schemaOnes) add([keyword], node[keyword]);
+  return found;
+}
+
+/** What `#/a/b` points to, or undefined. Only own keys count. */
+export function resolvePointer(root: unknown, ref: string): unknown {
+  if (ref === "#" || ref === "#/") return root;
+  if (!ref.startsWith("#/")) return undefined;
+  let node: unknown = root;
+  for (const raw of ref.slice(2).split("/")) {
+    const key = decodeSegment(raw);
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, key)) return undefined;
+    node = (node as Record<string, unknown>)[key];
+  }
+  return node;
+}
+
+function decodeSegment(segment: string): string {
+  return decodePercent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+function decodePercent(segment: string): string {
+  try {
+    return segment.includes("%") ? decodeURIComponent(segment) : segment;
+  } catch {
+    return segment; // A stray % is taken as it stands.
+  }
+}
+
+/** The schema behind a chain of local references; `{}` when there is none or it runs in a circle. */
+export function follow(root: unknown, schema: unknown): Record<string, unknown> {
+  let node = schema;
+  for (let hops = 0; hops < 32 && isObject(node) && typeof node["$ref"] === "string"; hops++)
+    node = resolvePointer(root, node["$ref"]);
+  return isObject(node) && typeof node["$ref"] !== "string" ? node : {};
+}

@@ -1,0 +1,54 @@
+/**
+ * JSON Schema (2020-12 and draft-07) to a validator. The work is typebox's; it is loaded when the
+ * first value is checked, and a schema is compiled only once it has proved busy, because most tools
+ * of a session are called a few times or never.
+ */
+import type { JsonObject } from "../base/json.ts";
+import { explain, type Issue } from "./explain.ts";
+import { findFaults, withoutFaults } from "./fault.ts";
+
+export type Validation =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+export type Validate = (value: unknown) => Validation | Promise<Validation>;
+
+export interface ValidateOptions {
+  /** May the schema become code? Left out for schemas from elsewhere: they are interpreted, always. */
+  readonly compile?: boolean;
+}
+
+/** Checks before a schema is worth compiling: below that, interpreting it is cheaper. */
+const busyAfter = 40;
+
+type Typebox = typeof import("typebox/schema");
+let loading: Promise<Typebox> | undefined;
+let loaded: Typebox | undefined;
+
+export function createValidator(schema: JsonObject, options: ValidateOptions = {}): Validate {
+  // `true`, `{}` and the like accept everything: nothing to load.
+  if (Object.keys(schema).length === 0) return (value) => ({ ok: true, value });
+  let sound: JsonObject | undefined;
+  let uses = 0;
+  let accepts: ((value: unknown) => boolean) | undefined;
+
+  function check(typebox: Typebox, value: unknown): Validation {
+    sound ??= withoutFaults(schema, findFaults(schema));
+    uses++;
+    if (uses === busyAfter && options.compile === true) accepts = compile(typebox, sound);
+    const ok = accepts ? accepts(value) : typebox.Check(sound, value);
+    return ok ? { ok, value } : { ok, issues: explain(sound, value, typebox.Errors(sound, value)[1]) };
+  }
+
+  return (value) => (loaded ? check(loaded, value) : load().then((typebox) => check(typebox, value)));
+}
+
+function compile(typebox: Typebox, schema: JsonObject): (value: unknown) => boolean {
+  const validator = typebox.Compile(schema);
+  return (value) => validator.Check(value);
+}
+
+async function load(): Promise<Typebox> {
+  loading ??= import("typebox/schema");
+  return (loaded = await loading);
+}
