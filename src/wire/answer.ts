@@ -1,0 +1,167 @@
+/**
+ * An answer as events and as a whole: `collect` makes one of the other, `answerToEvents` goes back.
+ * Non-streaming bodies are encoded and decoded through these two, so both forms agree by construction.
+ */
+import { text } from "../base/content.ts";
+import type { Answer, AnswerEnd, CallItem, DeltaField, Item, MessageItem, ModelEvent, ReasoningItem } from "../spec/model.ts";
+
+export interface Collector {
+  push(event: ModelEvent): void;
+  /** Everything so far. Items that never ended are put together from their deltas; such calls are not complete. */
+  answer(): Answer;
+}
+
+interface Open {
+  item: Item;
+  done: boolean;
+  deltas: { field: DeltaField; delta: string; part: number }[];
+}
+
+export function createCollector(): Collector {
+  const open = new Map<number, Open>();
+  let started: { id?: string; model?: string } = {};
+  let end: AnswerEnd = { outcome: "truncated" };
+
+  return {
+    push(event) {
+      switch (event.type) {
+        case "answer.started": {
+          started = definedOnly({ id: event.id, model: event.model });
+          break;
+        }
+        case "item.started": {
+          open.set(event.index, { item: event.item, done: false, deltas: [] });
+          break;
+        }
+        case "item.delta": {
+          open.get(event.index)?.deltas.push({ field: event.field, delta: event.delta, part: event.part ?? 0 });
+          break;
+        }
+        case "item.done": {
+          open.set(event.index, { item: event.item, done: true, deltas: [] });
+          break;
+        }
+        case "answer.ended": {
+          end = event.answer;
+          break;
+        }
+        case "other": {
+          break;
+        }
+      }
+    },
+    answer() {
+      const items = [...open].toSorted(([a], [b]) => a - b).map(([, entry]) => (entry.done ? entry.item : grown(entry)));
+      return { ...started, items, ...end };
+    },
+  };
+}
+
+/** Items in order of their index. Without `answer.ended` the answer is truncated. */
+export function collect(events: Iterable<ModelEvent>): Answer {
+  const collector = createCollector();
+  for (const event of events) collector.push(event);
+  return collector.answer();
+}
+
+export async function collectAsync(events: AsyncIterable<ModelEvent>): Promise<Answer> {
+  const collector = createCollector();
+  for await (const event of events) collector.push(event);
+  return collector.answer();
+}
+
+function grown({ item, deltas }: Open): Item {
+  const joined = (field: DeltaField) => deltas.filter((entry) => entry.field === field).map((entry) => entry.delta).join("");
+  switch (item.type) {
+    case "message": {
+      const words = joined("text");
+      const refusal = (item.refusal ?? "") + joined("refusal");
+      const content = words === "" ? item.content : [...item.content, text(words)];
+      return { ...item, content, ...(refusal === "" ? {} : { refusal }) };
+    }
+    case "reasoning": {
+      const thoughts = (item.text ?? "") + joined("reasoning");
+      const summary = summaries(deltas);
+      return { ...item, ...(thoughts === "" ? {} : { text: thoughts }), ...(summary.length === 0 ? {} : { summary }) };
+    }
+    case "call": {
+      return { ...item, arguments: item.arguments + joined("arguments"), complete: false };
+    }
+    default: {
+      return item;
+    }
+  }
+}
+
+function summaries(deltas: Open["deltas"]): readonly string[] {
+  const parts = new Map<number, string>();
+  for (const { field, delta, part } of deltas) {
+    if (field === "summary") parts.set(part, (parts.get(part) ?? "") + delta);
+  }
+  return [...parts].toSorted(([a], [b]) => a - b).map(([, words]) => words);
+}
+
+/** The events a stream of this answer would have had, each delta in one piece. */
+export function answerToEvents(answer: Answer): readonly ModelEvent[] {
+  const { items, id, model, ...end } = answer;
+  return [
+    { type: "answer.started", ...definedOnly({ id, model }) },
+    ...items.flatMap((item, index) => itemToEvents(item, index)),
+    { type: "answer.ended", answer: end },
+  ];
+}
+
+/** One item as started, deltas, done. */
+export function itemToEvents(item: Item, index: number): readonly ModelEvent[] {
+  return [
+    { type: "item.started", index, item: shellOf(item) },
+    ...deltasOf(item).map(([field, delta, part]): ModelEvent =>
+      part === undefined ? { type: "item.delta", index, field, delta } : { type: "item.delta", index, field, delta, part },
+    ),
+    { type: "item.done", index, item },
+  ];
+}
+
+type Delta = readonly [field: DeltaField, delta: string, part?: number];
+
+function deltasOf(item: Item): readonly Delta[] {
+  const deltas: Delta[] = [];
+  if (item.type === "message") {
+    item.content.forEach((part) => part.type === "text" && deltas.push(["text", part.text]));
+    if (item.refusal !== undefined) deltas.push(["refusal", item.refusal]);
+  } else if (item.type === "reasoning") {
+    item.summary?.forEach((words, part) => deltas.push(["summary", words, part]));
+    if (item.text !== undefined) deltas.push(["reasoning", item.text]);
+  } else if (item.type === "call") {
+    deltas.push(["arguments", item.arguments]);
+  }
+  return deltas.filter(([, delta]) => delta !== "");
+}
+
+/** An item as it is announced: everything but the text that follows as deltas. */
+export function shellOf(item: Item): Item {
+  switch (item.type) {
+    case "message": {
+      const { refusal: _refusal, ...rest }: MessageItem = item;
+      return { ...rest, content: [] };
+    }
+    case "reasoning": {
+      const { summary: _summary, text: _text, opaque: _opaque, ...rest }: ReasoningItem = item;
+      return rest;
+    }
+    case "call": {
+      const shell: CallItem = { ...item, arguments: "", complete: false };
+      return shell;
+    }
+    default: {
+      return item;
+    }
+  }
+}
+
+function definedOnly(value: { id: string | undefined; model: string | undefined }): { id?: string; model?: string } {
+  return {
+    ...(value.id === undefined ? {} : { id: value.id }),
+    ...(value.model === undefined ? {} : { model: value.model }),
+  };
+}

@@ -1,0 +1,15 @@
+/** `digits` hex digits that depend on all of `text`, the same in every run. For short names and ids, never for secrets. */
+export function hashHex(text: string, digits: number): string {
+  let hex = "";
+  for (let lane = 0; hex.length < digits; lane++) hex += hash32(text, lane).toString(16).padStart(8, "0");
+  return hex.slice(0, digits);
+}
+
+/** FNV-1a over UTF-16 units with a final mix; each lane starts elsewhere, so lanes are independent. */
+function hash32(text: string, lane: number): number {
+  let hash = 0x811c9dc5 ^ Math.imul(lane, 0x9e3779b1);
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

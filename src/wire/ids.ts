@@ -1,0 +1,62 @@
+/**
+ * Ids of calls. The neutral id is the one the model's wire gave; where it gave none, one is derived
+ * from seed and position, so that a replay invents the same. On the way out an id is made legal for
+ * the provider, with a hash suffix when it had to change: cleaning alone makes different ids collide.
+ */
+import { hashHex } from "./hash.ts";
+
+export function inventId(seed: string, position: number, prefix = "call_"): string {
+  return prefix + hashHex(`${seed}\n${position}`, 24);
+}
+
+/** Gives out ids that differ from all it has seen. */
+export interface IdMaker {
+  /** `id` itself if it is there and new, otherwise an invented one. */
+  claim(id: string | undefined, position: number): string;
+}
+
+export function createIdMaker(seed = "", prefix = "call_"): IdMaker {
+  const used = new Set<string>();
+  return {
+    claim(id, position) {
+      let unique = id !== undefined && id !== "" && !used.has(id) ? id : inventId(seed, position, prefix);
+      for (let attempt = 1; used.has(unique); attempt++) unique = inventId(`${seed}\n${attempt}`, position, prefix);
+      used.add(unique);
+      return unique;
+    },
+  };
+}
+
+export interface IdRule {
+  /** Longest id taken. */
+  readonly max: number;
+  /** Exactly `max` letters and digits (Mistral); otherwise letters, digits, `_` and `-` up to `max`. */
+  readonly exact?: boolean;
+  /** Any character is taken, only the length counts (Responses, Chat at OpenAI). */
+  readonly anyCharacter?: boolean;
+}
+
+export const idRules = {
+  messages: { max: 64 },
+  responses: { max: 64, anyCharacter: true },
+  gemini: { max: 64 },
+} as const satisfies Record<string, IdRule>;
+
+/** The same id if it is legal, else a cleaned one with a hash of the true id at its end. */
+export function legalId(id: string, rule: IdRule): string {
+  if (rule.exact === true) return isPlain(id) && id.length === rule.max ? id : exactId(id, rule.max);
+  const clean = rule.anyCharacter === true ? id : id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+  if (clean === id && id !== "" && id.length <= rule.max) return id;
+  return `${clean.slice(0, rule.max - 9)}_${hashHex(id, 8)}`;
+}
+
+function isPlain(id: string): boolean {
+  return /^[a-zA-Z0-9]+$/.test(id);
+}
+
+/** Base 36 spends more of the few characters there are. */
+function exactId(id: string, length: number): string {
+  const digits = hashHex(id, Math.ceil(length * 1.5)).match(/.{1,8}/g) ?? [];
+  const text = digits.map((hex) => Number.parseInt(hex, 16).toString(36).padStart(6, "0")).join("");
+  return text.slice(0, length).padEnd(length, "0");
+}

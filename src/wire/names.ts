@@ -1,0 +1,68 @@
+/**
+ * Names on the wire. A namespace and a tool are joined, characters no provider takes are replaced,
+ * and the table says what each spelling really is: names are looked up, never split.
+ */
+import type { CallKind } from "../spec/model.ts";
+import { spellNames, type NameRules } from "../spec/name.ts";
+import type { NamedTool, NameTable } from "./codec.ts";
+
+export interface NameBook {
+  /** Wire spelling → tool, for the decoder. Declared tools only. */
+  readonly table: NameTable;
+  /** The spelling of a tool, declared or only met in the history. */
+  spell(name: string, namespace?: string): string;
+}
+
+export interface Named {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** `declared` in order of preference: of two tools with one name and namespace the first is kept. */
+export function createNameBook(declared: readonly NamedTool[], met: readonly Named[] = [], rules?: NameRules): NameBook {
+  const keys = new Map<string, string>();
+  const owners = new Map<string, string>();
+  for (const tool of [...declared, ...met]) {
+    const identity = identify(tool);
+    if (keys.has(identity)) continue;
+    let key = tool.namespace === undefined ? tool.name : joined(tool.namespace, tool.name);
+    // Another tool may bear the joined name itself; the extra character forces a hash and so another spelling.
+    while (owners.has(key)) key += "\0";
+    owners.set(key, identity);
+    keys.set(identity, key);
+  }
+  const spellings = spellNames([...keys.values()], rules);
+  const spell = (name: string, namespace?: string): string => {
+    const key = keys.get(identify(namespace === undefined ? { name } : { name, namespace }));
+    return (key === undefined ? undefined : spellings.get(key)) ?? name;
+  };
+  const table = new Map<string, NamedTool>();
+  for (const tool of declared) {
+    const spelling = spell(tool.name, tool.namespace);
+    if (!table.has(spelling)) table.set(spelling, tool);
+  }
+  return { table, spell };
+}
+
+function joined(namespace: string, name: string): string {
+  return namespace.endsWith("__") ? namespace + name : `${namespace}__${name}`;
+}
+
+function identify(tool: Named): string {
+  return `${tool.namespace ?? ""}\0${tool.name}`;
+}
+
+/** What a wire name is; an undeclared one is a function under that name. */
+export function lookUp(table: NameTable | undefined, spelling: string, kind: CallKind = "function"): NamedTool {
+  return table?.get(spelling) ?? { name: spelling, kind };
+}
+
+/** Tool → the client's spelling, for encoders of answers. The way back of a `NameTable`. */
+export function spellerOf(table: NameTable | undefined): (name: string, namespace?: string) => string {
+  const spellings = new Map<string, string>();
+  for (const [spelling, tool] of table ?? []) spellings.set(identify(tool), spelling);
+  return (name, namespace) => {
+    const known = spellings.get(identify(namespace === undefined ? { name } : { name, namespace }));
+    return known ?? (namespace === undefined ? name : joined(namespace, name));
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * Tools for wires that have functions only. Every tool is lowered by itself: one that a target cannot
+ * carry is left out and named with the reason, and never takes another with it. The list is sorted by
+ * name, so that the same tools give the same bytes and prompt caches hit.
+ */
+import type { JsonObject } from "../base/json.ts";
+import type { CallKind, CustomSpec, FunctionSpec, Item, ToolChoice, ToolSpec } from "../spec/model.ts";
+import type { NameRules } from "../spec/name.ts";
+import { normalize, type SchemaTarget } from "../spec/normalize.ts";
+import type { NamedTool } from "./codec.ts";
+import { freeformDescription, freeformSchema } from "./freeform.ts";
+import { createNameBook, type NameBook, type Named } from "./names.ts";
+
+export interface WireTool {
+  /** As this wire spells it. */
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly strict?: boolean;
+  /** What it was lowered from. */
+  readonly spec: FunctionSpec | CustomSpec;
+  readonly tool: NamedTool;
+}
+
+export interface Dropped {
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface LoweredTools {
+  readonly tools: readonly WireTool[];
+  readonly book: NameBook;
+  readonly dropped: readonly Dropped[];
+}
+
+export interface LowerOptions {
+  readonly target: SchemaTarget;
+  /** The request's history: calls of tools no longer declared keep their spelling too. */
+  readonly history?: readonly Item[];
+  readonly maxTools?: number;
+  readonly rules?: NameRules;
+}
+
+interface Flat {
+  readonly spec: FunctionSpec | CustomSpec;
+  readonly tool: NamedTool;
+}
+
+export function lowerTools(specs: readonly ToolSpec[], options: LowerOptions): LoweredTools {
+  const dropped: Dropped[] = [];
+  const flat = unique(flatten(specs, dropped), dropped);
+  const book = createNameBook(
+    flat.map(({ tool }) => tool),
+    namesMet(options.history ?? []),
+    options.rules,
+  );
+  const tools = flat
+    .flatMap((entry) => lower(entry, book, options.target, dropped))
+    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const max = options.maxTools ?? Infinity;
+  for (const tool of tools.slice(max)) {
+    dropped.push({ name: tool.tool.name, reason: `this wire takes at most ${max} tools` });
+  }
+  return { tools: tools.slice(0, max), book, dropped };
+}
+
+function flatten(specs: readonly ToolSpec[], dropped: Dropped[]): readonly Flat[] {
+  return specs.flatMap((spec): readonly Flat[] => {
+    switch (spec.kind) {
+      case "function":
+      case "custom":
+        return [{ spec, tool: { name: spec.name, kind: spec.kind } }];
+      case "namespace":
+        return spec.tools.map((member) => ({
+          spec: member,
+          tool: { name: member.name, namespace: spec.name, kind: member.kind },
+        }));
+      case "native": {
+        if (spec.asFunction !== undefined) {
+          return [{ spec: spec.asFunction, tool: { name: spec.name, kind: nativeKind(spec.type) } }];
+        }
+        dropped.push({ name: spec.name, reason: `${spec.type} has no function form` });
+        return [];
+      }
+    }
+  });
+}
+
+const kindsByType: ReadonlyMap<string, CallKind> = new Map(
+  (["local_shell", "shell", "apply_patch", "tool_search"] as const).map((kind) => [kind, kind]),
+);
+
+function nativeKind(type: string): CallKind {
+  return kindsByType.get(type) ?? "function";
+}
+
+function unique(flat: readonly Flat[], dropped: Dropped[]): readonly Flat[] {
+  const seen = new Set<string>();
+  return flat.filter(({ tool }) => {
+    const key = `${tool.namespace ?? ""}\0${tool.name}`;
+    if (seen.has(key)) dropped.push({ name: tool.name, reason: "another tool has the same name" });
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+function lower({ spec, tool }: Flat, book: NameBook, target: SchemaTarget, dropped: Dropped[]): readonly WireTool[] {
+  const name = book.spell(tool.name, tool.namespace);
+  if (spec.kind === "custom") {
+    return [{ name, description: freeformDescription(spec), parameters: freeformSchema, spec, tool }];
+  }
+  try {
+    const parameters = normalize(spec.parameters, loweringTarget(target, spec.strict)).schema;
+    const strict = spec.strict === undefined ? {} : { strict: spec.strict };
+    return [{ name, description: spec.description, parameters, ...strict, spec, tool }];
+  } catch (error) {
+    // Whatever is wrong with one tool's schema stays with that tool.
+    dropped.push({ name: tool.name, reason: error instanceof Error ? error.message : String(error) });
+    return [];
+  }
+}
+
+function loweringTarget(target: SchemaTarget, strict: boolean | undefined): SchemaTarget {
+  return target === "openai" && strict === true ? "openai-strict" : target;
+}
+
+function namesMet(items: readonly Item[]): readonly Named[] {
+  return items.filter((item) => item.type === "call");
+}
+
+/** The tools a choice leaves over, for wires and servers that cannot say it themselves. */
+export function choiceNames(choice: ToolChoice | undefined, book: NameBook): ReadonlySet<string> | undefined {
+  if (typeof choice !== "object") return undefined;
+  if ("allowed" in choice) return new Set(choice.allowed.map((name) => book.spell(name)));
+  return new Set([book.spell(choice.name, choice.namespace)]);
+}
