@@ -9,6 +9,10 @@ export interface Files {
   readText(path: string): Promise<TextFile>;
   /** Lines `from`..`to` (1-based, inclusive), without reading what comes after them. */
   lines(path: string, from: number, to: number): AsyncIterable<string>;
+  /** The same in one piece. Negative numbers count from the end: -50 to -1 are the last fifty lines. */
+  slice(path: string, from: number, to: number, options?: { readonly maxLineBytes?: number; readonly maxBytes?: number }): Promise<FileSlice>;
+  /** The first bytes of a file, for telling what kind it is. */
+  head(path: string, bytes: number): Promise<Uint8Array>;
   /** Temp file + rename; keeps mode bits. `ifUnchanged` refuses when the file changed since that version was read. */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileVersion>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
@@ -26,6 +30,16 @@ export interface TextFile {
   readonly encoding: "utf8" | "utf16le" | "latin1";
 }
 
+/** Some lines of a file, without their endings. */
+export interface FileSlice {
+  readonly lines: readonly string[];
+  /** The number of the first line, as asked for. */
+  readonly first: number;
+  /** There are lines after these. */
+  readonly more: boolean;
+  readonly sizeBytes: number;
+}
+
 /** Identity of a file's content at one moment: compared, never interpreted. */
 export interface FileVersion {
   readonly path: string;
@@ -38,6 +52,8 @@ export interface WriteOptions {
   readonly exclusive?: boolean;
   readonly mode?: number;
   readonly parents?: boolean;
+  /** Write over the file even if it changed since this session last read it. */
+  readonly evenIfChanged?: boolean;
 }
 
 export interface FileEntry {

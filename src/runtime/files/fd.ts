@@ -1,0 +1,125 @@
+/**
+ * Files by handle. On Linux a folder is opened first and then asked where it is: the kernel names
+ * the very folder that is held, so nothing that is renamed or linked afterwards can move a check
+ * away from what it checked. Other systems have no such question; there the path is resolved, and
+ * the resolved path is used.
+ */
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { CallError } from "../../base/error.ts";
+import { isErrno, shown } from "./errors.ts";
+
+/** A name in a folder that is held open. `at` is how system calls reach it. */
+export interface Place {
+  /** Where the folder really is. */
+  readonly folder: string;
+  readonly name: string;
+  readonly at: string;
+  close(): void;
+}
+
+/** Not in node:fs: names a file without opening it, so that a pipe cannot block nor a device react. */
+const O_PATH = 0o10000000;
+const maxLinks = 40;
+
+export function hasHandles(platform: NodeJS.Platform = process.platform): boolean {
+  return platform === "linux";
+}
+
+export function viaFd(fd: number): string {
+  return `/proc/self/fd/${fd}`;
+}
+
+/** Opens the folder of `path`; the last name is not looked at. */
+export function openPlace(path: string, handles: boolean): Place {
+  const name = basename(path) || ".";
+  return openFolderAs(dirname(path), name, handles);
+}
+
+export function openFolderAs(folder: string, name: string, handles: boolean): Place {
+  if (!handles) {
+    const real = realpathSync.native(folder);
+    return { folder: real, name, at: join(real, name), close() {} };
+  }
+  const fd = openSync(folder, O_PATH | constants.O_DIRECTORY);
+  try {
+    const real = whereIs(fd);
+    return { folder: real, name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** The folder at `place` itself, held; a link is refused. */
+export function enter(place: Place, name: string, handles: boolean): Place {
+  if (!handles) return openFolderAs(place.at, name, false);
+  const fd = openSync(place.at, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  return { folder: join(place.folder, place.name), name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
+}
+
+/** Another name in the same held folder; the first one's close ends both. */
+export function sibling(place: Place, name: string): Place {
+  return { folder: place.folder, name, at: place.at.slice(0, -place.name.length) + name, close() {} };
+}
+
+/** Follows a link in the last name, however many, each from the folder it really lies in. */
+export function openTarget(
+  path: string,
+  handles: boolean,
+): { readonly place: Place; readonly stats: Stats | undefined } {
+  let at = path;
+  for (let links = 0; links <= maxLinks; links++) {
+    const place = openPlace(at, handles);
+    try {
+      const stats = lstatSync(place.at, { throwIfNoEntry: false });
+      if (!stats?.isSymbolicLink()) return { place, stats };
+      at = resolve(place.folder, readlinkSync(place.at));
+    } catch (error) {
+      place.close();
+      throw error;
+    }
+    place.close();
+  }
+  throw new CallError("failed", `${shown(path)} is a link that leads round in a circle.`);
+}
+
+/** An existing file or folder, named by a handle and not yet opened for anything. */
+export interface Held {
+  readonly real: string;
+  readonly stats: Stats;
+  /** A path that means exactly this file, whatever happens to its name. */
+  readonly at: string;
+  close(): void;
+}
+
+export function hold(path: string, handles: boolean): Held {
+  if (!handles) {
+    const real = realpathSync.native(path);
+    return { real, stats: lstatSync(real), at: real, close() {} };
+  }
+  const fd = openSync(path, O_PATH);
+  try {
+    return { real: whereIs(fd), stats: fstatSync(fd), at: viaFd(fd), close: () => closeSync(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function whereIs(fd: number): string {
+  const real = readlinkSync(viaFd(fd));
+  // A pipe, a socket or a folder out of this process's sight has a name that is no path.
+  if (!real.startsWith("/")) throw new CallError("denied", `${shown(real)} is not a file in this file system.`);
+  return real;
+}
+
+/** Opens what is held for reading; never blocks on a pipe that nobody writes to. */
+export function openHeld(held: Held): number {
+  try {
+    return openSync(held.at, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (isErrno(error, "ENXIO")) throw new CallError("denied", `${shown(held.real)} is not a regular file.`);
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+import { lstatSync, type Stats } from "node:fs";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { CallError } from "../../base/error.ts";
+import type { Grant } from "../../spec/access.ts";
+import { forbidden, outside, shown } from "./errors.ts";
+import { isInside, isNameOf, realOrSame } from "./paths.ts";
+
+/** Says what a grant allows about paths that are already known to be real. Throws a CallError, or is silent. */
+export interface Guard {
+  /** `asked`: as the caller spelled it, absolute; `real`: where it is. */
+  read(asked: string, real: string, stats: Stats): void;
+  write(asked: string, real: string): void;
+  /** Inside the writable roots, but kept: said without throwing, for walks over whole trees. */
+  isProtected(real: string): boolean;
+}
+
+/** Kernel and device trees: reading them may block, never end, or do something. */
+const specialTrees = ["/proc", "/sys", "/dev"];
+
+export interface GuardOptions {
+  readonly workspace: string;
+  readonly grant: Grant;
+  /** Where masked paths really are, kept between calls. */
+  readonly maskCache: Map<string, string>;
+}
+
+export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
+  let writeRoots: readonly string[] | undefined;
+  let masks: readonly string[] | undefined;
+  const roots = () => (writeRoots ??= grant.write.map(realOrSame));
+  const masked = () => (masks ??= [...new Set(grant.mask.flatMap((path) => [path, cachedReal(path, maskCache)]))]);
+
+  const isMasked = (asked: string, real: string): boolean =>
+    masked().some((mask) => isInside(asked, mask) || isInside(real, mask));
+
+  const isProtectedUnder = (root: string, real: string): boolean => {
+    if (!isInside(real, root)) return false;
+    const below = relative(root, real).split(sep);
+    return grant.protect.some((entry) => covers(entry, root, real, below));
+  };
+
+  return {
+    read(asked, real, stats) {
+      if (isMasked(asked, real) || isMaskedTwin(stats, masked())) throw forbidden("read", asked, "may not be read");
+      if (specialTrees.some((tree) => isInside(real, tree))) {
+        throw forbidden("read", asked, "belongs to the system, not to the file system");
+      }
+      // A link in the workspace would let a path that looks harmless read anything.
+      if (isInside(asked, workspace) && !isInside(real, workspace)) {
+        const home = [realOrSame(workspace), ...roots()];
+        if (!home.some((root) => isInside(real, root))) {
+          throw new CallError("denied", `${shown(asked)} leads out of the workspace, to ${shown(real)}.`, {
+            hint: "If that file is meant, ask for it by its own path.",
+          });
+        }
+      }
+    },
+    write(asked, real) {
+      if (isMasked(asked, real)) throw forbidden("write", asked, "may not be changed");
+      const inside = roots().filter((root) => isInside(real, root));
+      if (inside.length === 0) throw outside(asked, real);
+      if (inside.some((root) => isProtectedUnder(root, real)))
+        throw forbidden("write", asked, "is protected and may not be changed");
+      if (specialTrees.some((tree) => isInside(real, tree))) throw forbidden("write", asked, "belongs to the system");
+    },
+    isProtected: (real) => roots().some((root) => isProtectedUnder(root, real)),
+  };
+}
+
+/** A protected entry is a name anywhere below a root, a path below it, or an absolute path. */
+function covers(entry: string, root: string, real: string, below: readonly string[]): boolean {
+  if (isAbsolute(entry)) return isInside(real, realOrSame(entry)) || isInside(real, entry);
+  if (entry.includes("/")) return isInside(real, join(root, entry));
+  return below.some((name) => isNameOf(entry, name));
+}
+
+function cachedReal(path: string, cache: Map<string, string>): string {
+  const known = cache.get(path);
+  if (known !== undefined) return known;
+  const real = realOrSame(path);
+  cache.set(path, real);
+  return real;
+}
+
+/** A second name of a masked file: only a file with several names can be one. */
+function isMaskedTwin(stats: Stats, masks: readonly string[]): boolean {
+  if (!stats.isFile() || stats.nlink < 2) return false;
+  return masks.some((mask) => {
+    const other = lstatSync(mask, { throwIfNoEntry: false });
+    return other?.ino === stats.ino && other.dev === stats.dev;
+  });
+}

@@ -1,0 +1,143 @@
+import { fstatSync, readSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import type { FileSlice } from "../../spec/capability.ts";
+
+export interface SliceOptions {
+  /** Only the first bytes of longer lines are kept. */
+  readonly maxLineBytes: number;
+  /** How far to look once the first wanted line is found. */
+  readonly maxBytes: number;
+}
+
+const chunkBytes = 256 * 1024;
+const newline = 0x0a;
+/** Long scans let other work through every so often. */
+const chunksPerBreath = 32;
+
+/** Lines `from`..`to` counted from 1, or from the end when negative (-1 is the last). */
+export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
+  const { size } = fstatSync(fd);
+  const start = from < 0 ? findFromEnd(fd, size, -from) : await findFromStart(fd, from);
+  if (start === undefined) return { lines: [], first: from, more: false, sizeBytes: size };
+  return readFrom(fd, start, to - from + 1, from, size, options);
+}
+
+/** The byte at which line `wanted` begins; undefined when the file has fewer lines. */
+async function findFromStart(fd: number, wanted: number): Promise<number | undefined> {
+  if (wanted <= 1) return 0;
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  let missing = wanted - 1;
+  let position = 0;
+  for (let chunk = 1; ; chunk++) {
+    const length = readSync(fd, buffer, 0, chunkBytes, position);
+    if (length === 0) return undefined;
+    const found = countTo(buffer, length, missing);
+    if (found.at >= 0) return position + found.at + 1;
+    missing -= found.count;
+    position += length;
+    if (chunk % chunksPerBreath === 0) await setImmediate();
+  }
+}
+
+/** Newlines in a chunk, stopping at the `missing`-th: its place, or -1 with how many there were. */
+function countTo(buffer: Buffer, length: number, missing: number): { readonly at: number; readonly count: number } {
+  let count = 0;
+  for (let index = 0; index < length; index++) {
+    if (buffer[index] === newline && ++count === missing) return { at: index, count };
+  }
+  return { at: -1, count };
+}
+
+/** The byte at which the `count`-th line from the end begins, read backwards. */
+function findFromEnd(fd: number, size: number, count: number): number {
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  let missing = count;
+  for (let end = size; end > 0;) {
+    const start = Math.max(0, end - chunkBytes);
+    const length = readSync(fd, buffer, 0, end - start, start);
+    for (let index = length - 1; index >= 0; index--) {
+      // The newline that ends the last line begins no line of its own.
+      if (buffer[index] !== newline || start + index === size - 1) continue;
+      if (--missing === 0) return start + index + 1;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+async function readFrom(
+  fd: number,
+  start: number,
+  wanted: number,
+  first: number,
+  size: number,
+  options: SliceOptions,
+): Promise<FileSlice> {
+  // Small files in one gulp; the first chunk of a long one need not be longer than what is asked for.
+  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, size - start || chunkBytes)));
+  const collector = createCollector(options.maxLineBytes);
+  let position = start;
+  for (let chunk = 1; ; chunk++) {
+    const length = readSync(fd, buffer, 0, buffer.length, position);
+    if (length === 0) break;
+    position += length;
+    if (collector.take(buffer.subarray(0, length), wanted)) break;
+    if (position - start >= options.maxBytes) break;
+    if (chunk % chunksPerBreath === 0) await setImmediate();
+  }
+  const atEnd = position >= size;
+  const { lines, rest } = collector.finish(atEnd, wanted);
+  return { lines, first, more: rest || !atEnd, sizeBytes: size };
+}
+
+/** Cuts bytes into lines; of a line that is too long only the beginning is kept. */
+function createCollector(maxLineBytes: number) {
+  const lines: string[] = [];
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let rest = false;
+
+  const keep = (bytes: Buffer) => {
+    const room = maxLineBytes - heldBytes;
+    if (room <= 0 || bytes.length === 0) return;
+    // Copied: the chunk's memory is used again for the next one.
+    held.push(Buffer.from(bytes.subarray(0, room)));
+    heldBytes += Math.min(room, bytes.length);
+  };
+  const flush = (end: Buffer) => {
+    if (held.length === 0) lines.push(toLine(end.subarray(0, maxLineBytes)));
+    else {
+      keep(end);
+      lines.push(toLine(Buffer.concat(held)));
+    }
+    held = [];
+    heldBytes = 0;
+  };
+
+  return {
+    /** True once enough lines are there. */
+    take(bytes: Buffer, wanted: number): boolean {
+      let from = 0;
+      while (lines.length < wanted) {
+        const at = bytes.indexOf(newline, from);
+        if (at < 0) {
+          keep(bytes.subarray(from));
+          return lines.length === wanted - 1 && heldBytes >= maxLineBytes;
+        }
+        flush(bytes.subarray(from, at));
+        from = at + 1;
+      }
+      rest = from < bytes.length;
+      return true;
+    },
+    finish(_atEnd: boolean, wanted: number): { readonly lines: readonly string[]; readonly rest: boolean } {
+      if (heldBytes > 0 && lines.length < wanted) flush(Buffer.alloc(0));
+      return { lines, rest };
+    },
+  };
+}
+
+function toLine(bytes: Buffer): string {
+  const end = bytes.length > 0 && bytes[bytes.length - 1] === 0x0d ? bytes.length - 1 : bytes.length;
+  return bytes.toString("utf8", 0, end);
+}
