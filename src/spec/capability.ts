@@ -150,6 +150,8 @@ export interface TerminalView {
   readonly signal?: string | null;
   readonly wallMs: number;
   readonly sandbox: string;
+  /** It sits in a read of its terminal or its input. */
+  readonly waitingForInput?: boolean;
 }
 
 export interface TerminalInfo {

@@ -1,0 +1,38 @@
+import { createLoginEnv } from "./process/login-env.ts";
+import type { LoginEnv } from "./process/login-env.ts";
+import type { Spawner } from "./process/child.ts";
+import { createPlainSpawner } from "./process/plain.ts";
+import { createTerminalHost } from "./terminal.ts";
+import type { TerminalHost } from "./terminal.ts";
+
+/** What the commands of a session share: one launcher, one login environment, the terminals that outlive a call. */
+export interface Processes {
+  readonly spawner: Spawner;
+  readonly loginEnv: LoginEnv;
+  readonly terminals: TerminalHost;
+  /** Ends every command and terminal that is still there. */
+  close(): Promise<void>;
+}
+
+export interface ProcessesOptions {
+  /** `off`, or the launcher program's path. Left out: CALLGATE_LAUNCHER, else the one that was built, else none. */
+  readonly launcher?: string;
+  readonly maxTerminals?: number;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export function createProcesses(options: ProcessesOptions = {}): Processes {
+  const spawner = createPlainSpawner();
+  const terminals = createTerminalHost(
+    options.maxTerminals === undefined ? {} : { maxTerminals: options.maxTerminals },
+  );
+  return {
+    spawner,
+    loginEnv: createLoginEnv(),
+    terminals,
+    async close() {
+      await terminals.closeAll();
+      await spawner.close();
+    },
+  };
+}

@@ -1,0 +1,216 @@
+/** Processes that outlive a call, on a terminal or on pipes: started, looked at, talked to, ended. */
+import { randomInt } from "node:crypto";
+import { CallError } from "../base/error.ts";
+import type { Denial } from "../spec/access.ts";
+import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
+import { createCapture } from "./process/capture.ts";
+import type { Capture } from "./process/capture.ts";
+import type { Child, ChildEnd, Launch } from "./process/child.ts";
+import { createDeltas } from "./process/deltas.ts";
+
+export interface TerminalHost {
+  open(request: TerminalRequest, command: TerminalCommand, signal: AbortSignal): Promise<TerminalView>;
+  write(id: number, input: TerminalInput, signal: AbortSignal): Promise<TerminalView>;
+  list(): readonly TerminalInfo[];
+  close(id: number): Promise<void>;
+  closeAll(): Promise<void>;
+}
+
+/** How the process of a terminal is started, and what is to be done once it is gone. */
+export interface TerminalCommand {
+  readonly sandbox: string;
+  start(
+    output: Pick<Launch, "stdin" | "tty" | "liveBytes" | "tailBytes" | "graceMs" | "onOutput" | "onDropped">,
+  ): Promise<Child>;
+  finish(end: ChildEnd): Promise<Denial | undefined>;
+}
+
+export interface TerminalHostOptions {
+  readonly maxTerminals?: number;
+  readonly now?: () => number;
+  readonly randomId?: () => number;
+}
+
+interface Terminal {
+  readonly id: number;
+  readonly command: string;
+  readonly tty: boolean;
+  readonly sandbox: string;
+  readonly startedAt: number;
+  readonly child: Child;
+  readonly capture: Capture;
+  usedAt: number;
+  /** One conversation at a time: the next look waits for this one. */
+  busy: Promise<unknown>;
+  talking: number;
+  end: ChildEnd | undefined;
+  readonly ended: Promise<void>;
+}
+
+const bufferBytes = 1024 * 1024;
+/** The most recently used ones are never pruned. */
+const protectedCount = 8;
+const afterWriteMs = 100;
+const interrupt = "\u0003";
+
+export function createTerminalHost({
+  maxTerminals = 64,
+  now = Date.now,
+  randomId = () => randomInt(1000, 100_000),
+}: TerminalHostOptions = {}): TerminalHost {
+  const terminals = new Map<number, Terminal>();
+
+  function freeId(): number {
+    for (;;) {
+      const id = randomId();
+      if (!terminals.has(id)) return id;
+    }
+  }
+
+  async function start(request: TerminalRequest, command: TerminalCommand): Promise<Terminal> {
+    const capture = createCapture(request.maxOutputBytes ?? bufferBytes);
+    const deltas = createDeltas(request.onOutput);
+    const child = await command.start({
+      ...(request.tty
+        ? { tty: { columns: request.columns ?? 80, rows: request.rows ?? 24 }, stdin: "pipe" as const }
+        : {}),
+      liveBytes: bufferBytes,
+      tailBytes: bufferBytes / 2,
+      graceMs: 100,
+      onOutput(stream, bytes) {
+        capture.push(bytes);
+        deltas.push(stream, bytes);
+      },
+      onDropped: (_stream, count) => capture.skip(count),
+    });
+    const ended = child.ended.then(
+      (end) => end,
+      (): ChildEnd => ({ exitCode: null, signal: null, heldOpen: false }), // the launcher went away with it
+    );
+    const terminal: Terminal = {
+      id: freeId(),
+      command: request.argv.join(" "),
+      tty: request.tty,
+      sandbox: command.sandbox,
+      startedAt: now(),
+      child,
+      capture,
+      usedAt: now(),
+      busy: Promise.resolve(),
+      talking: 0,
+      end: undefined,
+      ended: ended.then(async (end) => {
+        deltas.end();
+        await command.finish(end);
+        terminal.end = end;
+      }),
+    };
+    terminals.set(terminal.id, terminal);
+    return terminal;
+  }
+
+  /** What came until the end or the deadline, whichever is first. */
+  async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): Promise<TerminalView> {
+    const started = performance.now();
+    terminal.child.more(bufferBytes);
+    await waitFor(terminal.ended, yieldMs, signal);
+    if (signal.aborted)
+      throw new CallError("aborted", "stopped while waiting for the process, which is still running", {
+        data: { sessionId: terminal.id },
+      });
+    const waiting = terminal.end === undefined && (await terminal.child.isWaiting().catch(() => false));
+    terminal.usedAt = now();
+    const view = { output: terminal.capture.take(), wallMs: performance.now() - started, sandbox: terminal.sandbox };
+    if (!terminal.end) return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
+    terminals.delete(terminal.id);
+    return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
+  }
+
+  async function talk<T>(terminal: Terminal, say: () => Promise<T>): Promise<T> {
+    terminal.talking++;
+    const turn = terminal.busy.then(say, say).finally(() => terminal.talking--);
+    terminal.busy = turn.catch(() => {}); // a failed look must not block the next one
+    return turn;
+  }
+
+  async function close(id: number): Promise<void> {
+    const terminal = terminals.get(id);
+    if (!terminal) return;
+    terminals.delete(id);
+    terminal.child.kill();
+    await terminal.ended;
+  }
+
+  /** Ended ones first, then the oldest; never one that is being talked to. */
+  async function makeRoom(): Promise<void> {
+    if (terminals.size < maxTerminals) return;
+    const byUse = [...terminals.values()].toSorted((a, b) => a.usedAt - b.usedAt);
+    const candidates = byUse
+      .slice(0, Math.max(1, byUse.length - protectedCount))
+      .filter(({ talking }) => talking === 0);
+    const victim = candidates.find(({ end }) => end) ?? candidates[0];
+    if (!victim)
+      throw new CallError("failed", `${terminals.size} processes are running and all are in use`, {
+        hint: "end one of them first",
+      });
+    await close(victim.id);
+  }
+
+  return {
+    async open(request, command, signal) {
+      await makeRoom();
+      const terminal = await start(request, command).catch(async (error: unknown) => {
+        await command.finish({ exitCode: null, signal: null, heldOpen: false });
+        throw error;
+      });
+      return talk(terminal, () => look(terminal, request.yieldMs, signal));
+    },
+    async write(id, input, signal) {
+      const terminal = terminals.get(id);
+      if (!terminal)
+        throw new CallError("invalid_input", `Unknown process id ${id}`, {
+          hint: `running: ${[...terminals.keys()].join(", ") || "none"}`,
+        });
+      return talk(terminal, async () => {
+        if (input.resize) terminal.child.resize(input.resize);
+        if (input.chars !== "" && !terminal.end) await type(terminal, input.chars);
+        return look(terminal, input.yieldMs, signal);
+      });
+    },
+    list: () =>
+      [...terminals.values()].map(({ id, command, startedAt, end }) => ({
+        id,
+        command,
+        startedAt,
+        running: end === undefined,
+      })),
+    close,
+    async closeAll() {
+      await Promise.all([...terminals.keys()].map(close));
+    },
+  };
+}
+
+async function type(terminal: Terminal, chars: string): Promise<void> {
+  if (terminal.tty) terminal.child.write(chars);
+  else if (chars === interrupt) terminal.child.signal("SIGINT");
+  else
+    throw new CallError("invalid_input", "stdin is closed for this session", {
+      hint: "rerun the command with tty=true to keep stdin open",
+    });
+  await waitFor(terminal.ended, afterWriteMs);
+}
+
+function waitFor(ended: Promise<void>, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    if (signal?.aborted) return done();
+    signal?.addEventListener("abort", done, { once: true });
+    void ended.then(done);
+  });
+}
