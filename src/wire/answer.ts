@@ -3,7 +3,16 @@
  * Non-streaming bodies are encoded and decoded through these two, so both forms agree by construction.
  */
 import { text } from "../base/content.ts";
-import type { Answer, AnswerEnd, CallItem, DeltaField, Item, MessageItem, ModelEvent, ReasoningItem } from "../spec/model.ts";
+import type {
+  Answer,
+  AnswerEnd,
+  CallItem,
+  DeltaField,
+  Item,
+  MessageItem,
+  ModelEvent,
+  ReasoningItem,
+} from "../spec/model.ts";
 
 export interface Collector {
   push(event: ModelEvent): void;
@@ -51,7 +60,9 @@ export function createCollector(): Collector {
       }
     },
     answer() {
-      const items = [...open].toSorted(([a], [b]) => a - b).map(([, entry]) => (entry.done ? entry.item : grown(entry)));
+      const items = [...open]
+        .toSorted(([a], [b]) => a - b)
+        .map(([, entry]) => (entry.done ? entry.item : grown(entry)));
       return { ...started, items, ...end };
     },
   };
@@ -71,7 +82,11 @@ export async function collectAsync(events: AsyncIterable<ModelEvent>): Promise<A
 }
 
 function grown({ item, deltas }: Open): Item {
-  const joined = (field: DeltaField) => deltas.filter((entry) => entry.field === field).map((entry) => entry.delta).join("");
+  const joined = (field: DeltaField) =>
+    deltas
+      .filter((entry) => entry.field === field)
+      .map((entry) => entry.delta)
+      .join("");
   switch (item.type) {
     case "message": {
       const words = joined("text");
@@ -116,7 +131,9 @@ export function itemToEvents(item: Item, index: number): readonly ModelEvent[] {
   return [
     { type: "item.started", index, item: shellOf(item) },
     ...deltasOf(item).map(([field, delta, part]): ModelEvent =>
-      part === undefined ? { type: "item.delta", index, field, delta } : { type: "item.delta", index, field, delta, part },
+      part === undefined
+        ? { type: "item.delta", index, field, delta }
+        : { type: "item.delta", index, field, delta, part },
     ),
     { type: "item.done", index, item },
   ];

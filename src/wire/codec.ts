@@ -79,6 +79,8 @@ export interface DecodeOptions {
   readonly declared?: readonly string[];
   /** Ids already used in this conversation are never invented again. */
   readonly idSeed?: string;
+  /** Read `<think>…</think>` at the front of the text as reasoning. Off: text stays text. */
+  readonly thinkTags?: boolean;
 }
 
 export interface AnswerDecoder {

@@ -4,7 +4,9 @@ import type { CustomSpec } from "../spec/model.ts";
 
 export const freeformSchema: JsonObject = {
   type: "object",
-  properties: { input: { type: "string", description: "The raw text, exactly as the tool takes it; not JSON, no Markdown fence." } },
+  properties: {
+    input: { type: "string", description: "The raw text, exactly as the tool takes it; not JSON, no Markdown fence." },
+  },
   required: ["input"],
   additionalProperties: false,
 };

@@ -19,7 +19,11 @@ export interface Named {
 }
 
 /** `declared` in order of preference: of two tools with one name and namespace the first is kept. */
-export function createNameBook(declared: readonly NamedTool[], met: readonly Named[] = [], rules?: NameRules): NameBook {
+export function createNameBook(
+  declared: readonly NamedTool[],
+  met: readonly Named[] = [],
+  rules?: NameRules,
+): NameBook {
   const keys = new Map<string, string>();
   const owners = new Map<string, string>();
   for (const tool of [...declared, ...met]) {

@@ -1,0 +1,127 @@
+/** Reading one delta of a Chat stream (or one whole message, which has the same fields): every variant seen in the field. */
+import { isObject } from "../../base/json.ts";
+import type { ModelError, Usage } from "../../spec/model.ts";
+import type { CallDelta } from "../assemble.ts";
+import { array, count, object, objects, word, type Raw } from "../raw.ts";
+
+export interface Said {
+  readonly text: string;
+  readonly reasoning: string;
+}
+
+/** `content` as text, or as a list of parts with the thoughts among them (Mistral). */
+export function readContent(content: unknown): Said {
+  if (typeof content === "string") return { text: content, reasoning: "" };
+  let text = "";
+  let reasoning = "";
+  for (const part of Array.isArray(content) ? content : isObject(content) ? [content] : []) {
+    if (typeof part === "string") text += part;
+    else if (!isObject(part)) continue;
+    else if (part["type"] === "thinking" || part["type"] === "reasoning")
+      reasoning += wordsIn(part["thinking"] ?? part["text"]);
+    else text += wordsIn(part["text"]);
+  }
+  return { text, reasoning };
+}
+
+function wordsIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  return objects(value)
+    .map((part) => word(part["text"]) ?? "")
+    .join("");
+}
+
+/** Thoughts beside the content: DeepSeek's field, or the one of vLLM, OpenRouter and Ollama. Servers that send both send the same twice. */
+export function readReasoning(delta: Raw): string {
+  const plain = word(delta["reasoning_content"]) ?? word(delta["reasoning"]);
+  if (plain !== undefined) return plain;
+  return objects(delta["reasoning_details"])
+    .map((detail) => word(detail["text"]) ?? word(detail["summary"]) ?? "")
+    .join("");
+}
+
+const callFields = new Set(["index", "id", "type", "function", "custom"]);
+
+/** `tool_calls` of a delta, and the one call of the old `function_call`. */
+export function readCalls(delta: Raw): readonly CallDelta[] {
+  const listed = delta["tool_calls"];
+  const calls = (isObject(listed) ? [listed] : objects(listed)).map(readCall);
+  const legacy = delta["function_call"];
+  // The old form has one call and no index. Servers that send both forms say the same call twice.
+  return calls.length === 0 && isObject(legacy) ? [{ ...readFunction(legacy), index: 0, custom: false }] : calls;
+}
+
+function readCall(call: Raw): CallDelta {
+  const custom = isObject(call["custom"]);
+  const body = custom
+    ? { name: object(call["custom"])["name"], arguments: object(call["custom"])["input"] }
+    : object(call["function"]);
+  let extra: Raw | undefined;
+  for (const key of Object.keys(call)) {
+    if (callFields.has(key) || call[key] === null || call[key] === undefined) continue;
+    extra ??= {};
+    extra[key] = call[key];
+  }
+  return { ...readFunction(body), index: readIndex(call["index"]), id: readId(call["id"]), custom, extra };
+}
+
+function readFunction(body: Raw): { name: string | undefined; args: string } {
+  return { name: word(body["name"]), args: readArguments(body["arguments"]) };
+}
+
+function readArguments(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null || value === undefined ? "" : JSON.stringify(value);
+}
+
+function readIndex(value: unknown): number | undefined {
+  const index = typeof value === "string" && value !== "" ? Number(value) : value;
+  return typeof index === "number" && Number.isSafeInteger(index) && index >= 0 ? index : undefined;
+}
+
+function readId(value: unknown): string | undefined {
+  return typeof value === "number" ? String(value) : word(value);
+}
+
+export function readUsage(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const output = count(value["completion_tokens"]) ?? count(value["output_tokens"]);
+  const total = count(value["total_tokens"]);
+  const input = count(value["prompt_tokens"]) ?? count(value["input_tokens"]) ?? rest(total, output);
+  if (input === undefined && output === undefined) return undefined;
+  const cached =
+    count(object(value["prompt_tokens_details"])["cached_tokens"]) ?? count(value["prompt_cache_hit_tokens"]);
+  const reasoning = count(object(value["completion_tokens_details"])["reasoning_tokens"]);
+  return {
+    input: input ?? 0,
+    output: output ?? rest(total, input) ?? 0,
+    ...(cached === undefined ? {} : { cached }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+function rest(total: number | undefined, part: number | undefined): number | undefined {
+  return total === undefined ? undefined : Math.max(0, total - (part ?? 0));
+}
+
+/** An error in any of its shapes: an object, a bare string, or a body that is an error itself. */
+export function readError(value: unknown): ModelError | undefined {
+  if (typeof value === "string" && value !== "") return { message: value };
+  if (!isObject(value)) return undefined;
+  const nested = value["error"];
+  if (isObject(nested) || typeof nested === "string") return readError(nested);
+  const code = typeof value["code"] === "number" ? String(value["code"]) : word(value["code"]);
+  const type = word(value["type"]);
+  const status = typeof value["code"] === "number" ? value["code"] : count(value["status"]);
+  return {
+    message: word(value["message"]) ?? word(value["detail"]) ?? type ?? code ?? "the provider reported an error",
+    ...(code === undefined ? {} : { code }),
+    ...(type === undefined ? {} : { type }),
+    ...(status === undefined || status < 100 || status > 599 ? {} : { status }),
+  };
+}
+
+/** The choice we follow: servers asked for several send them interleaved, and only the first is an answer. */
+export function firstChoice(chunk: Raw): Raw | undefined {
+  return objects(array(chunk["choices"])).find((choice) => (choice["index"] ?? 0) === 0);
+}

@@ -1,0 +1,177 @@
+/** A neutral request as a Chat Completions body that strict servers and chat templates take. */
+import { text, type Part } from "../../base/content.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
+import type { CallItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import { argumentsText } from "../arguments.ts";
+import type { EncodedRequest, EncodeOptions, Quirks } from "../codec.ts";
+import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
+import { legalId } from "../ids.ts";
+import type { NameBook } from "../names.ts";
+import { defined, echoed } from "../raw.ts";
+import { choiceNames, lowerTools, type WireTool } from "../tools.ts";
+import { encodeContent, splitResult } from "./parts.ts";
+
+export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
+  const quirks = options.quirks ?? {};
+  const target = options.target ?? "openai";
+  const lowered = lowerTools(request.tools, {
+    target,
+    history: request.input,
+    ...(target === "openai" || target === "openai-strict" ? { maxTools: 128 } : {}),
+  });
+  const body: JsonObject = {
+    model: request.model,
+    messages: encodeMessages(request, lowered.book, quirks),
+    ...encodeTools(request, lowered.tools, lowered.book, quirks),
+    ...encodeSettings(request, quirks),
+    ...echoed(request.extra, "chat"),
+  };
+  return { body, names: lowered.book.table, dropped: lowered.dropped };
+}
+
+function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
+  const schema = request.outputSchema;
+  const newer = quirks.maxTokensField === "max_completion_tokens";
+  const stops = request.stop;
+  return defined({
+    max_tokens: newer ? undefined : request.maxOutputTokens,
+    max_completion_tokens: newer ? request.maxOutputTokens : undefined,
+    temperature: request.temperature,
+    top_p: request.topP,
+    stop: stops === undefined || stops.length === 0 ? undefined : stops,
+    reasoning_effort: request.reasoning?.effort,
+    response_format: schema && { type: "json_schema", json_schema: defined({ ...schema }) },
+    prompt_cache_key: quirks.noCacheKey === true ? undefined : request.cacheKey,
+    stream: request.stream,
+    stream_options: request.stream === true && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
+  });
+}
+
+/** Nothing to call: no `tools`, no choice and no parallel flag, because servers refuse each of them alone. */
+function encodeTools(request: ModelRequest, tools: readonly WireTool[], book: NameBook, quirks: Quirks): JsonObject {
+  if (tools.length === 0) return {};
+  return defined({
+    tools: tools.map((tool) => encodeTool(tool, quirks)),
+    tool_choice: request.toolChoice === undefined ? undefined : encodeChoice(request.toolChoice, tools, book, quirks),
+    parallel_tool_calls: quirks.noParallelFlag === true ? undefined : request.parallel,
+  });
+}
+
+function encodeTool(tool: WireTool, quirks: Quirks): JsonObject {
+  const { spec, name } = tool;
+  if (spec.kind === "custom" && quirks.customTools === true) {
+    const { format } = spec;
+    const nested =
+      format?.type === "grammar"
+        ? { type: "grammar", grammar: { syntax: format.syntax, definition: format.definition } }
+        : format;
+    return { type: "custom", custom: defined({ name, description: spec.description, format: nested }) };
+  }
+  const { description, parameters, strict } = tool;
+  return { type: "function", function: defined({ name, description, parameters, strict }) };
+}
+
+function encodeChoice(choice: ToolChoice, tools: readonly WireTool[], book: NameBook, quirks: Quirks): Json {
+  if (typeof choice === "string") return choice;
+  const refer = (name: string): JsonObject => {
+    const custom = quirks.customTools === true && tools.find((tool) => tool.name === name)?.spec.kind === "custom";
+    return custom ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
+  };
+  if ("allowed" in choice) {
+    const names = [...(choiceNames(choice, book) ?? [])];
+    return { type: "allowed_tools", allowed_tools: { mode: choice.mode, tools: names.map(refer) } };
+  }
+  return refer(book.spell(choice.name, choice.namespace));
+}
+
+interface Speech {
+  readonly book: NameBook;
+  readonly quirks: Quirks;
+}
+
+function encodeMessages(request: ModelRequest, book: NameBook, quirks: Quirks): readonly JsonObject[] {
+  const { system, turns } = prepareHistory(request, { wire: "chat", laterSystem: quirks.laterSystem === true });
+  const speech = { book, quirks };
+  return [
+    ...(system === undefined ? [] : [{ role: "system", content: system }]),
+    ...turns.flatMap((turn) => encodeTurn(turn, speech)),
+  ];
+}
+
+function encodeTurn(turn: Turn, speech: Speech): readonly JsonObject[] {
+  switch (turn.role) {
+    case "system":
+      return [{ role: turn.message.role, content: encodeContent(turn.message.content) }];
+    case "user":
+      return turn.message.content.length === 0
+        ? []
+        : [{ role: "user", content: encodeContent(turn.message.content), ...echoed(turn.message.extra, "chat") }];
+    case "other":
+      return [turn.item.raw];
+    case "assistant":
+      return [...encodeSaid(turn.items, speech), ...encodeResults(turn.results, speech)];
+  }
+}
+
+function encodeSaid(items: readonly SaidItem[], speech: Speech): readonly JsonObject[] {
+  const { quirks } = speech;
+  const calls = items.filter((item) => item.type === "call").map((call) => encodeCall(call, speech));
+  const messages = items.filter((item) => item.type === "message");
+  const words = messages.flatMap((message) => message.content);
+  const refusal = messages.find((message) => message.refusal !== undefined)?.refusal;
+  const content = words.length === 0 ? emptyContent(calls.length > 0, quirks) : encodeContent(words);
+  // An assistant message with nothing in it is refused by several servers.
+  if (calls.length === 0 && words.length === 0 && refusal === undefined) return [];
+  return [
+    defined({
+      role: "assistant",
+      content,
+      refusal,
+      ...encodeReasoning(items, calls.length > 0, quirks),
+      tool_calls: calls.length === 0 ? undefined : calls,
+      ...Object.assign({}, ...messages.map((message) => echoed(message.extra, "chat"))),
+    }),
+  ];
+}
+
+function emptyContent(hasCalls: boolean, quirks: Quirks): string | null {
+  return hasCalls && quirks.emptyContent !== true ? null : "";
+}
+
+/** Servers that think want their thoughts back beside calls, and an empty string where there were none. */
+function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: Quirks): JsonObject {
+  const thoughts = items.filter((item) => item.type === "reasoning");
+  const details = Object.assign({}, ...thoughts.map((item) => echoed(item.extra, "chat"))) as JsonObject; // echoed fields are JSON
+  if (quirks.echoReasoning === undefined) return details;
+  const known = thoughts.filter((item) => item.text !== undefined);
+  if (known.length === 0 && !hasCalls) return details;
+  return { [quirks.echoReasoning]: known.map((item) => item.text).join(""), ...details };
+}
+
+function encodeCall(call: CallItem, { book, quirks }: Speech): JsonObject {
+  const id = wireId(call.id, quirks);
+  const name = book.spell(call.name, call.namespace);
+  if (call.kind === "custom" && quirks.customTools === true) {
+    return { id, type: "custom", custom: { name, input: call.arguments }, ...echoed(call.extra, "chat") };
+  }
+  return { id, type: "function", function: { name, arguments: argumentsText(call) }, ...echoed(call.extra, "chat") };
+}
+
+function wireId(id: string, quirks: Quirks): string {
+  return quirks.idLength === undefined ? id : legalId(id, { max: quirks.idLength, exact: true });
+}
+
+/** Marks a failed result in its text: this wire has no flag for it. */
+export const errorTag = "Error: ";
+
+function encodeResults(results: readonly ResultItem[], { quirks }: Speech): readonly JsonObject[] {
+  const media: Part[] = [];
+  const messages = results.map((result) => {
+    const split = splitResult(result.content);
+    if (split.media.length > 0)
+      media.push(text(`[from the result of ${result.name ?? "the call"} ${result.callId}]`), ...split.media);
+    const content = result.ok || split.text.startsWith("Error") ? split.text : errorTag + split.text;
+    return { role: "tool", tool_call_id: wireId(result.callId, quirks), content };
+  });
+  return media.length === 0 ? messages : [...messages, { role: "user", content: encodeContent(media) }];
+}

@@ -1,0 +1,39 @@
+/**
+ * Models taught by older products sometimes wrap several calls in one call of a tool nobody declared.
+ * Taken apart only when the wrapper is whole and every inner call is one we could have been asked.
+ */
+import { isObject } from "../../base/json.ts";
+import type { OpenCall } from "../assemble.ts";
+import { parseObject, word } from "../raw.ts";
+
+const wrappers = new Set(["multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use", "parallel"]);
+
+export function isParallelWrapper(name: string): boolean {
+  return wrappers.has(name);
+}
+
+type Inner = Pick<OpenCall, "id" | "name" | "args" | "custom" | "extra">;
+
+/** The inner calls, or undefined when the call is to be left as it is. */
+export function expandParallel(call: OpenCall, declared: ReadonlySet<string>): readonly Inner[] | undefined {
+  if (!isParallelWrapper(call.name) || declared.has(call.name)) return undefined;
+  const uses = parseObject(call.args)?.["tool_uses"];
+  if (!Array.isArray(uses) || uses.length === 0) return undefined;
+  const inner: Inner[] = [];
+  for (const [at, use] of uses.entries()) {
+    if (!isObject(use)) return undefined;
+    const name = innerName(word(use["recipient_name"]) ?? word(use["name"]), declared);
+    const parameters = use["parameters"] ?? use["arguments"] ?? {};
+    if (name === undefined || !isObject(parameters)) return undefined;
+    const id = call.id === undefined ? undefined : `${call.id}_${at}`;
+    inner.push({ id, name, args: JSON.stringify(parameters), custom: false, extra: at === 0 ? call.extra : undefined });
+  }
+  return inner;
+}
+
+function innerName(recipient: string | undefined, declared: ReadonlySet<string>): string | undefined {
+  if (recipient === undefined || isParallelWrapper(recipient)) return undefined;
+  if (declared.has(recipient)) return recipient;
+  const bare = recipient.startsWith("functions.") ? recipient.slice("functions.".length) : recipient;
+  return declared.size === 0 || declared.has(bare) ? bare : undefined;
+}
