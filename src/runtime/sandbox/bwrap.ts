@@ -1,0 +1,113 @@
+/** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
+import { statSync } from "node:fs";
+import { dirname, sep } from "node:path";
+import type { Grant } from "../../spec/access.ts";
+import type { Backend, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
+import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
+import { explainEnding } from "./denial.ts";
+import { explainPlan } from "./explain.ts";
+import type { Machine } from "./machine.ts";
+import { hostSockets } from "./machine.ts";
+import { planMounts } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { seccompProgram } from "./seccomp/filter.ts";
+import type { Architecture } from "./seccomp/syscalls.ts";
+import type { Session } from "./session.ts";
+import { runConfined } from "./start.ts";
+
+export interface BwrapVariant {
+  readonly program: string;
+  readonly proc: "fresh" | "bound";
+  readonly disableUserns: boolean;
+}
+
+export function createBwrapBackend(variant: BwrapVariant, machine: Machine, session: Session): Backend {
+  const name = variant.proc === "fresh" ? "bwrap+seccomp" : "bwrap(bound /proc)+seccomp";
+  const programs = new Map<string, readonly InheritedFd[]>();
+
+  const filter = (grant: Grant): readonly InheritedFd[] => {
+    const sockets = grant.network === "on" ? "host" : "private";
+    const known = programs.get(sockets);
+    if (known !== undefined) return known;
+    const made = [
+      { fd: seccompFd, data: seccompProgram({ architecture: machine.architecture as Architecture, sockets }) },
+    ];
+    programs.set(sockets, made);
+    return made;
+  };
+
+  function confine(request: ConfineRequest): ConfinedCommand {
+    const { grant, cwd } = request;
+    const proxy = session.proxy(request);
+    const sockets = hostSockets(machine.env);
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, visible: proxy?.visible ?? [] });
+    const owner = commandOwner(plan, cwd, machine);
+    const asRoot = (owner?.uid ?? machine.uid) === 0;
+    const inner = proxy === undefined ? request : { ...request, argv: proxy.wrap(request.argv) };
+    const guard = session.guard(plan.watched);
+    const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
+    return {
+      argv: bwrapArgv(plan, inner, { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) }),
+      env: { ...innerEnv(request.env, plan, machine), ...proxy?.env, CALLGATE_SANDBOX: name },
+      cwd: sep,
+      ...owner,
+      fds: filter(grant),
+      warm: proxy === undefined,
+      sandbox: name,
+      async cleanup(ending) {
+        const refusedHost = await proxy?.close();
+        const made = guard.settle();
+        return made ?? refusedHost ?? explainEnding({ ...request, writable: writablePlaces(plan) }, ending);
+      },
+    };
+  }
+
+  return { name, confine, probe: () => probe(confine, machine), explain: (grant) => explainPlan(grant, machine) };
+}
+
+function writablePlaces(plan: Plan): readonly string[] {
+  return plan.everything
+    ? [sep]
+    : plan.entries.filter(({ use }) => use === "write" || use === "temp").map(({ path }) => path);
+}
+
+function innerEnv(env: Readonly<Record<string, string>>, plan: Plan, machine: Machine): Record<string, string> {
+  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !isLoaderVariable(name)));
+  return kept["TMPDIR"] === undefined || plan.everything ? kept : { ...kept, TMPDIR: machine.tempDir };
+}
+
+/**
+ * Inside a user namespace root owns only what is root's. In somebody else's workspace the command
+ * therefore runs as that owner, if the owner can get there.
+ */
+function commandOwner(
+  plan: Plan,
+  cwd: string,
+  machine: Machine,
+): { readonly uid: number; readonly gid: number } | undefined {
+  if (machine.uid !== 0) return undefined;
+  const place = plan.roots.find((root) => root !== sep) ?? cwd;
+  const stat = statSync(place, { throwIfNoEntry: false });
+  if (stat === undefined || stat.uid === 0) return undefined;
+  for (let folder = dirname(place); folder !== sep; folder = dirname(folder)) {
+    const { mode, uid, gid } = statSync(folder);
+    const bit = uid === stat.uid ? 0o100 : gid === stat.gid ? 0o010 : 0o001;
+    if ((mode & bit) === 0) return undefined;
+  }
+  return { uid: stat.uid, gid: stat.gid };
+}
+
+const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
+
+async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
+  if (machine.architecture === undefined) return { ok: false, detail: `no seccomp numbers for ${process.arch}` };
+  const request = {
+    argv: ["true"],
+    cwd: sep,
+    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
+    grant: probeGrant,
+  };
+  const { exitCode, stderr } = await runConfined(confine(request));
+  if (exitCode === 0) return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
+  return { ok: false, detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}` };
+}

@@ -1,0 +1,152 @@
+/**
+ * Was it the sandbox? Answered from evidence, never from words in an output: the signal the kernel
+ * ends a forbidden call with, and what the command line names that the grant does not hold. A command
+ * that succeeded was not stopped.
+ */
+import { accessSync, constants, existsSync } from "node:fs";
+import { basename, dirname, isAbsolute, resolve } from "node:path";
+import { homedir } from "node:os";
+import type { Denial, Grant } from "../../spec/access.ts";
+import type { Ending } from "./backend.ts";
+import { contains } from "./plan.ts";
+
+export interface DeniedCommand {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly grant: Grant;
+  /** The writable roots, and the places the sandbox made writable of its own. */
+  readonly writable: readonly string[];
+}
+
+export function explainEnding(command: DeniedCommand, { exitCode, signal }: Ending): Denial | undefined {
+  if (exitCode === 0) return undefined;
+  if (signal === "SIGSYS" || exitCode === 128 + 31)
+    return { what: "command", reason: "the command made a system call the sandbox forbids" };
+  if (exitCode === null) return undefined;
+  const words = simpleCommands(command.argv);
+  return deniedWrite(words, command) ?? deniedNetwork(words, command.grant);
+}
+
+/** Programs whose operands are changed. Anything else that fails is not put down to the sandbox. */
+const writers = new Set(
+  "touch mkdir rmdir rm mv cp ln tee install truncate chmod chown chgrp mkfifo mktemp patch rsync unlink shred".split(
+    " ",
+  ),
+);
+
+function deniedWrite(commands: readonly SimpleCommand[], { cwd, grant, writable }: DeniedCommand): Denial | undefined {
+  const wanted = commands.flatMap(({ words: [program = "", ...operands], redirects }) => [
+    ...redirects,
+    ...(writers.has(basename(program)) ? operands.filter((word) => !word.startsWith("-")) : []),
+    ...(basename(program) === "dd"
+      ? operands.filter((word) => word.startsWith("of=")).map((word) => word.slice(3))
+      : []),
+    ...(basename(program) === "git" && gitWriters.has(operands[0] ?? "") ? [".git"] : []),
+  ]);
+  const target = wanted.map((word) => absolute(word, cwd)).find((path) => isWithheld(path, { grant, writable }));
+  return target === undefined
+    ? undefined
+    : { what: "write", target, reason: `${target} may not be changed under ${grant.policy}` };
+}
+
+const gitWriters = new Set(
+  "add am branch cherry-pick clean clone commit config fetch gc init merge mv pull push rebase reset restore revert rm stash switch checkout tag worktree".split(
+    " ",
+  ),
+);
+
+/** Outside, this user could change it; inside, it lies in no writable root or under a protected name. */
+function isWithheld(path: string, { grant, writable }: Pick<DeniedCommand, "grant" | "writable">): boolean {
+  if (path.startsWith("/dev/") || path.startsWith("/proc/")) return false;
+  const root = writable.find((place) => contains(place, path));
+  const isProtected =
+    root !== undefined && grant.protect.some((name) => contains(isAbsolute(name) ? name : resolve(root, name), path));
+  if (root !== undefined && !isProtected) return false;
+  return canWrite(existsSync(path) ? path : dirname(path));
+}
+
+function canWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const networkPrograms = new Set("curl wget ssh scp sftp ftp nc ncat telnet ping dig nslookup host aria2c".split(" "));
+const fetchingVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["git", new Set(["clone", "fetch", "pull", "push", "ls-remote"])],
+  ["npm", new Set(["install", "i", "ci", "add", "update", "publish", "view"])],
+  ["pnpm", new Set(["install", "i", "add", "update"])],
+  ["yarn", new Set(["install", "add", "upgrade"])],
+  ["pip", new Set(["install", "download"])],
+  ["pip3", new Set(["install", "download"])],
+  ["cargo", new Set(["install", "fetch", "update", "add"])],
+  ["go", new Set(["get", "install"])],
+  ["apt-get", new Set(["install", "update", "upgrade"])],
+  ["apt", new Set(["install", "update", "upgrade"])],
+]);
+
+/** With an allow-list the proxy knows better; this is for a network that is off. */
+function deniedNetwork(commands: readonly SimpleCommand[], grant: Grant): Denial | undefined {
+  if (grant.network !== "off") return undefined;
+  for (const {
+    words: [program = "", ...operands],
+  } of commands) {
+    const name = basename(program);
+    const host = operands.map(hostOf).find((found) => found !== undefined);
+    const fetches = fetchingVerbs.get(name)?.has(operands.find((word) => !word.startsWith("-")) ?? "") === true;
+    if (isLoopback(host) || !(networkPrograms.has(name) || fetches)) continue;
+    return {
+      what: "network",
+      ...(host === undefined ? {} : { target: host }),
+      reason: `${name} needs the network, which is off`,
+    };
+  }
+  return undefined;
+}
+
+function hostOf(word: string): string | undefined {
+  const url = /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/]*@)?(\[[^\]]+\]|[^/:]+)/i.exec(word)?.[1];
+  return url ?? /^(?:[\w.-]+@)([\w.-]+)(?::|$)/.exec(word)?.[1];
+}
+
+function isLoopback(host: string | undefined): boolean {
+  return host !== undefined && (host === "localhost" || host === "[::1]" || host.startsWith("127."));
+}
+
+interface SimpleCommand {
+  readonly words: readonly string[];
+  readonly redirects: readonly string[];
+}
+
+const shells = new Set(["sh", "bash", "zsh", "dash", "ksh"]);
+
+/**
+ * The commands of an argv, those of a `sh -c` line included. A rough reading is enough here: a wrong
+ * guess asks a person one question too many or too few, it grants nothing.
+ */
+function simpleCommands(argv: readonly string[]): readonly SimpleCommand[] {
+  const line = shells.has(basename(argv[0] ?? ""))
+    ? argv[argv.findIndex((word) => /^-\w*c\w*$/.test(word)) + 1]
+    : undefined;
+  if (line === undefined || line === argv[0]) return [{ words: argv, redirects: [] }];
+  return line.split(/&&|\|\||[;|\n&](?![>&])/).map((part) => {
+    const redirects: string[] = [];
+    const rest = part.replace(
+      /\d?>{1,2}\|?\s*("[^"]*"|'[^']*'|[^\s;&|<>()]+)/g,
+      (_match, target: string) => (redirects.push(unquote(target)), " "),
+    );
+    const words = (rest.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map(unquote);
+    return { words: words.slice(words.findIndex((word) => !/^\w+=/.test(word))), redirects };
+  });
+}
+
+function unquote(word: string): string {
+  return /^(["']).*\1$/s.test(word) ? word.slice(1, -1) : word;
+}
+
+function absolute(word: string, cwd: string): string {
+  return resolve(cwd, word.startsWith("~/") ? homedir() + word.slice(1) : word);
+}

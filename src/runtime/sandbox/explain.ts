@@ -1,0 +1,46 @@
+/** A grant in plain sentences: what a person sees under `--explain` and what a tool's description may say. */
+import type { Grant } from "../../spec/access.ts";
+import { resolved } from "./plan.ts";
+import type { Machine } from "./machine.ts";
+
+export function explainPlan(grant: Grant, machine: Pick<Machine, "tempDir">): readonly string[] {
+  return [
+    explainWrites(grant, machine),
+    ...explainProtected(grant),
+    ...explainMask(grant),
+    explainNetwork(grant),
+    explainRest(grant),
+  ];
+}
+
+function explainWrites(grant: Grant, { tempDir }: Pick<Machine, "tempDir">): string {
+  if (grant.policy === "full-access") return "Every file may be changed.";
+  const temp = `a private ${tempDir}`;
+  if (grant.policy === "read-only") return `No file of the host may be changed; ${temp} may.`;
+  const roots = grant.write.map((path) => (resolved(path) === undefined ? `${path} (not there)` : path));
+  return `Files may be changed below ${[...roots, temp].join(", ")}; everywhere else they are read-only.`;
+}
+
+function explainProtected(grant: Grant): readonly string[] {
+  if (grant.protect.length === 0 || grant.policy !== "workspace-write") return [];
+  return [
+    `Read-only even there: ${grant.protect.join(", ")}; one that does not exist yet is moved aside if a command makes it.`,
+  ];
+}
+
+function explainMask(grant: Grant): readonly string[] {
+  const there = grant.mask.filter((path) => resolved(path) !== undefined);
+  return there.length === 0 ? [] : [`Hidden: ${there.join(", ")}.`];
+}
+
+function explainNetwork({ network }: Grant): string {
+  if (network === "on") return "The network is on.";
+  if (network === "off" || network.length === 0) return "The network is off; loopback inside the sandbox works.";
+  return `The network reaches only ${network.join(", ")}, by HTTP proxy.`;
+}
+
+function explainRest(grant: Grant): string {
+  return grant.policy === "full-access"
+    ? "Other processes cannot be seen; no new namespaces, mounts or kernel calls that reach around the sandbox."
+    : "Other processes and the host's sockets (containers, agents, buses) cannot be seen; no new namespaces, mounts or kernel calls that reach around the sandbox.";
+}

@@ -1,0 +1,76 @@
+/**
+ * Protected names that no mount can hold: those that do not exist yet, and links. Mounting over a
+ * missing name would leave an empty file of that name on the host, so they are looked at before and
+ * after the command instead; what appeared is moved aside, never deleted.
+ */
+import { cpSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { basename, join } from "node:path";
+import type { Denial } from "../../spec/access.ts";
+
+export interface Guard {
+  /** Puts things back as they were and says what had been made; undefined if nothing was. */
+  settle(): Denial | undefined;
+}
+
+export interface GuardOptions {
+  /** Where things are moved to; made when first needed. */
+  readonly quarantine: string;
+  /** False when something unconfined ran meanwhile and may have made the name rightfully: then it is only reported. */
+  readonly isOnlySuspect: () => boolean;
+  readonly now?: () => number;
+}
+
+export function guardNames(paths: readonly string[], options: GuardOptions): Guard {
+  const before = paths.map((path) => ({ path, link: linkTarget(path) }));
+  return {
+    settle() {
+      const changed = before.filter(({ path, link }) => isChanged(path, link));
+      const [first] = changed;
+      if (first === undefined) return undefined;
+      if (!options.isOnlySuspect()) {
+        return {
+          what: "write",
+          target: first.path,
+          reason: `${first.path} is a protected name and was made while this command ran`,
+        };
+      }
+      const places = changed.map(({ path, link }) => restore(path, link, options));
+      return {
+        what: "write",
+        target: first.path,
+        reason: `${first.path} is a protected name; what the command made there was moved to ${places[0]}`,
+      };
+    },
+  };
+}
+
+function stat(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function linkTarget(path: string): string | undefined {
+  return stat(path)?.isSymbolicLink() === true ? readlinkSync(path) : undefined;
+}
+
+function isChanged(path: string, link: string | undefined): boolean {
+  return link === undefined ? stat(path) !== undefined : linkTarget(path) !== link;
+}
+
+function restore(path: string, link: string | undefined, { quarantine, now = Date.now }: GuardOptions): string {
+  mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+  const place = join(quarantine, `${now().toString(36)}-${basename(path)}`);
+  if (stat(path) !== undefined) moveAside(path, place);
+  if (link !== undefined) symlinkSync(link, path);
+  return place;
+}
+
+function moveAside(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch {
+    // Another file system: links are copied as links, so nothing outside is read on the way.
+    cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+    rmSync(from, { recursive: true, force: true });
+  }
+}

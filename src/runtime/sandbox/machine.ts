@@ -1,0 +1,80 @@
+/** What a sandbox must know about this machine; asked once, handed in, so that a test can hold it still. */
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { homedir, platform, release, tmpdir } from "node:os";
+import { delimiter, isAbsolute, join } from "node:path";
+import type { Architecture } from "./seccomp/syscalls.ts";
+
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  /** Undefined: our seccomp program has no numbers for this processor. */
+  readonly architecture: Architecture | undefined;
+  readonly uid: number;
+  readonly gid: number;
+  /** The engine's own environment: where programs and the host's sockets are found. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly tempDir: string;
+  /** Probe results and things moved aside are kept here. */
+  readonly stateDir: string;
+  /** Changes when the kernel does or the machine was started again. */
+  readonly boot: string;
+}
+
+export function thisMachine(overrides: Partial<Machine> = {}): Machine {
+  const env = overrides.env ?? process.env;
+  return {
+    platform: platform(),
+    architecture: process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined,
+    uid: process.getuid?.() ?? -1,
+    gid: process.getgid?.() ?? -1,
+    env,
+    home: homedir(),
+    // macOS has a private one per user; on Linux the shared one is what must be replaced, whatever TMPDIR says.
+    tempDir: platform() === "linux" ? "/tmp" : tmpdir(),
+    stateDir: stateDir(env),
+    boot: `${release()} ${bootId()}`,
+    ...overrides,
+  };
+}
+
+function stateDir(env: Machine["env"]): string {
+  return env["CALLGATE_HOME"] ?? join(env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "callgate");
+}
+
+function bootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** The first program of that name on the engine's own PATH; relative entries are never looked at. */
+export function findProgram(name: string, env: Machine["env"]): string | undefined {
+  const folders = (env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).filter(isAbsolute);
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Sockets of the host a command could ask to act for it: agents, containers, buses, displays. */
+export function hostSockets(env: Machine["env"]): readonly string[] {
+  const agent = env["SSH_AUTH_SOCK"];
+  const docker = /^unix:\/\/(.+)$/.exec(env["DOCKER_HOST"] ?? "")?.[1];
+  const podman = /^unix:\/\/(.+)$/.exec(env["CONTAINER_HOST"] ?? "")?.[1];
+  const gpg = env["GPG_AGENT_INFO"]?.split(":")[0];
+  const bus = /(?:^|;)unix:path=([^,;]+)/.exec(env["DBUS_SESSION_BUS_ADDRESS"] ?? "")?.[1];
+  const listed = [agent, docker, podman, gpg, bus, env["TMUX"]?.split(",")[0], env["XDG_RUNTIME_DIR"]];
+  return [
+    ...listed.filter((path) => path !== undefined && isAbsolute(path)),
+    "/var/run/docker.sock",
+    "/var/lib/lxd/unix.socket",
+  ] as string[];
+}

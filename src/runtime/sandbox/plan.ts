@@ -1,0 +1,167 @@
+/**
+ * A grant and the disk as it is now in, an ordered list of what each path becomes inside out. Every
+ * backend that works with paths is built from this one list, so they agree on what is confined.
+ */
+import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { Grant } from "../../spec/access.ts";
+
+/**
+ * `write`: the host's, changeable. `read`: the host's, read-only. `hide`: nothing to see. `temp`: a
+ * folder of the sandbox's own. Later entries lie on top of earlier ones.
+ */
+export interface PlanEntry {
+  readonly path: string;
+  readonly use: "write" | "read" | "hide" | "temp";
+  readonly kind: "file" | "directory";
+}
+
+export interface Plan {
+  /** The whole disk is writable (full-access). */
+  readonly everything: boolean;
+  readonly entries: readonly PlanEntry[];
+  /** The writable roots, resolved, none inside another. */
+  readonly roots: readonly string[];
+  /** Protected names that no mount can hold: missing now, or links. Watched instead (see guard.ts). */
+  readonly watched: readonly string[];
+}
+
+export interface PlanOptions {
+  readonly cwd: string;
+  /** The shared temp folder that is replaced by a private one. */
+  readonly tempDir: string;
+  /** Read-only and visible, wherever they lie (the launcher, the proxy's socket). */
+  readonly visible?: readonly string[];
+  /** Sockets of the host that are hidden though they lie anywhere. */
+  readonly sockets: readonly string[];
+}
+
+export function planMounts(grant: Grant, options: PlanOptions): Plan {
+  const roots = outermost(writableRoots(grant).flatMap((path) => resolved(path) ?? []));
+  const everything = roots.includes(sep);
+  const inside = (path: string) => roots.some((root) => contains(root, path));
+  const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write"));
+  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots);
+  entries.push(...guarded.entries);
+  if (!everything) entries.push(...ownPlaces(options, inside));
+  entries.push(...[...grant.mask, ...options.sockets].flatMap((path) => hidden(path)));
+  return { everything, roots, entries: layered(entries), watched: guarded.watched };
+}
+
+/** Read-only means no root at all, even if one was named: of two statements the narrower holds. */
+function writableRoots(grant: Grant): readonly string[] {
+  if (grant.policy === "read-only") return [];
+  return grant.policy === "full-access" ? [sep] : grant.write;
+}
+
+/** The temp folder and the run folder become the sandbox's own; what must be seen below them is put back. */
+function ownPlaces(
+  { cwd, tempDir, visible = [] }: PlanOptions,
+  writable: (path: string) => boolean,
+): readonly PlanEntry[] {
+  const temp = resolved(tempDir);
+  const own = [temp, resolved("/run")].filter((path) => path !== undefined && !writable(path)) as string[];
+  const shadowed = (path: string) => own.some((place) => contains(place, path));
+  // The resolver's file often lives in the run folder; without it granted hosts have no names.
+  const needed = [cwd, "/etc/resolv.conf", ...visible].flatMap((path) => resolved(path) ?? []);
+  return [
+    ...own.map((path): PlanEntry => ({ path, use: path === temp ? "temp" : "hide", kind: "directory" })),
+    ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read")),
+  ];
+}
+
+interface Protections {
+  readonly entries: PlanEntry[];
+  readonly watched: string[];
+}
+
+function protections(grant: Grant, roots: readonly string[]): Protections {
+  const found: Protections = { entries: [], watched: [] };
+  for (const root of roots) {
+    for (const name of grant.protect) {
+      const path = isAbsolute(name) ? resolve(name) : join(root, name);
+      if (contains(root, path) && path !== root) protect(root, path, found);
+    }
+  }
+  return found;
+}
+
+function protect(root: string, path: string, found: Protections): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined || stat.isSymbolicLink()) found.watched.push(path);
+  if (stat === undefined) return;
+  // Each folder on the way becomes a mount point of its own: mount points cannot be renamed away.
+  for (let parent = dirname(path); contains(root, parent) && parent !== root; parent = dirname(parent)) {
+    found.entries.push({ path: parent, use: "write", kind: "directory" });
+  }
+  const real = resolved(path);
+  if (real === undefined) return;
+  found.entries.push(...entry(real, "read"));
+  if (stat.isFile() && path.endsWith(`${sep}.git`)) {
+    found.entries.push(
+      ...gitFolders(path)
+        .filter((folder) => contains(root, folder))
+        .flatMap((folder) => entry(folder, "read")),
+    );
+  }
+}
+
+/** A `.git` file names the real folder, and that folder (a worktree's) may name the common one. */
+function gitFolders(file: string): readonly string[] {
+  const pointer = /^gitdir: (.+)$/m.exec(readSmall(file) ?? "")?.[1];
+  const folder = pointer === undefined ? undefined : resolved(resolve(dirname(file), pointer.trim()));
+  if (folder === undefined) return [];
+  const common = readSmall(join(folder, "commondir"))?.trim();
+  const shared = common === undefined ? undefined : resolved(resolve(folder, common));
+  return shared === undefined ? [folder] : [folder, shared];
+}
+
+function readSmall(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && stat.size < 4096 ? readFileSync(path, "utf8") : undefined;
+}
+
+function hidden(path: string): readonly PlanEntry[] {
+  const real = resolved(path);
+  return real === undefined || real === sep ? [] : entry(real, "hide");
+}
+
+function entry(path: string, use: PlanEntry["use"]): readonly PlanEntry[] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? [] : [{ path, use, kind: stat.isDirectory() ? "directory" : "file" }];
+}
+
+const strictness = { temp: 0, write: 1, read: 2, hide: 3 } as const;
+
+/** Shallow first, so that the more specific path wins; of two uses of one path the stricter stays. */
+function layered(entries: readonly PlanEntry[]): readonly PlanEntry[] {
+  const byPath = new Map<string, PlanEntry>();
+  for (const one of entries) {
+    const other = byPath.get(one.path);
+    if (other === undefined || strictness[one.use] > strictness[other.use]) byPath.set(one.path, one);
+  }
+  const depth = (path: string) => path.split(sep).length;
+  const ordered = [...byPath.values()].toSorted((a, b) => depth(a.path) - depth(b.path) || (a.path < b.path ? -1 : 1));
+  const cover = (path: string) => ordered.findLast((other) => other.path !== path && contains(other.path, path))?.use;
+  // What lies in an empty folder of the sandbox's own is hidden already.
+  return ordered.filter(({ path, use }) => use !== "hide" || !["hide", "temp"].includes(cover(path) ?? "write"));
+}
+
+/** The path without links, or undefined if nothing (or nothing we may look at) is there. */
+export function resolved(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+export function contains(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (!isAbsolute(way) && way !== ".." && !way.startsWith(`..${sep}`));
+}
+
+function outermost(paths: readonly string[]): readonly string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => other !== path && contains(other, path)));
+}

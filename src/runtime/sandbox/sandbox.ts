@@ -1,0 +1,118 @@
+/**
+ * An argv and a grant in, a confined command out. Entry of `callgate/sandbox`, usable alone. This
+ * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
+ * confines less than it was asked to: where nothing here can, it says so and runs nothing.
+ */
+import { CallError } from "../../base/error.ts";
+import type { Grant } from "../../spec/access.ts";
+import type { Backend, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
+import { createBwrapBackend } from "./bwrap.ts";
+import { findRung, tryRungs } from "./ladder.ts";
+import type { Rung, RungResult } from "./ladder.ts";
+import { findProgram, thisMachine } from "./machine.ts";
+import type { Machine } from "./machine.ts";
+import { createSession } from "./session.ts";
+import type { Session } from "./session.ts";
+
+export type { Backend, ConfinedCommand, ConfineRequest, Ending, Sandbox } from "./backend.ts";
+export type { RungResult } from "./ladder.ts";
+export { runConfined, startConfined } from "./start.ts";
+export type { Finished } from "./start.ts";
+
+export interface SandboxOptions {
+  readonly machine?: Partial<Machine>;
+  /** Only this backend (a rung's id), or none; left out: the first that works here. */
+  readonly only?: string;
+  /** Tried before all others: a backend of one's own. */
+  readonly backends?: readonly Backend[];
+}
+
+export function createSandbox(options: SandboxOptions = {}): Sandbox {
+  const machine = thisMachine(options.machine);
+  const session = createSession({ machine });
+  let found: Promise<Rung | undefined> | undefined;
+  const rung = () => (found ??= findRung(rungs(options, machine, session), machine));
+
+  return {
+    async confinement() {
+      const backend = (await rung())?.backend;
+      return backend === undefined ? { name: "none", available: false } : { name: backend.name, available: true };
+    },
+    async confine(request) {
+      checkWords(request);
+      if (!request.grant.confined) {
+        session.ranUnconfined();
+        return unconfined(request);
+      }
+      const backend = (await rung())?.backend;
+      if (backend === undefined) throw noSandbox(machine);
+      return backend.confine(request);
+    },
+    async explain(grant) {
+      if (!grant.confined) return ["Not confined: the command can do what this user can."];
+      const backend = (await rung())?.backend;
+      return backend === undefined
+        ? ["Nothing here can confine a command (see callgate doctor)."]
+        : [`Confined by ${backend.name}.`, ...backend.explain(grant)];
+    },
+    close: () => session.close(),
+  };
+}
+
+/** Every rung of the ladder, tried now, in order. */
+export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly RungResult[]> {
+  const machine = thisMachine(options.machine);
+  const session = createSession({ machine });
+  try {
+    return await tryRungs(rungs(options, machine, session));
+  } finally {
+    await session.close();
+  }
+}
+
+function rungs({ only, backends = [] }: SandboxOptions, machine: Machine, session: Session): readonly Rung[] {
+  const own = backends.map((backend): Rung => ({ id: backend.name, backend, programs: [] }));
+  const all = [...own, ...platformRungs(machine, session)];
+  return only === undefined ? all : all.filter(({ id }) => id === only);
+}
+
+function platformRungs(machine: Machine, session: Session): readonly Rung[] {
+  return machine.platform === "linux" ? linuxRungs(machine, session) : [];
+}
+
+function linuxRungs(machine: Machine, session: Session): readonly Rung[] {
+  const program = findProgram("bwrap", machine.env);
+  if (program === undefined) return [];
+  const variants = [
+    { id: "bwrap", proc: "fresh", disableUserns: true },
+    { id: "bwrap-old", proc: "fresh", disableUserns: false },
+    { id: "bwrap-bound-proc", proc: "bound", disableUserns: true },
+    { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
+  ] as const;
+  return variants.map(({ id, ...variant }) => ({
+    id,
+    backend: createBwrapBackend({ program, ...variant }, machine, session),
+    programs: [program],
+  }));
+}
+
+function unconfined({ argv, cwd, env }: ConfineRequest): ConfinedCommand {
+  return { argv, cwd, env, warm: false, sandbox: "none", cleanup: async () => undefined };
+}
+
+function checkWords({ argv, cwd, env }: ConfineRequest): void {
+  if (argv.length === 0 || argv[0] === "") throw new CallError("invalid_input", "the command is empty");
+  const words = [...argv, cwd, ...Object.entries(env).flat()];
+  if (words.some((word) => word.includes("\0")))
+    throw new CallError("invalid_input", "a command, folder or variable may not contain a NUL character");
+}
+
+function noSandbox(machine: Machine): CallError {
+  const why =
+    machine.platform === "win32"
+      ? "on Windows commands cannot be confined yet"
+      : "nothing on this machine can confine a command";
+  return new CallError("no_sandbox", `${why}, and this call must be confined`, {
+    hint: "callgate doctor says what is missing; the user can also approve running it unconfined",
+  });
+}

@@ -1,0 +1,161 @@
+/**
+ * Which system calls a confined command may not make. Default allow: what is refused is what reaches
+ * around mounts and namespaces (new namespaces, mounts, kernel modules, other processes' memory,
+ * io_uring, vsock), so that compilers, test runners and servers on loopback go on working.
+ */
+import { assemble } from "./assemble.ts";
+import type { Step } from "./assemble.ts";
+import { auditArchitecture, syscallNumber } from "./syscalls.ts";
+import type { Architecture, SyscallName } from "./syscalls.ts";
+
+/**
+ * Which socket families stay. `private`: the command has a network namespace of its own, so loopback
+ * and unix sockets are harmless. `unix`: it shares the host's network and gets none of it. `tcp`: it
+ * shares it, and Landlock limits the ports, so only streams. `host`: the network is granted.
+ */
+export type SocketRule = "private" | "unix" | "tcp" | "host";
+
+export interface FilterOptions {
+  readonly architecture: Architecture;
+  readonly sockets: SocketRule;
+}
+
+const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000 } as const;
+const errno = { EPERM: 1, ENOSYS: 38 } as const;
+const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
+
+const families: Readonly<Record<SocketRule, readonly number[]>> = {
+  private: [family.unix, family.inet, family.inet6, family.netlink],
+  unix: [family.unix],
+  tcp: [family.unix],
+  host: [family.unix, family.inet, family.inet6, family.netlink],
+};
+
+/** CLONE_NEW*: ns, cgroup, uts, ipc, user, pid, net. CLONE_NEWTIME shares its bit with clone's exit signal. */
+const newNamespaces = 0x7e020000;
+const newTimeNamespace = 0x80;
+/** Both put words into a terminal's input as if typed. */
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+/** socket()'s type without SOCK_CLOEXEC and SOCK_NONBLOCK. SOCK_STREAM is 1 on both architectures. */
+const socketTypeBits = { nonStream: 0xe, stream: 0x1 } as const;
+
+/** ENOSYS makes libc and language runtimes fall back without a word. */
+const fallBack: readonly SyscallName[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
+const inspected: readonly SyscallName[] = ["ioctl", "socket", "clone", "unshare"];
+
+/** Refused outright with EPERM: everything in the table that is neither inspected nor answered with ENOSYS. */
+export const refused: readonly SyscallName[] = [
+  "ptrace",
+  "process_vm_readv",
+  "process_vm_writev",
+  "kcmp",
+  "pidfd_getfd",
+  "perf_event_open",
+  "bpf",
+  "userfaultfd",
+  "keyctl",
+  "add_key",
+  "request_key",
+  "setns",
+  "mount",
+  "umount2",
+  "pivot_root",
+  "chroot",
+  "open_tree",
+  "move_mount",
+  "fsopen",
+  "fsconfig",
+  "fsmount",
+  "fspick",
+  "mount_setattr",
+  "open_tree_attr",
+  "open_by_handle_at",
+  "fanotify_init",
+  "quotactl",
+  "quotactl_fd",
+  "swapon",
+  "swapoff",
+  "reboot",
+  "kexec_load",
+  "kexec_file_load",
+  "init_module",
+  "finit_module",
+  "delete_module",
+  "acct",
+  "syslog",
+  "settimeofday",
+  "clock_settime",
+  "clock_adjtime",
+  "sethostname",
+  "setdomainname",
+  "vhangup",
+  "lookup_dcookie",
+  "nfsservctl",
+  "iopl",
+  "ioperm",
+  "uselib",
+];
+
+/** Offsets in `struct seccomp_data`; arguments are 64 bit, their low words come first. */
+const offset = { nr: 0, arch: 4, arg: (index: number) => 16 + 8 * index } as const;
+
+/** The program as bytes for `bwrap --seccomp` and for the launcher. Pure, about 70 instructions. */
+export function seccompProgram({ architecture, sockets }: FilterOptions): Uint8Array {
+  const number = (name: SyscallName) => syscallNumber(name, architecture);
+  const known = (names: readonly SyscallName[]) => names.map(number).filter((nr) => nr >= 0);
+  return assemble([
+    { load: offset.arch },
+    { test: "eq", k: auditArchitecture[architecture], otherwise: "kill" },
+    { load: offset.nr },
+    // The x32 twin of every call would slip past the numbers below.
+    ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, then: "nosys" }] as const) : []),
+    ...inspected.map((name): Step => ({ test: "eq", k: number(name), then: name })),
+    ...known(fallBack).map((k): Step => ({ test: "eq", k, then: "nosys" })),
+    ...known(refused).map((k): Step => ({ test: "eq", k, then: "refuse" })),
+    { ret: action.allow },
+    ...inspections(sockets),
+    { label: "allow" },
+    { ret: action.allow },
+    { label: "refuse" },
+    { ret: action.errno | errno.EPERM },
+    { label: "nosys" },
+    { ret: action.errno | errno.ENOSYS },
+    { label: "kill" },
+    { ret: action.kill },
+  ]);
+}
+
+function inspections(sockets: SocketRule): readonly Step[] {
+  return [
+    { label: "ioctl" },
+    { load: offset.arg(1) },
+    { test: "eq", k: TIOCSTI, then: "refuse" },
+    { test: "eq", k: TIOCLINUX, then: "refuse", otherwise: "allow" },
+    { label: "clone" },
+    { load: offset.arg(0) },
+    { test: "anyBit", k: newNamespaces, then: "refuse", otherwise: "allow" },
+    { label: "unshare" },
+    { load: offset.arg(0) },
+    { test: "anyBit", k: newNamespaces | newTimeNamespace, then: "refuse", otherwise: "allow" },
+    { label: "socket" },
+    { load: offset.arg(0) },
+    ...families[sockets].map((k): Step => ({ test: "eq", k, then: "allow" })),
+    ...(sockets === "tcp" ? streamsOnly : []),
+    { ret: action.errno | errno.EPERM },
+  ];
+}
+
+const streamsOnly: readonly Step[] = [
+  { test: "eq", k: family.inet, then: "stream" },
+  { test: "eq", k: family.inet6, otherwise: "refuse" },
+  { label: "stream" },
+  { load: offset.arg(1) },
+  { test: "anyBit", k: socketTypeBits.nonStream, then: "refuse" },
+  { test: "anyBit", k: socketTypeBits.stream, then: "protocol", otherwise: "refuse" },
+  { label: "protocol" },
+  { load: offset.arg(2) },
+  // Other stream protocols (SCTP, MPTCP) are not covered by Landlock's TCP rules: IPPROTO_IP and TCP only.
+  { test: "eq", k: 0, then: "allow" },
+  { test: "eq", k: 6, then: "allow", otherwise: "refuse" },
+];

@@ -1,0 +1,76 @@
+/** System call numbers as the kernel headers give them (asm/unistd_64.h, asm-generic/unistd.h). */
+export type Architecture = "x64" | "arm64";
+
+/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
+export const auditArchitecture: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
+
+/** `[x64, arm64]`; -1 where the architecture does not have it. */
+export const syscalls = {
+  ioctl: [16, 29],
+  socket: [41, 198],
+  clone: [56, 220],
+  clone3: [435, 435],
+  unshare: [272, 97],
+
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  kcmp: [312, 272],
+  pidfd_getfd: [438, 438],
+  perf_event_open: [298, 241],
+  bpf: [321, 280],
+  userfaultfd: [323, 282],
+  keyctl: [250, 219],
+  add_key: [248, 217],
+  request_key: [249, 218],
+
+  setns: [308, 268],
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  chroot: [161, 51],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  fspick: [433, 433],
+  mount_setattr: [442, 442],
+  open_tree_attr: [467, 467],
+  open_by_handle_at: [304, 265],
+  fanotify_init: [300, 262],
+  quotactl: [179, 60],
+  quotactl_fd: [443, 443],
+
+  swapon: [167, 224],
+  swapoff: [168, 225],
+  reboot: [169, 142],
+  kexec_load: [246, 104],
+  kexec_file_load: [320, 294],
+  init_module: [175, 105],
+  finit_module: [313, 273],
+  delete_module: [176, 106],
+  acct: [163, 89],
+  syslog: [103, 116],
+  settimeofday: [164, 170],
+  clock_settime: [227, 112],
+  clock_adjtime: [305, 266],
+  sethostname: [170, 161],
+  setdomainname: [171, 162],
+  vhangup: [153, 58],
+  lookup_dcookie: [212, 18],
+  nfsservctl: [180, 42],
+  iopl: [172, -1],
+  ioperm: [173, -1],
+  uselib: [134, -1],
+} as const satisfies Record<string, readonly [number, number]>;
+
+export type SyscallName = keyof typeof syscalls;
+
+export function syscallNumber(name: SyscallName, architecture: Architecture): number {
+  return syscalls[name][architecture === "x64" ? 0 : 1];
+}
