@@ -7,7 +7,6 @@ import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest } from "../spec/capability.ts";
-import type { Emit } from "../spec/stages.ts";
 import type { Launch } from "./process/child.ts";
 import { StartError } from "./process/child.ts";
 import type { Processes } from "./processes.ts";
@@ -26,7 +25,10 @@ export interface ExecOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly callId?: string;
-  readonly emit?: Emit;
+  /** Output of every command of this call, as it comes. */
+  readonly onOutput?: (stream: ExecChunk["stream"], text: string) => void;
+  /** The sandbox stopped something, which the handler may not even notice. */
+  readonly onDenied?: (denial: Denial) => void;
   /** Left out: the user's own, if it is one we know how to talk to. */
   readonly shell?: string;
 }
@@ -38,16 +40,16 @@ const defaultMaxOutputBytes = 1024 * 1024;
 const keeperArgv = ["/proc/self/fd/9", "keeper"] as const;
 
 export function createExec(options: ExecOptions): Exec {
-  const { processes, signal, callId, emit } = options;
+  const { processes, signal } = options;
+  const shellPath = options.shell ?? userShell(options.env);
 
-  function onOutputOf(request: {
+  function listener(request: {
     readonly onOutput?: (chunk: ExecChunk) => void;
   }): ((chunk: ExecChunk) => void) | undefined {
-    const { onOutput } = request;
-    if (!emit || callId === undefined) return onOutput;
+    if (!options.onOutput) return request.onOutput;
     return (chunk) => {
-      onOutput?.(chunk);
-      emit({ type: "exec.output", id: callId, ...chunk });
+      request.onOutput?.(chunk);
+      options.onOutput?.(chunk.stream, chunk.text);
     };
   }
 
@@ -58,10 +60,11 @@ export function createExec(options: ExecOptions): Exec {
         timeoutMs: request.timeoutMs,
         maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
         stdin: request.stdin,
-        onOutput: onOutputOf(request),
+        onOutput: listener(request),
         signal,
       });
       const denied = await ready.finish(end);
+      if (denied) options.onDenied?.(denied);
       if (aborted)
         throw new CallError("aborted", "the command was stopped before it ended", {
           data: { output: end.output.head },
@@ -79,9 +82,10 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   async function open(request: TerminalRequest) {
-    const ready = await confine(options, request, { base: options.env, tty: request.tty });
+    const base = request.login ? await processes.loginEnv.read(shellPath, options.env) : options.env;
+    const ready = await confine(options, request, { base, tty: request.tty });
     const { launch, sandbox, finish } = ready;
-    const onOutput = onOutputOf(request);
+    const onOutput = listener(request);
     return processes.terminals
       .open(
         { ...request, ...(onOutput ? { onOutput } : {}) },
@@ -94,11 +98,11 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   return {
+    shellPath,
     run: (request) => run(request),
     async shell(line, { login = true, ...request } = {}) {
-      const shell = options.shell ?? userShell(options.env);
-      const base = login ? await processes.loginEnv.read(shell, options.env) : options.env;
-      return run({ ...request, argv: [shell, "-c", line] }, base);
+      const base = login ? await processes.loginEnv.read(shellPath, options.env) : options.env;
+      return run({ ...request, argv: [shellPath, "-c", line] }, base);
     },
     terminals: {
       open,

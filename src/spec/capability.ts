@@ -5,14 +5,13 @@
 export interface Files {
   /** The absolute, link-free path, or a CallError if it may not be touched that way. */
   resolve(path: string, use: "read" | "write"): Promise<string>;
+  /** The bytes. Unlike `readText` and `slice`, not remembered as what the model has seen. */
   read(path: string): Promise<Uint8Array>;
   readText(path: string): Promise<TextFile>;
   /** Lines `from`..`to` (1-based, inclusive), without reading what comes after them. */
   lines(path: string, from: number, to: number): AsyncIterable<string>;
   /** The same in one piece. Negative numbers count from the end: -50 to -1 are the last fifty lines. */
   slice(path: string, from: number, to: number, options?: { readonly maxLineBytes?: number; readonly maxBytes?: number }): Promise<FileSlice>;
-  /** The first bytes of a file, for telling what kind it is. */
-  head(path: string, bytes: number): Promise<Uint8Array>;
   /** Temp file + rename; keeps mode bits. `ifUnchanged` refuses when the file changed since that version was read. */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileVersion>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
@@ -37,6 +36,8 @@ export interface FileSlice {
   readonly first: number;
   /** There are lines after these. */
   readonly more: boolean;
+  /** The file's first bytes (512 at most), for telling what kind it is. */
+  readonly head: Uint8Array;
   readonly sizeBytes: number;
 }
 
@@ -116,6 +117,8 @@ export interface Exec {
   /** A shell line through the user's shell; the login environment comes from a snapshot. */
   shell(line: string, request?: Omit<ExecRequest, "argv"> & { readonly login?: boolean }): Promise<ExecResult>;
   readonly terminals: Terminals;
+  /** The shell that `shell` uses. */
+  readonly shellPath?: string;
 }
 
 /** Processes that outlive a call. */
@@ -130,6 +133,8 @@ export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput">
   readonly tty: boolean;
   readonly columns?: number;
   readonly rows?: number;
+  /** Start with the login environment, from its snapshot. */
+  readonly login?: boolean;
   /** How long to wait for output or the end before returning. */
   readonly yieldMs: number;
   readonly onOutput?: (chunk: ExecChunk) => void;

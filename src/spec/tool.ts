@@ -100,6 +100,10 @@ export interface ExecOutcome {
   readonly timedOut: boolean;
   readonly sessionId?: number;
   readonly notes?: readonly string[];
+  /** Of a tool whose processes may outlive the call: codex's profile lays these out in their own way. */
+  readonly chunkId?: string;
+  /** The call's own limit for what the model is told, below the profile's. */
+  readonly maxTokens?: number;
 }
 
 /** A result as an MCP server gives it, taken as it is. */

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
+import type { Writable } from "node:stream";
 import type { Child, ChildEnd, Launch, TerminalSize } from "./child.ts";
 import { StartError } from "./child.ts";
 import { findTree, isReadingInput, killTree, send } from "./tree.ts";
@@ -93,7 +94,7 @@ function startScript(launch: Launch, size: TerminalSize, mark: string): Promise<
     stdio,
   });
   for (const { fd, data } of fds)
-    (child.stdio[fd] as import("node:stream").Writable | null)?.on("error", () => {}).end(data);
+    (child.stdio[fd] as Writable | null)?.on("error", () => {}).end(data);
   return new Promise((resolve, reject) => {
     child.once("error", () =>
       reject(

@@ -1,0 +1,155 @@
+/** What the command tools share: what a call touches, how a description tells of the sandbox, how an outcome is told. */
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import type { Access, Tool, ToolContext, ToolResult } from "../index.ts";
+import { findPatchCommand, patchTargets, type PatchCommand } from "./patch/in-shell.ts";
+import { applyPatch, describeOutcome } from "./patch/patch.ts";
+
+export type Situation = Parameters<Exclude<Tool["description"], string>>[0];
+export type ExecResult = Awaited<ReturnType<ToolContext["exec"]["run"]>>;
+type CapturedOutput = ExecResult["output"];
+type Outcome = NonNullable<ToolResult["exec"]>;
+
+/** Both spellings of the wish to run outside the sandbox. */
+export interface EscalationInput {
+  readonly sandbox_permissions?: string;
+  readonly with_escalated_permissions?: boolean;
+  readonly justification?: string;
+}
+
+export const escalationProperties = {
+  sandbox_permissions: {
+    type: "string",
+    enum: ["use_default", "require_escalated"],
+    description: "`require_escalated` asks to run without the sandbox. Default: use_default.",
+  },
+  with_escalated_permissions: { type: "boolean", description: "The same wish, as older models spell it." },
+  justification: { type: "string", description: "One sentence for the person who decides about it." },
+} as const;
+
+export const defaultTimeoutMs = 10_000;
+
+/** What the model is told about the walls around a command. */
+export function describeSandbox(situation: Situation): string {
+  if (situation.sandbox === "none" || situation.sandbox === "full-access") return "Commands run without a sandbox.";
+  const roots = situation.writableRoots.length === 0 ? "nowhere" : `only under ${situation.writableRoots.join(", ")}`;
+  const more = situation.canEscalate
+    ? ' If a command needs more, ask with sandbox_permissions "require_escalated" and a justification.'
+    : "";
+  return `Commands run in a sandbox: files can be changed ${roots}; network: ${situation.network}.${more}`;
+}
+
+/** A command as words, or as one line for the user's shell. */
+export type CommandForm = { readonly argv: readonly string[] } | { readonly shell: string };
+
+export interface CommandCall {
+  readonly command: CommandForm;
+  readonly workdir?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly login?: boolean | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+export function isEscalated(input: EscalationInput): boolean {
+  return input.sandbox_permissions === "require_escalated" || input.with_escalated_permissions === true;
+}
+
+/** The command, or the files of the patch that is hidden in it. */
+export function commandAccess(call: CommandCall, cwd: string, escalation: EscalationInput = {}): Access {
+  const folder = resolve(cwd, call.workdir ?? "");
+  const { justification } = escalation;
+  const wish = isEscalated(escalation) ? { escalation: justification === undefined ? {} : { justification } } : {};
+  const patch = findPatchCommand(call.command);
+  if (patch?.kind === "patch") return { write: patchTargets(patch, folder), ...wish };
+  return { commands: [{ ...call.command, cwd: folder }], ...wish };
+}
+
+/** Runs it, or applies the patch that is hidden in it. */
+export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<ToolResult> {
+  const cwd = resolve(ctx.cwd, call.workdir ?? "");
+  const patch = findPatchCommand(call.command);
+  if (patch) return runPatch(patch, ctx, cwd);
+  const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
+  const request = { cwd, timeoutMs, ...(call.env ? { env: call.env } : {}) };
+  const result =
+    "argv" in call.command
+      ? await ctx.exec.run({ ...request, argv: call.command.argv })
+      : await ctx.exec.shell(call.command.shell, { ...request, login: call.login ?? true });
+  return { content: [], exec: toOutcome(result) };
+}
+
+export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: string): Promise<ToolResult> {
+  if (patch.kind === "bare") {
+    const content = "This is a patch, not a command. Call apply_patch with it, or run: apply_patch <<'EOF' … EOF";
+    return { content, ok: false };
+  }
+  const started = performance.now();
+  const outcome = await applyPatch(patch.text, ctx, { cwd: resolve(cwd, patch.workdir ?? "") });
+  const stdout = `${describeOutcome(outcome)}\n`;
+  const durationMs = performance.now() - started;
+  return { content: [], exec: { stdout, stderr: "", output: stdout, exitCode: 0, durationMs, timedOut: false } };
+}
+
+export function toOutcome(result: ExecResult): Outcome {
+  const notes: string[] = [];
+  if (result.heldOpen) notes.push("a background process kept the output open; it was ended");
+  if (result.waitingForInput) notes.push("the command was waiting for input; none can be given here");
+  if (result.output.binary) notes.push("the output is not text");
+  return {
+    stdout: captured(result.stdout),
+    stderr: captured(result.stderr),
+    output: captured(result.output),
+    exitCode: toExitCode(result),
+    durationMs: result.durationMs,
+    timedOut: result.timedOut,
+    ...(notes.length === 0 ? {} : { notes }),
+  };
+}
+
+/** As a shell would report it: 124 for the time limit, 128 and the signal's number for a death by signal. */
+function toExitCode(result: ExecResult): number | null {
+  if (result.timedOut) return 124;
+  return result.exitCode ?? signalExit(result.signal);
+}
+
+const signalNumbers: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    SIGHUP: 1,
+    SIGINT: 2,
+    SIGQUIT: 3,
+    SIGILL: 4,
+    SIGTRAP: 5,
+    SIGABRT: 6,
+    SIGBUS: 7,
+    SIGFPE: 8,
+    SIGKILL: 9,
+  }).concat(
+    Object.entries({
+      SIGUSR1: 10,
+      SIGSEGV: 11,
+      SIGUSR2: 12,
+      SIGPIPE: 13,
+      SIGALRM: 14,
+      SIGTERM: 15,
+      SIGXCPU: 24,
+      SIGXFSZ: 25,
+      SIGSYS: 31,
+    }),
+  ),
+);
+
+export function signalExit(signal: string | null | undefined): number | null {
+  const number = signal ? signalNumbers.get(signal) : undefined;
+  return number === undefined ? null : 128 + number;
+}
+
+/** Head and tail as one text, with a line that says what lies between. */
+export function captured({ head, tail, droppedBytes }: CapturedOutput): string {
+  if (droppedBytes === 0) return head + tail;
+  return `${head}${head.endsWith("\n") ? "" : "\n"}... ${droppedBytes} bytes omitted ...\n${tail}`;
+}
+
+/** Six hexadecimal digits that name one piece of a session's output. */
+export function newChunkId(): string {
+  return randomBytes(3).toString("hex");
+}

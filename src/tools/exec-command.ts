@@ -1,0 +1,112 @@
+import { resolve } from "node:path";
+import { CallError, defineTool } from "../index.ts";
+import type { ToolContext, ToolResult } from "../index.ts";
+import {
+  captured,
+  commandAccess,
+  describeSandbox,
+  escalationProperties,
+  newChunkId,
+  runPatch,
+  signalExit,
+} from "./command.ts";
+import { findPatchCommand } from "./patch/in-shell.ts";
+
+type TerminalView = Awaited<ReturnType<ToolContext["exec"]["terminals"]["open"]>>;
+
+export const defaultMaxTokens = 10_000;
+
+/** `exec_command`: a command that may outlive the call, on a terminal or on pipes. */
+export const execCommand = defineTool({
+  name: "exec_command",
+  description: (situation) =>
+    "Runs a shell command line; returns its output, or a session id for write_stdin if it is still running. " +
+    describeSandbox(situation),
+  input: {
+    type: "object",
+    properties: {
+      cmd: { type: "string", description: "The command line." },
+      workdir: { type: "string", description: "Folder to run in." },
+      tty: { type: "boolean", description: "Give it a terminal and an open stdin. Default: false." },
+      yield_time_ms: { type: "number", description: "How long to wait for output: 250 to 30000. Default: 10000." },
+      max_output_tokens: { type: "number", minimum: 0, description: "Output beyond this is cut. Default: 10000." },
+      shell: { type: "string", description: "Shell to use. Default: the user's." },
+      login: { type: "boolean", description: "With the login environment. Default: true." },
+      ...escalationProperties,
+      prefix_rule: {
+        type: "array",
+        items: { type: "string" },
+        description: "A prefix of the command that may always be allowed.",
+      },
+    },
+    required: ["cmd"],
+    additionalProperties: false,
+  },
+  access(input, at) {
+    if (
+      input.justification !== undefined &&
+      input.sandbox_permissions === undefined &&
+      input.with_escalated_permissions === undefined
+    ) {
+      throw new CallError("invalid_input", "a justification needs sandbox_permissions", {
+        hint: 'add sandbox_permissions "require_escalated", or leave the justification out',
+      });
+    }
+    return commandAccess({ command: { shell: input.cmd }, workdir: input.workdir }, at.cwd, input);
+  },
+  mutates: true,
+  parallel: true,
+  async run(input, ctx): Promise<ToolResult> {
+    const cwd = resolve(ctx.cwd, input.workdir ?? "");
+    const patch = findPatchCommand({ shell: input.cmd });
+    if (patch) return runPatch(patch, ctx, cwd);
+    const shell = input.shell === undefined || input.shell === "" ? (ctx.exec.shellPath ?? "/bin/sh") : input.shell;
+    const view = await ctx.exec.terminals
+      .open({
+        argv: [shell, "-c", input.cmd],
+        cwd,
+        tty: input.tty ?? false,
+        login: input.login ?? true,
+        yieldMs: clamp(input.yield_time_ms ?? 10_000, 250, 30_000),
+      })
+      .catch((error: unknown) => rethrow(error, `exec_command failed for \`${input.cmd}\``));
+    return viewResult(view, input.max_output_tokens ?? defaultMaxTokens);
+  },
+});
+
+export function clamp(value: number, low: number, high: number): number {
+  return Math.min(high, Math.max(low, value));
+}
+
+/** The same error with codex's prefix; what stops the whole turn keeps its own words. */
+export function rethrow(error: unknown, prefix: string): never {
+  if (!CallError.is(error) || error.code === "aborted" || error.code === "no_sandbox") throw error;
+  throw new CallError(error.code, `${prefix}: ${error.message}`, {
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    cause: error,
+  });
+}
+
+export function viewResult(view: TerminalView, maxTokens: number): ToolResult {
+  const output = captured(view.output);
+  const exitCode = view.exitCode ?? signalExit(view.signal);
+  const notes = [
+    ...(view.waitingForInput ? ["the process is waiting for input"] : []),
+    ...(view.output.binary ? ["the output is not text"] : []),
+  ];
+  return {
+    content: [],
+    exec: {
+      stdout: output,
+      stderr: "",
+      output,
+      exitCode: view.id === undefined ? exitCode : null,
+      durationMs: view.wallMs,
+      timedOut: false,
+      chunkId: newChunkId(),
+      maxTokens,
+      ...(view.id === undefined ? {} : { sessionId: view.id }),
+      ...(notes.length === 0 ? {} : { notes }),
+    },
+  };
+}

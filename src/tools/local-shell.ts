@@ -1,0 +1,68 @@
+import { CallError, defineTool } from "../index.ts";
+import { commandAccess, describeSandbox, runCommand } from "./command.ts";
+import type { CommandCall } from "./command.ts";
+
+/** What either form may carry: the provider's own action, or a function call with a line. */
+interface LocalShellInput {
+  readonly command: string | string[];
+  readonly timeout_ms?: number | null;
+  readonly working_directory?: string | null;
+  readonly workdir?: string;
+  readonly env?: Record<string, unknown> | null;
+  readonly request_permission_elevation?: boolean;
+}
+
+/**
+ * `local_shell`: on the Responses API the provider's own type, whose calls carry an action with words;
+ * on every other wire a function with a line and `request_permission_elevation`.
+ */
+export const localShell = defineTool({
+  name: "local_shell",
+  native: { type: "local_shell" },
+  description: (situation) => `Execute shell commands locally. ${describeSandbox(situation)}`,
+  input: {
+    type: "object",
+    properties: {
+      command: { type: ["string", "array"], items: { type: "string" }, description: "Shell command to execute" },
+      request_permission_elevation: {
+        type: "boolean",
+        default: false,
+        description: "Request permission for elevated operations",
+      },
+      timeout_ms: { type: ["number", "null"] },
+      working_directory: { type: ["string", "null"] },
+      workdir: { type: "string" },
+      env: { type: ["object", "null"], additionalProperties: { type: "string" } },
+      user: { type: ["string", "null"] },
+      type: { type: "string" },
+    },
+    required: ["command"],
+    additionalProperties: false,
+  },
+  access: (input: LocalShellInput, at) =>
+    commandAccess(toCall(input), at.cwd, { with_escalated_permissions: input.request_permission_elevation === true }),
+  mutates: true,
+  repeatable: true,
+  run(input, ctx) {
+    // Commands run as whoever runs Callgate: silently doing so for another user's name would be a lie.
+    if (typeof input.user === "string")
+      throw new CallError("invalid_input", `cannot run as user ${input.user}`, { hint: "leave `user` out" });
+    return runCommand(toCall(input as LocalShellInput), ctx);
+  },
+});
+
+function toCall({
+  command,
+  timeout_ms: timeoutMs,
+  working_directory: folder,
+  workdir,
+  env,
+}: LocalShellInput): CommandCall {
+  return {
+    command: typeof command === "string" ? { shell: command } : { argv: command },
+    workdir: workdir ?? folder ?? undefined,
+    timeoutMs: timeoutMs ?? undefined,
+    // The schema lets only strings through.
+    env: (env as Record<string, string> | null | undefined) ?? undefined,
+  };
+}

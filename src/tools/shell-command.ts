@@ -1,0 +1,25 @@
+import { defineTool } from "../index.ts";
+import { commandAccess, describeSandbox, escalationProperties, runCommand } from "./command.ts";
+
+/** `shell_command`: one line for the user's shell. */
+export const shellCommand = defineTool({
+  name: "shell_command",
+  description: (situation) => `Runs a shell command line and returns its output. ${describeSandbox(situation)}`,
+  input: {
+    type: "object",
+    properties: {
+      command: { type: "string", description: "The command line." },
+      workdir: { type: "string", description: "Folder to run in." },
+      timeout_ms: { type: "number", minimum: 1, description: "Time limit in milliseconds. Default: 10000." },
+      login: { type: "boolean", description: "With the login environment. Default: true." },
+      ...escalationProperties,
+    },
+    required: ["command"],
+    additionalProperties: false,
+  },
+  access: (input, at) => commandAccess({ command: { shell: input.command }, workdir: input.workdir }, at.cwd, input),
+  mutates: true,
+  repeatable: true,
+  run: ({ command, workdir, timeout_ms: timeoutMs, login }, ctx) =>
+    runCommand({ command: { shell: command }, workdir, timeoutMs, login }, ctx),
+});

@@ -1,0 +1,38 @@
+import { defineTool } from "../index.ts";
+import { clamp, defaultMaxTokens, rethrow, viewResult } from "./exec-command.ts";
+
+/** The longest an empty look may wait; a process in the background may take minutes. */
+const longestPollMs = 300_000;
+
+/** `write_stdin`: talk to a process that exec_command left running, or only look at it. */
+export const writeStdin = defineTool({
+  name: "write_stdin",
+  description:
+    "Writes characters to a running exec_command session and returns what it printed since. " +
+    "Empty chars only waits and looks. Control characters work: \\u0003 is Ctrl-C, \\u0004 end of input.",
+  input: {
+    type: "object",
+    properties: {
+      session_id: { type: "number", description: "From exec_command." },
+      chars: { type: "string", description: "What to type; end a line with \\n. Default: empty." },
+      yield_time_ms: {
+        type: "number",
+        description: "How long to wait for output. Default: 250 after typing, else 5000.",
+      },
+      max_output_tokens: { type: "number", minimum: 0, description: "Output beyond this is cut. Default: 10000." },
+    },
+    required: ["session_id"],
+    additionalProperties: false,
+  },
+  mutates: (input) => (input.chars ?? "") !== "",
+  parallel: true,
+  async run(input, ctx) {
+    const chars = input.chars ?? "";
+    const wanted = input.yield_time_ms ?? 250;
+    const yieldMs = chars === "" ? clamp(wanted, 5000, longestPollMs) : clamp(wanted, 250, 30_000);
+    const view = await ctx.exec.terminals
+      .write(input.session_id, { chars, yieldMs })
+      .catch((error: unknown) => rethrow(error, "write_stdin failed"));
+    return viewResult(view, input.max_output_tokens ?? defaultMaxTokens);
+  },
+});
