@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { lowerDecorators } from "./scripts/decorators.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
+  plugins: [lowerDecorators()],
   resolve: {
     alias: [
       { find: /^callgate$/, replacement: at("./src/index.ts") },

@@ -108,51 +108,77 @@ function refFault(
   return circles.has(node) ? fault(`$ref '${ref}' leads back to itself`) : undefined;
 }
 
+interface Visit {
+  readonly node: Record<string, unknown>;
+  readonly next: Iterator<Edge>;
+  readonly number: number;
+  low: number;
+}
+
 /**
- * The nodes whose `$ref` closes a circle of references and combinators that never goes into the
- * value. A depth-first walk with its own stack: a reference to a node still being walked is one.
+ * The nodes whose `$ref` is part of a circle of references and combinators that never goes into the
+ * value: Tarjan's strongly connected components, with its own stack.
  */
 function findCircles(root: JsonObject, places: ReadonlyMap<Record<string, unknown>, Place>): ReadonlySet<unknown> {
   const circles = new Set<unknown>();
-  const state = new Map<unknown, "open" | "done">();
+  const visits = new Map<unknown, Visit>();
+  const component: Visit[] = [];
+  const closed = new Set<unknown>();
+  const stack: Visit[] = [];
+  const enter = (node: Record<string, unknown>) => {
+    const visit = { node, next: sameValue(root, node), number: visits.size, low: visits.size };
+    visits.set(node, visit);
+    stack.push(visit);
+    component.push(visit);
+  };
   for (const start of places.keys()) {
-    if (typeof start["$ref"] !== "string") continue;
-    const stack: { readonly node: unknown; readonly next: Iterator<Edge> }[] = [];
-    const enter = (node: Record<string, unknown>) => {
-      state.set(node, "open");
-      stack.push({ node, next: sameValue(root, node) });
-    };
-    if (!state.has(start)) enter(start);
+    if (typeof start["$ref"] === "string" && !visits.has(start)) enter(start);
     while (stack.length > 0) {
       const top = stack.at(-1)!;
       const { value: edge, done } = top.next.next();
       if (done) {
-        state.set(top.node, "done");
         stack.pop();
-      } else if (!state.has(edge.to)) enter(edge.to);
-      else if (edge.byRef && state.get(edge.to) === "open") circles.add(top.node);
+        const above = stack.at(-1);
+        if (above) above.low = Math.min(above.low, top.low);
+        if (top.low === top.number) closeComponent(root, component.splice(component.lastIndexOf(top)), closed, circles);
+        continue;
+      }
+      const known = visits.get(edge);
+      if (!known) enter(edge);
+      else if (!closed.has(edge)) top.low = Math.min(top.low, known.number);
     }
   }
   return circles;
 }
 
-interface Edge {
-  readonly to: Record<string, unknown>;
-  readonly byRef: boolean;
+function closeComponent(
+  root: JsonObject,
+  members: readonly Visit[],
+  closed: Set<unknown>,
+  circles: Set<unknown>,
+): void {
+  const nodes = new Set<unknown>(members.map(({ node }) => node));
+  for (const { node } of members) {
+    closed.add(node);
+    const ref = node["$ref"];
+    if (typeof ref === "string" && nodes.has(resolvePointer(root, ref))) circles.add(node);
+  }
 }
+
+type Edge = Record<string, unknown>;
 
 /** The schemas that see the same value as this one. */
 function* sameValue(root: JsonObject, node: Record<string, unknown>): Generator<Edge, undefined> {
   for (const keyword of ["allOf", "anyOf", "oneOf"]) {
     const list = node[keyword];
-    if (Array.isArray(list)) for (const to of list) if (isObject(to)) yield { to, byRef: false };
+    if (Array.isArray(list)) for (const to of list) if (isObject(to)) yield to;
   }
   for (const keyword of ["not", "if", "then", "else"]) {
     const to = node[keyword];
-    if (isObject(to)) yield { to, byRef: false };
+    if (isObject(to)) yield to;
   }
   const to = typeof node["$ref"] === "string" ? resolvePointer(root, node["$ref"]) : undefined;
-  if (isObject(to)) yield { to, byRef: true };
+  if (isObject(to)) yield to;
   return undefined;
 }
 

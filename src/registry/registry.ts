@@ -1,0 +1,186 @@
+/**
+ * Tools by name. `registry/` knows which tools there are and what each model sees of them; it never
+ * runs one and knows no wire.
+ */
+import { CallError } from "../base/error.ts";
+import type { JsonObject } from "../base/json.ts";
+import { nearest } from "../base/text.ts";
+import type { Asked, Bound } from "../spec/call.ts";
+import { checkDeclaration } from "../spec/define.ts";
+import { commonRules, looseKey, spellNames } from "../spec/name.ts";
+import type { Binder } from "../spec/stages.ts";
+import type { AnyTool } from "../spec/tool.ts";
+import { describeTool, functionParameters } from "../spec/tool-spec.ts";
+import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
+
+export interface Registry extends Binder {
+  /** Adds tools; all of them, or none when one is wrong. TypeError for a bad declaration or a name already taken. */
+  add(...tools: readonly AnyTool[]): Registry;
+  /** Adds the decorated methods of a class (seed 003), on one shared instance. */
+  register<With>(toolClass: ToolClass<With>, options?: RegisterOptions<With>): Registry;
+  /** True when there was one. */
+  remove(name: string): boolean;
+  /** Exchanges all tools of one server or group at once: what MCP's list_changed asks for. */
+  replace(belongs: (tool: AnyTool) => boolean, tools: readonly AnyTool[]): Registry;
+  /** Under any spelling a model may use; undefined when there is none or more than one fits. */
+  find(name: string, namespace?: string): AnyTool | undefined;
+  /** By XML tag, else as `find`. */
+  findByTag(tag: string): AnyTool | undefined;
+  /** In name order, always the same. */
+  list(): readonly AnyTool[];
+  groups(): ReadonlyMap<string, readonly string[]>;
+  /** Every tool as a Chat Completions function, schemas as their authors wrote them. */
+  openapiSchemas(): readonly OpenapiSchema[];
+  /** The examples of the tools that have an XML form. */
+  xmlExamples(): readonly string[];
+  /** Called after each change; returns the function that ends it. */
+  onChange(listener: () => void): () => void;
+}
+
+export interface OpenapiSchema {
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
+}
+
+/** How many names an unknown tool's message lists. */
+const listedNames = 40;
+
+export function createRegistry(tools: readonly AnyTool[] = []): Registry {
+  let byName = new Map<string, AnyTool>();
+  let index: NameIndex | undefined;
+  let sorted: readonly AnyTool[] | undefined;
+  const listeners = new Set<() => void>();
+
+  function commit(next: Map<string, AnyTool>): Registry {
+    byName = next;
+    index = undefined;
+    sorted = undefined;
+    for (const listener of listeners) listener();
+    return registry;
+  }
+
+  const list = () => (sorted ??= [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)));
+  const find = (name: string, namespace?: string) =>
+    byName.get(name) ?? (index ??= createIndex(list())).find(name, namespace);
+
+  const registry: Registry = {
+    add: (...added) => commit(withTools(byName, added)),
+    register: (toolClass, options) => commit(withTools(byName, classTools(toolClass, options))),
+    remove(name) {
+      const next = new Map(byName);
+      const found = next.delete(name);
+      if (found) commit(next);
+      return found;
+    },
+    replace: (belongs, added) => commit(withTools(new Map([...byName].filter(([, tool]) => !belongs(tool))), added)),
+    find,
+    findByTag: (tag) => (index ??= createIndex(list())).findByTag(tag) ?? find(tag),
+    list,
+    groups: () => groupNames(list()),
+    openapiSchemas: () => list().map(toOpenapi),
+    xmlExamples: () => list().flatMap((tool) => tool.xml?.example ?? []),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    bind(asked) {
+      const tool =
+        (asked.namespace === undefined ? byName.get(asked.name) : undefined) ?? find(asked.name, asked.namespace);
+      if (!tool) throw unknownTool(asked, list());
+      return { ...asked, tool } satisfies Bound;
+    },
+  };
+  return registry.add(...tools);
+}
+
+function toOpenapi(tool: AnyTool): OpenapiSchema {
+  const description = describeTool(tool);
+  return { type: "function", function: { name: tool.name, description, parameters: functionParameters(tool) } };
+}
+
+function withTools(current: ReadonlyMap<string, AnyTool>, added: readonly AnyTool[]): Map<string, AnyTool> {
+  const next = new Map(current);
+  const aliases = new Map(
+    [...current.values()].flatMap((tool) => (tool.aliases ?? []).map((alias) => [alias, tool.name])),
+  );
+  for (const tool of added) {
+    checkDeclaration(tool);
+    if (next.has(tool.name)) throw new TypeError(`there are two tools named '${tool.name}'`);
+    next.set(tool.name, tool);
+    for (const alias of tool.aliases ?? []) {
+      const other = aliases.get(alias);
+      if (other !== undefined && other !== tool.name)
+        throw new TypeError(`'${alias}' is an alias of both '${other}' and '${tool.name}'`);
+      aliases.set(alias, tool.name);
+    }
+  }
+  return next;
+}
+
+interface NameIndex {
+  find(name: string, namespace: string | undefined): AnyTool | undefined;
+  findByTag(tag: string): AnyTool | undefined;
+}
+
+/** From the exact spellings to the loosest; a looser one counts only where a single tool answers to it. */
+function createIndex(tools: readonly AnyTool[]): NameIndex {
+  const wire = spellNames(
+    tools.map((tool) => tool.name),
+    commonRules,
+  );
+  const exact = new Map<string, AnyTool>();
+  const loose = new Map<string, AnyTool | undefined>();
+  const bare = new Map<string, AnyTool | undefined>();
+  const tags = new Map<string, AnyTool>();
+  const claim = (table: Map<string, AnyTool | undefined>, key: string, tool: AnyTool) => {
+    table.set(key, !table.has(key) || table.get(key) === tool ? tool : undefined);
+  };
+  for (const tool of tools) {
+    const spellings = [wire.get(tool.name)!, ...(tool.aliases ?? [])];
+    for (const spelling of spellings) if (!exact.has(spelling)) exact.set(spelling, tool);
+    for (const key of [tool.name, ...spellings, `mcp/${tool.name}`]) {
+      if (key.startsWith("mcp/") && !tool.name.includes("/")) continue;
+      claim(loose, looseKey(key), tool);
+    }
+    // A model that leaves the server out is understood where only one server has such a tool.
+    if (tool.name.includes("/")) claim(bare, looseKey(tool.name.slice(tool.name.indexOf("/") + 1)), tool);
+    if (tool.xml?.tag !== undefined && !tags.has(tool.xml.tag)) tags.set(tool.xml.tag, tool);
+  }
+  const lookUp = (name: string) => {
+    const key = looseKey(name);
+    return exact.get(name) ?? tags.get(name) ?? (loose.has(key) ? loose.get(key) : bare.get(key));
+  };
+  return {
+    find(name, namespace) {
+      if (namespace === undefined) return lookUp(name);
+      const plain = namespace.replace(/^mcp__?/, "");
+      return tools.find((tool) => tool.name === `${plain}/${name}`) ?? lookUp(`${namespace}__${name}`) ?? lookUp(name);
+    },
+    findByTag: (tag) => tags.get(tag),
+  };
+}
+
+function groupNames(tools: readonly AnyTool[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  for (const { name, group } of tools) {
+    const key = group ?? (name.includes("/") ? name.slice(0, name.indexOf("/")) : "");
+    const names = groups.get(key);
+    if (names) names.push(name);
+    else groups.set(key, [name]);
+  }
+  return new Map([...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function unknownTool(asked: Asked, tools: readonly AnyTool[]): CallError {
+  const name = asked.namespace === undefined ? asked.name : `${asked.namespace}/${asked.name}`;
+  const names = tools.map((tool) => tool.name);
+  const near = nearest(name, names, listedNames);
+  const ordered = [...near, ...names.filter((other) => !near.includes(other))];
+  const shown = ordered.slice(0, listedNames).join(", ");
+  const more = ordered.length > listedNames ? `, and ${ordered.length - listedNames} more` : "";
+  const available = ordered.length === 0 ? "There are no tools." : `Available tools: ${shown}${more}.`;
+  return new CallError("unknown_tool", `Unknown tool: ${JSON.stringify(name.slice(0, 200))}. ${available}`, {
+    hint: near[0] === undefined ? "Use one of the available tools." : `Did you mean ${near[0]}?`,
+    data: { name, nearest: near.slice(0, 5) },
+  });
+}
