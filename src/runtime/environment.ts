@@ -1,0 +1,147 @@
+/**
+ * Which variables a command gets. By allow-list: what is not known to be harmless stays out, and what
+ * looks like a secret stays out even when everything else is inherited. Codex's and the seeds' names
+ * for the settings work as they are.
+ */
+export interface EnvironmentPolicy {
+  /**
+   * `safe` (the default): names known to be harmless, for people and tool chains. `core`: the dozen a
+   * shell needs. `all`: everything but secrets. `none`: nothing.
+   */
+  readonly inherit?: "safe" | "core" | "all" | "none";
+  /** Keep names that look like secrets. */
+  readonly ignoreDefaultExcludes?: boolean;
+  /** Names to leave out; `*` and `?`, any case. */
+  readonly exclude?: readonly string[];
+  /** Set whatever else happens, before `includeOnly`. */
+  readonly set?: Readonly<Record<string, string>>;
+  /** If not empty: only these names, in the end. */
+  readonly includeOnly?: readonly string[];
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+const core = ["PATH", "SHELL", "TMPDIR", "TEMP", "TMP", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER"];
+
+/** Cannot be left out on Windows: programs do not start without them. */
+const windowsCore = [
+  ..."PATHEXT SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC USERNAME USERDOMAIN USERPROFILE HOMEDRIVE HOMEPATH APPDATA".split(
+    " ",
+  ),
+  ..."LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMMONPROGRAMFILES NUMBER_OF_PROCESSORS".split(" "),
+];
+
+/** Where tool chains live and how text looks: none of them makes a program run other code than it would. */
+const harmless = [
+  ..."LANGUAGE LC_* TZ TERM COLORTERM NO_COLOR FORCE_COLOR CI COLUMNS LINES HOSTNAME PWD".split(" "),
+  ..."XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS".split(" "),
+  ..."NVM_DIR NVM_BIN FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME PNPM_HOME COREPACK_HOME BUN_INSTALL DENO_DIR NODE_ENV".split(
+    " ",
+  ),
+  ..."PYENV_ROOT PYENV_VERSION VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV UV_CACHE_DIR PIP_CACHE_DIR POETRY_HOME".split(
+    " ",
+  ),
+  ..."CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN GOPATH GOROOT GOCACHE GOMODCACHE GOOS GOARCH JAVA_HOME JDK_HOME".split(
+    " ",
+  ),
+  ..."MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME SDKMAN_DIR ANDROID_HOME ANDROID_SDK_ROOT DOTNET_ROOT RBENV_ROOT".split(
+    " ",
+  ),
+  ..."GEM_HOME GEM_PATH PKG_CONFIG_PATH SSL_CERT_FILE SSL_CERT_DIR NIX_PATH NIX_PROFILES ASDF_DIR ASDF_DATA_DIR".split(
+    " ",
+  ),
+];
+
+/** Codex's three patterns, and the other words secrets go by. */
+const secrets = [
+  ..."*KEY* *SECRET* *TOKEN* *PASSWORD* *PASSWD* *PASSPHRASE* *CREDENTIAL* *_AUTH *_AUTH_* *COOKIE* *_PAT".split(" "),
+  ..."DATABASE_URL *_DSN *CONNECTION_STRING* NPM_CONFIG__AUTH* PGPASSFILE NETRC".split(" "),
+];
+
+/** The host's sockets, by which others would act for the command. Never inherited, whatever the policy says. */
+const sockets = [
+  "SSH_AUTH_SOCK",
+  "SSH_AGENT_PID",
+  "GPG_AGENT_INFO",
+  "DOCKER_HOST",
+  "CONTAINER_HOST",
+  "DBUS_*",
+  "XDG_RUNTIME_DIR",
+];
+
+/** The order is codex's: inherit, leave out secrets, exclude, set, include only. */
+export function commandEnvironment(from: Variables, policy: EnvironmentPolicy = {}): Record<string, string> {
+  const { inherit = "safe", ignoreDefaultExcludes = false, exclude = [], set = {}, includeOnly = [] } = policy;
+  const isInherited = inherited(inherit);
+  const isSecret = ignoreDefaultExcludes ? never : matcher(secrets);
+  const isSocket = inherit === "all" && ignoreDefaultExcludes ? never : matcher(sockets);
+  const isExcluded = matcher(exclude);
+  const kept = Object.entries(from).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined &&
+      isInherited(entry[0]) &&
+      !isSecret(entry[0]) &&
+      !isSocket(entry[0]) &&
+      !isExcluded(entry[0]),
+  );
+  const all = [...kept, ...Object.entries(set)];
+  const isWanted = includeOnly.length === 0 ? always : matcher(includeOnly);
+  return Object.fromEntries(all.filter(([name]) => isWanted(name)));
+}
+
+type NameTest = (name: string) => boolean;
+
+const always: NameTest = () => true;
+const never: NameTest = () => false;
+
+function inherited(how: NonNullable<EnvironmentPolicy["inherit"]>): NameTest {
+  if (how === "all") return always;
+  if (how === "none") return never;
+  const platform = process.platform === "win32" ? [...core, ...windowsCore] : core;
+  return matcher(how === "core" ? platform : [...platform, ...harmless]);
+}
+
+function matcher(patterns: readonly string[]): NameTest {
+  if (patterns.length === 0) return never;
+  const source = patterns.map((pattern) =>
+    pattern
+      .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")
+      .replaceAll("*", ".*")
+      .replaceAll("?", "."),
+  );
+  const expression = new RegExp(`^(?:${source.join("|")})$`, "is");
+  return (name) => expression.test(name);
+}
+
+/** The policy as a config file or the seeds write it; undefined for anything that is not one. */
+export function toEnvironmentPolicy(value: Readonly<Record<string, unknown>>): EnvironmentPolicy | undefined {
+  const inherit = value["inherit"];
+  if (inherit !== undefined && !isOneOf(inherit)) return undefined;
+  const exclude = names(value["exclude"]);
+  const includeOnly = names(value["include_only"] ?? value["includeOnly"]);
+  const set = value["set"];
+  const ignore = value["ignore_default_excludes"] ?? value["ignoreDefaultExcludes"];
+  if (exclude === undefined || includeOnly === undefined || (ignore !== undefined && typeof ignore !== "boolean"))
+    return undefined;
+  if (set !== undefined && !isVariables(set)) return undefined;
+  return {
+    ...(inherit === undefined ? {} : { inherit }),
+    ...(ignore === undefined ? {} : { ignoreDefaultExcludes: ignore }),
+    ...(set === undefined ? {} : { set }),
+    exclude,
+    includeOnly,
+  };
+}
+
+function isOneOf(value: unknown): value is NonNullable<EnvironmentPolicy["inherit"]> {
+  return value === "safe" || value === "core" || value === "all" || value === "none";
+}
+
+function names(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return [];
+  return Array.isArray(value) && value.every((item) => typeof item === "string") ? value : undefined;
+}
+
+function isVariables(value: unknown): value is Readonly<Record<string, string>> {
+  return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "string");
+}
