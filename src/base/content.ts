@@ -10,6 +10,8 @@ export interface ImagePart {
   readonly mediaType?: string;
   readonly data?: string;
   readonly url?: string;
+  /** A file the provider already holds. */
+  readonly fileId?: string;
   readonly detail?: string;
 }
 

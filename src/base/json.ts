@@ -18,7 +18,9 @@ export function typeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-export type Parsed = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly message: string; readonly position: number };
+export type Parsed =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly message: string; readonly position: number };
 
 /** Parses whole JSON only. A prefix, a repair or a comment is never accepted; the position says where reading stopped. */
 export function parseJson(text: string): Parsed {
@@ -34,6 +36,8 @@ export function parseJson(text: string): Parsed {
 /** The same text for the same value, whatever order its keys were written in. */
 export function stableStringify(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
-    isObject(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) : inner,
+    isObject(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : inner,
   );
 }

@@ -13,7 +13,10 @@ export async function runBatch(answer: (line: Record<string, unknown>) => Promis
   }
 }
 
-async function answerLine(line: string, answer: (line: Record<string, unknown>) => Promise<object> | object): Promise<object> {
+async function answerLine(
+  line: string,
+  answer: (line: Record<string, unknown>) => Promise<object> | object,
+): Promise<object> {
   let id: unknown;
   try {
     const value: unknown = JSON.parse(line);

@@ -29,17 +29,21 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 function cleanEnvironment(): Record<string, string> {
-  return Object.fromEntries(Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
 }
 
 function unknownCommand(name: string): void {
   const [guess] = nearest(name, Object.keys(routes), 1);
-  say(`callgate: there is no command '${name}'${guess ? `; did you mean '${guess}'?` : ""} (callgate --help lists them)`);
+  say(
+    `callgate: there is no command '${name}'${guess ? `; did you mean '${guess}'?` : ""} (callgate --help lists them)`,
+  );
   process.exitCode = exitCodes.usage;
 }
 
 function help(): string {
-  const shown = Object.entries(routes).filter(([, route]) => !route.hidden);
+  const shown = Object.entries(routes);
   const width = Math.max(...shown.map(([name]) => name.length), 0);
   return [
     "callgate: the tool-calling engine for LLM agents",

@@ -3,7 +3,16 @@ import type { ModelError } from "../spec/model.ts";
 import { TransportError } from "./transport.ts";
 
 /** What kind of trouble a model's refusal is. Decides whether asking again can help. */
-export type FailureKind = "auth" | "unknown_model" | "context_overflow" | "rate_limit" | "overloaded" | "bad_tool" | "bad_request" | "network" | "aborted";
+export type FailureKind =
+  | "auth"
+  | "unknown_model"
+  | "context_overflow"
+  | "rate_limit"
+  | "overloaded"
+  | "bad_tool"
+  | "bad_request"
+  | "network"
+  | "aborted";
 
 const retryable: ReadonlySet<string> = new Set<FailureKind>(["rate_limit", "overloaded", "network"]);
 
@@ -19,7 +28,12 @@ export interface FailureContext {
 }
 
 /** An HTTP refusal as a ModelError whose message says what to do. */
-export function readHttpFailure(status: number, headers: Readonly<Record<string, string | undefined>>, body: string, at: FailureContext): ModelError {
+export function readHttpFailure(
+  status: number,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string,
+  at: FailureContext,
+): ModelError {
   const said = readMessage(body);
   const kind = kindOf(status, said);
   const retryAfterMs = readRetryAfter(headers, said.message);
@@ -46,7 +60,10 @@ function readMessage(body: string): { readonly message: string; readonly code?: 
     const code = error["code"] ?? error["type"] ?? error["status"];
     const message = error["message"] ?? (isObject(outer) ? (outer["error"] ?? outer["detail"]) : undefined);
     if (message !== undefined) {
-      return { message: typeof message === "string" ? message : JSON.stringify(message), ...(typeof code === "string" ? { code } : {}) };
+      return {
+        message: typeof message === "string" ? message : JSON.stringify(message),
+        ...(typeof code === "string" ? { code } : {}),
+      };
     }
   } catch {
     // Not JSON: a proxy's page or plain text. The text itself is the message.
@@ -58,7 +75,12 @@ function kindOf(status: number, said: { readonly message: string; readonly code?
   const text = said.message;
   if (status === 401 || status === 403) return "auth";
   if (status === 429) return "rate_limit";
-  if (said.code === "context_length_exceeded" || status === 413 || /prompt is too long|context (length|window)|maximum context|too many tokens/i.test(text)) return "context_overflow";
+  if (
+    said.code === "context_length_exceeded" ||
+    status === 413 ||
+    /prompt is too long|context (length|window)|maximum context|too many tokens/i.test(text)
+  )
+    return "context_overflow";
   if (status === 404 || said.code === "model_not_found") return "unknown_model";
   if (status >= 500) return "overloaded";
   if (/\btools?\b|function|schema|parameters/i.test(text)) return "bad_tool";

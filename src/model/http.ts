@@ -4,7 +4,7 @@
  */
 import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
-import { createSseDecoder } from "../wire/sse.ts";
+import { createSseReader } from "../wire/sse.ts";
 import { coalesce } from "./coalesce.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
 import { createTransport, type HttpAnswer, type TimeLimits, type Transport } from "./transport.ts";
@@ -42,7 +42,12 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     try {
       const answer = await transport.post(url, JSON.stringify(encoded.body), headers, signal);
       if (answer.status >= 200 && answer.status < 300) return answer;
-      return readHttpFailure(answer.status, answer.headers, await readText(answer), failureContext(options, url, encoded));
+      return readHttpFailure(
+        answer.status,
+        answer.headers,
+        await readText(answer),
+        failureContext(options, url, encoded),
+      );
     } catch (error) {
       return readTransportFailure(error);
     }
@@ -71,14 +76,15 @@ async function* decode(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec
 }
 
 async function* decodeStream(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec): AsyncGenerator<ModelEvent> {
-  const sse = createSseDecoder();
+  const sse = createSseReader();
   const decoder = codec.createDecoder({ names: encoded.names });
   try {
     for await (const chunk of answer.body) yield* coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame)));
   } catch (error) {
     const failure = readTransportFailure(error);
     // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
-    for (const event of decoder.end()) yield event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error: failure } } : event;
+    for (const event of decoder.end())
+      yield event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error: failure } } : event;
     return;
   }
   yield* coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
@@ -94,7 +100,12 @@ function note(what: string, fields: Record<string, string | number>): ModelEvent
 }
 
 function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedRequest): FailureContext {
-  return { model: options.model, host: url.host, keyName: options.keyName ?? "the API key", toolNames: [...encoded.names.keys()] };
+  return {
+    model: options.model,
+    host: url.host,
+    keyName: options.keyName ?? "the API key",
+    toolNames: [...encoded.names.keys()],
+  };
 }
 
 async function readText(answer: HttpAnswer): Promise<string> {

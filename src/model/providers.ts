@@ -15,24 +15,100 @@ export interface Provider {
 }
 
 /** What most local servers share: Chat Completions, one system message, no extras. */
-const local = { wire: "chat", auth: "none", target: "llama-cpp", quirks: { noCacheKey: true, noParallelFlag: true, maxTokensField: "max_tokens" } } as const;
+const local = {
+  wire: "chat",
+  auth: "none",
+  target: "llama-cpp",
+  quirks: { noCacheKey: true, noParallelFlag: true, maxTokensField: "max_tokens" },
+} as const;
 
 export const providers: Readonly<Record<string, Provider>> = {
-  openai: { title: "OpenAI", baseUrl: "https://api.openai.com/v1", wire: "responses", keyEnv: "OPENAI_API_KEY", auth: "bearer", target: "openai", quirks: { laterSystem: true, customTools: true, maxTokensField: "max_completion_tokens" } },
-  anthropic: { title: "Anthropic", baseUrl: "https://api.anthropic.com/v1", wire: "messages", keyEnv: "ANTHROPIC_API_KEY", auth: "x-api-key", headers: { "anthropic-version": "2023-06-01" }, target: "anthropic" },
-  gemini: { title: "Google Gemini", baseUrl: "https://generativelanguage.googleapis.com/v1beta", wire: "gemini", keyEnv: "GEMINI_API_KEY", auth: "x-goog-api-key", target: "gemini" },
-  openrouter: { title: "OpenRouter", baseUrl: "https://openrouter.ai/api/v1", wire: "chat", keyEnv: "OPENROUTER_API_KEY", auth: "bearer", target: "openai", quirks: { echoReasoning: "reasoning", noCacheKey: true } },
-  deepseek: { title: "DeepSeek", baseUrl: "https://api.deepseek.com/v1", wire: "chat", keyEnv: "DEEPSEEK_API_KEY", auth: "bearer", target: "openai", quirks: { echoReasoning: "reasoning_content", noCacheKey: true, noParallelFlag: true, maxTokensField: "max_tokens" } },
-  mistral: { title: "Mistral", baseUrl: "https://api.mistral.ai/v1", wire: "chat", keyEnv: "MISTRAL_API_KEY", auth: "bearer", target: "openai", quirks: { idLength: 9, emptyContent: true, noCacheKey: true, maxTokensField: "max_tokens" } },
+  openai: {
+    title: "OpenAI",
+    baseUrl: "https://api.openai.com/v1",
+    wire: "responses",
+    keyEnv: "OPENAI_API_KEY",
+    auth: "bearer",
+    target: "openai",
+    quirks: { laterSystem: true, customTools: true, maxTokensField: "max_completion_tokens" },
+  },
+  anthropic: {
+    title: "Anthropic",
+    baseUrl: "https://api.anthropic.com/v1",
+    wire: "messages",
+    keyEnv: "ANTHROPIC_API_KEY",
+    auth: "x-api-key",
+    headers: { "anthropic-version": "2023-06-01" },
+    target: "anthropic",
+  },
+  gemini: {
+    title: "Google Gemini",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    wire: "gemini",
+    keyEnv: "GEMINI_API_KEY",
+    auth: "x-goog-api-key",
+    target: "gemini",
+  },
+  openrouter: {
+    title: "OpenRouter",
+    baseUrl: "https://openrouter.ai/api/v1",
+    wire: "chat",
+    keyEnv: "OPENROUTER_API_KEY",
+    auth: "bearer",
+    target: "openai",
+    quirks: { echoReasoning: "reasoning", noCacheKey: true },
+  },
+  deepseek: {
+    title: "DeepSeek",
+    baseUrl: "https://api.deepseek.com/v1",
+    wire: "chat",
+    keyEnv: "DEEPSEEK_API_KEY",
+    auth: "bearer",
+    target: "openai",
+    quirks: {
+      echoReasoning: "reasoning_content",
+      noCacheKey: true,
+      noParallelFlag: true,
+      maxTokensField: "max_tokens",
+    },
+  },
+  mistral: {
+    title: "Mistral",
+    baseUrl: "https://api.mistral.ai/v1",
+    wire: "chat",
+    keyEnv: "MISTRAL_API_KEY",
+    auth: "bearer",
+    target: "openai",
+    quirks: { idLength: 9, emptyContent: true, noCacheKey: true, maxTokensField: "max_tokens" },
+  },
   ollama: { title: "Ollama", baseUrl: "http://127.0.0.1:11434/v1", ...local },
   "llama-cpp": { title: "llama.cpp server", baseUrl: "http://127.0.0.1:8080/v1", ...local },
-  vllm: { title: "vLLM", baseUrl: "http://127.0.0.1:8000/v1", ...local, target: "openai", quirks: { ...local.quirks, echoReasoning: "reasoning" } },
+  vllm: {
+    title: "vLLM",
+    baseUrl: "http://127.0.0.1:8000/v1",
+    ...local,
+    target: "openai",
+    quirks: { ...local.quirks, echoReasoning: "reasoning" },
+  },
   "lm-studio": { title: "LM Studio", baseUrl: "http://127.0.0.1:1234/v1", ...local },
-  custom: { title: "any other server", baseUrl: "http://127.0.0.1:8080/v1", wire: "chat", keyEnv: "CALLGATE_API_KEY", auth: "bearer", target: "openai", quirks: { noCacheKey: true } },
+  custom: {
+    title: "any other server",
+    baseUrl: "http://127.0.0.1:8080/v1",
+    wire: "chat",
+    keyEnv: "CALLGATE_API_KEY",
+    auth: "bearer",
+    target: "openai",
+    quirks: { noCacheKey: true },
+  },
 };
 
 /** The wire alone, where no provider was named: the norm of that wire. */
 export function providerForWire(wire: WireName): Provider {
-  const byWire: Readonly<Record<WireName, string>> = { responses: "openai", chat: "custom", messages: "anthropic", gemini: "gemini" };
+  const byWire: Readonly<Record<WireName, string>> = {
+    responses: "openai",
+    chat: "custom",
+    messages: "anthropic",
+    gemini: "gemini",
+  };
   return providers[byWire[wire]]!;
 }

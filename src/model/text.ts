@@ -5,6 +5,7 @@ import type { Model } from "../spec/model.ts";
 export function createTextModel(inner: Model, dialect: string): Model {
   return {
     name: inner.name,
-    ask: (request, signal) => wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal), { dialect, tools: request.tools }),
+    ask: (request, signal) =>
+      wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal), { dialect, tools: request.tools }),
   };
 }

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 
 /** Separate limits, because a slow model, a dead host and a stuck stream are different troubles. */
 export interface TimeLimits {
@@ -10,7 +10,12 @@ export interface TimeLimits {
   readonly totalMs: number;
 }
 
-export const defaultLimits: TimeLimits = { connectMs: 15_000, firstByteMs: 300_000, silenceMs: 300_000, totalMs: 3_600_000 };
+export const defaultLimits: TimeLimits = {
+  connectMs: 15_000,
+  firstByteMs: 300_000,
+  silenceMs: 300_000,
+  totalMs: 3_600_000,
+};
 
 export interface HttpAnswer {
   readonly status: number;
@@ -39,7 +44,7 @@ export interface Transport {
  * versions the ES-module form of node:http costs as much as starting Node itself.
  */
 export function createTransport(limits: TimeLimits = defaultLimits): Transport {
-  const agents = new Map<string, import("node:http").Agent>();
+  const agents = new Map<string, Agent>();
 
   const load = (protocol: string) => {
     const secure = protocol === "https:";
@@ -54,12 +59,20 @@ export function createTransport(limits: TimeLimits = defaultLimits): Transport {
       const { request, agent } = load(url.protocol);
       const bytes = Buffer.from(body);
       return new Promise((resolve, reject) => {
-        const outgoing = request(url, { method: "POST", agent, headers: { ...headers, "content-length": String(bytes.length) } });
+        const outgoing = request(url, {
+          method: "POST",
+          agent,
+          headers: { ...headers, "content-length": String(bytes.length) },
+        });
         const clock = watch(outgoing, limits, signal, reject);
-        outgoing.on("error", (error: NodeJS.ErrnoException) => reject(asTransportError(error, url, signal, clock.expired())));
+        outgoing.on("error", (error: NodeJS.ErrnoException) =>
+          reject(asTransportError(error, url, signal, clock.expired())),
+        );
         outgoing.on("response", (incoming) => {
           clock.answered();
-          const flat = Object.entries(incoming.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value] as const);
+          const flat = Object.entries(incoming.headers).map(
+            ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value] as const,
+          );
           resolve({
             status: incoming.statusCode ?? 0,
             headers: Object.fromEntries(flat),
@@ -83,7 +96,12 @@ interface Clock {
 }
 
 /** One timer at a time: connect, then first byte, then silence; and one for the whole. */
-function watch(outgoing: ClientRequest, limits: TimeLimits, signal: AbortSignal, reject: (error: Error) => void): Clock {
+function watch(
+  outgoing: ClientRequest,
+  limits: TimeLimits,
+  signal: AbortSignal,
+  reject: (error: Error) => void,
+): Clock {
   let expired: string | undefined;
   let phase: NodeJS.Timeout | undefined;
   const stop = (reason: string) => {
@@ -122,7 +140,12 @@ function watch(outgoing: ClientRequest, limits: TimeLimits, signal: AbortSignal,
   };
 }
 
-async function* readBody(incoming: IncomingMessage, clock: Clock, url: URL, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* readBody(
+  incoming: IncomingMessage,
+  clock: Clock,
+  url: URL,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of incoming) {
       clock.heard();
@@ -140,7 +163,9 @@ function asTransportError(error: unknown, url: URL, signal: AbortSignal, expired
   if (expired !== undefined) return new TransportError("timeout", `${url.host}: ${expired}`, error);
   if (error instanceof TransportError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "";
-  const connect = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET"].includes(code);
+  const connect = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET"].includes(
+    code,
+  );
   return connect
     ? new TransportError("connect", `cannot reach ${url.host} (${code})`, error)
     : new TransportError("broken", `the connection to ${url.host} broke (${code || String(error)})`, error);

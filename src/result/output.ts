@@ -77,7 +77,9 @@ function isPart(value: unknown): value is Part {
     case "audio":
       return typeof value["mediaType"] === "string" || typeof value["url"] === "string";
     case "file":
-      return typeof value["data"] === "string" || typeof value["url"] === "string" || typeof value["fileId"] === "string";
+      return (
+        typeof value["data"] === "string" || typeof value["url"] === "string" || typeof value["fileId"] === "string"
+      );
     case "resource":
       return typeof value["uri"] === "string";
     default:

@@ -5,7 +5,7 @@
 import type { Part } from "../base/content.ts";
 import { text } from "../base/content.ts";
 import type { CallError } from "../base/error.ts";
-import type { Json } from "../base/json.ts";
+import { isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
 import { layoutExec, type ExecLayout } from "./layout.ts";
 import { readOutput, type PlainOutput } from "./output.ts";
@@ -44,7 +44,10 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     const parts = output.exec
       ? [text(layoutExec(output.exec, options.layout ?? "plain", cutter.cut)), ...output.parts]
       : output.parts.map((part) => cutPart(part, cutter.cut));
-    const failed = problems.length > 0 ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)] : undefined;
+    const failed =
+      problems.length > 0
+        ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)]
+        : undefined;
     return {
       ...ending(ran, now()),
       ok: output.ok && failed === undefined,
@@ -52,7 +55,9 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
       content: failed ?? parts,
       ...(output.structured === undefined ? {} : { structured: output.structured }),
       ...(output.exec ? { exitCode: output.exec.exitCode } : {}),
-      ...(cutter.cutChars() === 0 ? {} : { cut: { bytes: cutter.cutChars(), ...(file === undefined ? {} : { file }) } }),
+      ...(cutter.cutChars() === 0
+        ? {}
+        : { cut: { bytes: cutter.cutChars(), ...(file === undefined ? {} : { file }) } }),
     };
   };
 
@@ -62,6 +67,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     code: error.code,
     content: [text(errorText(error))],
     ...(error.data === undefined ? {} : { structured: { error: error.code, data: error.data as Json } }),
+    ...(isObject(error.data) && error.data["stopTurn"] === true ? { stopsTurn: true } : {}),
   });
 
   return { shape, refuse };

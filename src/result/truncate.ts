@@ -29,7 +29,10 @@ function cutLines(text: string, maxLines: number, note: string): Cut {
   if (tailStart <= headEnd) return { text, cutChars: 0 };
   const middle = text.slice(headEnd, tailStart);
   const lines = middle.split("\n").length - 1;
-  return { text: `${text.slice(0, headEnd)}[… ${lines} lines omitted${note} …]\n${text.slice(tailStart)}`, cutChars: middle.length };
+  return {
+    text: `${text.slice(0, headEnd)}[… ${lines} lines omitted${note} …]\n${text.slice(tailStart)}`,
+    cutChars: middle.length,
+  };
 }
 
 function cutChars(text: string, maxChars: number, note: string): Cut {

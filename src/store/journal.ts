@@ -3,7 +3,16 @@
  * record is on its way to the disk (written to the kernel) before `append` returns, so a SIGKILL at
  * any byte loses nothing that was answered for. `store/` knows no model and runs no tool.
  */
-import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 
@@ -75,7 +84,12 @@ export function readJournal(path: string): ReadJournal {
   for (let line = 1; start < bytes.length; line++) {
     const end = bytes.indexOf(0x0a, start);
     if (end === -1) {
-      problems.push({ line, byte: start, what: "torn", detail: `the last line is incomplete (${bytes.length - start} bytes)` });
+      problems.push({
+        line,
+        byte: start,
+        what: "torn",
+        detail: `the last line is incomplete (${bytes.length - start} bytes)`,
+      });
       break;
     }
     const read = readLine(bytes.toString("utf8", start, end), sum);
@@ -99,7 +113,8 @@ function readLine(text: string, before: number): { readonly record: StoredRecord
   if (cut < 2 || !text.startsWith(`,"sum":"`, cut)) return "the line carries no checksum";
   const body = `${text.slice(0, cut)}}`;
   const sum = crc32(body, before);
-  if (hex(sum) !== text.slice(-10, -2)) return "the line does not match its checksum: it, or one before it, was changed";
+  if (hex(sum) !== text.slice(-10, -2))
+    return "the line does not match its checksum: it, or one before it, was changed";
   try {
     return { record: JSON.parse(body) as StoredRecord, sum };
   } catch {
@@ -114,5 +129,5 @@ function hex(sum: number): string {
 /** A short write (a full disk, a signal) is finished or thrown, never left half. */
 function writeWhole(fd: number, text: string): void {
   const bytes = Buffer.from(text, "utf8");
-  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
 }

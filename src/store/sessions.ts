@@ -15,7 +15,9 @@ export interface SessionSummary {
 /** Sortable by time, unique by chance: `20261115-215501-3f9a1c`. */
 export function createSessionId(now: Date, random: () => number = Math.random): string {
   const stamp = now.toISOString().replaceAll(/[-:]/g, "").slice(0, 15).replace("T", "-");
-  return `${stamp}-${Math.floor(random() * 0x1000000).toString(16).padStart(6, "0")}`;
+  return `${stamp}-${Math.floor(random() * 0x1000000)
+    .toString(16)
+    .padStart(6, "0")}`;
 }
 
 /** By month, so that no folder grows without end. */

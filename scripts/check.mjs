@@ -1,0 +1,22 @@
+// The one check, the same here and in CI. `node scripts/check.mjs types lint` runs only these steps.
+import { step } from "./steps.mjs";
+
+const bin = (name) => `node_modules/.bin/${name}`;
+const folders = ["src", "test", "scripts", "bench", "examples"];
+const steps = {
+  types: () => step("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", "."]),
+  format: () => step("format", bin("oxfmt"), ["--check", ...folders, "vitest.config.ts"]),
+  lint: () => step("lint", bin("oxlint"), ["--type-aware", "--deny-warnings", ...folders]),
+  unused: () => step("unused code", bin("knip"), ["--no-progress"]),
+  build: () => step("build", process.execPath, ["scripts/build.mjs"]),
+  package: async () => {
+    await step("package (publint)", bin("publint"), ["--strict"]);
+    await step("package (types)", bin("attw"), ["--pack", ".", "--profile", "esm-only", "--quiet"]);
+  },
+  tests: () => step("tests", bin("vitest"), ["run"], { show: true }),
+};
+
+const wanted = process.argv.slice(2);
+for (const [name, run] of Object.entries(steps)) {
+  if (wanted.length === 0 || wanted.includes(name)) await run();
+}

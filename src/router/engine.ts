@@ -1,0 +1,172 @@
+/**
+ * createEngine: the stages with their defaults, joined into the line. `router/` is the only folder
+ * that knows all of them.
+ */
+import type { CallError } from "../base/error.ts";
+import type { Json } from "../base/json.ts";
+import { createGate, type GateOptions } from "../gate/gate.ts";
+import { createRegistry, type Registry } from "../registry/registry.ts";
+import { createMetrics, type Metrics } from "../result/metrics.ts";
+import { createShaper, type ShapeOptions } from "../result/shape.ts";
+import { createRuntime } from "../runtime/runtime.ts";
+import type { Asked, Ended } from "../spec/call.ts";
+import { schemaOf } from "../spec/schema.ts";
+import type { ApprovalMode, Approver, CallEvent, Gate, Recorder } from "../spec/stages.ts";
+import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
+import type { SandboxPolicy } from "../spec/access.ts";
+import { createHost, type HostOptions } from "./host.ts";
+import { createLanes, type Lanes } from "./lanes.ts";
+import { route, type Stages } from "./route.ts";
+
+export interface EngineOptions extends HostOptions {
+  readonly tools?: readonly AnyTool[];
+  /** A registry of your own, instead of `tools`. */
+  readonly registry?: Registry;
+  readonly approval?: ApprovalMode;
+  readonly sandbox?: SandboxPolicy;
+  /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
+  readonly approver?: Approver;
+  readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit">>;
+  readonly result?: ShapeOptions;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly model?: Readonly<Record<string, unknown>>;
+  readonly log?: Logger;
+  readonly timeoutMs?: number;
+}
+
+export interface Engine {
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly registry: Registry;
+  readonly gate: Gate;
+  readonly metrics: Metrics;
+  /** One call down the whole line: by name and input, or as a wire asked for it. */
+  call(name: string, input?: Json | string, signal?: AbortSignal): Promise<Ended>;
+  run(asked: Asked, signal: AbortSignal, recorder?: Recorder): Promise<Ended>;
+  /** The calls of one turn: those that only look run together, those that change wait. */
+  lanes(options: { readonly signal: AbortSignal; readonly recorder?: Recorder; readonly ready?: Promise<void> }): Lanes;
+  /** A call that must not run still ends, is recorded and counted. */
+  refuse(asked: Asked, error: CallError): Ended;
+  /** What tool descriptions may depend on, right now. */
+  situation(): Situation;
+  openTerminals(): readonly string[];
+  on(listener: (event: CallEvent) => void): () => void;
+  close(): Promise<void>;
+}
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const nothing: Recorder = { async started() {}, async ended() {} };
+
+export function createEngine(options: EngineOptions): Engine {
+  const listeners = new Set<(event: CallEvent) => void>();
+  const emit = (event: CallEvent) => {
+    for (const listener of listeners) listener(event);
+  };
+  const registry = options.registry ?? createRegistry(options.tools ?? []);
+  const metrics = createMetrics();
+  const host = createHost(options);
+  const settings = { approval: options.approval ?? "on-request", sandbox: options.sandbox ?? "workspace-write" };
+  const gate = createGate({
+    settings,
+    workspace: host.workspace,
+    confinement: host.confinement,
+    emit,
+    ...(options.approver === undefined ? {} : { approver: options.approver }),
+    ...options.gate,
+  });
+  const runtime = createRuntime({
+    workspace: host.workspace,
+    cwd: host.cwd,
+    capabilities: host.capabilities,
+    emit,
+    log: options.log ?? silent,
+    session: new Map(),
+    ...(options.service === undefined ? {} : { service: options.service }),
+    ...(options.model === undefined ? {} : { model: options.model }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+  });
+  const result = createShaper({ checkOutput, spill: host.spill, ...options.result });
+  const at = { workspace: host.workspace, cwd: host.cwd };
+  const stages: Stages = { registry, gate, runtime, result, record: nothing, emit, at };
+
+  const run = async (asked: Asked, signal: AbortSignal, recorder: Recorder = nothing) => {
+    const ended = await route(asked, recorder === nothing ? stages : { ...stages, record: recorder }, signal);
+    metrics.count(ended);
+    return ended;
+  };
+
+  return {
+    workspace: host.workspace,
+    cwd: host.cwd,
+    registry,
+    gate,
+    metrics,
+    run,
+    call: (name, input = {}, signal = new AbortController().signal) => run(toAsked(name, input), signal),
+    lanes: ({ signal, recorder, ready }) =>
+      createLanes({
+        run: (asked) => run(asked, signal, recorder),
+        isParallel: (asked) => registry.find(asked.name, asked.namespace)?.parallel ?? false,
+        isMutating: (asked) => isMutating(registry.find(asked.name, asked.namespace)),
+        ...(ready === undefined ? {} : { ready }),
+      }),
+    refuse(asked, error) {
+      const ended = result.refuse(asked, error);
+      emit({ type: "call.ended", call: ended });
+      metrics.count(ended);
+      return ended;
+    },
+    situation: () => toSituation(gate, at, settings),
+    openTerminals: host.openTerminals,
+    on(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      await runtime.close();
+      listeners.clear();
+    },
+  };
+}
+
+let counter = 0;
+
+/** A program's own call, as a wire would have asked for it. */
+function toAsked(name: string, input: Json | string): Asked {
+  const isText = typeof input === "string";
+  return {
+    id: `call_${++counter}`,
+    name,
+    kind: isText ? "custom" : "function",
+    arguments: isText ? input : JSON.stringify(input),
+    askedAt: Date.now(),
+  };
+}
+
+/** Before its input is known, a tool that might change something is taken to. */
+function isMutating(tool: AnyTool | undefined): boolean {
+  if (tool === undefined || tool.mutates === false) return false;
+  return tool.mutates !== undefined || tool.access !== undefined;
+}
+
+async function checkOutput(ran: { readonly tool: AnyTool }, structured: Json | undefined): Promise<readonly string[]> {
+  if (ran.tool.output === undefined) return [];
+  const checked = await schemaOf(ran.tool.output).validate(structured);
+  return checked.ok ? [] : checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+}
+
+function toSituation(
+  gate: Gate,
+  at: { readonly workspace: string; readonly cwd: string },
+  settings: { readonly approval: ApprovalMode; readonly sandbox: SandboxPolicy },
+): Situation {
+  const grant = gate.baseGrant();
+  return {
+    ...at,
+    sandbox: settings.sandbox,
+    writableRoots: grant.write,
+    network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
+    canEscalate: settings.approval !== "never" && settings.approval !== "disabled",
+    platform: process.platform,
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * Everything that happens in a session, as one typed stream: for library users, for `exec --json`,
+ * for the terminal, and, minus the repeats, for the journal.
+ */
+import type { Json } from "../base/json.ts";
+import type { Item, ModelEvent, Usage } from "../spec/model.ts";
+import type { CallEvent } from "../spec/stages.ts";
+
+export type SessionEvent =
+  | SessionStarted
+  | { readonly type: "turn.started"; readonly turn: number; readonly prompt: string }
+  | { readonly type: "request.sent"; readonly turn: number; readonly request: number; readonly items: number }
+  | Extract<ModelEvent, { type: "item.started" | "item.delta" | "item.done" }>
+  /** Joined the history: what the next request will carry. */
+  | { readonly type: "item.added"; readonly item: Item }
+  | CallEvent
+  | { readonly type: "plan.updated"; readonly plan: Json }
+  | { readonly type: "diff.updated"; readonly diff: string }
+  | UsageUpdated
+  | HistoryCompacted
+  | { readonly type: "warning"; readonly message: string }
+  | { readonly type: "error"; readonly message: string; readonly kind?: string }
+  | TurnEnded;
+
+export interface SessionStarted {
+  readonly type: "session.started";
+  readonly session_id: string;
+  readonly cwd: string;
+  readonly model: string;
+  readonly wire?: string;
+  readonly version?: string;
+  readonly resumed?: boolean;
+  /** The session this one was forked from. */
+  readonly parent?: string;
+}
+
+export interface UsageUpdated {
+  readonly type: "usage.updated";
+  readonly usage: Usage;
+  readonly total: Usage;
+  /** What the next request will weigh. */
+  readonly contextTokens: number;
+  readonly costUsd?: number;
+}
+
+export interface HistoryCompacted {
+  readonly type: "history.compacted";
+  readonly reason: "asked" | "limit" | "overflow";
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** The whole history from here on; what it replaced stays in the journal above. */
+  readonly items: readonly Item[];
+}
+
+export type TurnEndReason = "done" | "interrupted" | "stopped" | "limit" | "loop" | "error";
+
+export interface TurnEnded {
+  readonly type: "turn.ended";
+  readonly turn: number;
+  readonly reason: TurnEndReason;
+  /** Why, where `reason` alone does not say it. */
+  readonly detail?: string;
+  /** The last thing the model said. */
+  readonly text: string;
+  readonly usage: Usage;
+  readonly requests: number;
+  readonly calls: number;
+  /** Calls that were refused or needed an approval that nobody could give. */
+  readonly refused: number;
+  readonly durationMs: number;
+}

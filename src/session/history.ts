@@ -1,0 +1,110 @@
+/**
+ * The conversation as the model sees it. Rebuilt from a journal it is the same list that was built
+ * live, so a resumed session sends the same bytes.
+ */
+import { text } from "../base/content.ts";
+import type { Asked, Ended } from "../spec/call.ts";
+import type { CallItem, Item, ResultItem } from "../spec/model.ts";
+
+/** How a call's ending goes back to the model. */
+export function toResultItem(ended: Ended): ResultItem {
+  return {
+    type: "result",
+    callId: ended.id,
+    kind: ended.kind,
+    name: ended.name,
+    ...(ended.namespace === undefined ? {} : { namespace: ended.namespace }),
+    content: ended.content,
+    ...(ended.structured === undefined ? {} : { structured: ended.structured }),
+    ok: ended.ok,
+  };
+}
+
+export function toAsked(call: CallItem, askedAt: number): Asked {
+  return {
+    id: call.id,
+    name: call.name,
+    kind: call.kind,
+    arguments: call.arguments,
+    askedAt,
+    ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
+    ...(call.untyped === undefined ? {} : { untyped: call.untyped }),
+  };
+}
+
+/** A record as `history` needs it: only these types matter, everything else is shown, not sent. */
+export interface HistoryRecord {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Rebuilt {
+  readonly items: readonly Item[];
+  /** Started and not ended when the journal stops: reported, never run again. */
+  readonly interrupted: readonly string[];
+  readonly turns: number;
+}
+
+/** Records to history. A call that was started and never ended gets a result that says so. */
+export function rebuildHistory(records: readonly HistoryRecord[]): Rebuilt {
+  let items: Item[] = [];
+  let turns = 0;
+  const results = new Map<string, ResultItem>();
+  const started = new Set<string>();
+  const ended = new Set<string>();
+  for (const record of records) {
+    // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
+    if (record.type === "item.added") items.push(record["item"] as Item);
+    if (record.type === "turn.started") turns = Number(record["turn"]);
+    if (record.type === "call.started") started.add(String(record["id"]));
+    if (record.type === "history.compacted") items = [...(record["items"] as Item[])];
+    if (record.type === "call.ended") {
+      const call = record["call"] as Ended;
+      ended.add(call.id);
+      results.set(call.id, toResultItem(call));
+    }
+  }
+  const interrupted = [...started].filter((id) => !ended.has(id));
+  for (const id of interrupted) results.set(id, interruptedResult(items, id));
+  return { items: placeResults(items, results), interrupted, turns };
+}
+
+/** Each result after the calls it belongs to, in the order of the calls: as the live loop adds them. */
+function placeResults(items: readonly Item[], results: ReadonlyMap<string, ResultItem>): Item[] {
+  const present = new Set(items.flatMap((item) => (item.type === "result" ? [item.callId] : [])));
+  const placed: Item[] = [];
+  let waiting: ResultItem[] = [];
+  const isModelItem = (item: Item) =>
+    item.type === "call" || item.type === "reasoning" || (item.type === "message" && item.role === "assistant");
+  for (const item of items) {
+    if (waiting.length > 0 && !(isModelItem(item) && sameAnswer(placed, item))) {
+      placed.push(...waiting);
+      waiting = [];
+    }
+    placed.push(item);
+    const result = item.type === "call" && !present.has(item.id) ? results.get(item.id) : undefined;
+    if (result) waiting.push(result);
+  }
+  return [...placed, ...waiting];
+}
+
+/** Calls that follow each other without a result between them came in one answer. */
+function sameAnswer(placed: readonly Item[], next: Item): boolean {
+  return placed.at(-1)?.type === "call" && next.type === "call";
+}
+
+function interruptedResult(items: readonly Item[], id: string): ResultItem {
+  const call = items.find((item): item is CallItem => item.type === "call" && item.id === id);
+  return {
+    type: "result",
+    callId: id,
+    kind: call?.kind ?? "function",
+    ...(call === undefined ? {} : { name: call.name }),
+    content: [
+      text(
+        "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it.",
+      ),
+    ],
+    ok: false,
+  };
+}

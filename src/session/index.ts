@@ -1,0 +1,15 @@
+/** Entry of `callgate/session`: the turn loop over any model and any engine. */
+export type {
+  HistoryCompacted,
+  SessionEvent,
+  SessionStarted,
+  TurnEnded,
+  TurnEndReason,
+  UsageUpdated,
+} from "./events.ts";
+export { rebuildHistory } from "./history.ts";
+export type { TurnLimits } from "./limits.ts";
+export type { Price, PriceTable } from "./price.ts";
+export { findPrice } from "./price.ts";
+export { createSession } from "./session.ts";
+export type { Session, SessionOptions } from "./session.ts";

@@ -1,0 +1,98 @@
+import type { Ended } from "../spec/call.ts";
+import type { Recorder } from "../spec/stages.ts";
+import type { Journal } from "../store/journal.ts";
+import type { SessionEvent } from "./events.ts";
+
+/** Writes a session's events to its journal: repeats left out, small pieces joined. */
+export interface SessionRecorder extends Recorder {
+  write(event: SessionEvent): void;
+  flush(): void;
+}
+
+/** Live output kept per call: enough to look at; the whole is in the result or its file. */
+const maxOutputChars = 64 * 1024;
+const maxJoinedChars = 16 * 1024;
+
+export function createSessionRecorder(journal: Journal | undefined): SessionRecorder {
+  let open: { readonly key: string; readonly event: JoinableEvent; pieces: string[]; chars: number } | undefined;
+  const outputChars = new Map<string, number>();
+
+  const flush = () => {
+    if (!open) return;
+    const { event, pieces } = open;
+    open = undefined;
+    journal?.append(
+      event.type === "item.delta" ? { ...event, delta: pieces.join("") } : { ...event, text: pieces.join("") },
+    );
+  };
+
+  const join = (key: string, event: JoinableEvent, piece: string) => {
+    if (open && (open.key !== key || open.chars > maxJoinedChars)) flush();
+    open ??= { key, event, pieces: [], chars: 0 };
+    open.pieces.push(piece);
+    open.chars += piece.length;
+  };
+
+  const write = (event: SessionEvent) => {
+    if (journal === undefined) return;
+    if (event.type === "item.delta")
+      return join(`${event.index}:${event.field}:${event.part ?? 0}`, event, event.delta);
+    if (event.type === "exec.output") {
+      const seen = outputChars.get(event.id) ?? 0;
+      outputChars.set(event.id, seen + event.text.length);
+      if (seen < maxOutputChars) join(`${event.id}:${event.stream}`, event, event.text);
+      return;
+    }
+    if (isRepeat(event)) return;
+    flush();
+    journal.append({ ...event });
+  };
+
+  return {
+    write,
+    flush,
+    async started(permitted) {
+      flush();
+      const { id, tool, input, grant, ruling, mutates } = permitted;
+      journal?.append({
+        type: "call.started",
+        id,
+        tool: tool.name,
+        input,
+        mutates,
+        policy: grant.policy,
+        confined: grant.confined,
+        ruling,
+      });
+    },
+    async ended(ended) {
+      flush();
+      outputChars.delete(ended.id);
+      journal?.append({ type: "call.ended", call: withoutArguments(ended) });
+    },
+  };
+}
+
+type JoinableEvent = Extract<SessionEvent, { type: "item.delta" | "exec.output" }>;
+
+/** Said by another record: item.added has the whole item, call.started the permission, call.ended the result. */
+function isRepeat(event: SessionEvent): boolean {
+  switch (event.type) {
+    case "item.added":
+      return event.item.type === "result";
+    case "item.started":
+    case "item.done":
+    case "call.asked":
+    case "call.permitted":
+    case "call.ended":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** The call item above it in the journal has them. */
+function withoutArguments(ended: Ended): Omit<Ended, "arguments" | "input"> {
+  const { arguments: _arguments, input: _input, ...rest } = ended;
+  return rest;
+}

@@ -1,0 +1,35 @@
+import { estimateTokenCount } from "tokenx";
+import type { Part } from "../base/content.ts";
+import type { Item, Usage } from "../spec/model.ts";
+
+/** An image's weight, whatever its bytes: providers count patches, not base64. */
+const imageTokens = 1_600;
+
+/** What the history weighs: the provider's own count for what it has seen, an estimate for what came since. */
+export interface TokenCount {
+  /** The provider counted everything up to here. */
+  counted(usage: Usage, itemsSoFar: number): void;
+  total(items: readonly Item[]): number;
+  reset(): void;
+}
+
+export function createTokenCount(): TokenCount {
+  let known = { tokens: 0, items: 0 };
+  return {
+    counted: (usage, items) => (known = { tokens: usage.input + usage.output, items }),
+    total: (items) => known.tokens + items.slice(known.items).reduce((sum, item) => sum + estimateItem(item), 0),
+    reset: () => (known = { tokens: 0, items: 0 }),
+  };
+}
+
+export function estimateItem(item: Item): number {
+  if (item.type === "message" || item.type === "result")
+    return item.content.reduce((sum, part) => sum + estimatePart(part), 4);
+  return estimateTokenCount(JSON.stringify(item));
+}
+
+function estimatePart(part: Part): number {
+  if (part.type === "text") return estimateTokenCount(part.text);
+  if (part.type === "image") return imageTokens;
+  return estimateTokenCount(JSON.stringify(part));
+}

@@ -1,0 +1,118 @@
+/** The rules that keep the tree readable, as tests: they need no tool and cannot be forgotten. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+/** From the bottom up. A file may import its own folder and the rows above; a row's folders are strangers. */
+const rows = [
+  ["base"],
+  ["spec"],
+  ["registry", "gate", "runtime", "result", "wire", "dialect"],
+  ["router"],
+  ["index.ts"],
+  ["tools", "model", "store", "mcp", "testing"],
+  ["session"],
+  ["gateway", "web"],
+  ["cli"],
+];
+const withoutNode = ["base", "spec", "wire", "dialect"];
+const maxLines = 300;
+
+/** Longer than the limit, each with its reason. The list may only shrink without a maintainer's line. */
+const longFiles: Readonly<Record<string, string>> = JSON.parse(
+  readFileSync(new URL("./long-files.json", import.meta.url), "utf8"),
+) as Record<string, string>;
+
+const src = fileURLToPath(new URL("../src", import.meta.url));
+const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+const source = new Map(files.map((file) => [file, readFileSync(join(src, file), "utf8")]));
+const folder = (file: string) => file.split("/")[0]!;
+const level = (name: string) => rows.findIndex((row) => row.includes(name));
+
+/** Relative imports of a file, dynamic and type-only ones too, as paths below src. */
+function imports(file: string): readonly string[] {
+  const text = source.get(file)!;
+  const found = [
+    ...text.matchAll(/^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";/gm),
+    ...text.matchAll(/\bimport\("(\.[^"]+)"\)/g),
+  ];
+  return found.map((match) => posix.normalize(posix.join(dirname(file), match[1]!)));
+}
+
+test("there are files to look at", () => {
+  expect(files.length).toBeGreaterThan(50);
+});
+
+test.each(files)("%s keeps to its layer", (file) => {
+  const own = folder(file);
+  expect(level(own), `${own} is in no layer`).toBeGreaterThanOrEqual(0);
+  expect(imports(file).filter((to) => folder(to) !== own && level(folder(to)) >= level(own))).toEqual([]);
+});
+
+test("every relative import names a file that is there", () => {
+  const missing = files.flatMap((file) =>
+    imports(file)
+      .filter((to) => !source.has(to))
+      .map((to) => `${file} → ${to}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("built-in tools import nothing but the public entry and their own folder", () => {
+  const tools = files.filter((file) => folder(file) === "tools");
+  const others = tools.flatMap((file) => imports(file).filter((to) => folder(to) !== "tools" && to !== "index.ts"));
+  expect(others).toEqual([]);
+});
+
+test("base, spec, wire and dialect run without Node", () => {
+  const users = files.filter(
+    (file) => withoutNode.includes(folder(file)) && /from "node:|\bprocess\.|\bBuffer\b/.test(code(file)),
+  );
+  expect(users).toEqual([]);
+});
+
+test("no import cycle, types included", () => {
+  expect(cycles()).toEqual([]);
+});
+
+test(`no file is longer than ${maxLines} lines, but for the listed ones`, () => {
+  const long = files.filter((file) => source.get(file)!.split("\n").length - 1 > maxLines);
+  expect(long.toSorted()).toEqual(Object.keys(longFiles).toSorted());
+});
+
+test("only the command prints", () => {
+  const printers = files.filter(
+    (file) => folder(file) !== "cli" && /console\.|process\.std(out|err)\.write/.test(code(file)),
+  );
+  expect(printers).toEqual([]);
+});
+
+test("nobody reads an error's message to decide anything", () => {
+  expect(files.filter((file) => /\.message\.(includes|startsWith|match)\(/.test(code(file)))).toEqual([]);
+});
+
+/** The source without comments. */
+function code(file: string): string {
+  return source
+    .get(file)!
+    .replaceAll(/\/\*[\s\S]*?\*\//g, "")
+    .replaceAll(/(^|\s)\/\/.*$/gm, "");
+}
+
+function cycles(): readonly string[] {
+  const state = new Map<string, "open" | "done">();
+  const found: string[] = [];
+  const visit = (file: string, path: readonly string[]) => {
+    if (state.get(file) === "done" || !source.has(file)) return;
+    if (state.get(file) === "open") {
+      found.push([...path.slice(path.indexOf(file)), file].join(" → "));
+      return;
+    }
+    state.set(file, "open");
+    for (const next of imports(file)) visit(next, [...path, file]);
+    state.set(file, "done");
+  };
+  for (const file of files) visit(file, []);
+  return found;
+}
