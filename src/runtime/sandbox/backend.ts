@@ -51,6 +51,8 @@ export interface ConfinedCommand {
 export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
+  /** What really ran, where `confine` was asked for a program that took its command later. */
+  readonly argv?: readonly string[];
 }
 
 export interface InheritedFd {

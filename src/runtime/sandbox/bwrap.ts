@@ -57,7 +57,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
-        return made ?? refusedHost ?? explainEnding({ ...request, writable: writablePlaces(plan) }, ending);
+        return made ?? refusedHost ?? explainEnding({ ...request, argv: ending.argv ?? request.argv, writable: writablePlaces(plan) }, ending);
       },
     };
   }
