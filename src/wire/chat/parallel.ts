@@ -12,14 +12,14 @@ export function isParallelWrapper(name: string): boolean {
   return wrappers.has(name);
 }
 
-type Inner = Pick<OpenCall, "id" | "name" | "args" | "custom" | "extra">;
+export type InnerCall = Pick<OpenCall, "id" | "name" | "args" | "custom" | "extra">;
 
 /** The inner calls, or undefined when the call is to be left as it is. */
-export function expandParallel(call: OpenCall, declared: ReadonlySet<string>): readonly Inner[] | undefined {
+export function expandParallel(call: OpenCall, declared: ReadonlySet<string>): readonly InnerCall[] | undefined {
   if (!isParallelWrapper(call.name) || declared.has(call.name)) return undefined;
   const uses = parseObject(call.args)?.["tool_uses"];
   if (!Array.isArray(uses) || uses.length === 0) return undefined;
-  const inner: Inner[] = [];
+  const inner: InnerCall[] = [];
   for (const [at, use] of uses.entries()) {
     if (!isObject(use)) return undefined;
     const name = innerName(word(use["recipient_name"]) ?? word(use["name"]), declared);

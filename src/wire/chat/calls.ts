@@ -1,0 +1,76 @@
+/** The calls of one Chat answer: shown while they grow, judged when the answer has ended. */
+import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
+import { createAssembler, type CallDelta, type OpenCall } from "../assemble.ts";
+import type { DecodeOptions } from "../codec.ts";
+import { unwrapFreeform } from "../freeform.ts";
+import { createIdMaker } from "../ids.ts";
+import { lookUp } from "../names.ts";
+import { isWhole, jsonObject } from "../raw.ts";
+import { expandParallel, isParallelWrapper, type InnerCall } from "./parallel.ts";
+import { slots } from "./slots.ts";
+
+export interface Calls {
+  take(delta: CallDelta): void;
+  /** Returns how many calls there are. */
+  done(outcome: Outcome): number;
+}
+
+export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOptions): Calls {
+  const declared = new Set([...(options.declared ?? []), ...(options.names?.keys() ?? [])]);
+  const assembler = createAssembler(declared);
+  const shown = new Map<OpenCall, number>();
+
+  /** Only `item.done` says what a call is; a name that may still change is not shown at all. */
+  function show(call: OpenCall): void {
+    if (call.name === "" || isParallelWrapper(call.name) || assembler.isPartialName(call.name)) return;
+    const index = slots.calls + call.slot;
+    const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
+    const before = shown.get(call);
+    if (before === undefined) {
+      emit({
+        type: "item.started",
+        index,
+        item: { type: "call", ...tool, id: call.id ?? "", arguments: "", complete: false },
+      });
+    }
+    const delta = before === undefined ? call.args : call.args.slice(before);
+    shown.set(call, call.args.length);
+    // A wrapped freeform text is JSON on the way; nobody can show that.
+    if (delta === "" || (tool.kind === "custom" && !call.custom)) return;
+    emit({ type: "item.delta", index, field: "arguments", delta });
+  }
+
+  return {
+    take: (delta) => show(assembler.take(delta)),
+    done(outcome) {
+      const ids = createIdMaker(options.idSeed);
+      const open = assembler.calls();
+      let next = Math.max(-1, ...open.map((call) => call.slot)) + 1;
+      let position = 0;
+      for (const call of open) {
+        const several: readonly InnerCall[] = expandParallel(call, declared) ?? [call];
+        for (const [at, one] of several.entries()) {
+          const index = slots.calls + (at === 0 ? call.slot : next++);
+          emit({ type: "item.done", index, item: toItem(one, ids.claim(one.id, position++), outcome, options) });
+        }
+      }
+      return position;
+    },
+  };
+}
+
+/** Executable only if the answer ended properly, the name is known and the arguments are whole. */
+function toItem(call: InnerCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
+  const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
+  const isWrapped = tool.kind === "custom" && !call.custom;
+  const raw = isWrapped ? unwrapFreeform(call.args, tool.name) : call.args;
+  const isRight = call.custom || (isWrapped ? raw !== undefined : isWhole(call.args));
+  return {
+    type: "call",
+    ...tool,
+    id,
+    arguments: raw ?? call.args,
+    complete: outcome === "ok" && call.name !== "" && isRight,
+    ...(call.extra === undefined ? {} : { extra: { wire: "chat", fields: jsonObject(call.extra) } }),
+  };
+}
