@@ -11,7 +11,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  readSync,
   renameSync,
   rmdirSync,
   unlinkSync,
@@ -81,6 +80,7 @@ export function createFiles(options: FilesOptions): Files {
     read: async (path) => readWhole(scope, path).bytes,
     async readText(path) {
       const { bytes, version } = readWhole(scope, path);
+      scope.memory.seen.set(version.path, version.token);
       return { ...decodeText(bytes), version };
     },
     slice: async (path, from, to, limits) => slice(scope, path, from, to, { ...defaultSlice, ...limits }),
@@ -88,7 +88,6 @@ export function createFiles(options: FilesOptions): Files {
       yield* (await slice(scope, path, from, to, { maxLineBytes: maxWholeBytes, maxBytes: Number.MAX_SAFE_INTEGER }))
         .lines;
     },
-    head: async (path, bytes) => withFile(scope, path, (fd) => readHead(fd, bytes)),
     write: async (path, data, how) =>
       write(scope, path, typeof data === "string" ? Buffer.from(data) : data, how ?? {}),
     remove: async (path, how) => remove(scope, path, how?.recursive === true),
@@ -143,7 +142,6 @@ function readWhole(scope: Scope, path: string): { readonly bytes: Buffer; readon
     }
     const bytes = readFileSync(fd);
     const token = tokenOf(fstatSync(fd), bytes);
-    scope.memory.seen.set(real, token);
     return { bytes, version: { path: real, token } };
   });
 }
@@ -161,11 +159,6 @@ async function slice(scope: Scope, path: string, from: number, to: number, limit
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
-}
-
-function readHead(fd: number, bytes: number): Uint8Array {
-  const buffer = Buffer.alloc(bytes);
-  return buffer.subarray(0, readSync(fd, buffer, 0, bytes, 0));
 }
 
 /** Runs `use` on the place a write would go to: links followed, folder held, grant agreed. */

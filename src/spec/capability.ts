@@ -11,7 +11,12 @@ export interface Files {
   /** Lines `from`..`to` (1-based, inclusive), without reading what comes after them. */
   lines(path: string, from: number, to: number): AsyncIterable<string>;
   /** The same in one piece. Negative numbers count from the end: -50 to -1 are the last fifty lines. */
-  slice(path: string, from: number, to: number, options?: { readonly maxLineBytes?: number; readonly maxBytes?: number }): Promise<FileSlice>;
+  slice(
+    path: string,
+    from: number,
+    to: number,
+    options?: { readonly maxLineBytes?: number; readonly maxBytes?: number },
+  ): Promise<FileSlice>;
   /** Temp file + rename; keeps mode bits. `ifUnchanged` refuses when the file changed since that version was read. */
   write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileVersion>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;

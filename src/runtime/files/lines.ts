@@ -10,6 +10,7 @@ export interface SliceOptions {
 }
 
 const chunkBytes = 256 * 1024;
+const headBytes = 512;
 const newline = 0x0a;
 /** Long scans let other work through every so often. */
 const chunksPerBreath = 32;
@@ -18,8 +19,13 @@ const chunksPerBreath = 32;
 export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
   const { size } = fstatSync(fd);
   const start = from < 0 ? findFromEnd(fd, size, -from) : await findFromStart(fd, from);
-  if (start === undefined) return { lines: [], first: from, more: false, sizeBytes: size };
-  return readFrom(fd, start, to - from + 1, from, size, options);
+  if (start === undefined) return { lines: [], first: from, more: false, head: readHead(fd), sizeBytes: size };
+  return readFrom(fd, { start, first: from, wanted: to - from + 1, size }, options);
+}
+
+function readHead(fd: number): Uint8Array {
+  const buffer = Buffer.alloc(headBytes);
+  return buffer.subarray(0, readSync(fd, buffer, 0, headBytes, 0));
 }
 
 /** The byte at which line `wanted` begins; undefined when the file has fewer lines. */
@@ -65,29 +71,29 @@ function findFromEnd(fd: number, size: number, count: number): number {
   return 0;
 }
 
-async function readFrom(
-  fd: number,
-  start: number,
-  wanted: number,
-  first: number,
-  size: number,
-  options: SliceOptions,
-): Promise<FileSlice> {
-  // Small files in one gulp; the first chunk of a long one need not be longer than what is asked for.
-  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(chunkBytes, size - start || chunkBytes)));
+/** What to read, once the first byte is known. */
+interface Span {
+  readonly start: number;
+  readonly first: number;
+  readonly wanted: number;
+  readonly size: number;
+}
+
+async function readFrom(fd: number, { start, first, wanted, size }: Span, options: SliceOptions): Promise<FileSlice> {
+  const buffer = Buffer.allocUnsafe(Math.max(headBytes, Math.min(chunkBytes, size - start)));
   const collector = createCollector(options.maxLineBytes);
+  let head = start === 0 ? undefined : readHead(fd);
   let position = start;
   for (let chunk = 1; ; chunk++) {
     const length = readSync(fd, buffer, 0, buffer.length, position);
-    if (length === 0) break;
+    head ??= Uint8Array.prototype.slice.call(buffer, 0, Math.min(headBytes, length));
     position += length;
-    if (collector.take(buffer.subarray(0, length), wanted)) break;
-    if (position - start >= options.maxBytes) break;
+    if (length === 0 || collector.take(buffer.subarray(0, length), wanted)) break;
+    if (position >= size || position - start >= options.maxBytes) break;
     if (chunk % chunksPerBreath === 0) await setImmediate();
   }
-  const atEnd = position >= size;
-  const { lines, rest } = collector.finish(atEnd, wanted);
-  return { lines, first, more: rest || !atEnd, sizeBytes: size };
+  const { lines, rest } = collector.finish(wanted);
+  return { lines, first, more: rest || position < size, head, sizeBytes: size };
 }
 
 /** Cuts bytes into lines; of a line that is too long only the beginning is kept. */
@@ -130,7 +136,7 @@ function createCollector(maxLineBytes: number) {
       rest = from < bytes.length;
       return true;
     },
-    finish(_atEnd: boolean, wanted: number): { readonly lines: readonly string[]; readonly rest: boolean } {
+    finish(wanted: number): { readonly lines: readonly string[]; readonly rest: boolean } {
       if (heldBytes > 0 && lines.length < wanted) flush(Buffer.alloc(0));
       return { lines, rest };
     },

@@ -1,0 +1,66 @@
+import { dirname } from "node:path";
+import { encodeText, type Files, type TextFile } from "../text-file.ts";
+
+/** A text file's content, and what is needed to write it as it was. */
+export interface TextState extends Pick<TextFile, "text" | "bom" | "encoding"> {
+  readonly version?: TextFile["version"];
+  readonly mode?: number;
+}
+
+/** One file from what it was to what it shall be; undefined: not there. */
+export interface Step {
+  readonly path: string;
+  readonly before: TextState | undefined;
+  readonly after: TextState | undefined;
+}
+
+/** Writes every step, or takes back those that were written and throws. */
+export async function commit(steps: readonly Step[], files: Files): Promise<void> {
+  const undo: (() => Promise<void>)[] = [];
+  // Encoding may fail; it does so before anything is written. Removals come last: they are the easiest to hold back.
+  const ready = steps.map((step) => ({
+    step,
+    bytes: step.after && encodeText(step.after.text, step.after, step.path),
+  }));
+  const ordered = [...ready.filter(({ bytes }) => bytes), ...ready.filter(({ bytes }) => !bytes)];
+  try {
+    for (const { step, bytes } of ordered)
+      undo.push(bytes ? await writeStep(step, bytes, files) : await removeStep(step, files));
+  } catch (error) {
+    for (const back of undo.toReversed()) await back();
+    throw error;
+  }
+}
+
+async function writeStep(step: Step, bytes: Uint8Array, files: Files): Promise<() => Promise<void>> {
+  const { path, before, after } = step;
+  const made = before === undefined ? await missingFolders(path, files) : [];
+  await files.write(path, bytes, {
+    parents: true,
+    ...(before?.version === undefined ? { exclusive: before === undefined } : { ifUnchanged: before.version }),
+    ...(after?.mode === undefined ? {} : { mode: after.mode }),
+  });
+  return async () => {
+    if (before !== undefined) return restore(path, before, files);
+    await files.remove(path);
+    for (const folder of made) await files.remove(folder);
+  };
+}
+
+async function removeStep({ path, before }: Step, files: Files): Promise<() => Promise<void>> {
+  await files.remove(path);
+  return async () => (before === undefined ? undefined : restore(path, before, files));
+}
+
+async function restore(path: string, before: TextState, files: Files): Promise<void> {
+  const mode = before.mode === undefined ? {} : { mode: before.mode };
+  await files.write(path, encodeText(before.text, before, path), { evenIfChanged: true, ...mode });
+}
+
+/** Folders that writing `path` will make, innermost first. */
+async function missingFolders(path: string, files: Files): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (let folder = dirname(path); (await files.stat(folder)) === undefined; folder = dirname(folder))
+    missing.push(folder);
+  return missing;
+}

@@ -1,0 +1,49 @@
+import { mkdtempSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Grant } from "../../src/spec/access.ts";
+import type { ToolContext } from "../../src/spec/tool.ts";
+import { createFiles, type FilesOptions } from "../../src/runtime/files.ts";
+
+/** A fresh folder of its own. */
+export function newWorkspace(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), "callgate-test-")));
+}
+
+export function grantFor(workspace: string, more: Partial<Grant> = {}): Grant {
+  return {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [".git"],
+    mask: [],
+    network: "off",
+    ...more,
+  };
+}
+
+/** Real files, granted as a session would. */
+export function filesIn(workspace: string, more: Partial<FilesOptions> = {}) {
+  return createFiles({ workspace, cwd: workspace, grant: grantFor(workspace), ...more });
+}
+
+/** A tool's context with real files; what a test does not give is not there to be used. */
+export function contextIn(workspace: string, more: Partial<ToolContext> = {}): ToolContext {
+  const silent = () => {};
+  return {
+    callId: "call",
+    tool: "tool",
+    workspace,
+    cwd: workspace,
+    signal: new AbortController().signal,
+    files: filesIn(workspace),
+    exec: undefined as never,
+    fetch: undefined as never,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    progress: silent,
+    service: {},
+    model: {},
+    session: new Map(),
+    ...more,
+  };
+}
