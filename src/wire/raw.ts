@@ -1,0 +1,102 @@
+/** Reading what somebody else's server or client wrote: every field may be missing, null or of another type. */
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import type { Extra } from "../spec/model.ts";
+
+export type Raw = Record<string, unknown>;
+
+/** A frame's JSON object, or undefined for anything else (`[DONE]`, broken text, a bare value). */
+export function parseObject(data: string): Raw | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isObject(value) ? value : undefined;
+  } catch {
+    // Not JSON: the caller skips the frame, as every reader of these streams does.
+    return undefined;
+  }
+}
+
+export function object(value: unknown): Raw {
+  return isObject(value) ? value : {};
+}
+
+export function string(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A string with something in it. */
+export function word(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+export function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.trunc(value) : undefined;
+}
+
+export function number(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+export function boolean(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
+}
+
+export function array(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objects(value: unknown): readonly Raw[] {
+  return array(value).filter(isObject);
+}
+
+/** The value came out of JSON.parse, or was built from such values; the compiler cannot know it. */
+export function json(value: unknown): Json {
+  return value as Json;
+}
+
+/** As `json`, for what is known to be an object. */
+export function jsonObject(value: Raw): JsonObject {
+  return value as JsonObject;
+}
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The same object without its undefined fields, so that equal things compare equal and print alike. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  const kept: Raw = {};
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) kept[key] = value;
+  return kept as Defined<T>; // exactly the fields that are not undefined
+}
+
+/** What a wire said beyond the fields that have a neutral name; nulls say nothing. */
+export function extraFields(wire: string, raw: Raw, known: ReadonlySet<string>): Extra | undefined {
+  let fields: Raw | undefined;
+  for (const key of Object.keys(raw)) {
+    if (known.has(key) || raw[key] === null || raw[key] === undefined) continue;
+    fields ??= {};
+    fields[key] = raw[key];
+  }
+  return fields === undefined ? undefined : { wire, fields: jsonObject(fields) };
+}
+
+/** Adds fields to an extra, or makes one. */
+export function withFields(wire: string, extra: Extra | undefined, fields: Raw): Extra {
+  return { wire, fields: jsonObject({ ...extra?.fields, ...fields }) };
+}
+
+/** The fields to echo: only those that this wire itself once said. */
+export function echoed(extra: Extra | undefined, wire: string): JsonObject {
+  return extra !== undefined && extra.wire === wire ? extra.fields : {};
+}
+
+/** Whole JSON, or nothing at all: what a function call's arguments must be before anybody runs it. */
+export function isWhole(text: string): boolean {
+  if (text.trim() === "") return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

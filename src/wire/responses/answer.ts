@@ -1,0 +1,161 @@
+/** How a Responses answer ended: status, usage and errors, both ways. */
+import type { JsonObject } from "../../base/json.ts";
+import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
+import { count, defined, json, object, type Raw, string, word } from "../raw.ts";
+import { wire } from "./decode-item.ts";
+
+export interface Ending {
+  readonly outcome: Outcome;
+  /** Absent where the calls decide: `tool_calls` with any, `stop` without. */
+  readonly finish?: Finish;
+  readonly error?: ModelError;
+}
+
+/** `status` is what the event's name or the body's own field says. */
+export function decodeEnding(status: string, response: Raw): Ending {
+  switch (status) {
+    case "incomplete":
+      return { outcome: "incomplete", finish: finishOf(string(object(response["incomplete_details"])["reason"])) };
+    case "failed":
+      return { outcome: "error", error: decodeError(response["error"]) };
+    case "cancelled":
+      return { outcome: "error", error: { message: "The response was cancelled.", code: "cancelled" } };
+    case "in_progress":
+    case "queued":
+      return { outcome: "truncated" };
+    default:
+      return { outcome: "ok" };
+  }
+}
+
+function finishOf(reason: string | undefined): Finish {
+  if (reason === "content_filter") return "content_filter";
+  return reason === "steered" ? "pause" : "length";
+}
+
+/** The last fields of an answer; what the server said beyond them is kept. */
+export function endOf(ending: Ending, response: Raw, hasCalls: boolean): AnswerEnd {
+  const finish = ending.finish ?? (ending.outcome === "ok" ? (hasCalls ? "tool_calls" : "stop") : undefined);
+  const kept = defined({
+    incomplete_details: standardReasons.has(string(object(response["incomplete_details"])["reason"]) ?? "")
+      ? undefined
+      : json(response["incomplete_details"]),
+    service_tier: word(response["service_tier"]),
+    end_turn: response["end_turn"] === undefined ? undefined : json(response["end_turn"]),
+  });
+  const fields = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== null));
+  return defined({
+    outcome: ending.outcome,
+    finish,
+    usage: decodeUsage(response["usage"]),
+    error: ending.error,
+    extra: Object.keys(fields).length > 0 ? { wire, fields } : undefined,
+  });
+}
+
+const standardReasons: ReadonlySet<string> = new Set(["max_output_tokens", "content_filter"]);
+
+/** Both shapes of the wild: the fields themselves, or an `error` object that holds them. */
+export function decodeError(raw: unknown): ModelError {
+  const outer = object(raw);
+  const error = typeof outer["error"] === "object" && outer["error"] !== null ? object(outer["error"]) : outer;
+  const type = error["type"] === "error" ? undefined : word(error["type"]);
+  const code = word(error["code"]) ?? (typeof error["code"] === "number" ? String(error["code"]) : type);
+  const message =
+    string(error["message"]) ??
+    string(raw) ??
+    string(outer["error"]) ??
+    "The model's server reported an error without a message.";
+  return defined({
+    message,
+    code,
+    type: type === code ? undefined : type,
+    status: count(outer["status"]) ?? count(error["status"]),
+    retryAfterMs: code === "rate_limit_exceeded" ? waitIn(message) : undefined,
+  });
+}
+
+/** This API gives the wait only in its sentence: "try again in 1.5s", "in 300ms", "in 2 seconds". */
+function waitIn(message: string): number | undefined {
+  const found = /try again in (\d+(?:\.\d+)?)\s*(ms|s\b|seconds?|minutes?|m\b)/i.exec(message);
+  if (found === null) return undefined;
+  const unit = found[2]!.toLowerCase();
+  return Math.round(Number(found[1]) * (unit === "ms" ? 1 : unit.startsWith("m") ? 60_000 : 1000));
+}
+
+export function decodeUsage(raw: unknown): Usage | undefined {
+  const usage = object(raw);
+  const input = count(usage["input_tokens"]) ?? count(usage["prompt_tokens"]);
+  const output = count(usage["output_tokens"]) ?? count(usage["completion_tokens"]);
+  if (input === undefined && output === undefined) return undefined;
+  const inputs = object(usage["input_tokens_details"]);
+  return defined({
+    input: input ?? 0,
+    cached: count(inputs["cached_tokens"]) || undefined,
+    cacheWritten: count(inputs["cache_write_tokens"]) || undefined,
+    output: output ?? 0,
+    reasoning: count(object(usage["output_tokens_details"])["reasoning_tokens"]) || undefined,
+  });
+}
+
+/** Codex fails a finished turn when any of these fields is missing. */
+export function encodeUsage(usage: Usage | undefined): JsonObject | null {
+  if (usage === undefined) return null;
+  return {
+    input_tokens: usage.input,
+    input_tokens_details: { cached_tokens: usage.cached ?? 0, cache_write_tokens: usage.cacheWritten ?? 0 },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    total_tokens: usage.input + usage.output,
+  };
+}
+
+/** The response object that surrounds items, complete enough for every client's types. */
+export function encodeResponse(head: ResponseHead, output: readonly JsonObject[], end?: AnswerEnd): JsonObject {
+  return {
+    id: head.id,
+    object: "response",
+    created_at: head.createdAt,
+    status: end === undefined ? "in_progress" : statusOf(end.outcome),
+    background: false,
+    error: end === undefined ? null : encodeFailure(end),
+    incomplete_details:
+      end?.outcome === "incomplete"
+        ? { reason: end.finish === "content_filter" ? "content_filter" : "max_output_tokens" }
+        : null,
+    instructions: null,
+    max_output_tokens: null,
+    metadata: {},
+    model: head.model,
+    output,
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    store: false,
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    truncation: "disabled",
+    usage: encodeUsage(end?.usage),
+    ...(end?.extra?.wire === wire ? end.extra.fields : {}),
+  };
+}
+
+export interface ResponseHead {
+  readonly id: string;
+  readonly model: string;
+  readonly createdAt: number;
+}
+
+function statusOf(outcome: Outcome): string {
+  if (outcome === "ok") return "completed";
+  return outcome === "incomplete" ? "incomplete" : "failed";
+}
+
+/** A stream that was cut upstream is a failure here: there is no other way to say it. */
+function encodeFailure(end: AnswerEnd): JsonObject | null {
+  if (end.outcome !== "error" && end.outcome !== "truncated") return null;
+  const error = end.error ?? { message: "The model's answer ended before it was complete." };
+  return { code: error.code ?? "server_error", message: error.message };
+}

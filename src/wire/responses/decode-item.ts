@@ -1,0 +1,222 @@
+/** One Responses item, of an answer or of a request's input, as a neutral item. Nothing is refused: what has no neutral name is kept raw. */
+import type { Part } from "../../base/content.ts";
+import { isObject, type Json } from "../../base/json.ts";
+import type { CallItem, CallKind, Item, MessageItem, ReasoningItem, ResultItem } from "../../spec/model.ts";
+import {
+  array,
+  defined,
+  extraFields,
+  isWhole,
+  json,
+  jsonObject,
+  object,
+  objects,
+  type Raw,
+  string,
+  withFields,
+  word,
+} from "../raw.ts";
+import { decodeContent } from "./parts.ts";
+
+export const wire = "responses";
+
+/** What ran at the provider, and the name to show for it. */
+const serverCalls: ReadonlyMap<string, string> = new Map([
+  ["web_search_call", "web_search"],
+  ["file_search_call", "file_search"],
+  ["code_interpreter_call", "code_interpreter"],
+  ["image_generation_call", "image_generation"],
+  ["mcp_call", "mcp"],
+  ["mcp_list_tools", "mcp_list_tools"],
+  ["mcp_approval_request", "mcp_approval_request"],
+]);
+
+const fieldsOf = (names: string): ReadonlySet<string> => new Set(`type id status ${names}`.split(" "));
+const messageFields = fieldsOf("role content phase");
+const reasoningFields = fieldsOf("summary content encrypted_content");
+const callFields = fieldsOf("call_id name namespace arguments input caller action operation execution");
+const resultFields = fieldsOf("call_id name namespace output");
+const compactionFields = fieldsOf("encrypted_content");
+
+export function decodeItem(raw: Raw): Item {
+  const type = string(raw["type"]) ?? (typeof raw["role"] === "string" ? "message" : "");
+  const server = serverCalls.get(type);
+  if (server !== undefined) {
+    return defined({
+      type: "server_call" as const,
+      name: word(raw["name"]) ?? server,
+      id: word(raw["id"]),
+      wire,
+      raw: jsonObject(raw),
+    });
+  }
+  switch (type) {
+    case "message":
+      return decodeMessage(raw);
+    case "reasoning":
+      return decodeReasoning(raw);
+    case "compaction":
+      return defined({
+        type: "compaction" as const,
+        id: word(raw["id"]),
+        opaque: opaqueOf(raw),
+        extra: extraFields(wire, raw, compactionFields),
+      });
+    default:
+      return decodeCall(type, raw) ?? decodeResult(type, raw) ?? { type: "other", wire, raw: jsonObject(raw) };
+  }
+}
+
+const roles: ReadonlyMap<unknown, MessageItem["role"]> = new Map([
+  [undefined, "assistant"],
+  ["assistant", "assistant"],
+  ["user", "user"],
+  ["system", "system"],
+  ["developer", "developer"],
+]);
+
+function decodeMessage(raw: Raw): Item {
+  const role = roles.get(raw["role"]);
+  if (role === undefined) return { type: "other", wire, raw: jsonObject(raw) };
+  return defined({
+    type: "message" as const,
+    role,
+    id: word(raw["id"]),
+    phase: word(raw["phase"]),
+    ...decodeContent(raw["content"], extraFields(wire, raw, messageFields)),
+  });
+}
+
+function decodeReasoning(raw: Raw): ReasoningItem {
+  const summary = objects(raw["summary"]).map((part) => string(part["text"]) ?? "");
+  const content = objects(raw["content"]).map((part) => string(part["text"]) ?? "");
+  const extra = extraFields(wire, raw, reasoningFields);
+  return defined({
+    type: "reasoning" as const,
+    id: word(raw["id"]),
+    summary: summary.length > 0 ? summary : undefined,
+    text: content.length > 0 ? content.join("") : undefined,
+    opaque: opaqueOf(raw),
+    // Where the thoughts came in several pieces, the places of the cuts go back with them.
+    extra: content.length > 1 ? withFields(wire, extra, { lengths: content.map((piece) => piece.length) }) : extra,
+  });
+}
+
+function opaqueOf(raw: Raw): ReasoningItem["opaque"] {
+  const value = word(raw["encrypted_content"]);
+  return value === undefined ? undefined : { wire, kind: "encrypted_content", value };
+}
+
+/** Calls this side has to answer. A shell or tool search that the provider runs itself is a server call. */
+function decodeCall(type: string, raw: Raw): Item | undefined {
+  switch (type) {
+    case "function_call":
+      return callItem(raw, "function", string(raw["name"]) ?? "", argumentText(raw["arguments"]));
+    case "custom_tool_call":
+      return callItem(raw, "custom", string(raw["name"]) ?? "", argumentText(raw["input"]));
+    case "local_shell_call": {
+      const { type: _exec, ...action } = object(raw["action"]);
+      return callItem(raw, "local_shell", "local_shell", spoken(action));
+    }
+    case "shell_call":
+      if (string(object(raw["environment"])["type"])?.startsWith("container") === true) return serverCall(raw, "shell");
+      return callItem(raw, "shell", "shell", spoken(object(raw["action"])));
+    case "apply_patch_call":
+      return callItem(raw, "apply_patch", "apply_patch", spoken(object(raw["operation"])));
+    case "tool_search_call":
+      if (raw["execution"] === "server") return serverCall(raw, "tool_search");
+      return callItem(raw, "tool_search", "tool_search", argumentText(raw["arguments"]));
+    default:
+      return undefined;
+  }
+}
+
+function serverCall(raw: Raw, name: string): Item {
+  return defined({ type: "server_call" as const, name, id: word(raw["id"]), wire, raw: jsonObject(raw) });
+}
+
+function callItem(raw: Raw, kind: CallKind, name: string, text: string): CallItem {
+  const itemId = word(raw["id"]);
+  return defined({
+    type: "call" as const,
+    kind,
+    id: word(raw["call_id"]) ?? (kind === "function" || kind === "custom" ? "" : (itemId ?? "")),
+    name,
+    namespace: word(raw["namespace"]),
+    arguments: text,
+    complete: name !== "" && raw["status"] !== "incomplete" && (kind === "custom" || isWhole(text)),
+    itemId,
+    caller: raw["caller"] === null || raw["caller"] === undefined ? undefined : json(raw["caller"]),
+    extra: extraFields(wire, raw, callFields),
+  });
+}
+
+/** Arguments are text on this wire; bridges that send the object itself mean the same. */
+export function argumentText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null || value === undefined ? "" : JSON.stringify(value);
+}
+
+/** A native call's fields as argument text, without those that say nothing. */
+function spoken(fields: Raw): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
+}
+
+const resultKinds: ReadonlyMap<string, CallKind> = new Map([
+  ["function_call_output", "function"],
+  ["custom_tool_call_output", "custom"],
+  ["local_shell_call_output", "local_shell"],
+  ["shell_call_output", "shell"],
+  ["apply_patch_call_output", "apply_patch"],
+  ["tool_search_output", "tool_search"],
+]);
+
+function decodeResult(type: string, raw: Raw): ResultItem | undefined {
+  const kind = resultKinds.get(type);
+  // A local shell's output carries the call id in `id`.
+  const callId = word(raw["call_id"]) ?? (kind === "local_shell" ? word(raw["id"]) : undefined);
+  if (kind === undefined || callId === undefined) return undefined;
+  const { content, structured, ok } = decodeOutput(kind, raw);
+  return defined({
+    type: "result" as const,
+    callId,
+    kind,
+    name: word(raw["name"]),
+    namespace: word(raw["namespace"]),
+    content,
+    structured,
+    ok,
+    extra: extraFields(wire, raw, kind === "tool_search" ? toolSearchFields : resultFields),
+  });
+}
+
+const toolSearchFields = fieldsOf("call_id tools execution");
+
+function decodeOutput(kind: CallKind, raw: Raw): { content: readonly Part[]; structured?: Json; ok: boolean } {
+  if (kind === "shell") return decodeShellOutput(raw);
+  if (kind === "tool_search") {
+    const tools = objects(raw["tools"]);
+    const names = tools.map((tool) => string(tool["name"]) ?? string(tool["type"]) ?? "").join(", ");
+    return {
+      content: [{ type: "text", text: `Tools loaded: ${names || "none"}` }],
+      structured: { tools: json(tools) },
+      ok: true,
+    };
+  }
+  return { content: decodeContent(raw["output"]).content, ok: kind !== "apply_patch" || raw["status"] !== "failed" };
+}
+
+function decodeShellOutput(raw: Raw): { content: readonly Part[]; structured: Json; ok: boolean } {
+  const runs = objects(raw["output"]);
+  const words = runs.map((run) =>
+    [string(run["stdout"]) ?? "", string(run["stderr"]) ?? ""].filter((text) => text !== "").join("\n"),
+  );
+  const ok = runs.every(
+    (run) => object(run["outcome"])["type"] === "exit" && object(run["outcome"])["exit_code"] === 0,
+  );
+  return {
+    content: [{ type: "text", text: words.join("\n") }],
+    structured: { output: json(array(raw["output"]).filter(isObject)) },
+    ok,
+  };
+}

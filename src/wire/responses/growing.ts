@@ -1,0 +1,129 @@
+/** One item while its stream runs: what was said of it so far, and its final form when somebody asks. */
+import type { DeltaField, Item } from "../../spec/model.ts";
+import { array, object, objects, type Raw, string } from "../raw.ts";
+
+/** Texts by their index inside the item. Indexes come from the server and may be anything. */
+export type Pieces = Map<number, string>;
+
+export interface Growing {
+  readonly index: number;
+  /** The latest the server said of the item as a whole. */
+  raw: Raw;
+  /** The server sent its last whole form. */
+  isDone: boolean;
+  /** That form, decoded. */
+  item?: Item;
+  readonly pieces: Readonly<Record<DeltaField, Pieces>>;
+  readonly annotations: Map<number, unknown[]>;
+}
+
+export function createGrowing(index: number, raw: Raw): Growing {
+  const pieces = {
+    text: new Map(),
+    refusal: new Map(),
+    reasoning: new Map(),
+    summary: new Map(),
+    arguments: new Map(),
+  };
+  return { index, raw, isDone: false, pieces, annotations: new Map() };
+}
+
+function joined(pieces: Pieces): string {
+  return pieces.size === 1
+    ? [...pieces.values()][0]!
+    : inOrder(pieces)
+        .map(([, text]) => text)
+        .join("");
+}
+
+function inOrder(pieces: Pieces): [number, string][] {
+  return [...pieces].sort(([a], [b]) => a - b);
+}
+
+/** The item with whatever its last word left out filled in from the deltas; before that word the deltas know better. */
+export function settle(growing: Growing): Raw {
+  const { raw, pieces, isDone } = growing;
+  const keep = (said: boolean, grown: ReadonlyMap<number, unknown>) => grown.size === 0 || (isDone && said);
+  switch (raw["type"]) {
+    case "message":
+      return keep(hasText(raw["content"]), pieces.text.size > 0 ? pieces.text : pieces.refusal)
+        ? raw
+        : { ...raw, content: contentOf(growing) };
+    case "reasoning":
+      return {
+        ...raw,
+        summary: keep(hasText(raw["summary"]), pieces.summary) ? raw["summary"] : texts(pieces.summary, "summary_text"),
+        content: keep(hasText(raw["content"]), pieces.reasoning)
+          ? raw["content"]
+          : texts(pieces.reasoning, "reasoning_text"),
+      };
+    case "function_call":
+      return keep(!isBlank(raw["arguments"]), pieces.arguments) ? raw : { ...raw, arguments: joined(pieces.arguments) };
+    case "custom_tool_call":
+      return keep(!isBlank(raw["input"]), pieces.arguments) ? raw : { ...raw, input: joined(pieces.arguments) };
+    case "shell_call": {
+      const action = object(raw["action"]);
+      if (keep(array(action["commands"]).length > 0, pieces.arguments)) return raw;
+      return { ...raw, action: { ...action, commands: inOrder(pieces.arguments).map(([, text]) => text) } };
+    }
+    default:
+      return raw;
+  }
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === "";
+}
+
+/** A plain string, or any part with words or with a kind that has none. */
+function hasText(content: unknown): boolean {
+  if (typeof content === "string") return content !== "";
+  return objects(content).some((part) => (string(part["text"]) ?? string(part["refusal"])) !== "");
+}
+
+function texts(pieces: Pieces, type: string): Raw[] {
+  return inOrder(pieces).map(([, text]) => ({ type, text }));
+}
+
+function contentOf(growing: Growing): Raw[] {
+  const { text, refusal } = growing.pieces;
+  const parts: [number, Raw][] = [
+    ...[...text].map(([at, value]): [number, Raw] => [
+      at,
+      { type: "output_text", text: value, annotations: growing.annotations.get(at) ?? [] },
+    ]),
+    ...[...refusal].map(([at, value]): [number, Raw] => [at, { type: "refusal", refusal: value }]),
+  ];
+  return parts.sort(([a], [b]) => a - b).map(([, part]) => part);
+}
+
+/** Each text of a whole item by field and index, for comparing with what its deltas said. */
+export function textsOf(raw: Raw): readonly { field: DeltaField; at: number; text: string }[] {
+  switch (raw["type"]) {
+    case "message":
+      return objects(typeof raw["content"] === "string" ? [{ text: raw["content"] }] : raw["content"]).map((part, at) =>
+        typeof part["refusal"] === "string"
+          ? { field: "refusal", at, text: part["refusal"] }
+          : { field: "text", at, text: string(part["text"]) ?? "" },
+      );
+    case "reasoning":
+      return [
+        ...objects(raw["summary"]).map((part, at) => ({
+          field: "summary" as const,
+          at,
+          text: string(part["text"]) ?? "",
+        })),
+        ...objects(raw["content"]).map((part, at) => ({
+          field: "reasoning" as const,
+          at,
+          text: string(part["text"]) ?? "",
+        })),
+      ];
+    case "function_call":
+      return [{ field: "arguments", at: 0, text: string(raw["arguments"]) ?? "" }];
+    case "custom_tool_call":
+      return [{ field: "arguments", at: 0, text: string(raw["input"]) ?? "" }];
+    default:
+      return [];
+  }
+}
