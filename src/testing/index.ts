@@ -1,0 +1,6 @@
+/** Entry of `callgate/testing`: models that say what a test tells them, for users' tests as well as ours. */
+export { createOfflineModel } from "./offline-model.ts";
+export { createScriptedModel } from "./scripted-model.ts";
+export type { ScriptedAnswer, ScriptedCall, ScriptedModel, ScriptedStep } from "./scripted-model.ts";
+export { serveModel } from "./model-server.ts";
+export type { ModelServer, ModelServerOptions } from "./model-server.ts";

@@ -1,0 +1,93 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Model, ModelEvent } from "../spec/model.ts";
+import type { Codec } from "../wire/codec.ts";
+import { collectAsync } from "../wire/answer.ts";
+import { codecs } from "../wire/index.ts";
+import { encodeFrame } from "../wire/sse.ts";
+
+/** A model behind real HTTP on 127.0.0.1, in every wire at once. */
+export interface ModelServer {
+  /** `http://127.0.0.1:PORT/v1` */
+  readonly baseUrl: string;
+  close(): Promise<void>;
+}
+
+export interface ModelServerOptions {
+  /** Called with each request body, as it came. */
+  readonly onRequest?: (wire: string, body: unknown) => void;
+}
+
+export async function serveModel(model: Model, options: ModelServerOptions = {}): Promise<ModelServer> {
+  const { createServer } = process.getBuiltinModule("node:http");
+  const server: Server = createServer((request, response) => {
+    answer(model, request, response, options).catch((error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error);
+      if (!response.headersSent) response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message, type: "invalid_request_error" } }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the model server has no port");
+  return {
+    baseUrl: `http://127.0.0.1:${address.port}/v1`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  model: Model,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ModelServerOptions,
+): Promise<void> {
+  const codec = codecForPath(request.url ?? "");
+  if (request.method !== "POST" || codec === undefined) {
+    response.writeHead(404, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify({ error: { message: `no model at ${request.method} ${request.url}`, type: "not_found_error" } }),
+    );
+    return;
+  }
+  const body: unknown = JSON.parse(await readBody(request));
+  options.onRequest?.(codec.name, body);
+  const asked = codec.decodeRequest(body);
+  const stop = new AbortController();
+  response.on("close", () => stop.abort());
+  const events = model.ask(asked, stop.signal);
+  const streams = asked.stream === true || (request.url ?? "").includes("streamGenerateContent");
+  if (streams) return writeStream(codec, events, asked.model, response);
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(codec.encodeAnswer(await collectAsync(events), { model: asked.model })));
+}
+
+async function writeStream(
+  codec: Codec,
+  events: AsyncIterable<ModelEvent>,
+  model: string,
+  response: ServerResponse,
+): Promise<void> {
+  const encoder = codec.createEncoder({ model });
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  for await (const event of events) for (const frame of encoder.push(event)) response.write(encodeFrame(frame));
+  response.end();
+}
+
+function codecForPath(url: string): Codec | undefined {
+  const path = url.split("?")[0]!;
+  if (path.endsWith("/responses")) return codecs.responses;
+  if (path.endsWith("/chat/completions")) return codecs.chat;
+  if (path.endsWith("/messages")) return codecs.messages;
+  if (path.includes(":streamGenerateContent") || path.includes(":generateContent")) return codecs.gemini;
+  return undefined;
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}

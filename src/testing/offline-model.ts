@@ -1,0 +1,169 @@
+import { partsToText } from "../base/content.ts";
+import type { CallItem, Item, Model, ModelRequest, ResultItem, ToolSpec } from "../spec/model.ts";
+import { answerToEvents } from "../wire/answer.ts";
+import { readIntents, type Intent } from "./intent.ts";
+import { toAnswer, type ScriptedAnswer, type ScriptedCall } from "./scripted-model.ts";
+
+export const offlineModelName = "offline";
+
+/**
+ * The built-in model: a small deterministic planner that follows a few plain requests. It is no
+ * language model and says so; it lets everything else be tried and tested with no key and no network.
+ */
+export function createOfflineModel(): Model {
+  return {
+    name: offlineModelName,
+    async *ask(request, signal) {
+      signal.throwIfAborted();
+      yield* answerToEvents({ ...toAnswer(nextStep(request), request.input.length), usage: roughUsage(request) });
+    },
+  };
+}
+
+const lost = `I am the offline model: a small planner, no language model. I follow plain requests, one after another, such as:
+  read README.md
+  list src
+  find 'TODO' in src
+  run npm test
+  replace 'a - b' with 'a + b' in src/add.js
+  plan: look around; mend it; test it
+  call server/tool {"key": "value"}
+Join them with 'then' or write one a line. For a real model: callgate init.`;
+
+/** What to do next is read from the conversation alone, so a resumed session goes on where it was. */
+export function nextStep(request: ModelRequest): ScriptedAnswer {
+  const turn = lastTurn(request.input);
+  const intents = readIntents(turn.prompt);
+  if (intents.length === 0) return { text: lost };
+  let used = 0;
+  for (const intent of intents) {
+    const plan = planFor(intent, request.tools);
+    for (const makeCall of plan) {
+      const result = turn.results[used++];
+      if (result) continue;
+      const call = makeCall(turn.results.slice(0, used - 1));
+      if (call) return { text: describe(intent), calls: [call] };
+      used--; // nothing to do for this step after all
+    }
+  }
+  return { text: summary(turn.calls, turn.results) };
+}
+
+interface LastTurn {
+  readonly prompt: string;
+  readonly calls: readonly CallItem[];
+  readonly results: readonly ResultItem[];
+}
+
+/** Everything since the last message of a person that holds a request. */
+function lastTurn(input: readonly Item[]): LastTurn {
+  const at = input.findLastIndex(
+    (item) => item.type === "message" && item.role === "user" && readIntents(partsToText(item.content)).length > 0,
+  );
+  const start = at === -1 ? input.findLastIndex((item) => item.type === "message" && item.role === "user") : at;
+  const message = input[start];
+  const since = input.slice(start + 1);
+  return {
+    prompt: message?.type === "message" ? partsToText(message.content) : "",
+    calls: since.filter((item) => item.type === "call"),
+    results: since.filter((item) => item.type === "result"),
+  };
+}
+
+type MakeCall = (results: readonly ResultItem[]) => ScriptedCall | undefined;
+
+/** The calls an intent takes, in order; a later one may look at what the earlier ones brought. */
+function planFor(intent: Intent, tools: readonly ToolSpec[]): readonly MakeCall[] {
+  switch (intent.kind) {
+    case "say":
+      return [];
+    case "read":
+      return [() => ({ name: "read_file", input: { file_path: intent.path } })];
+    case "list":
+      return [() => ({ name: "list_dir", input: { dir_path: intent.path } })];
+    case "find":
+      return [() => ({ name: "grep_files", input: { pattern: intent.pattern, path: intent.path } })];
+    case "run":
+      return [() => runCall(intent.command, tools)];
+    case "plan":
+      return [
+        () => ({
+          name: "update_plan",
+          input: {
+            plan: intent.steps.map((step, index) => ({ step, status: index === 0 ? "in_progress" : "pending" })),
+          },
+        }),
+      ];
+    case "call":
+      return [() => ({ name: intent.tool, arguments: intent.input })];
+    case "replace":
+      return [
+        () => ({ name: "read_file", input: { file_path: intent.path } }),
+        (results) => replaceCall(intent, results.at(-1), tools),
+      ];
+  }
+}
+
+function runCall(command: string, tools: readonly ToolSpec[]): ScriptedCall {
+  const names = new Set(tools.map(({ name }) => name));
+  if (names.has("shell_command") || !names.has("exec_command")) return { name: "shell_command", input: { command } };
+  return { name: "exec_command", input: { cmd: command } };
+}
+
+/** A patch for the lines that hold the old text, made from what read_file showed of them. */
+function replaceCall(
+  intent: Extract<Intent, { kind: "replace" }>,
+  read: ResultItem | undefined,
+  tools: readonly ToolSpec[],
+): ScriptedCall | undefined {
+  const lines = partsToText(read?.content ?? [])
+    .split("\n")
+    .map((line) => line.replace(/^L\d+: /, ""))
+    .filter((line) => line.includes(intent.old));
+  if (lines.length === 0) return undefined;
+  const hunks = lines.flatMap((line) => ["@@", `-${line}`, `+${line.replaceAll(intent.old, intent.new)}`]);
+  const patch = ["*** Begin Patch", `*** Update File: ${intent.path}`, ...hunks, "*** End Patch", ""].join("\n");
+  const isCustom = tools.some((tool) => tool.name === "apply_patch" && tool.kind === "custom");
+  return isCustom
+    ? { name: "apply_patch", kind: "custom", arguments: patch }
+    : { name: "apply_patch", input: { input: patch } };
+}
+
+function describe(intent: Intent): string {
+  switch (intent.kind) {
+    case "read":
+      return `I read ${intent.path}.`;
+    case "list":
+      return `I list ${intent.path}.`;
+    case "find":
+      return `I look for '${intent.pattern}' in ${intent.path}.`;
+    case "run":
+      return `I run: ${intent.command}`;
+    case "replace":
+      return `I replace '${intent.old}' with '${intent.new}' in ${intent.path}.`;
+    case "plan":
+      return "I write the plan down.";
+    case "call":
+      return `I call ${intent.tool}.`;
+    case "say":
+      return intent.words;
+  }
+}
+
+function summary(calls: readonly CallItem[], results: readonly ResultItem[]): string {
+  if (calls.length === 0) return "There was nothing to do.";
+  const lines = calls.map((call, index) => {
+    const result = results.find(({ callId }) => callId === call.id) ?? results[index];
+    const words = partsToText(result?.content ?? [])
+      .trim()
+      .split("\n");
+    const more = words.length > 1 ? ` (+${words.length - 1} lines)` : "";
+    return `${index + 1}. ${call.name}: ${result?.ok ? "" : "failed: "}${words[0]?.slice(0, 100) ?? ""}${more}`;
+  });
+  return `Done.\n${lines.join("\n")}`;
+}
+
+/** No tokenizer here: a rough count, so that accounting has something to count. */
+function roughUsage(request: ModelRequest) {
+  return { input: Math.ceil(JSON.stringify(request.input).length / 4), output: 40 };
+}

@@ -1,0 +1,64 @@
+import { text } from "../base/content.ts";
+import type { Json } from "../base/json.ts";
+import type { Answer, Item, Model, ModelRequest } from "../spec/model.ts";
+import { answerToEvents } from "../wire/answer.ts";
+
+/** What a scripted model says in one answer. */
+export interface ScriptedAnswer {
+  readonly text?: string;
+  readonly reasoning?: string;
+  readonly calls?: readonly ScriptedCall[];
+  readonly end?: Partial<Pick<Answer, "outcome" | "finish" | "usage" | "error">>;
+}
+
+export interface ScriptedCall {
+  readonly name: string;
+  readonly input?: Json;
+  /** Raw text instead of `input`: a custom tool's, or arguments that are broken on purpose. */
+  readonly arguments?: string;
+  readonly kind?: "function" | "custom";
+  readonly id?: string;
+  readonly complete?: boolean;
+}
+
+export type ScriptedStep = ScriptedAnswer | ((request: ModelRequest) => ScriptedAnswer);
+
+/** A model that says what the test tells it, one step a request; it keeps what it was asked. */
+export interface ScriptedModel extends Model {
+  readonly requests: readonly ModelRequest[];
+}
+
+export function createScriptedModel(steps: readonly ScriptedStep[], name = "scripted"): ScriptedModel {
+  const requests: ModelRequest[] = [];
+  return {
+    name,
+    requests,
+    async *ask(request, signal) {
+      signal.throwIfAborted();
+      const step = steps[requests.length];
+      // A copy: the session goes on adding to the history it handed over.
+      requests.push({ ...request, input: [...request.input] });
+      if (step === undefined) throw new Error(`The script has ${steps.length} answers and was asked for one more.`);
+      yield* answerToEvents(toAnswer(typeof step === "function" ? step(request) : step, requests.length));
+    },
+  };
+}
+
+/** A scripted answer as a model would have given it. */
+export function toAnswer(step: ScriptedAnswer, number: number): Answer {
+  const items: Item[] = [];
+  if (step.reasoning !== undefined) items.push({ type: "reasoning", text: step.reasoning });
+  if (step.text !== undefined) items.push({ type: "message", role: "assistant", content: [text(step.text)] });
+  for (const [index, call] of (step.calls ?? []).entries()) {
+    items.push({
+      type: "call",
+      kind: call.kind ?? "function",
+      id: call.id ?? `call_${number}_${index}`,
+      name: call.name,
+      arguments: call.arguments ?? JSON.stringify(call.input ?? {}),
+      complete: call.complete ?? true,
+    });
+  }
+  const finish = (step.calls ?? []).length > 0 ? "tool_calls" : "stop";
+  return { items, outcome: "ok", finish, ...step.end };
+}
