@@ -64,17 +64,32 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Sockets of the host a command could ask to act for it: agents, containers, buses, displays. */
+/**
+ * Sockets of the host by which a command could ask others to act for it: agents, containers, buses,
+ * databases. A read-only mount does not stop a connect, so each is hidden by its path: those the
+ * environment names, and those the kernel says somebody listens on.
+ */
 export function hostSockets(env: Machine["env"]): readonly string[] {
-  const agent = env["SSH_AUTH_SOCK"];
-  const docker = /^unix:\/\/(.+)$/.exec(env["DOCKER_HOST"] ?? "")?.[1];
-  const podman = /^unix:\/\/(.+)$/.exec(env["CONTAINER_HOST"] ?? "")?.[1];
-  const gpg = env["GPG_AGENT_INFO"]?.split(":")[0];
-  const bus = /(?:^|;)unix:path=([^,;]+)/.exec(env["DBUS_SESSION_BUS_ADDRESS"] ?? "")?.[1];
-  const listed = [agent, docker, podman, gpg, bus, env["TMUX"]?.split(",")[0], env["XDG_RUNTIME_DIR"]];
-  return [
-    ...listed.filter((path) => path !== undefined && isAbsolute(path)),
-    "/var/run/docker.sock",
-    "/var/lib/lxd/unix.socket",
-  ] as string[];
+  const address = (name: string) => /(?:^|;)unix:(?:path=|\/\/)([^,;]+)/.exec(env[name] ?? "")?.[1];
+  const named = [
+    env["SSH_AUTH_SOCK"],
+    env["GPG_AGENT_INFO"]?.split(":")[0],
+    env["TMUX"]?.split(",")[0],
+    env["XDG_RUNTIME_DIR"],
+    address("DOCKER_HOST"),
+    address("CONTAINER_HOST"),
+    address("DBUS_SESSION_BUS_ADDRESS"),
+  ];
+  return [...new Set([...named, ...listeningSockets()])].filter((path) => path !== undefined && isAbsolute(path)) as string[];
+}
+
+/** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */
+const listening = /^\S+ \S+ \S+ 00010000 \S+ \S+ +\d+ (\/.*)$/gm;
+
+function listeningSockets(): readonly string[] {
+  try {
+    return Array.from(readFileSync("/proc/net/unix", "utf8").matchAll(listening), (line) => line[1] ?? "");
+  } catch {
+    return []; // no such file on this system
+  }
 }

@@ -44,7 +44,9 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
   const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots);
   entries.push(...guarded.entries);
   if (!everything) entries.push(...ownPlaces(options, inside));
-  entries.push(...[...grant.mask, ...options.sockets].flatMap((path) => hidden(path)));
+  entries.push(...grant.mask.flatMap((path) => hidden(path)));
+  // A socket in a writable root is the user's own doing (a dev server's), and stays.
+  if (!everything) entries.push(...options.sockets.filter((path) => !inside(path)).flatMap((path) => hidden(path)));
   return { everything, roots, entries: layered(entries), watched: guarded.watched };
 }
 
