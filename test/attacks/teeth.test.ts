@@ -23,7 +23,7 @@ test("the probes succeed where nothing confines them, so their failure inside me
         "mkdir_outside",
         "write_through_link",
         "write_home_bashrc",
-        "hardlink_git_config",
+        "write_git_config",
         "rename_git",
         "read_secret",
         "see_host_process",
