@@ -74,7 +74,7 @@ function reportOpaque(item: Item): readonly JsonObject[] {
   const { kind, value } = item.opaque;
   if (kind === "signature") return [{ type: "thinking", signature: value }];
   if (kind === "redacted_thinking") return [{ type: "redacted_thinking", data: value }];
-  return [defined({ type: item.type, id: item.id, [kind]: value })];
+  return [{ type: item.type, ...(item.id === undefined ? {} : { id: item.id }), [kind]: value }];
 }
 
 const blocks: Partial<Record<Item["type"], string>> = {

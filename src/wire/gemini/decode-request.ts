@@ -1,0 +1,193 @@
+/** A client's generateContent body as a neutral request. Calls without ids are paired with their responses by name and order. */
+import { partsToText, text, type Part } from "../../base/content.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
+import type { CallItem, FunctionSpec, Item, ModelRequest, ResultItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
+import { readArgumentsText } from "../arguments.ts";
+import { inventId } from "../ids.ts";
+import {
+  array,
+  count,
+  defined,
+  extraFields,
+  jsonObject,
+  number,
+  object,
+  objects,
+  string,
+  word,
+  type Raw,
+} from "../raw.ts";
+import { decodePart, signatureExtra, signatureOf, wire } from "./parts.ts";
+
+const knownFields = new Set([
+  "model",
+  "contents",
+  "systemInstruction",
+  "system_instruction",
+  "tools",
+  "toolConfig",
+  "generationConfig",
+]);
+
+export function decodeRequest(body: unknown): ModelRequest {
+  const raw = object(body);
+  const system = object(raw["systemInstruction"] ?? raw["system_instruction"]);
+  const instructions = partsToText(objects(system["parts"]).flatMap((part) => decodePart(part) ?? []));
+  const settings = object(raw["generationConfig"]);
+  return {
+    model: string(raw["model"]) ?? "",
+    ...defined({ instructions: instructions === "" ? undefined : instructions }),
+    input: decodeContents(objects(raw["contents"])),
+    tools: objects(raw["tools"]).flatMap(decodeTools),
+    ...defined({
+      toolChoice: decodeChoice(object(object(raw["toolConfig"])["functionCallingConfig"])),
+      maxOutputTokens: count(settings["maxOutputTokens"]),
+      temperature: number(settings["temperature"]),
+      topP: number(settings["topP"]),
+      stop: Array.isArray(settings["stopSequences"])
+        ? settings["stopSequences"].filter((one) => typeof one === "string")
+        : undefined,
+      reasoning: decodeThinking(settings["thinkingConfig"]),
+      outputSchema: decodeSchema(settings["responseJsonSchema"] ?? settings["responseSchema"]),
+      extra: extraFields(wire, raw, knownFields),
+    }),
+  };
+}
+
+function decodeSchema(schema: unknown): ModelRequest["outputSchema"] {
+  return isObject(schema) ? { name: "answer", schema: jsonObject(schema) } : undefined;
+}
+
+function decodeThinking(config: unknown): ModelRequest["reasoning"] {
+  if (!isObject(config)) return undefined;
+  const shown = config["includeThoughts"];
+  const summary = typeof shown === "boolean" ? (shown ? "auto" : "none") : undefined;
+  return defined({ effort: word(config["thinkingLevel"]), summary, budgetTokens: count(config["thinkingBudget"]) });
+}
+
+function decodeChoice(config: Raw): ToolChoice | undefined {
+  const allowed = array(config["allowedFunctionNames"]).filter((name) => typeof name === "string");
+  const mode = config["mode"];
+  if (mode === "NONE") return "none";
+  if (allowed.length === 1 && mode === "ANY") return { name: allowed[0]! };
+  if (allowed.length > 0) return { allowed, mode: mode === "ANY" ? "required" : "auto" };
+  return mode === "ANY" ? "required" : mode === "AUTO" ? "auto" : undefined;
+}
+
+function decodeTools(tool: Raw): readonly ToolSpec[] {
+  const functions = objects(tool["functionDeclarations"] ?? tool["function_declarations"]).map(decodeFunction);
+  const natives = Object.keys(tool).filter((key) => key !== "functionDeclarations" && key !== "function_declarations");
+  return [
+    ...functions,
+    ...natives.map((type): ToolSpec => ({
+      kind: "native",
+      type,
+      name: type,
+      wire,
+      options: jsonObject(object(tool[type])),
+    })),
+  ];
+}
+
+function decodeFunction(raw: Raw): FunctionSpec {
+  const parameters = raw["parametersJsonSchema"] ?? raw["parameters"];
+  return {
+    kind: "function",
+    name: word(raw["name"]) ?? "",
+    description: string(raw["description"]) ?? "",
+    parameters: isObject(parameters) ? jsonObject(lowerTypes(parameters) as Raw) : { type: "object", properties: {} }, // an object stays one
+  };
+}
+
+/** The OpenAPI form writes types in capitals. */
+function lowerTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(lowerTypes);
+  if (!isObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === "type" && typeof value === "string" ? value.toLowerCase() : lowerTypes(value),
+    ]),
+  );
+}
+
+function decodeContents(contents: readonly Raw[]): readonly Item[] {
+  const waiting: CallItem[] = [];
+  let position = 0;
+  return contents.flatMap((content) => {
+    const parts = objects(content["parts"]);
+    if (content["role"] === "model") {
+      const items = parts.flatMap((part) => decodeSaid(part, position++));
+      waiting.push(...items.filter((item) => item.type === "call"));
+      return mergeWords(items);
+    }
+    return decodeUser(parts, waiting);
+  });
+}
+
+function decodeSaid(part: Raw, position: number): readonly Item[] {
+  const call = part["functionCall"];
+  if (isObject(call)) {
+    const args = readArgumentsText(JSON.stringify(call["args"] ?? {}));
+    const id = word(call["id"]) ?? inventId("history", position);
+    return [{ type: "call", kind: "function", id, name: word(call["name"]) ?? "", ...args, ...signatureExtra(part) }];
+  }
+  if (part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined) {
+    return [{ type: "server_call", name: "code_execution", wire, raw: jsonObject(part) }];
+  }
+  if (part["thought"] === true) {
+    const signature = signatureOf(part);
+    const opaque = signature === undefined ? undefined : { wire, kind: "thoughtSignature", value: signature };
+    return [{ type: "reasoning", text: string(part["text"]) ?? "", ...defined({ opaque }) }];
+  }
+  const content = decodePart(part);
+  if (content === undefined) return [];
+  const isEmpty = content.type === "text" && content.text === "";
+  return [{ type: "message", role: "assistant", content: isEmpty ? [] : [content], ...signatureExtra(part) }];
+}
+
+/** Neighbouring words of one turn are one message, up to and including the part that carries the signature. */
+function mergeWords(items: readonly Item[]): readonly Item[] {
+  const merged: Item[] = [];
+  for (const item of items) {
+    const before = merged.at(-1);
+    if (item.type === "message" && before?.type === "message" && before.extra === undefined) {
+      merged[merged.length - 1] = { ...item, content: [...before.content, ...item.content] };
+    } else merged.push(item);
+  }
+  return merged;
+}
+
+function decodeUser(parts: readonly Raw[], waiting: CallItem[]): readonly Item[] {
+  const results: ResultItem[] = [];
+  const content: Part[] = [];
+  for (const part of parts) {
+    const response = part["functionResponse"] ?? part["function_response"];
+    if (isObject(response)) results.push(decodeResult(response, waiting));
+    else content.push(...[decodePart(part) ?? []].flat());
+  }
+  return content.length === 0 ? results : [...results, { type: "message", role: "user", content }];
+}
+
+function decodeResult(raw: Raw, waiting: CallItem[]): ResultItem {
+  const id = word(raw["id"]);
+  const name = word(raw["name"]) ?? "";
+  const at = waiting.findIndex((call) => (id === undefined ? call.name === name : call.id === id));
+  const call = at === -1 ? undefined : waiting.splice(at, 1)[0];
+  const response = object(raw["response"]);
+  const ok = !Object.hasOwn(response, "error");
+  return {
+    type: "result",
+    callId: call?.id ?? id ?? "",
+    kind: "function",
+    ...(name === "" ? {} : { name: call?.name ?? name }),
+    content: wordsOf(ok ? response["output"] : response["error"], response),
+    ok,
+  };
+}
+
+function wordsOf(value: unknown, response: Raw): readonly Part[] {
+  if (typeof value === "string") return value === "" ? [] : [text(value)];
+  const whole: JsonObject = jsonObject(response);
+  return [text(JSON.stringify(value ?? whole))];
+}

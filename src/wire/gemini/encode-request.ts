@@ -1,0 +1,137 @@
+/** A neutral request as a Gemini generateContent body. The model's name stands in the path, not here. */
+import { partsToText } from "../../base/content.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { CallItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { SchemaTarget } from "../../spec/normalize.ts";
+import { argumentsObject } from "../arguments.ts";
+import type { EncodedRequest, EncodeOptions } from "../codec.ts";
+import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
+import type { NameBook } from "../names.ts";
+import { defined, echoed } from "../raw.ts";
+import { choiceNames, lowerTools, type WireTool } from "../tools.ts";
+import { encodePart, skipSignature, wire } from "./parts.ts";
+
+export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
+  const target = options.target ?? "gemini";
+  const { tools, book, dropped } = lowerTools(request.tools, { target, history: request.input });
+  const { system, turns } = prepareHistory(request, { wire });
+  const body: JsonObject = defined({
+    systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
+    contents: turns.flatMap((turn) => encodeTurn(turn, book)),
+    tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools.map((tool) => encodeTool(tool, target)) }],
+    toolConfig:
+      tools.length === 0 || request.toolChoice === undefined ? undefined : encodeChoice(request.toolChoice, book),
+    generationConfig: encodeSettings(request),
+    ...echoed(request.extra, wire),
+  });
+  return { body, names: book.table, dropped };
+}
+
+/** The OpenAPI subset has its own field; any other target is JSON Schema. */
+function encodeTool(tool: WireTool, target: SchemaTarget): JsonObject {
+  const { name, description, parameters } = tool;
+  return target === "gemini"
+    ? { name, description, parameters }
+    : { name, description, parametersJsonSchema: parameters };
+}
+
+function encodeChoice(choice: ToolChoice, book: NameBook): JsonObject {
+  const names = choiceNames(choice, book);
+  const allowedFunctionNames = names === undefined ? undefined : [...names];
+  const mode =
+    typeof choice === "string"
+      ? { auto: "AUTO", none: "NONE", required: "ANY" }[choice]
+      : "allowed" in choice && choice.mode === "auto"
+        ? "VALIDATED"
+        : "ANY";
+  return { functionCallingConfig: defined({ mode, allowedFunctionNames }) };
+}
+
+function encodeSettings(request: ModelRequest): JsonObject | undefined {
+  const { reasoning, outputSchema, stop } = request;
+  const thinking =
+    reasoning === undefined
+      ? undefined
+      : defined({
+          thinkingLevel: reasoning.budgetTokens === undefined ? reasoning.effort : undefined,
+          thinkingBudget: reasoning.budgetTokens,
+          includeThoughts: reasoning.summary === undefined ? undefined : reasoning.summary !== "none",
+        });
+  const settings = defined({
+    maxOutputTokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    topP: request.topP,
+    stopSequences: stop === undefined || stop.length === 0 ? undefined : stop,
+    thinkingConfig: thinking,
+    responseMimeType: outputSchema === undefined ? undefined : "application/json",
+    responseJsonSchema: outputSchema?.schema,
+  });
+  return Object.keys(settings).length === 0 ? undefined : settings;
+}
+
+function encodeTurn(turn: Turn, book: NameBook): readonly JsonObject[] {
+  switch (turn.role) {
+    case "system":
+    case "user":
+      return turn.message.content.length === 0 ? [] : [{ role: "user", parts: turn.message.content.map(encodePart) }];
+    case "other":
+      return [turn.item.raw];
+    case "assistant": {
+      const said = encodeSaid(turn.items, book);
+      const contents = said.length === 0 ? [] : [{ role: "model", parts: said }];
+      return turn.results.length === 0 ? contents : [...contents, { role: "user", parts: encodeResults(turn, book) }];
+    }
+  }
+}
+
+function encodeSaid(items: readonly SaidItem[], book: NameBook): readonly JsonObject[] {
+  let isFirstCall = true;
+  return items.flatMap((item): readonly JsonObject[] => {
+    switch (item.type) {
+      case "message":
+        return encodeSigned(item.content.map(encodePart), echoed(item.extra, wire));
+      case "reasoning":
+        // Thoughts of other models mean nothing here, and unsigned ones are not wanted back.
+        if (item.opaque?.wire !== wire) return [];
+        return [{ text: item.text ?? "", thought: true, thoughtSignature: item.opaque.value }];
+      case "call": {
+        const signed = { ...(isFirstCall ? { thoughtSignature: skipSignature } : {}), ...echoed(item.extra, wire) };
+        isFirstCall = false;
+        return [{ functionCall: encodeCall(item, book), ...signed }];
+      }
+      case "server_call":
+      case "other":
+        return [item.raw];
+    }
+  });
+}
+
+function encodeSigned(parts: readonly JsonObject[], signature: JsonObject): readonly JsonObject[] {
+  if (Object.keys(signature).length === 0) return parts;
+  if (parts.length === 0) return [{ text: "", ...signature }];
+  return parts.map((part, at) => (at === parts.length - 1 ? { ...part, ...signature } : part));
+}
+
+export function encodeCall(call: CallItem, book: Pick<NameBook, "spell">): JsonObject {
+  return { id: call.id, name: book.spell(call.name, call.namespace), args: argumentsObject(call) };
+}
+
+/** Responses first, in the order of the calls; what they show follows as parts of its own. */
+function encodeResults(turn: Extract<Turn, { role: "assistant" }>, book: NameBook): readonly JsonObject[] {
+  const calls = new Map(turn.items.flatMap((item) => (item.type === "call" ? [[item.id, item] as const] : [])));
+  const media = turn.results.flatMap((result) => result.content.filter(isMedia));
+  return [
+    ...turn.results.map((result) => encodeResult(result, calls.get(result.callId), book)),
+    ...media.map(encodePart),
+  ];
+}
+
+function isMedia(part: ResultItem["content"][number]): boolean {
+  return part.type !== "text" && part.type !== "resource" && "data" in part && part.data !== undefined;
+}
+
+function encodeResult(result: ResultItem, call: CallItem | undefined, book: NameBook): JsonObject {
+  const name = call === undefined ? (result.name ?? "") : book.spell(call.name, call.namespace);
+  const words = partsToText(result.content.filter((part) => !isMedia(part)));
+  return { functionResponse: { id: result.callId, name, response: result.ok ? { output: words } : { error: words } } };
+}

@@ -1,0 +1,137 @@
+/** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
+import type { JsonObject } from "../../base/json.ts";
+import type { Answer, AnswerEnd, Item, ModelEvent, Usage } from "../../spec/model.ts";
+import { answerToEvents } from "../answer.ts";
+import type { AnswerEncodeOptions, AnswerEncoder } from "../codec.ts";
+import { spellerOf } from "../names.ts";
+import { defined, echoed } from "../raw.ts";
+import { encodeCall } from "./encode-request.ts";
+import { encodePart, wire } from "./parts.ts";
+
+interface ChunkEncoder {
+  push(event: ModelEvent): readonly JsonObject[];
+}
+
+function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
+  const book = { spell: spellerOf(options.names) };
+  const sent = new Map<number, string>();
+  let head: JsonObject = {};
+  const chunk = (parts: readonly JsonObject[]): JsonObject => ({
+    candidates: [{ content: { role: "model", parts }, index: 0 }],
+    ...head,
+  });
+
+  function say(index: number, delta: string, isThought: boolean): readonly JsonObject[] {
+    if (delta === "") return [];
+    sent.set(index, (sent.get(index) ?? "") + delta);
+    return [chunk([isThought ? { text: delta, thought: true } : { text: delta }])];
+  }
+
+  /** Whatever the deltas have not said: other content, the signature, or everything. */
+  function finish(index: number, item: Item): readonly JsonObject[] {
+    if (item.type === "call") return [chunk([{ functionCall: encodeCall(item, book), ...echoed(item.extra, wire) }])];
+    if (item.type === "server_call") return item.wire === wire ? [chunk([item.raw])] : [];
+    if (item.type !== "message" && item.type !== "reasoning") return [];
+    const whole = item.type === "message" ? wordsOf(item) : [...(item.summary ?? []), item.text ?? ""].join("");
+    const before = sent.get(index) ?? "";
+    const words = say(index, whole.startsWith(before) ? whole.slice(before.length) : "", item.type === "reasoning");
+    const media = item.type === "message" ? item.content.filter((part) => part.type !== "text").map(encodePart) : [];
+    const signature = signatureOf(item);
+    return [
+      ...words,
+      ...(media.length === 0 ? [] : [chunk(media)]),
+      ...(signature === undefined ? [] : [chunk([signature])]),
+    ];
+  }
+
+  return {
+    push(event) {
+      switch (event.type) {
+        case "answer.started":
+          head = defined({ modelVersion: options.model ?? event.model, responseId: options.id ?? event.id });
+          return [];
+        case "item.delta":
+          if (event.field === "arguments") return [];
+          return say(event.index, event.delta, event.field === "reasoning" || event.field === "summary");
+        case "item.done":
+          return finish(event.index, event.item);
+        case "answer.ended":
+          return [encodeEnd(event.answer, head)];
+        case "item.started":
+        case "other":
+          return [];
+      }
+    },
+  };
+}
+
+function wordsOf(item: Extract<Item, { type: "message" }>): string {
+  return item.content.map((part) => (part.type === "text" ? part.text : "")).join("") + (item.refusal ?? "");
+}
+
+function signatureOf(item: Item): JsonObject | undefined {
+  if (item.type === "reasoning" && item.opaque?.wire === wire)
+    return { text: "", thought: true, thoughtSignature: item.opaque.value };
+  const fields = item.type === "message" ? echoed(item.extra, wire) : {};
+  return Object.keys(fields).length === 0 ? undefined : { text: "", ...fields };
+}
+
+function encodeEnd(end: AnswerEnd, head: JsonObject): JsonObject {
+  const usage = end.usage === undefined ? {} : { usageMetadata: encodeUsage(end.usage) };
+  if (end.outcome === "error" && end.finish === "content_filter")
+    return { promptFeedback: { blockReason: end.error?.code ?? "OTHER" }, ...usage, ...head };
+  if (end.outcome === "error" && end.finish !== "error") return { error: encodeError(end.error) };
+  const candidate = defined({
+    index: 0,
+    finishReason: finishReason(end),
+    finishMessage: end.outcome === "error" ? end.error?.message : undefined,
+    ...echoed(end.extra, wire),
+  });
+  return { candidates: [candidate], ...usage, ...head };
+}
+
+function finishReason(end: AnswerEnd): string | undefined {
+  if (end.outcome === "truncated") return undefined;
+  if (end.finish === "length") return "MAX_TOKENS";
+  if (end.finish === "content_filter" || end.finish === "refusal") return "SAFETY";
+  return end.finish === "error" ? (end.error?.code ?? "OTHER") : "STOP";
+}
+
+export function encodeError(error: AnswerEnd["error"]): JsonObject {
+  return {
+    code: error?.status ?? 500,
+    message: error?.message ?? "the model's answer broke off",
+    status: error?.code ?? "INTERNAL",
+  };
+}
+
+function encodeUsage(usage: Usage): JsonObject {
+  return defined({
+    promptTokenCount: usage.input,
+    candidatesTokenCount: usage.output - (usage.reasoning ?? 0),
+    thoughtsTokenCount: usage.reasoning,
+    cachedContentTokenCount: usage.cached,
+    totalTokenCount: usage.input + usage.output,
+  });
+}
+
+export function createGeminiEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
+  const encoder = createChunkEncoder(options);
+  return { push: (event) => encoder.push(event).map((chunk) => ({ data: JSON.stringify(chunk) })) };
+}
+
+/** The whole body: all parts of all chunks in one candidate. */
+export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
+  const encoder = createChunkEncoder(options);
+  const chunks = answerToEvents(answer).flatMap((event) => encoder.push(event));
+  const last = chunks.at(-1) ?? {};
+  const parts = chunks.slice(0, -1).flatMap(partsOf);
+  const [candidate] = (last["candidates"] ?? []) as readonly JsonObject[]; // written by encodeEnd
+  if (candidate === undefined) return last;
+  return { ...last, candidates: [{ content: { role: "model", parts }, ...candidate }] };
+}
+
+function partsOf(chunk: JsonObject): readonly JsonObject[] {
+  const candidates = chunk["candidates"] as readonly { readonly content: { readonly parts: readonly JsonObject[] } }[]; // written by `chunk`
+  return candidates.flatMap((candidate) => candidate.content.parts);
+}
