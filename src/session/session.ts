@@ -33,6 +33,8 @@ export interface SessionOptions {
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
   >;
   readonly isRetryable?: (answer: Answer) => boolean;
+  /** Hears every event from the first one on, `session.started` included. */
+  readonly onEvent?: (event: SessionEvent) => void;
   readonly now?: () => number;
 }
 
@@ -71,7 +73,7 @@ interface Shared {
 export function createSession(options: SessionOptions): Session {
   const rebuilt = rebuildHistory(options.records ?? []);
   const recorder = createSessionRecorder(options.journal);
-  const listeners = new Set<(event: SessionEvent) => void>();
+  const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);
   const emit = (event: SessionEvent) => {
     recorder.write(event);
     for (const listener of listeners) listener(event);

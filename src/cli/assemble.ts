@@ -1,0 +1,122 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { stateDir } from "../base/paths.ts";
+import { createEngine, type Engine } from "../router/engine.ts";
+import { createSession, findPrice, type PriceTable, type Session, type SessionEvent } from "../session/index.ts";
+import type { Approver } from "../spec/stages.ts";
+import { createSessionId, findSession, openJournal, readJournal, sessionPath } from "../store/index.ts";
+import type { Config } from "./config.ts";
+import { engineOptions } from "./engine-options.ts";
+import { writeInstructions } from "./instructions.ts";
+import { UsageError } from "./io.ts";
+import { offeredTools } from "./offered-tools.ts";
+import { selectModel, type SelectedModel } from "./select-model.ts";
+import { version } from "./version.ts";
+
+export interface AssembleOptions {
+  readonly config: Config;
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly approver?: Approver;
+  /** Goes on with a session: its id, the beginning of it, or `last`. */
+  readonly resume?: string;
+  /** A copy of that session under a new id, instead of going on with it. */
+  readonly fork?: boolean;
+  /** No journal: nothing of this session is kept. */
+  readonly ephemeral?: boolean;
+  readonly outputSchema?: string;
+  readonly onEvent?: (event: SessionEvent) => void;
+}
+
+/** Everything a session needs, put together from the settings. */
+export interface Assembled {
+  readonly engine: Engine;
+  readonly model: SelectedModel;
+  readonly session: Session;
+  readonly journalPath: string | undefined;
+  close(): Promise<void>;
+}
+
+export async function assemble(options: AssembleOptions): Promise<Assembled> {
+  const { config, cwd, env } = options;
+  const state = stateDir(env);
+  const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume);
+  const id = earlier && !options.fork ? earlier.id : createSessionId(new Date());
+  const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
+
+  const model = await selectModel(config, env);
+  const engine = createEngine({
+    ...(await engineOptions(config, cwd, env, join(state, "outputs", id))),
+    ...(options.approver ? { approver: options.approver } : {}),
+  });
+  const offered = await offeredTools(engine, config, model);
+  const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
+  const session = createSession({
+    id,
+    engine,
+    model: model.model,
+    instructions: writeInstructions(engine.situation(), config.instructions),
+    tools: offered,
+    started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
+    limits: readLimits(config),
+    isRetryable: (answer) =>
+      answer.outcome === "truncated" || (answer.error !== undefined && model.isRetryable(answer.error)),
+    request: readRequest(config, options.outputSchema),
+    ...(options.onEvent ? { onEvent: options.onEvent } : {}),
+    ...(journalPath === undefined ? {} : { journal: openJournal(journalPath) }),
+    ...(earlier ? { records: earlier.records } : {}),
+    ...(price === undefined ? {} : { price }),
+    ...(config.context_window === undefined ? {} : { contextWindow: config.context_window }),
+  });
+  return {
+    engine,
+    model,
+    session,
+    journalPath,
+    async close() {
+      await session.close();
+      await engine.close();
+      await model.close();
+    },
+  };
+}
+
+function openEarlier(state: string, wanted: string) {
+  const found = findSession(state, wanted);
+  if ("length" in found) {
+    const many = found.length > 1 ? `; it fits ${found.map(({ id }) => id).join(", ")}` : "";
+    throw new UsageError(`there is no session '${wanted}'${many} ('callgate sessions' lists them)`);
+  }
+  const { records, problems } = readJournal(found.path);
+  const edited = problems.find(({ what }) => what === "edited");
+  if (edited)
+    throw new UsageError(`${found.path}, line ${edited.line}: ${edited.detail}; the session cannot be continued`);
+  return { ...found, records };
+}
+
+function readLimits(config: Config) {
+  return {
+    ...(config.max_requests === undefined ? {} : { maxRequests: config.max_requests }),
+    ...(config.max_calls === undefined ? {} : { maxCalls: config.max_calls }),
+    ...(config.max_cost_usd === undefined ? {} : { maxCostUsd: config.max_cost_usd }),
+    ...(config.max_seconds === undefined ? {} : { maxMs: config.max_seconds * 1000 }),
+  };
+}
+
+function readRequest(config: Config, schemaFile: string | undefined) {
+  return {
+    ...(config.max_output_tokens === undefined ? {} : { maxOutputTokens: config.max_output_tokens }),
+    ...(config.reasoning_effort === undefined ? {} : { reasoning: { effort: config.reasoning_effort } }),
+    ...(schemaFile === undefined
+      ? {}
+      : { outputSchema: { name: "answer", schema: readSchema(schemaFile), strict: true } }),
+  };
+}
+
+function readSchema(path: string) {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new UsageError(`${path} is no JSON Schema: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,94 @@
+import { buildCommand } from "@stricli/core";
+import type { TurnEnded } from "../../session/index.ts";
+import { assemble } from "../assemble.ts";
+import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { exitCodes, printJson, readStdin, runCommand, say, UsageError } from "../io.ts";
+import { prepare } from "../prepare.ts";
+import { createTimeline } from "../timeline.ts";
+
+interface ExecFlags extends SessionFlags {
+  readonly json: boolean;
+  readonly resume?: string;
+  readonly outputSchema?: string;
+  readonly ephemeral: boolean;
+}
+
+export const command = buildCommand({
+  docs: { brief: "one headless turn: a prompt in, the answer out; never waits for a person" },
+  parameters: {
+    flags: {
+      ...sessionFlags,
+      json: { kind: "boolean", default: false, brief: "every event as a JSON line on stdout" },
+      resume: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "go on with this session (an id, its beginning, or 'last')",
+        placeholder: "ID",
+      },
+      outputSchema: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "the answer must be JSON of this schema",
+        placeholder: "FILE",
+      },
+      ephemeral: { kind: "boolean", default: false, brief: "keep no journal" },
+    },
+    positional: {
+      kind: "array",
+      parameter: { brief: "the prompt; '-' or nothing reads it from stdin", parse: String, placeholder: "PROMPT" },
+    },
+  },
+  func: (flags: ExecFlags, ...words: readonly string[]) => runCommand(() => exec(flags, words)),
+});
+
+async function exec(flags: ExecFlags, words: readonly string[]): Promise<number> {
+  const { cwd, config } = await prepare(flags);
+  const prompt = await readPrompt(words);
+  const { resume, outputSchema, ephemeral } = flags;
+  const assembled = await assemble({
+    config,
+    cwd,
+    env: process.env,
+    ephemeral,
+    ...(resume === undefined ? {} : { resume }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(flags.json ? { onEvent: (event: object) => printJson(event, false) } : {}),
+  });
+  const { session, close } = assembled;
+  const stop = () => session.interrupt();
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  const show = createTimeline({ words: (text) => process.stdout.write(text), line: say });
+  try {
+    let ended: TurnEnded | undefined;
+    for await (const event of session.send(prompt)) {
+      if (!flags.json) show(event);
+      if (event.type === "turn.ended") ended = event;
+    }
+    return exitCodeOf(ended);
+  } finally {
+    process.off("SIGINT", stop);
+    process.off("SIGTERM", stop);
+    await close();
+  }
+}
+
+/** 3 says that something was refused for want of a person, even when the model found another way to end. */
+function exitCodeOf(ended: TurnEnded | undefined): number {
+  if (ended === undefined || ended.reason === "error" || ended.reason === "loop" || ended.reason === "limit")
+    return exitCodes.failed;
+  if (ended.reason === "interrupted") return exitCodes.interrupted;
+  if (ended.reason === "stopped") return exitCodes.refused;
+  return ended.refused > 0 ? exitCodes.refused : exitCodes.done;
+}
+
+async function readPrompt(words: readonly string[]): Promise<string> {
+  const fromStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
+  if (fromStdin && process.stdin.isTTY)
+    throw new UsageError("give a prompt, or pipe one in ('callgate' alone starts an interactive session)");
+  const prompt = fromStdin ? await readStdin() : words.join(" ");
+  if (prompt.trim() === "") throw new UsageError("the prompt is empty");
+  return prompt;
+}

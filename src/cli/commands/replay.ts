@@ -1,0 +1,87 @@
+import { buildCommand } from "@stricli/core";
+import { createEngine } from "../../router/engine.ts";
+import { createSession, type SessionEvent } from "../../session/index.ts";
+import { createRecordedModel, readTurns } from "../../session/replay.ts";
+import type { StoredRecord } from "../../store/index.ts";
+import { engineOptions } from "../engine-options.ts";
+import { openSession } from "../find-session.ts";
+import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { print, printJson, runCommand, say } from "../io.ts";
+import { prepare } from "../prepare.ts";
+import { createTimeline } from "../timeline.ts";
+
+interface ReplayFlags extends SessionFlags {
+  readonly run: boolean;
+  readonly speed: number;
+  readonly json: boolean;
+}
+
+export const command = buildCommand({
+  docs: {
+    brief: "a recorded session again: shown with its timing, or run against today's rules without a model",
+    fullDescription:
+      "Without --run nothing happens but showing. With --run the model's recorded answers drive the real tools again, under today's settings and rules, in the folder given by --cwd (or the recorded one).",
+  },
+  parameters: {
+    flags: {
+      ...sessionFlags,
+      run: { kind: "boolean", default: false, brief: "run the calls again" },
+      speed: { kind: "parsed", parse: Number, default: "8", brief: "times as fast as it was; 0 = at once", placeholder: "N" },
+      json: { kind: "boolean", default: false, brief: "events as JSON lines" },
+    },
+    positional: { kind: "tuple", parameters: [{ brief: "an id, its beginning, or 'last'", parse: String, placeholder: "ID" }] },
+  },
+  func: (flags: ReplayFlags, id: string) =>
+    runCommand(async () => {
+      const { summary, journal } = openSession(id);
+      if (flags.run) await runAgain(flags, summary.cwd, journal.records);
+      else await showAgain(flags, journal.records);
+    }),
+});
+
+const maxPauseMs = 2_000;
+
+async function showAgain(flags: ReplayFlags, records: readonly StoredRecord[]): Promise<void> {
+  const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
+  let before = records[0]?.at ?? 0;
+  for (const record of records) {
+    const pause = flags.speed > 0 ? Math.min(maxPauseMs, (record.at - before) / flags.speed) : 0;
+    before = record.at;
+    if (pause > 5) await new Promise((resolve) => setTimeout(resolve, pause));
+    if (flags.json) printJson(record, false);
+    else if (record.type === "turn.started") print(`› ${String(record["prompt"])}`);
+    // Trusted: a record that matched its checksum is an event we wrote.
+    else show(record as unknown as SessionEvent);
+  }
+}
+
+async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readonly StoredRecord[]): Promise<void> {
+  const { cwd, config } = await prepare({ cwd: recordedCwd, ...flags });
+  const engine = createEngine(await engineOptions(config, cwd, process.env));
+  const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
+  const earlier = new Map(records.flatMap((record) => (record.type === "call.ended" ? [endingOf(record)] : [])));
+  let changed = 0;
+  for (const [index, turn] of readTurns(records).entries()) {
+    const session = createSession({ id: `replay-${index}`, engine, model: createRecordedModel(turn, "recorded"), tools: () => [] });
+    print(`› ${turn.prompt}`);
+    for await (const event of session.send(turn.prompt)) {
+      if (flags.json) printJson(event, false);
+      else show(event);
+      if (event.type !== "call.ended") continue;
+      const now = event.call.ok ? "ok" : (event.call.code ?? "failed");
+      const was = earlier.get(event.call.id);
+      if (was !== undefined && was !== now) {
+        changed++;
+        say(`  ≠ ${event.call.tool ?? event.call.name}: was ${was}, now ${now}`);
+      }
+    }
+    await session.close();
+  }
+  say(changed === 0 ? "Every call ended as it did before." : `${changed} calls ended differently.`);
+  await engine.close();
+}
+
+function endingOf(record: StoredRecord): readonly [string, string] {
+  const call = record["call"] as { readonly id: string; readonly ok: boolean; readonly code?: string };
+  return [call.id, call.ok ? "ok" : (call.code ?? "failed")];
+}

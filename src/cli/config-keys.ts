@@ -1,0 +1,63 @@
+/** Every setting: its type, where else it can be set, and what it does. One row per key; the docs list is made from it. */
+export interface ConfigKey {
+  readonly type: "string" | "number" | "boolean" | "strings" | "table";
+  /** Environment variable; the flag is the key with hyphens. */
+  readonly env?: string;
+  readonly oneOf?: readonly string[];
+  readonly about: string;
+}
+
+export const configKeys = {
+  provider: {
+    type: "string",
+    env: "CALLGATE_PROVIDER",
+    about: "who runs the model: openai, anthropic, gemini, ollama, … or custom",
+  },
+  model: {
+    type: "string",
+    env: "CALLGATE_MODEL",
+    about: "the model's name at the provider; 'offline' is the built-in planner",
+  },
+  base_url: { type: "string", env: "CALLGATE_BASE_URL", about: "the address, where it is not the provider's own" },
+  wire: { type: "string", env: "CALLGATE_WIRE", about: "responses, chat, messages, gemini or text:DIALECT" },
+  api_key_env: { type: "string", env: "CALLGATE_API_KEY_ENV", about: "the environment variable that holds the key" },
+  approval: {
+    type: "string",
+    env: "CALLGATE_APPROVAL",
+    oneOf: ["never", "on-request", "on-failure", "unless-trusted", "auto", "interactive", "disabled"],
+    about: "when a person is asked",
+  },
+  sandbox: {
+    type: "string",
+    env: "CALLGATE_SANDBOX",
+    oneOf: ["read-only", "workspace-write", "full-access", "none", "restricted"],
+    about: "what commands may touch",
+  },
+  profile: { type: "string", env: "CALLGATE_PROFILE", about: "which tools the model sees, and in which form" },
+  writable_roots: { type: "strings", about: "folders beside the workspace that may be changed" },
+  network: { type: "strings", about: "hosts that may be contacted: 'host', 'host:port', '*.host', or '*' for all" },
+  masked_paths: { type: "strings", about: "paths that may not be read, beside the usual credentials" },
+  instructions: { type: "string", about: "told to the model after our own instructions" },
+  context_window: {
+    type: "number",
+    env: "CALLGATE_CONTEXT_WINDOW",
+    about: "tokens the model can take; the history is shortened before",
+  },
+  max_output_tokens: { type: "number", about: "tokens per answer" },
+  reasoning_effort: { type: "string", about: "low, medium, high: where the model has it" },
+  max_requests: { type: "number", about: "requests per turn" },
+  max_calls: { type: "number", about: "tool calls per turn" },
+  max_cost_usd: { type: "number", about: "US dollars per turn, by the prices below" },
+  max_seconds: { type: "number", about: "seconds per turn" },
+  tool_output_tokens: { type: "number", about: "tokens of one tool's output that the model is told" },
+  tools_dir: { type: "strings", about: "folders of your own tools" },
+  disabled_tools: { type: "strings", about: "tools that are not offered" },
+  features: { type: "table", about: "switches by name, for example UnifiedExec = true" },
+  environment: { type: "table", about: "inherit, exclude, include_only, set: what commands see of the environment" },
+  prices: { type: "table", about: 'US dollars per million tokens: [prices."gpt-5*"] input, cached, output' },
+  mcpServers: { type: "table", about: "MCP servers, in the common form" },
+  hooks: { type: "table", about: "commands run before and after calls" },
+  rules: { type: "table", about: "rules kept in this file instead of rules.toml" },
+} as const satisfies Readonly<Record<string, ConfigKey>>;
+
+export type ConfigName = keyof typeof configKeys;

@@ -1,0 +1,96 @@
+import type { Model } from "../spec/model.ts";
+import {
+  createHttpModel,
+  createTextModel,
+  isRetryable,
+  providerForWire,
+  providers,
+  type Provider,
+} from "../model/index.ts";
+import type { WireName } from "../wire/codec.ts";
+import { codecs } from "../wire/index.ts";
+import type { Config } from "./config.ts";
+import { UsageError } from "./io.ts";
+
+export interface SelectedModel {
+  readonly model: Model;
+  readonly wire: string;
+  readonly provider: string;
+  readonly isRetryable: typeof isRetryable;
+  close(): Promise<void>;
+}
+
+const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
+
+/** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
+export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
+  const wanted = readWire(config.wire);
+  const isOffline =
+    config.model === "offline" ||
+    (config.model === undefined && config.base_url === undefined && config.provider === undefined);
+  const server = isOffline ? await startOffline(wanted.dialect) : undefined;
+  const { name, provider } = chooseProvider(config, wanted.wire);
+  const wire = wanted.wire ?? provider.wire;
+  const key = findKey(config, provider, env);
+  const model = config.model ?? (isOffline ? "offline" : undefined);
+  if (model === undefined)
+    throw new UsageError("no model is named: set 'model' in callgate.toml, CALLGATE_MODEL or --model");
+  const http = createHttpModel({
+    codec: codecs[wire],
+    baseUrl: server?.baseUrl ?? config.base_url ?? provider.baseUrl,
+    model,
+    headers: { ...provider.headers, ...authHeader(provider, key) },
+    keyName: config.api_key_env ?? provider.keyEnv ?? "the API key",
+    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+  });
+  return {
+    model: wanted.dialect === undefined ? http : createTextModel(http, wanted.dialect),
+    wire: config.wire ?? wire,
+    provider: isOffline ? "offline" : name,
+    isRetryable,
+    async close() {
+      http.close();
+      await server?.close();
+    },
+  };
+}
+
+/** `text:DIALECT` goes over Chat: calls and results are written in the text. */
+function readWire(wire: string | undefined): { readonly wire?: WireName; readonly dialect?: string } {
+  if (wire === undefined) return {};
+  if (wire.startsWith("text:")) return { wire: "chat", dialect: wire.slice("text:".length) };
+  if (wires.includes(wire)) return { wire: wire as WireName };
+  throw new UsageError(
+    `there is no wire '${wire}': ${wires.join(", ")} or text:DIALECT ('callgate dialects' lists them)`,
+  );
+}
+
+function chooseProvider(
+  config: Config,
+  wire: WireName | undefined,
+): { readonly name: string; readonly provider: Provider } {
+  if (config.provider !== undefined) {
+    if (!Object.hasOwn(providers, config.provider)) {
+      throw new UsageError(`there is no provider '${config.provider}': ${Object.keys(providers).join(", ")}`);
+    }
+    return { name: config.provider, provider: providers[config.provider]! };
+  }
+  return { name: "custom", provider: providerForWire(wire ?? "chat") };
+}
+
+function findKey(config: Config, provider: Provider, env: NodeJS.ProcessEnv): string | undefined {
+  const names = [config.api_key_env, "CALLGATE_API_KEY", provider.keyEnv].filter((name) => name !== undefined);
+  return names.map((name) => env[name]).find((key) => key !== undefined && key !== "");
+}
+
+function authHeader(provider: Provider, key: string | undefined): Record<string, string> {
+  if (key === undefined || provider.auth === "none") return {};
+  return provider.auth === "bearer" ? { authorization: `Bearer ${key}` } : { [provider.auth]: key };
+}
+
+async function startOffline(
+  dialect: string | undefined,
+): Promise<{ readonly baseUrl: string; close(): Promise<void> }> {
+  const { createOfflineModel, serveModel } = await import("../testing/index.ts");
+  return serveModel(createOfflineModel(), dialect === undefined ? {} : { dialect });
+}

@@ -1,0 +1,14 @@
+/**
+ * Text from a model, a tool or a server, made safe to print: escape sequences do nothing, invisible
+ * and direction-changing characters are shown by their number. Line ends and tabs stay.
+ */
+export function visible(text: string): string {
+  return text.replaceAll(hidden, (char) =>
+    char === "\r" ? "" : `‹${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}›`,
+  );
+}
+
+/** Control characters but tab and newline; zero-width, bidi and tag characters; lone surrogates. */
+// oxlint-disable-next-line no-control-regex
+const hidden =
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|[\uD800-\uDFFF]/gu;
