@@ -94,7 +94,7 @@ export function createFiles(options: FilesOptions): Files {
     mkdir: async (path, how) => makeFolder(scope, path, how?.recursive === true),
     move: async (from, to) => move(scope, from, to),
     copy: async (from, to) => copy(scope, from, to),
-    list: async (path) => withHeld(scope, path, (held) => listFolder(held)),
+    list: async (path) => withHeld(scope, path, (held) => listFolder(held, scope.guard)),
     stat: async (path) => statEntry(scope, path),
   };
 }
@@ -330,13 +330,15 @@ function copy(scope: Scope, from: string, to: string): void {
   });
 }
 
-function listFolder(held: Held): readonly FileEntry[] {
+/** What may not be read is not shown either. */
+function listFolder(held: Held, guard: Guard): readonly FileEntry[] {
   return readdirSync(held.at)
     .toSorted()
     .flatMap((name) => {
       const at = `${held.at}/${name}`;
       const stats = lstatSync(at, { throwIfNoEntry: false });
-      return stats === undefined ? [] : [toEntry(name, join(held.real, name), at, stats)];
+      const real = join(held.real, name);
+      return stats === undefined || guard.isMasked(real) ? [] : [toEntry(name, real, at, stats)];
     });
 }
 

@@ -23,6 +23,7 @@ export interface Files {
   mkdir(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   move(from: string, to: string): Promise<void>;
   copy(from: string, to: string): Promise<void>;
+  /** By name. What may not be read is left out. */
   list(path: string): Promise<readonly FileEntry[]>;
   stat(path: string): Promise<FileEntry | undefined>;
 }

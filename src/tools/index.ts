@@ -4,15 +4,47 @@
  */
 import type { AnyTool } from "../index.ts";
 import { applyPatch } from "./apply-patch.ts";
+import { execCommand } from "./exec-command.ts";
+import { grepFiles } from "./grep-files.ts";
 import { listDir } from "./list-dir.ts";
+import { localShell } from "./local-shell.ts";
 import { readFile } from "./read-file.ts";
+import { shell } from "./shell.ts";
+import { shellCommand } from "./shell-command.ts";
+import { strReplaceEditor } from "./str-replace-editor.ts";
 import { updatePlan } from "./update-plan.ts";
+import { viewImage } from "./view-image.ts";
+import { webSearch } from "./web-search.ts";
+import { writeStdin } from "./write-stdin.ts";
 
 export { applyPatch, applyPatchFiles, applyPatchFunction } from "./apply-patch.ts";
+export { execCommand } from "./exec-command.ts";
+export { grepFiles } from "./grep-files.ts";
 export { listDir } from "./list-dir.ts";
+export { localShell } from "./local-shell.ts";
 export { applyPatch as runPatch, type PatchOptions, type PatchOutcome } from "./patch/patch.ts";
 export { readFile } from "./read-file.ts";
+export { shell } from "./shell.ts";
+export { shellCommand } from "./shell-command.ts";
+export { strReplaceEditor } from "./str-replace-editor.ts";
 export { updatePlan } from "./update-plan.ts";
+export { viewImage } from "./view-image.ts";
+export { webSearch, webSearchService, type WebSearch, type WebSearchResult } from "./web-search.ts";
+export { writeStdin } from "./write-stdin.ts";
 
 /** Every built-in under its own name; profiles choose among them. */
-export const builtins: readonly AnyTool[] = [applyPatch, listDir, readFile, updatePlan];
+export const builtins: readonly AnyTool[] = [
+  applyPatch,
+  execCommand,
+  grepFiles,
+  listDir,
+  localShell,
+  readFile,
+  shell,
+  shellCommand,
+  strReplaceEditor,
+  updatePlan,
+  viewImage,
+  webSearch,
+  writeStdin,
+];

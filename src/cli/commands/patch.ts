@@ -62,7 +62,7 @@ export const command = buildCommand<Flags, [string?]>({
 async function answerLine(line: Record<string, unknown>, flags: Flags): Promise<object> {
   const { dir, patch } = line;
   if (typeof dir !== "string" || typeof patch !== "string")
-    throw new Error("a line needs 'dir' and 'patch', both strings");
+    return { ok: false, error: "a line needs 'dir' and 'patch', both strings", files: [] };
   const codex = flags.codex || line["codex"] === true;
   const { text: _text, ...answer } = await apply(patch, resolve(dir), { ...flags, codex });
   return answer;

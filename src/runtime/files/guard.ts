@@ -10,6 +10,7 @@ export interface Guard {
   /** `asked`: as the caller spelled it, absolute; `real`: where it is. */
   read(asked: string, real: string, stats: Stats): void;
   write(asked: string, real: string): void;
+  isMasked(real: string): boolean;
   /** Inside the writable roots, but kept: said without throwing, for walks over whole trees. */
   isProtected(real: string): boolean;
 }
@@ -63,6 +64,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
         throw forbidden("write", asked, "is protected and may not be changed");
       if (specialTrees.some((tree) => isInside(real, tree))) throw forbidden("write", asked, "belongs to the system");
     },
+    isMasked: (real) => isMasked(real, real),
     isProtected: (real) => roots().some((root) => isProtectedUnder(root, real)),
   };
 }

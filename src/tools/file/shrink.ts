@@ -1,0 +1,26 @@
+/** What we use of the optional package sharp. */
+interface Sharp {
+  resize(options: { width: number; height: number; fit: "inside"; withoutEnlargement: boolean }): Sharp;
+  toBuffer(options: {
+    resolveWithObject: true;
+  }): Promise<{ readonly data: Uint8Array; readonly info: { readonly format: string } }>;
+}
+
+/** The image with its longest side cut to `maxSide`; undefined where sharp is not installed. */
+export async function shrink(
+  bytes: Uint8Array,
+  maxSide: number,
+): Promise<{ readonly data: Uint8Array; readonly mediaType: string } | undefined> {
+  const name = "sharp";
+  let open: (input: Uint8Array) => Sharp;
+  try {
+    ({ default: open } = (await import(name)) as { default: (input: Uint8Array) => Sharp });
+  } catch {
+    // An optional package with native code: without it images go out as they are.
+    return undefined;
+  }
+  const { data, info } = await open(bytes)
+    .resize({ width: maxSide, height: maxSide, fit: "inside", withoutEnlargement: true })
+    .toBuffer({ resolveWithObject: true });
+  return { data, mediaType: `image/${info.format}` };
+}

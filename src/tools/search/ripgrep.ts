@@ -1,0 +1,101 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { CallError, type ToolContext } from "../../index.ts";
+import type { SearchHit, SearchRequest, SearchResult } from "./search.ts";
+
+const pathKey = "search.ripgrep";
+
+/** Where ripgrep is: named by the host, on the PATH, or installed beside us; looked for once a session. */
+export async function findRipgrep(ctx: Pick<ToolContext, "session" | "service">): Promise<string | undefined> {
+  if (ctx.session.has(pathKey)) {
+    const known = ctx.session.get(pathKey);
+    return typeof known === "string" ? known : undefined;
+  }
+  const named = ctx.service["ripgrep"];
+  const found = typeof named === "string" ? named : (onPath("rg") ?? (await installed()));
+  ctx.session.set(pathKey, found);
+  return found;
+}
+
+function onPath(name: string, path: string = process.env["PATH"] ?? ""): string | undefined {
+  const names = process.platform === "win32" ? [`${name}.exe`] : [name];
+  return path
+    .split(delimiter)
+    .filter((folder) => folder !== "")
+    .flatMap((folder) => names.map((file) => join(folder, file)))
+    .find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    // Not there, or not ours to run: both mean 'not this one'.
+    return false;
+  }
+}
+
+async function installed(): Promise<string | undefined> {
+  const name = "@vscode/ripgrep";
+  try {
+    const { rgPath } = (await import(name)) as { readonly rgPath?: unknown };
+    return typeof rgPath === "string" && isProgram(rgPath) ? rgPath : undefined;
+  } catch {
+    // An optional package: without it there is our own search.
+    return undefined;
+  }
+}
+
+/** Undefined: ripgrep could not run here, so another way is needed. */
+export async function searchWithRipgrep(
+  program: string,
+  request: SearchRequest,
+  ctx: ToolContext,
+  timeoutMs: number,
+): Promise<SearchResult | undefined> {
+  const argv = [program, ...toArguments(request), "--regexp", request.pattern, "--", request.path];
+  const result = await ctx.exec.run({ argv, timeoutMs, maxOutputBytes: 8 * 1024 * 1024 }).catch((error: unknown) => {
+    if (CallError.is(error) && error.code !== "aborted") return undefined;
+    throw error;
+  });
+  // 0 found, 1 nothing found; anything else is said on stderr.
+  if (result === undefined || result.denied || result.exitCode === null) return undefined;
+  if (result.timedOut) throw new CallError("timeout", `The search did not end within ${timeoutMs} ms.`);
+  if (result.exitCode > 1)
+    throw new CallError(
+      "invalid_input",
+      `ripgrep: ${(result.stderr.head + result.stderr.tail).trim().slice(0, 1_000)}`,
+    );
+  const hits = readHits(result.stdout.head + result.stdout.tail, request.lines);
+  return { hits: hits.slice(0, request.limit), more: hits.length > request.limit, notes: [] };
+}
+
+function toArguments(request: SearchRequest): readonly string[] {
+  return [
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    "--sortr=modified",
+    ...(request.ignoreCase ? ["--ignore-case"] : []),
+    ...(request.include === undefined ? [] : ["--glob", request.include]),
+    // Names end with NUL, so that no name can look like something else.
+    "--null",
+    ...(request.lines
+      ? ["--line-number", "--with-filename", "--no-heading", "--max-columns=2000", "--max-count=50"]
+      : ["--files-with-matches"]),
+  ];
+}
+
+function readHits(output: string, lines: boolean): readonly SearchHit[] {
+  if (!lines) return output.split("\0").flatMap((path) => (path === "" ? [] : [{ path, lines: [] }]));
+  const byPath = new Map<string, { number: number; text: string }[]>();
+  for (const row of output.split("\n")) {
+    const match = /^([^\0]+)\0(\d+):(.*)$/.exec(row);
+    if (!match) continue;
+    const list = byPath.get(match[1]!) ?? [];
+    list.push({ number: Number(match[2]), text: match[3]! });
+    byPath.set(match[1]!, list);
+  }
+  return [...byPath].map(([path, found]) => ({ path, lines: found }));
+}
