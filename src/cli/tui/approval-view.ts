@@ -1,0 +1,99 @@
+/** Asking a person, in place: the whole call can be read before the answer, and no character of it acts on the terminal. */
+import { Container, Input, SelectList, Spacer, Text, type TUI } from "@earendil-works/pi-tui";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../spec/stages.ts";
+import { visible } from "../visible.ts";
+import { paintDiff, type Theme } from "./theme.ts";
+
+export interface ApprovalView extends Approver {
+  /** Where questions appear. */
+  readonly component: Container;
+}
+
+export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: () => void): ApprovalView {
+  const component = new Container();
+  // One question at a time: parallel calls wait in line.
+  let last: Promise<unknown> = Promise.resolve();
+
+  const put = (request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> =>
+    new Promise((resolve) => {
+      const finish = (answer: ApprovalAnswer) => {
+        signal.removeEventListener("abort", onAbort);
+        component.clear();
+        restoreFocus();
+        tui().requestRender();
+        resolve(answer);
+      };
+      const onAbort = () => finish({ answer: "no", message: "The turn was interrupted." });
+      signal.addEventListener("abort", onAbort, { once: true });
+      const list = new SelectList(choices(request), 8, theme.select);
+      list.onSelect = ({ value }) => {
+        if (value === "no-because")
+          return askReason(tui(), component, theme, (message) => finish({ answer: "no", message }));
+        finish({ answer: value as "once" | "session" | "always" | "no" | "stop" });
+      };
+      list.onCancel = () => finish({ answer: "no" });
+      component.addChild(new Spacer(1));
+      component.addChild(new Text(describeRequest(request, theme), 1, 0));
+      component.addChild(list);
+      tui().setFocus(list);
+      tui().requestRender();
+    });
+
+  return {
+    component,
+    ask(request, signal) {
+      const answer = last.then(() => put(request, signal));
+      last = answer.catch(() => undefined);
+      return answer;
+    },
+  };
+}
+
+function choices(request: ApprovalRequest) {
+  const always = request.always
+    ? [
+        {
+          value: "always",
+          label: "Yes, always",
+          description: `writes '${visible(request.always.rule)}' to ${request.always.file}; also allows: ${visible(request.always.alsoAllows)}`,
+        },
+      ]
+    : [];
+  return [
+    { value: "once", label: "Yes, once" },
+    { value: "session", label: "Yes, for this session", description: "this very call, until the session ends" },
+    ...always,
+    { value: "no", label: "No" },
+    { value: "no-because", label: "No, and say why" },
+    { value: "stop", label: "No, and stop the turn" },
+  ];
+}
+
+function askReason(tui: TUI, component: Container, theme: Theme, done: (message: string) => void): void {
+  component.clear();
+  const input = new Input();
+  input.onSubmit = done;
+  input.onEscape = () => done("");
+  component.addChild(new Text(theme.strong("What shall the model be told?"), 1, 1));
+  component.addChild(input);
+  tui.setFocus(input);
+  tui.requestRender();
+}
+
+/** Everything the person agrees to: the tool, its whole input, what it touches, why it asks. */
+export function describeRequest(request: ApprovalRequest, theme: Theme): string {
+  const { access, grant } = request;
+  const lines = [
+    `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${visible(request.reason)}`)}`,
+  ];
+  if (request.diff !== undefined) lines.push(paintDiff(visible(request.diff), theme));
+  else if (access.commands?.length)
+    for (const { shell, argv } of access.commands) lines.push(`  $ ${visible(shell ?? (argv ?? []).join(" "))}`);
+  else lines.push(visible(JSON.stringify(request.call.input, null, 2)));
+  if (access.write?.length) lines.push(theme.dim(`  changes: ${visible(access.write.join(", "))}`));
+  if (access.network?.length) lines.push(theme.dim(`  contacts: ${visible(access.network.join(", "))}`));
+  if (access.escalation)
+    lines.push(theme.bad(`  outside the sandbox: ${visible(access.escalation.justification ?? "no reason given")}`));
+  lines.push(theme.dim(`  runs ${grant.confined ? `confined (${grant.policy})` : "unconfined"}`));
+  return lines.join("\n");
+}
