@@ -1,0 +1,78 @@
+/** The commands that get a second look in every mode, recognised however they are spelled. */
+
+const always = new Map<string, string>(
+  Object.entries({
+    "sudo doas su pkexec runuser": "it takes on another user's rights",
+    "curl wget nc ncat netcat socat telnet ftp tftp aria2c": "it talks to the network",
+    "dd shred wipefs fdisk sfdisk gdisk parted mkswap blkdiscard": "it can overwrite whole disks",
+    "shutdown reboot halt poweroff": "it stops the machine",
+  }).flatMap(([names, reason]) => names.split(" ").map((name) => [name, reason] as const)),
+);
+
+/** Why a command is dangerous, or undefined. Words nobody can know count as the worst they could be only for the program itself. */
+export function dangerOf(name: string, args: readonly string[]): string | undefined {
+  if (/^mkfs(\.|$)/.test(name)) return "it makes a new file system";
+  const known = always.get(name);
+  if (known !== undefined)
+    return known === always.get("curl") && args.length === 1 && args[0] === "--version" ? undefined : known;
+  const check = checks.get(name);
+  return check?.(args);
+}
+
+const checks: ReadonlyMap<string, (args: readonly string[]) => string | undefined> = new Map([
+  [
+    "rm",
+    (args: readonly string[]) =>
+      hasFlag(args, "rRf", ["recursive", "force"]) ? "it removes without asking" : undefined,
+  ],
+  ["chmod", (args: readonly string[]) => (args.some(opensToAll) ? "it lets everybody write" : undefined)],
+  [
+    "chown",
+    (args: readonly string[]) =>
+      args.some((arg) => /^(root|0)([:.]|$)|^[:.](root|0)$/.test(arg)) || args.some((arg) => /^\+?0+([:.]|$)/.test(arg))
+        ? "it gives files to root"
+        : undefined,
+  ],
+  ["find", (args: readonly string[]) => (args.includes("-delete") ? "it removes what it finds" : undefined)],
+  ["kill", (args: readonly string[]) => (args.includes("-1") && args.length > 1 ? "it ends every process" : undefined)],
+  ["git", destructiveGit],
+]);
+
+function opensToAll(arg: string): boolean {
+  if (/^-/.test(arg) && !/^-[rwx]/.test(arg)) return false;
+  if (/^[0-7]{3,5}$/.test(arg)) return (Number(arg.at(-1)) & 2) !== 0;
+  return arg
+    .split(",")
+    .some(
+      (part) =>
+        /^[ugo]*[ao]?[ugoa]*[+=][rwxXst]*w/.test(part) && (/[ao]/.test(part.split(/[+=]/)[0]!) || /^[+=]/.test(part)),
+    );
+}
+
+/** Loses work that is written down nowhere else. */
+function destructiveGit(args: readonly string[]): string | undefined {
+  const has = (word: string) => args.includes(word);
+  if (has("reset") && args.some((arg) => "--hard".startsWith(arg) && arg.length > 3))
+    return "git reset --hard throws changes away";
+  if (has("clean") && hasFlag(args, "f", ["force"])) return "git clean removes files git does not know";
+  if (
+    has("push") &&
+    (hasFlag(args, "fd", ["force", "delete", "mirror", "prune"]) || args.some((arg) => arg.startsWith("+")))
+  )
+    return "git push --force rewrites what others have";
+  if ((has("checkout") || has("restore")) && (has(".") || has("--") || hasFlag(args, "f", ["force"])))
+    return "it throws changes away";
+  if (has("branch") && hasFlag(args, "D", [])) return "it deletes a branch that may not be merged";
+  if (has("stash") && (has("drop") || has("clear"))) return "it throws stashed changes away";
+  return undefined;
+}
+
+/** A letter in any cluster, or any beginning of a long option, before `--`. */
+export function hasFlag(args: readonly string[], letters: string, names: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return (end < 0 ? args : args.slice(0, end)).some((arg) => {
+    if (arg.startsWith("--"))
+      return arg.length > 2 && names.some((name) => name.startsWith(arg.slice(2).replace(/=.*/s, "")));
+    return arg.startsWith("-") && [...letters].some((letter) => arg.includes(letter));
+  });
+}

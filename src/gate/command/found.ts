@@ -1,0 +1,47 @@
+/** What reading a shell line gives: the simple commands in it, and what could not be told without running it. */
+
+/** A word of a command. `value` is undefined when only running the line would tell. */
+export interface ShellWord {
+  readonly raw: string;
+  readonly value: string | undefined;
+}
+
+/** One simple command. `words[0]` is the program. */
+export interface Found {
+  readonly words: readonly ShellWord[];
+  /** Every folder it may run in (a `cd` that may or may not have happened leaves two); empty: cannot tell. */
+  readonly cwds: readonly string[];
+  /** Assignments in front of it, as `NAME` and value. */
+  readonly env: readonly { readonly name: string; readonly value: string | undefined }[];
+  /** Its input is another command's output or a here-document. */
+  readonly fed: boolean;
+}
+
+export interface LineReading {
+  readonly commands: readonly Found[];
+  readonly redirects: readonly Redirected[];
+  /** Why the line cannot be called harmless, though it can run confined. */
+  readonly doubts: readonly string[];
+  /** Why nobody can say what it would run: somebody has to look at it. */
+  readonly unclear: readonly string[];
+}
+
+export interface Redirected {
+  readonly use: "read" | "write";
+  readonly target: string;
+  readonly cwds: readonly string[];
+}
+
+/** Harmless if the paths it reads may be read (and, for git, the repository runs nothing); otherwise why not. */
+export type Judgement = { readonly reads: readonly string[]; readonly repository?: string } | { readonly why: string };
+
+export function word(value: string): ShellWord {
+  return { raw: value, value };
+}
+
+export const unknownWord: ShellWord = { raw: "…", value: undefined };
+
+/** The words as text, for people, rules and records. */
+export function toArgv(found: Found): readonly string[] {
+  return found.words.map(({ raw, value }) => value ?? raw);
+}

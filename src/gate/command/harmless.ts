@@ -1,0 +1,43 @@
+/** Is a literal command known to be harmless: does it only look, and where? */
+import type { Judgement } from "./found.ts";
+import { parseOptions } from "./options.ts";
+import { readers, type Reader } from "./readers.ts";
+import { specials } from "./specials.ts";
+
+export function judge(name: string, args: readonly string[]): Judgement {
+  const special = specials.get(name);
+  if (special !== undefined) return special(args);
+  const reader = readers.get(name);
+  return reader === undefined ? { why: `${name} is not known to be harmless` } : judgeReader(name, args, reader);
+}
+
+function judgeReader(name: string, args: readonly string[], reader: Reader): Judgement {
+  const parsed = parseOptions(args, reader);
+  if ("unknown" in parsed) return { why: `${name} ${parsed.unknown} is not known to be harmless` };
+  const { options, operands } = parsed;
+  const fromOptions = options.flatMap((option) =>
+    reader.pathOptions?.includes(option.name) ? [option.value ?? ""] : [],
+  );
+  const hasText = options.some((option) => reader.textOptions?.includes(option.name));
+  const paths = operandPaths(operands, hasText, reader);
+  return paths === undefined
+    ? { why: `${name} with these operands is not known to be harmless` }
+    : { reads: [...fromOptions, ...paths].filter((path) => path !== "-") };
+}
+
+function operandPaths(operands: readonly string[], hasText: boolean, reader: Reader): readonly string[] | undefined {
+  switch (reader.operands ?? "paths") {
+    case "paths":
+      return operands;
+    case "text":
+      return [];
+    case "none":
+      return operands.length === 0 ? [] : undefined;
+    case "one-path":
+      return operands.length <= 1 ? operands : undefined;
+    case "two-paths":
+      return operands.length <= 2 ? operands : undefined;
+    case "text-then-paths":
+      return hasText ? operands : operands.slice(1);
+  }
+}

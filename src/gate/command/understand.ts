@@ -1,0 +1,150 @@
+/** A command to what is known about it: every simple command it would start, how risky each is, and why. */
+import { resolve } from "node:path";
+import type { Command } from "../../spec/access.ts";
+import { isHarmlessDevice, isInsideAny, programName, resolveReal, systemRoots } from "../paths.ts";
+import { dangerOf } from "./danger.ts";
+import { toArgv, word, type Found, type Redirected } from "./found.ts";
+import { foreignDoubts } from "./foreign.ts";
+import { repositoryDoubt } from "./git-config.ts";
+import { judge } from "./harmless.ts";
+import { readLine } from "./line.ts";
+import { isInterpreter, unwrap } from "./unwrap.ts";
+
+/** Where things may be read without a question. */
+export interface Surroundings {
+  readonly workspace: string;
+  readonly readable: readonly string[];
+  readonly mask: readonly string[];
+  readonly home: string;
+}
+
+export interface Step {
+  readonly found: Found;
+  readonly argv: readonly string[];
+  /** The program by its bare name; undefined when only running tells. */
+  readonly name: string | undefined;
+  /** Found on the path or in a system folder, not a file of the workspace. */
+  readonly system: boolean;
+  readonly risk: "harmless" | "other" | "dangerous";
+  readonly reason: string;
+  /** It runs something that cannot be named. */
+  readonly hidden: boolean;
+  /** Text in another language it is given: searched for denied names. */
+  readonly code: readonly string[];
+}
+
+export interface Understood {
+  readonly steps: readonly Step[];
+  readonly redirects: readonly Redirected[];
+  readonly doubts: readonly string[];
+  readonly unclear: readonly string[];
+}
+
+const maxSteps = 2_000;
+
+export function understand(command: Command, at: Surroundings): Understood {
+  const cwd = resolve(at.workspace, command.cwd ?? ".");
+  const pile: Pile = { steps: [], redirects: [], doubts: new Set(), unclear: new Set(), at };
+  if (command.shell !== undefined) {
+    for (const doubt of foreignDoubts(command.shell, command.dialect))
+      (doubt.unclear ? pile.unclear : pile.doubts).add(doubt.text);
+    // Reading PowerShell as bash would only invent commands.
+    if (command.dialect !== "powershell") addLine(command.shell, [cwd], pile);
+  } else if (command.argv !== undefined && command.argv.length > 0) {
+    const total = command.argv.reduce((sum, item) => sum + item.length, 0);
+    if (total > 1_000_000) pile.unclear.add("the words are too long to look at");
+    else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], pile);
+  } else pile.unclear.add("there is no command");
+  return { steps: pile.steps, redirects: pile.redirects, doubts: [...pile.doubts], unclear: [...pile.unclear] };
+}
+
+interface Pile {
+  readonly steps: Step[];
+  readonly redirects: Redirected[];
+  readonly doubts: Set<string>;
+  readonly unclear: Set<string>;
+  readonly at: Surroundings;
+}
+
+function addLine(line: string, cwds: readonly string[], pile: Pile): void {
+  const reading = readLine(line, { cwds, home: pile.at.home });
+  reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
+  reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
+  pile.redirects.push(...reading.redirects);
+  addCommands(reading.commands, pile);
+}
+
+/** Works through a list instead of recursing: no depth of wrapping can end it early. */
+function addCommands(first: readonly Found[], pile: Pile): void {
+  const waiting = [...first].reverse();
+  for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
+    if (pile.steps.length >= maxSteps) return void pile.unclear.add(`it runs more than ${maxSteps} commands`);
+    const inner = unwrap(found);
+    pile.steps.push(toStep(found, inner, pile.at));
+    waiting.push(...inner.commands.toReversed());
+    for (const line of inner.lines) addLine(line, found.cwds, pile);
+  }
+}
+
+function toStep(found: Found, inner: ReturnType<typeof unwrap>, at: Surroundings): Step {
+  const typed = found.words[0]?.value;
+  const { name, system } = typed === undefined ? { name: undefined, system: false } : programName(typed);
+  const argv = toArgv(found);
+  const code = name !== undefined && isInterpreter(name) ? argv.slice(1) : [];
+  const base = { found, argv, name, system, hidden: inner.hidden !== undefined, code };
+  if (name === undefined) return { ...base, risk: "dangerous", reason: inner.hidden ?? "the program is not known" };
+  const danger = dangerOf(name, argv.slice(1));
+  if (danger !== undefined) return { ...base, risk: "dangerous", reason: `${argv.slice(0, 4).join(" ")}: ${danger}` };
+  if (inner.hidden !== undefined) return { ...base, risk: "dangerous", reason: inner.hidden };
+  const why = notHarmless(found, name, system, inner.transparent, at);
+  return why === undefined
+    ? { ...base, risk: "harmless", reason: `${name} only looks` }
+    : { ...base, risk: "other", reason: why };
+}
+
+/** Why a step is not known to be harmless, or undefined. */
+function notHarmless(
+  found: Found,
+  name: string,
+  system: boolean,
+  transparent: boolean,
+  at: Surroundings,
+): string | undefined {
+  const unsafe = found.env.find((item) => !isSafeAssignment(item));
+  if (unsafe !== undefined) return `it sets ${unsafe.name}`;
+  if (!system) return `${found.words[0]?.raw ?? ""} is a program of a folder`;
+  if (transparent) return undefined;
+  const args = found.words.slice(1).map((item) => item.value);
+  if (args.includes(undefined)) return `only running it tells what ${name} is given`;
+  const judged = judge(
+    name,
+    args.filter((arg) => arg !== undefined),
+  );
+  if ("why" in judged) return judged.why;
+  if (found.cwds.length === 0) return "the folder it runs in is not known";
+  const outside = judged.reads.slice(0, 1_000).find((path) => !found.cwds.every((cwd) => mayRead(path, cwd, at)));
+  if (outside !== undefined) return `${outside} is outside the workspace or may not be read`;
+  if (!found.cwds.every((cwd) => mayRead(".", cwd, at))) return "it runs outside the workspace";
+  if (judged.reads.length > 1_000) return "it names too many files to look at";
+  const { repository } = judged;
+  return repository === undefined
+    ? undefined
+    : found.cwds.map((cwd) => repositoryDoubt(resolve(cwd, repository))).find((doubt) => doubt !== undefined);
+}
+
+/** Variables that choose a language, a colour or a width: nothing that names a program or a file. */
+function isSafeAssignment(item: { readonly name: string; readonly value: string | undefined }): boolean {
+  return (
+    /^(LC_[A-Z]+|LANG|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|CI)$/.test(item.name) &&
+    /^[\w.@-]*$/.test(item.value ?? " ")
+  );
+}
+
+/** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
+export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
+  const real = resolveReal(path, cwd);
+  if (real === undefined) return false;
+  if (isHarmlessDevice(path)) return true;
+  if (isInsideAny(real, at.mask)) return false;
+  return isInsideAny(real, [at.workspace, ...at.readable, ...systemRoots]);
+}

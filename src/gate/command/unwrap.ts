@@ -1,0 +1,291 @@
+/**
+ * Programs that run another program or a piece of shell text given to them. What they would run is
+ * taken out, as deep as it goes; where that cannot be told, it is said, and a deny rule then holds.
+ */
+import { programName } from "../paths.ts";
+import { unknownWord, word, type Found, type ShellWord } from "./found.ts";
+import { parseOptions, type OptionSpec } from "./options.ts";
+
+export interface Unwrapped {
+  readonly commands: readonly Found[];
+  /** Shell text it would hand to a shell. */
+  readonly lines: readonly string[];
+  /** Why what it runs cannot be told; undefined if it can, or if it runs nothing. */
+  readonly hidden?: string;
+  /** Beside what it runs, the program itself does nothing that matters. */
+  readonly transparent: boolean;
+}
+
+interface Wrapper {
+  readonly spec: OptionSpec;
+  /** Operands before the command (timeout's duration, chroot's folder). */
+  readonly skip?: number;
+  readonly transparent?: boolean;
+  /** `NAME=value` operands before the command. */
+  readonly assignments?: boolean;
+  /** Adds words that come from its input. */
+  readonly appends?: boolean;
+  /** Options whose value is shell text. */
+  readonly text?: readonly string[];
+  /** The operands together are shell text. */
+  readonly joins?: boolean;
+}
+
+const w = (short: string, long: string, more: Omit<Wrapper, "spec"> = {}): Wrapper => ({
+  spec: { short, long, stopAtOperand: true },
+  ...more,
+});
+
+const wrappers: ReadonlyMap<string, Wrapper> = new Map(
+  Object.entries({
+    env: w(
+      "i0u:C:S:v",
+      "ignore-environment null unset= chdir= split-string= block-signal? default-signal? ignore-signal? debug",
+      { assignments: true, transparent: true, text: ["S", "split-string"] },
+    ),
+    command: w("p", "", { transparent: true }),
+    builtin: w("", "", { transparent: true }),
+    exec: w("cla:", ""),
+    nice: { spec: { short: "n:", long: "adjustment=", digits: true, stopAtOperand: true }, transparent: true },
+    ionice: w("c:n:tp:P:u:", "class= classdata= ignore pid=", { transparent: true }),
+    timeout: w("k:s:v", "kill-after= signal= preserve-status foreground verbose", { skip: 1, transparent: true }),
+    nohup: w("", ""),
+    stdbuf: w("i:o:e:", "input= output= error="),
+    setsid: w("cfw", "ctty fork wait", { transparent: true }),
+    time: w("pvaqo:f:", "portability verbose append output= format= quiet"),
+    sudo: w(
+      "AbEHnPSkKiseu:g:h:p:C:r:t:T:U:D:R:",
+      "askpass background preserve-env? set-home non-interactive preserve-groups stdin user= group= host= prompt= login shell chdir= chroot= reset-timestamp",
+      { assignments: true },
+    ),
+    doas: w("nsLu:C:", ""),
+    pkexec: w("", "user= disable-internal-agent keep-cwd"),
+    runuser: w("lmpfu:g:G:s:c:w:", "login user= group= command= shell= fast pty preserve-environment", {
+      text: ["c", "command"],
+    }),
+    su: w("lmpfPg:G:s:c:w:", "login command= session-command= shell= fast pty preserve-environment group=", {
+      text: ["c", "command", "session-command"],
+      skip: 1,
+    }),
+    chroot: w("", "userspec= groups= skip-chdir", { skip: 1 }),
+    unshare: w(
+      "fmuinpUCTrcS:G:R:w:",
+      "fork mount? uts? ipc? net? pid? user? cgroup? map-root-user map-current-user mount-proc? root= wd= kill-child? setuid= setgid=",
+      {},
+    ),
+    nsenter: w(
+      "at:m?u?i?n?p?U?C?T?r?w?FS:G:",
+      "all target= mount? uts? ipc? net? pid? user? cgroup? root? wd? no-fork setuid= setgid=",
+    ),
+    flock: w(
+      "sxeonuFvw:E:c:",
+      "shared exclusive nonblock unlock close no-fork verbose timeout= wait= conflict-exit-code= command=",
+      { skip: 1, text: ["c", "command"] },
+    ),
+    taskset: w("apc", "all-tasks pid cpu-list", { skip: 1 }),
+    chrt: w("abfiormdpRT:P:D:", "all-tasks batch deadline fifo idle other rr max pid", { skip: 1 }),
+    prlimit: w("p:o:", "pid= output= raw noheadings verbose"),
+    setpriv: w("d", "clear-groups keep-groups init-groups no-new-privs reuid= regid= groups= inh-caps= bounding-set="),
+    setarch: w("BFILRSTXZv", "", { skip: 1 }),
+    busybox: w("", ""),
+    toybox: w("", ""),
+    strace: w("fFcCqvyTtrzZDo:e:s:p:P:a:b:E:I:O:S:u:U:X:", "output= trace= follow-forks"),
+    ltrace: w("fcCSrTtiLo:e:s:p:n:a:l:u:", "output="),
+    xargs: w(
+      "0rtpoxd:a:E:e?I:i?L:l?n:P:s:",
+      "null no-run-if-empty verbose interactive open-tty exit delimiter= arg-file= eof? replace? max-lines? max-args= max-procs= max-chars= show-limits process-slot-var=",
+      { appends: true },
+    ),
+    watch: w(
+      "bcdegprtwxn:q:s:",
+      "beep color no-color differences? errexit chgexit interval= equexit= precise no-title exec no-rerun no-wrap shotsdir=",
+      { joins: true },
+    ),
+    script: w(
+      "aefqB:c:E:I:O:T:m:o:t?",
+      "append command= echo= flush force log-in= log-out= log-io= logging-format= output-limit= quiet return timing?",
+      { text: ["c", "command"], skip: 1 },
+    ),
+    parallel: w(
+      "0kmXuj:n:N:L:S:I:a:d:",
+      "dry-run keep-order jobs= halt= colsep= null xargs group ungroup tag bar eta progress",
+      { joins: true, appends: true },
+    ),
+    entr: w("acdnprsz", "", { appends: true }),
+    fakeroot: w("uhvl:s:i:b:", "lib= faked= unknown-is-real save-file= load-file="),
+    catchsegv: w("", ""),
+    firejail: w("c", "noprofile net= private quiet"),
+    "systemd-run": w(
+      "dPqrtGSu:p:M:H:",
+      "user scope pty pipe quiet wait collect unit= property= description= slice= uid= gid= setenv= working-directory= no-block same-dir",
+    ),
+    proxychains: w("qf:", ""),
+    proxychains4: w("qf:", ""),
+    torsocks: w("qdiIu:p:a:P:", ""),
+    direnv: w("", "", { skip: 2 }),
+    coproc: w("", ""),
+    noglob: w("", ""),
+    nocorrect: w("", ""),
+  }),
+);
+
+/** Shells, and the options after which text follows. */
+const shells = new Set(["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"]);
+const shellSpec: OptionSpec = {
+  short: "abcefhiklmnprstuvxBCDEHPO:o:",
+  long: "login norc noprofile posix restricted verbose noediting rcfile= init-file= debugger",
+  stopAtOperand: true,
+};
+
+/** Programs given code of another language: nobody reads it here. */
+const interpreters =
+  /^(python[\d.]*|pypy[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|deno|bun|php[\d.]*|lua[\d.]*|luajit|tclsh[\d.]*|wish|osascript|julia|Rscript|R|guile|groovy|scala|ghci|runghc|elixir|erl|swift|pwsh|powershell|cmd|expect|gdb|lldb|ed|ex|vi|vim|nvim|emacs|nano|awk|gawk|mawk|nawk|sqlite3|psql|mysql|bc|dc|m4|make|gmake|ssh|tmux|screen|at|batch|crontab)(\.exe)?$/i;
+
+export function isInterpreter(name: string): boolean {
+  return interpreters.test(name);
+}
+
+export function isShell(name: string): boolean {
+  return shells.has(name);
+}
+
+export function isWrapper(name: string): boolean {
+  return wrappers.has(name) || shells.has(name);
+}
+
+const nothing: Unwrapped = { commands: [], lines: [], transparent: false };
+
+export function unwrap(found: Found): Unwrapped {
+  const typed = found.words[0]?.value;
+  if (typed === undefined)
+    return { ...nothing, hidden: `only running it tells which program ${found.words[0]?.raw ?? ""} is` };
+  const { name } = programName(typed);
+  if (shells.has(name)) return unwrapShell(found);
+  const wrapper = wrappers.get(name);
+  if (wrapper !== undefined) return unwrapProgram(found, wrapper);
+  if (name === "eval") return unwrapText(found.words.slice(1), "eval");
+  if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
+  if (name === "source" || name === ".") return { ...nothing, hidden: "it runs a file in this shell" };
+  if (name === "find") return unwrapFind(found);
+  if (name === "git") return unwrapGit(found);
+  return nothing;
+}
+
+function unwrapText(words: readonly ShellWord[], name: string): Unwrapped {
+  const values = words.map((item) => item.value);
+  if (values.includes(undefined)) return { ...nothing, hidden: `only running it tells what ${name} evaluates` };
+  return { ...nothing, lines: [values.join(" ")] };
+}
+
+function unwrapShell(found: Found): Unwrapped {
+  const args = found.words.slice(1);
+  const known = values(args);
+  const parsed = parseOptions(
+    known.map((arg) => arg.replace(/^\+/, "-")),
+    shellSpec,
+  );
+  if ("unknown" in parsed) return { ...nothing, hidden: `cannot tell what the shell is given (${parsed.unknown})` };
+  const names = new Set(parsed.options.map((option) => option.name));
+  const [first] = args.slice(args.length - parsed.operands.length);
+  if (names.has("c")) {
+    if (first?.value === undefined) return { ...nothing, hidden: "only running it tells what the shell is given" };
+    // Words after the text are $0, $1, …: the text is then read as it stands, and uses of them are doubts there.
+    const startup = [...names].some((name) => ["i", "rcfile", "init-file", "O", "o", "s"].includes(name));
+    return { commands: [], lines: [first.value], transparent: !startup };
+  }
+  if (parsed.operands.length === 0 && !names.has("version"))
+    return { ...nothing, hidden: "the shell runs what it is fed" };
+  return {
+    ...nothing,
+    ...(first?.value === undefined ? { hidden: "only running it tells which script the shell runs" } : {}),
+  };
+}
+
+function unwrapProgram(found: Found, wrapper: Wrapper): Unwrapped {
+  const args = found.words.slice(1);
+  const parsed = parseOptions(values(args), wrapper.spec);
+  if ("unknown" in parsed)
+    return {
+      ...nothing,
+      commands: suffixes(found, args),
+      hidden: `cannot tell what ${found.words[0]?.value ?? ""} runs (${parsed.unknown})`,
+    };
+  const lines = parsed.options
+    .filter((option) => wrapper.text?.includes(option.name))
+    .map((option) => option.value ?? "");
+  let operands = args.slice(args.length - parsed.operands.length);
+  const env = [...found.env];
+  while (wrapper.assignments && /^\w+=/.test(operands[0]?.raw ?? "")) {
+    const [item] = operands;
+    env.push({ name: item!.raw.split("=")[0]!, value: item!.value?.slice(item!.value.indexOf("=") + 1) });
+    operands = operands.slice(1);
+  }
+  const inner = operands.slice(wrapper.skip ?? 0);
+  const cwds = parsed.options.some((option) =>
+    ["C", "chdir", "D", "R", "chroot", "wd", "root", "working-directory"].includes(option.name),
+  )
+    ? []
+    : found.cwds;
+  const fed = found.fed || wrapper.appends === true;
+  const words = wrapper.appends ? [...inner, unknownWord] : inner;
+  const commands = inner.length === 0 ? [] : [{ words, cwds, env, fed }];
+  const joined = wrapper.joins && inner.length > 0 ? [values(inner).join(" ")] : [];
+  const risky = parsed.options.some((option) =>
+    ["S", "split-string", "o", "output", "a", "append", "C", "chdir"].includes(option.name),
+  );
+  return {
+    commands,
+    lines: [...lines, ...joined],
+    transparent: wrapper.transparent === true && !risky && inner.length > 0,
+  };
+}
+
+/** Every place where a command might begin, for deny rules, when the options cannot be read. */
+export function suffixes(found: Found, args: readonly ShellWord[]): readonly Found[] {
+  return args
+    .slice(0, 64)
+    .flatMap((item, index) => (item.raw.startsWith("-") ? [] : [{ ...found, words: args.slice(index), cwds: [] }]));
+}
+
+function unwrapFind(found: Found): Unwrapped {
+  const commands: Found[] = [];
+  const { words } = found;
+  for (let index = 1; index < words.length; index++) {
+    if (!/^-(exec|execdir|ok|okdir)$/.test(words[index]?.value ?? "")) continue;
+    const end = words.findIndex((item, at) => at > index && (item.value === ";" || item.value === "+"));
+    const inner = words
+      .slice(index + 1, end < 0 ? undefined : end)
+      .map((item) => (item.value?.includes("{}") ? unknownWord : item));
+    if (inner.length > 0) commands.push({ ...found, words: inner, cwds: [] });
+  }
+  return { ...nothing, commands };
+}
+
+/** git runs programs named on its command line: aliases, bisect run, rebase --exec, submodule foreach. */
+function unwrapGit(found: Found): Unwrapped {
+  const args = found.words.slice(1);
+  const lines: string[] = [];
+  const commands: Found[] = [];
+  args.forEach((item, index) => {
+    const value = item.value ?? "";
+    if (value === "-c" || value === "--config-env") {
+      const setting = args[index + 1]?.value ?? "";
+      lines.push(setting.slice(setting.indexOf("=") + 1).replace(/^!/, ""));
+    }
+    if (value === "--exec" || value === "-x") lines.push(args[index + 1]?.value ?? "");
+    if (value.startsWith("--exec=")) lines.push(value.slice("--exec=".length));
+    if ((value === "run" && args[index - 1]?.value === "bisect") || value === "foreach")
+      commands.push({ ...found, words: args.slice(index + 1).filter((next) => !next.raw.startsWith("--")), cwds: [] });
+    if (value === "foreach") lines.push(values(args.slice(index + 1)).join(" "));
+  });
+  return {
+    ...nothing,
+    commands: commands.filter((command) => command.words.length > 0),
+    lines: lines.filter((line) => line !== ""),
+  };
+}
+
+/** A word nobody can know never looks like an option here; the unknown stays visible in the words themselves. */
+function values(words: readonly ShellWord[]): readonly string[] {
+  return words.map((item) => item.value ?? `\u0000${item.raw}`);
+}

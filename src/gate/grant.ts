@@ -1,0 +1,124 @@
+/** From what was agreed to what a call may touch. A grant is built up from nothing; it is never cut down from everything. */
+import { resolve } from "node:path";
+import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
+import type { Policy } from "./policy.ts";
+import { findProtected, isInside, isInsideAny, nearestFolder, resolveReal } from "./paths.ts";
+
+/** What a command gets when nothing special is said. */
+export function toBaseGrant(policy: Policy): Grant {
+  const { sandbox } = policy.settings;
+  if (sandbox === "full-access") return openGrant(policy);
+  return {
+    policy: sandbox,
+    confined: policy.confines,
+    write: sandbox === "read-only" ? [] : [...policy.writable, ...ruleRoots(policy)],
+    protect: policy.protect,
+    mask: [...policy.mask, ...ruleMasks(policy)],
+    network: policy.network,
+  };
+}
+
+function openGrant(policy: Policy): Grant {
+  return {
+    policy: "full-access",
+    confined: false,
+    write: ["/"],
+    protect: [],
+    mask: [...policy.mask, ...ruleMasks(policy)],
+    network: "on",
+  };
+}
+
+/** Folders a rule opens for writing: only rules that name one place, no patterns. */
+function ruleRoots(policy: Policy): readonly string[] {
+  return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
+    decision === "allow" && access !== "read" && path.includes("/") && !path.includes("*")
+      ? [resolve(policy.workspace, path)]
+      : [],
+  );
+}
+
+/** Places a rule denies reading: the sandbox hides them too. */
+function ruleMasks(policy: Policy): readonly string[] {
+  return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
+    decision === "deny" && access !== "write" && !path.includes("*") ? [resolve(policy.workspace, path)] : [],
+  );
+}
+
+/**
+ * The grant of one call. `agreed`: a person or rule said yes to exactly this access, so it is opened
+ * as far as the access says and no further.
+ */
+export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant {
+  const base = toBaseGrant(policy);
+  if (access.escalation !== undefined) return agreed ? openGrant(policy) : base;
+  const runs = access.commands !== undefined && access.commands.length > 0;
+  const writes = (access.write ?? [])
+    .map((path) => resolveReal(path, policy.workspace))
+    .filter((path) => path !== undefined);
+  const reads = (access.read ?? [])
+    .map((path) => resolveReal(path, policy.workspace))
+    .filter((path) => path !== undefined);
+  const grant: Grant = {
+    ...base,
+    // A tool that states no write gets none; commands get the policy's roots.
+    ...(runs || writes.length > 0 ? openWrites(writes, base, policy) : { write: [] }),
+    mask: base.mask.filter((mask) => !reads.some((path) => isInside(path, mask))),
+    network: runs
+      ? joinNetwork(base.network, access.network ?? [])
+      : (access.network ?? []).length > 0
+        ? joinNetwork("off", access.network ?? [])
+        : "off",
+  };
+  return policy.settings.sandbox === "full-access" && runs ? base : grant;
+}
+
+function openWrites(writes: readonly string[], base: Grant, policy: Policy): Pick<Grant, "write" | "protect"> {
+  if (base.write.includes("/")) return base;
+  const guarded = writes.filter(
+    (path) => findProtected(path, [policy.workspace, ...policy.writable], policy.protect) !== undefined,
+  );
+  const outside = writes.filter((path) => !isInsideAny(path, base.write));
+  if (guarded.length === 0) return { write: [...base.write, ...outside], protect: base.protect };
+  // Protected files were agreed to one by one: only their folders open, not the rest of the workspace.
+  const names = new Set(
+    guarded.map((path) => findProtected(path, [policy.workspace, ...policy.writable], policy.protect)),
+  );
+  return { write: [...new Set(writes.map(nearestFolder))], protect: base.protect.filter((name) => !names.has(name)) };
+}
+
+function joinNetwork(base: NetworkGrant, hosts: readonly string[]): NetworkGrant {
+  if (base === "on" || hosts.length === 0) return base;
+  return [...new Set([...(base === "off" ? [] : base), ...hosts])];
+}
+
+/** The smallest step wider that lets what was refused through. */
+export function widenGrant(grant: Grant, denied: Denial): Grant {
+  const { what, target } = denied;
+  if (what === "network")
+    return { ...grant, network: target === undefined ? "on" : joinNetwork(grant.network, [target]) };
+  if (what === "write" && target !== undefined && target.startsWith("/"))
+    return {
+      ...grant,
+      policy: grant.policy === "read-only" ? "workspace-write" : grant.policy,
+      write: [...new Set([...grant.write, target])],
+    };
+  if (what === "read" && target !== undefined)
+    return { ...grant, mask: grant.mask.filter((mask) => !isInside(target, mask)) };
+  return { ...grant, policy: "full-access", confined: false, write: ["/"], protect: [], network: "on" };
+}
+
+/** Is `a` nowhere wider than `b`? */
+export function isWithin(a: Grant, b: Grant): boolean {
+  const rank = { "read-only": 0, "workspace-write": 1, "full-access": 2 } as const;
+  if (rank[a.policy] > rank[b.policy] || (b.confined && !a.confined)) return false;
+  if (!a.write.every((path) => isInsideAny(path, b.write) || b.write.includes("/"))) return false;
+  if (!b.mask.every((mask) => a.mask.includes(mask))) return false;
+  if (a.write.length > 0 && !b.protect.every((name) => a.protect.includes(name))) return false;
+  return isNetworkWithin(a.network, b.network);
+}
+
+function isNetworkWithin(a: NetworkGrant, b: NetworkGrant): boolean {
+  if (a === "off" || b === "on") return true;
+  return a !== "on" && b !== "off" && a.every((host) => b.includes(host));
+}

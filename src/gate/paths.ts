@@ -1,0 +1,136 @@
+/** Where a path really leads, and whether it stays where it may. Decisions are made on resolved paths only. */
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+
+const maxPathLength = 4_096;
+const maxLinks = 40;
+
+/** The absolute path with every link followed, also for what does not exist yet; undefined if nobody can say. */
+export function resolveReal(path: string, base: string): string | undefined {
+  if (path.length > maxPathLength || path.includes("\0")) return undefined;
+  return follow(joinRaw(base, path), 0);
+}
+
+/** Without `path.join`'s folding: `link/..` is where the kernel goes, not where the text goes. */
+function joinRaw(base: string, path: string): string {
+  return isAbsolute(path) ? path : `${base}/${path}`;
+}
+
+function follow(path: string, links: number): string | undefined {
+  if (links > maxLinks || path.length > 2 * maxPathLength) return undefined;
+  try {
+    return realpathSync.native(path);
+  } catch {
+    // It does not exist yet, or not all of it: walk what is there.
+  }
+  let at = "/";
+  const components = path.split("/").filter((component) => component !== "" && component !== ".");
+  for (const [index, component] of components.entries()) {
+    if (component === "..") {
+      at = dirname(at);
+      continue;
+    }
+    const next = join(at, component);
+    const link = readLink(next);
+    if (link === undefined) at = next;
+    else return follow([joinRaw(at, link), ...components.slice(index + 1)].join("/"), links + 1);
+  }
+  return at;
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+  } catch {
+    // Nothing there: nothing to follow.
+    return undefined;
+  }
+}
+
+/** Component-wise: `/a/bc` is not inside `/a/b`. */
+export function isInside(path: string, root: string): boolean {
+  return path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
+}
+
+export function isInsideAny(path: string, roots: readonly string[]): boolean {
+  return roots.some((root) => isInside(path, root));
+}
+
+/** As a careless file system would see a name: case, trailing dots and blanks, and stream names dropped. */
+export function foldName(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/:.*$/s, "")
+    .replace(/[. ]+$/, "")
+    .normalize("NFKC");
+}
+
+/** The protected name a path runs into below one of the roots (`.git`, `.callgate`, `a/b`), if any. */
+export function findProtected(path: string, roots: readonly string[], names: readonly string[]): string | undefined {
+  const root = roots.find((candidate) => isInside(path, candidate));
+  const below = root === undefined ? path : path.slice(root.length);
+  const folded = `/${below.split("/").map(foldName).filter(Boolean).join("/")}/`;
+  // Some file systems also drop a short name's tail: GIT~1 is .git there.
+  return names.find(
+    (name) => folded.includes(`/${name.toLowerCase()}/`) || (name === ".git" && folded.includes("/git~1/")),
+  );
+}
+
+/** Places every command may read: programs and their data, nothing of a person. */
+export const systemRoots: readonly string[] = ["/usr", "/bin", "/lib", "/lib64", "/sbin"];
+
+const devices = new Set(["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"]);
+
+export function isHarmlessDevice(path: string): boolean {
+  return devices.has(path);
+}
+
+/** Names inside writable roots that stay read-only: what runs code later, and our own settings. */
+export const defaultProtect: readonly string[] = [
+  ".git",
+  ".callgate",
+  ".codex",
+  ".claude",
+  ".mcp.json",
+  "callgate.toml",
+];
+
+/** Credentials and host sockets in the usual places. */
+export function defaultMask(home: string): readonly string[] {
+  const inHome = [
+    ".ssh .aws .azure .gnupg .kube .docker .netrc .git-credentials .npmrc .pypirc .pgpass .vault-token",
+    ".config/gcloud .config/gh .config/git/credentials .config/op .cargo/credentials .cargo/credentials.toml",
+    ".local/share/keyrings .password-store .mozilla .config/google-chrome .bash_history .zsh_history",
+  ].flatMap((line) => line.split(" "));
+  const system = [
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/ssl/private",
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+  ];
+  return [...inHome.map((name) => join(home, name)), ...system];
+}
+
+/** The folder that exists and would hold the path: what a person can be asked to open up. */
+export function nearestFolder(path: string): string {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      if (lstatSync(at).isDirectory()) return at;
+    } catch {
+      // Not there: look one up.
+    }
+    if (dirname(at) === at) return at;
+  }
+}
+
+/** Program names by what is typed: `/bin/rm` is rm, `./rm` is a program of the folder. */
+export function programName(typed: string): { readonly name: string; readonly system: boolean } {
+  if (!typed.includes("/")) return { name: typed, system: true };
+  const folder = resolve("/", dirname(typed));
+  return {
+    name: basename(typed),
+    system: isAbsolute(typed) && ["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"].includes(folder),
+  };
+}

@@ -1,0 +1,277 @@
+/**
+ * Allow, ask or deny, and why: rules first, then the table of modes, the strictest over everything a
+ * call touches. Pure but for looking at the file system; nothing is run and nobody is asked here.
+ */
+import { resolve } from "node:path";
+import type { Access, Command, NetworkGrant } from "../spec/access.ts";
+import type { PolicySettings } from "../spec/stages.ts";
+import { foreignDenials, matchStep } from "./command/match.ts";
+import { mayRead, understand, type Step, type Surroundings, type Understood } from "./command/understand.ts";
+import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
+import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
+import {
+  matchHost,
+  matchMcp,
+  matchName,
+  matchPath,
+  ruleName,
+  type CommandRule,
+  type Rule,
+  type RuleSet,
+} from "./rules.ts";
+
+export interface Policy extends Surroundings {
+  readonly settings: PolicySettings;
+  /** Roots that may be changed under the chosen sandbox policy, links followed. */
+  readonly writable: readonly string[];
+  readonly protect: readonly string[];
+  readonly network: NetworkGrant;
+  readonly rules: RuleSet;
+  /** Commands will be held inside their grant. */
+  readonly confines: boolean;
+}
+
+export interface Verdict {
+  readonly decision: Decision;
+  readonly reason: string;
+  readonly rule?: string;
+  readonly risk: Risk;
+}
+
+export interface CommandVerdict extends Verdict {
+  /** Every simple command found, as words, in the order they were found. */
+  readonly commands: readonly (readonly string[])[];
+  readonly sandboxed: boolean;
+}
+
+export interface CallToDecide {
+  readonly tool: string;
+  readonly access: Access;
+  readonly mutates: boolean;
+}
+
+/** What happens to one command. */
+export function decideCommand(command: Command, policy: Policy): CommandVerdict {
+  const understood = understand(command, policy);
+  const verdict = strictest(commandVerdicts(command, understood, policy));
+  const commands =
+    command.dialect === "powershell" ? [(command.shell ?? "").split(/\s+/)] : understood.steps.map((step) => step.argv);
+  return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
+}
+
+/** What happens to a call: everything it says it touches, together. */
+export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict {
+  const { access } = call;
+  const commands = (access.commands ?? []).map((command) => decideCommand(command, policy));
+  const touched = [
+    ...commands,
+    ...(access.read ?? []).map((path) => readVerdict(path, policy.workspace, policy)),
+    ...(access.write ?? []).map((path) => writeVerdict(path, policy.workspace, policy)),
+    ...(access.network ?? []).map((host) => networkVerdict(host, policy)),
+    ...(access.escalation === undefined
+      ? []
+      : [modeVerdict("escalation", policy, "the model asks to run it outside the sandbox")]),
+  ];
+  const toolRules = [
+    ...policy.rules.tools.filter((rule) => matchName(call.tool, rule.tool ?? "")),
+    ...policy.rules.mcp.filter((rule) => matchMcp(call.tool, rule.mcp ?? "")),
+  ];
+  const allowed = toolRules.some((rule) => rule.decision === "allow");
+  const verdicts = [
+    ...toolRules.map(ruleVerdict),
+    ...(allowed ? touched.map(forgive) : touched),
+    ...(allowed || touched.length > 0 ? [] : [ownVerdict(call, policy)]),
+  ];
+  return {
+    ...strictest(verdicts),
+    commands: commands.flatMap((verdict) => verdict.commands),
+    sandboxed: policy.confines && policy.settings.sandbox !== "full-access",
+  };
+}
+
+/** A rule for the tool settles what is merely unknown; danger, escalation and other rules' words stay. */
+function forgive(verdict: Verdict): Verdict {
+  return verdict.rule === undefined && verdict.risk === "other" && verdict.decision === "ask"
+    ? { ...verdict, decision: "allow", reason: "a rule allows the tool" }
+    : verdict;
+}
+
+/** A tool that states no access: ours or the user's touches nothing outside itself, an MCP server's might. */
+function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
+  const remote = call.tool.includes("/");
+  if (!call.mutates && (!remote || policy.settings.approval !== "unless-trusted"))
+    return modeVerdict("harmless", policy, "it changes nothing");
+  const reason = remote
+    ? `${call.tool} runs on an MCP server, outside every sandbox`
+    : `${call.tool} changes something outside itself`;
+  return { ...modeVerdict("other", { ...policy, confines: !remote }, reason) };
+}
+
+function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {
+  const foreign =
+    command.dialect === "powershell"
+      ? foreignDenials(command.shell ?? "", policy.rules)
+      : understood.unclear.length > 0
+        ? policy.rules.denials.slice(0, 1)
+        : [];
+  return [
+    ...foreign.map(({ rule }) => ruleVerdict(rule)),
+    ...understood.unclear.map((text) => modeVerdict("dangerous", policy, text)),
+    ...understood.doubts.map((text) => modeVerdict("other", policy, text)),
+    ...understood.steps.flatMap((step) => stepVerdicts(step, policy)),
+    ...understood.redirects.flatMap((redirect) => redirectVerdicts(redirect, policy)),
+  ];
+}
+
+function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
+  const matched = matchStep(step, policy.rules).map(({ rule }: CommandRule) => ruleVerdict(rule));
+  const paths = pathWords(step).flatMap((path) =>
+    step.found.cwds.flatMap((cwd) =>
+      pathRules(path, cwd, undefined, policy).filter((rule) => rule.decision !== "allow"),
+    ),
+  );
+  const settled = matched.some((verdict) => verdict.decision === "allow") && !reachesOut(step, policy);
+  return [
+    ...matched.filter((verdict) => settled || verdict.decision !== "allow"),
+    ...paths.map(ruleVerdict),
+    ...(settled || matched.some((verdict) => verdict.decision !== "allow")
+      ? []
+      : [modeVerdict(step.risk, policy, step.reason)]),
+  ];
+}
+
+/** An allow rule covers what a command does in the workspace, not elsewhere and not on protected files. */
+function reachesOut(step: Step, policy: Policy): boolean {
+  const { cwds } = step.found;
+  return pathWords(step).some((path) =>
+    cwds.some((cwd) => {
+      if (isHarmlessDevice(path)) return false;
+      const real = resolveReal(path, cwd);
+      if (real === undefined || (!mayRead(path, cwd, policy) && !isAllowedPath(real, policy))) return true;
+      return (
+        step.risk !== "harmless" &&
+        findProtected(real, [policy.workspace, ...policy.writable], policy.protect) !== undefined
+      );
+    }),
+  );
+}
+
+function isAllowedPath(real: string, policy: Policy): boolean {
+  return policy.rules.paths.some(
+    (rule) => rule.decision === "allow" && matchPath(real, rule.path ?? "", policy.workspace),
+  );
+}
+
+/** The parts of a step's words that may be paths: operands, `--option=path`, `of=path`, `-opath`. */
+function pathWords(step: Step): readonly string[] {
+  return step.argv
+    .slice(1, 2_000)
+    .flatMap((arg) => {
+      if (arg.length > 4_096) return [];
+      if (!arg.startsWith("-"))
+        return arg.includes("=") ? [arg, arg.slice(arg.indexOf("=") + 1)] : [arg.replace(/^@/, "")];
+      if (arg.includes("=")) return [arg.slice(arg.indexOf("=") + 1)];
+      const slash = arg.search(/[/~.]/);
+      return slash > 0 ? [arg.slice(slash)] : [];
+    })
+    .filter((path) => path !== "" && !path.includes("://"));
+}
+
+function redirectVerdicts(redirect: Understood["redirects"][number], policy: Policy): readonly Verdict[] {
+  const { target, use, cwds } = redirect;
+  if (isHarmlessDevice(target)) return [];
+  if (/^\/dev\/(tcp|udp)\//.test(target))
+    return [modeVerdict("dangerous", policy, `${target} is a network connection`)];
+  const rules = cwds.flatMap((cwd) => pathRules(target, cwd, use, policy));
+  const known = cwds.length > 0;
+  if (known && rules.length > 0) return rules.map(ruleVerdict);
+  if (use === "read" && known && cwds.every((cwd) => mayRead(target, cwd, policy))) return [];
+  return [modeVerdict("other", policy, use === "write" ? `it writes ${target}` : `it reads ${target}`)];
+}
+
+/** A file a tool reads itself. Outside the workspace nothing but the question stands between it and the file. */
+function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
+  const rules = pathRules(path, cwd, "read", policy);
+  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  if (mayRead(path, cwd, policy)) return modeVerdict("harmless", policy, `it reads ${path}`);
+  const open = policy.settings.sandbox === "full-access" && !isInsideAny(resolveReal(path, cwd) ?? "/", policy.mask);
+  return modeVerdict(
+    open ? "other" : "escalation",
+    { ...policy, confines: false },
+    `${path} is outside the workspace or masked`,
+  );
+}
+
+function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
+  const rules = pathRules(path, cwd, "write", policy);
+  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  const real = resolveReal(path, cwd);
+  if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
+  const name =
+    findProtected(resolve(cwd, path), [policy.workspace], policy.protect) ??
+    findProtected(real, [policy.workspace, ...policy.writable], policy.protect);
+  if (name !== undefined) return modeVerdict("escalation", policy, `${path} belongs to ${name}, which is protected`);
+  if (isInsideAny(real, policy.mask)) return modeVerdict("escalation", policy, `${path} is masked`);
+  if (isInsideAny(real, policy.writable))
+    return modeVerdict("other", { ...policy, confines: true }, `it changes ${path}`);
+  return modeVerdict("escalation", policy, `${path} is outside the folders that may be changed`);
+}
+
+function networkVerdict(host: string, policy: Policy): Verdict {
+  const rules = policy.rules.hosts.filter((rule) => matchHost(host, rule.host ?? ""));
+  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  const { network } = policy;
+  const granted = network === "on" || (network !== "off" && network.some((pattern) => matchHost(host, pattern)));
+  return modeVerdict(
+    granted ? "other" : "escalation",
+    { ...policy, confines: true },
+    granted ? `it contacts ${host}` : `it contacts ${host}, and the network is not open to it`,
+  );
+}
+
+function pathRules(path: string, cwd: string, use: "read" | "write" | undefined, policy: Policy): readonly Rule[] {
+  if (policy.rules.paths.length === 0) return [];
+  const real = resolveReal(path, cwd);
+  const plain = resolve(cwd, path);
+  return policy.rules.paths.filter(
+    (rule) =>
+      (use === undefined || rule.access === undefined || rule.access === use) &&
+      // An allow speaks about where the path leads; a deny also about how it is written.
+      ((real !== undefined && matchPath(real, rule.path ?? "", policy.workspace)) ||
+        (rule.decision !== "allow" && matchPath(plain, rule.path ?? "", policy.workspace))),
+  );
+}
+
+function ruleVerdict(rule: Rule): Verdict {
+  return {
+    decision: rule.decision,
+    reason: rule.reason ?? `a rule says so: ${ruleName(rule)}`,
+    rule: ruleName(rule),
+    risk: "other",
+  };
+}
+
+function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {
+  const decision = byMode(risk, policy.settings, policy.confines);
+  const why = modeReason(risk, policy.settings, policy.confines);
+  return { decision, reason: risk === "harmless" ? what : `${what} (${why})`, risk };
+}
+
+/** The strictest; among equals a rule's word before the table's, then the first. */
+function strictest(verdicts: readonly Verdict[]): Verdict {
+  const [first, ...rest] = verdicts;
+  if (first === undefined) return { decision: "allow", reason: "it touches nothing", risk: "harmless" };
+  return rest.reduce(
+    (best, next) =>
+      isStricter(next.decision, best.decision) || (next.decision === best.decision && weight(next) > weight(best))
+        ? next
+        : best,
+    first,
+  );
+}
+
+const weights = { harmless: 0, other: 1, dangerous: 2, escalation: 3 } as const;
+
+function weight(verdict: Verdict): number {
+  return verdict.rule === undefined ? weights[verdict.risk] : 4;
+}

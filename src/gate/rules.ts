@@ -1,0 +1,160 @@
+/**
+ * Rules as data. A rule speaks about a tool, an MCP server's tool, a command prefix, a path or a host.
+ * All matching rules count and the strictest wins, so their order never matters.
+ */
+import type { Decision } from "./modes.ts";
+import { foldName } from "./paths.ts";
+
+/** Each place of a prefix is one word or several alternatives. */
+export type Prefix = readonly (string | readonly string[])[];
+
+export interface Rule {
+  readonly id?: string;
+  readonly tool?: string;
+  /** `server`, `server/tool`, `server/*`. */
+  readonly mcp?: string;
+  readonly command?: string | Prefix;
+  readonly path?: string;
+  /** With `path`: which use it speaks about; both when left out. */
+  readonly access?: "read" | "write";
+  readonly host?: string;
+  readonly decision: Decision;
+  readonly reason?: string;
+  /** Examples that must and must not match; checked when the rules are loaded. */
+  readonly match?: readonly string[];
+  readonly not_match?: readonly string[];
+  /** Where it was written. */
+  readonly source?: string;
+}
+
+export interface CommandRule {
+  readonly rule: Rule;
+  readonly prefix: readonly (readonly string[])[];
+}
+
+/** Rules sorted by what they speak about, so that a decision looks only at those that can matter. */
+export interface RuleSet {
+  readonly rules: readonly Rule[];
+  /** By the first word of the prefix. */
+  readonly commands: ReadonlyMap<string, readonly CommandRule[]>;
+  /** Every command rule that denies, for what cannot be named. */
+  readonly denials: readonly CommandRule[];
+  readonly tools: readonly Rule[];
+  readonly mcp: readonly Rule[];
+  readonly paths: readonly Rule[];
+  readonly hosts: readonly Rule[];
+}
+
+export function compileRules(rules: readonly Rule[]): RuleSet {
+  const commands = new Map<string, CommandRule[]>();
+  const denials: CommandRule[] = [];
+  for (const rule of rules) {
+    if (rule.command === undefined) continue;
+    const compiled = { rule, prefix: toPrefix(rule.command) };
+    if (rule.decision === "deny") denials.push(compiled);
+    for (const first of compiled.prefix[0] ?? []) commands.set(first, [...(commands.get(first) ?? []), compiled]);
+  }
+  return {
+    rules,
+    commands,
+    denials,
+    tools: rules.filter((rule) => rule.tool !== undefined),
+    mcp: rules.filter((rule) => rule.mcp !== undefined),
+    paths: rules.filter((rule) => rule.path !== undefined),
+    hosts: rules.filter((rule) => rule.host !== undefined),
+  };
+}
+
+/** A prefix written as text is split at blanks; quote by writing a list. */
+export function toPrefix(command: string | Prefix): readonly (readonly string[])[] {
+  const words = typeof command === "string" ? command.trim().split(/\s+/) : command;
+  return words.map((word) => (typeof word === "string" ? [word] : word));
+}
+
+/** Session rules and files together; neither can undo the other's deny. */
+export function joinRules(...sets: readonly (readonly Rule[])[]): RuleSet {
+  return compileRules(sets.flat());
+}
+
+export function ruleName(rule: Rule): string {
+  return rule.id ?? `${rule.decision} ${subject(rule)}`;
+}
+
+function subject(rule: Rule): string {
+  if (rule.command !== undefined) {
+    return `command ${toPrefix(rule.command)
+      .map((words) => words.join("|"))
+      .join(" ")}`;
+  }
+  if (rule.path !== undefined) return `${rule.access ?? "access"} ${rule.path}`;
+  if (rule.mcp !== undefined) return `mcp ${rule.mcp}`;
+  return rule.tool === undefined ? `host ${rule.host ?? ""}` : `tool ${rule.tool}`;
+}
+
+/** `*` stands for any run of characters; the rest is text. Linear: the parts are looked for in order. */
+export function matchName(name: string, pattern: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return name === pattern;
+  if (!name.startsWith(first)) return false;
+  const last = rest.pop() ?? "";
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
+}
+
+export function matchMcp(tool: string, pattern: string): boolean {
+  return pattern.includes("/") ? matchName(tool, pattern) : tool.startsWith(`${pattern}/`);
+}
+
+/** Label by label: `*.a.org` is every name below a.org, never `evila.org`; a port in the rule must be the port. */
+export function matchHost(target: string, pattern: string): boolean {
+  const wanted = splitHost(pattern);
+  const given = splitHost(target);
+  if (wanted === undefined || given === undefined) return false;
+  if (wanted.port !== undefined && wanted.port !== given.port) return false;
+  if (wanted.host === "*") return true;
+  return wanted.host.startsWith("*.")
+    ? given.host.endsWith(wanted.host.slice(1)) && given.host.length > wanted.host.length - 1
+    : wanted.host === given.host;
+}
+
+function splitHost(text: string): { readonly host: string; readonly port: string | undefined } | undefined {
+  const match = /^(\*|(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/i.exec(text);
+  if (match === null) return undefined;
+  return { host: (match[1] ?? "").toLowerCase().replace(/\.$/, ""), port: match[2] };
+}
+
+/**
+ * A path rule against a resolved path. A pattern without a slash names a file or folder anywhere; with
+ * one it is relative to the workspace or absolute. `*` stays within a name, `**` does not. What lies
+ * below a matched folder matches too.
+ */
+export function matchPath(real: string, pattern: string, workspace: string): boolean {
+  const steps = (text: string) => text.split("/").filter((step) => step !== "" && step !== ".");
+  const names = steps(real).map(foldPath);
+  if (!pattern.includes("/")) return names.some((name) => matchName(name, foldPath(pattern)));
+  const absolute = pattern.startsWith("/") ? pattern : `${workspace}/${pattern}`;
+  return matchSteps(names, steps(absolute).map(foldPath));
+}
+
+function foldPath(name: string): string {
+  return name.includes("*") ? name.toLowerCase() : foldName(name) || name;
+}
+
+function matchSteps(names: readonly string[], pattern: readonly string[]): boolean {
+  // reachable[i]: the pattern so far can end after i names. A plain table, so no pattern can blow up.
+  let reachable = new Set([0]);
+  for (const step of pattern) {
+    const next = new Set<number>();
+    for (const at of reachable) {
+      if (step === "**") for (let i = at; i <= names.length; i++) next.add(i);
+      else if (at < names.length && matchName(names[at]!, step)) next.add(at + 1);
+    }
+    reachable = next;
+  }
+  return reachable.size > 0;
+}

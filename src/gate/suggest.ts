@@ -1,0 +1,104 @@
+/** The smallest rule that would have let a call through, and what else it would let through. */
+import type { Access } from "../spec/access.ts";
+import { understand } from "./command/understand.ts";
+import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
+import { joinRules, toPrefix, type Rule } from "./rules.ts";
+
+export interface Suggestion {
+  readonly rule: Rule;
+  /** In words, for the person who is asked. */
+  readonly alsoAllows: string;
+}
+
+/** Programs that run anything they are given: a rule for them would be a rule for everything. */
+const tooWide =
+  /^(bash|sh|zsh|dash|fish|ksh|cmd|powershell|pwsh|python[\d.]*|pypy\d*|py|node|nodejs|bun|deno|perl|ruby|php|lua|julia|Rscript|osascript|sudo|doas|su|env|xargs|eval|source|\.|ssh|docker|podman|rm|dd|awk|gawk|find|parallel|watch|timeout|nice|nohup|exec|command)$/;
+
+/** Programs whose first word says what they do. */
+const withSubcommand = new Set(
+  "git npm pnpm yarn bun cargo go docker podman kubectl gh pip pip3 gem bundle brew apt apt-get systemctl terraform helm aws gcloud az dotnet mvn gradle make just task rake poetry uv".split(
+    " ",
+  ),
+);
+
+export function suggestRule(call: CallToDecide, policy: Policy): Suggestion | undefined {
+  const made = candidate(call, policy);
+  if (made === undefined) return undefined;
+  // Offered only if it really would have helped with this very call.
+  const after = decideAccess(call, { ...policy, rules: joinRules(policy.rules.rules, [made.rule]) });
+  return after.decision === "allow" ? made : undefined;
+}
+
+function candidate(call: CallToDecide, policy: Policy): Suggestion | undefined {
+  const { access } = call;
+  if (access.escalation !== undefined) return undefined;
+  if (access.commands !== undefined && access.commands.length > 0) return commandRule(access, policy);
+  const [path, ...otherPaths] = access.write ?? [];
+  if (path !== undefined)
+    return otherPaths.length > 0
+      ? undefined
+      : {
+          rule: { path: slashed(path), access: "write", decision: "allow" },
+          alsoAllows: `every later change of ${path}, by any tool`,
+        };
+  const [host, ...otherHosts] = access.network ?? [];
+  if (host !== undefined)
+    return otherHosts.length > 0
+      ? undefined
+      : { rule: { host, decision: "allow" }, alsoAllows: `every later contact with ${host}, by any tool` };
+  const [read, ...otherReads] = access.read ?? [];
+  if (read !== undefined)
+    return otherReads.length > 0
+      ? undefined
+      : {
+          rule: { path: slashed(read), access: "read", decision: "allow" },
+          alsoAllows: `every later reading of ${read}, by any tool`,
+        };
+  return {
+    rule: call.tool.includes("/") ? { mcp: call.tool, decision: "allow" } : { tool: call.tool, decision: "allow" },
+    alsoAllows: `every later call of ${call.tool}, with any input`,
+  };
+}
+
+function slashed(path: string): string {
+  return path.includes("/") ? path : `./${path}`;
+}
+
+function commandRule(access: Access, policy: Policy): Suggestion | undefined {
+  const [command, ...others] = access.commands ?? [];
+  if (command === undefined || others.length > 0) return undefined;
+  const understood = understand(command, policy);
+  const open = understood.steps.filter((step) => step.risk !== "harmless");
+  const [step] = open;
+  if (open.length !== 1 || step === undefined || step.name === undefined || tooWide.test(step.name)) return undefined;
+  const words = smallestPrefix(step.argv);
+  const wide = words.length < step.argv.length;
+  return {
+    rule: { command: [...words], decision: "allow" },
+    alsoAllows: wide
+      ? `every command that begins with ${words.join(" ")}`
+      : `this command, and the same with more words after it`,
+  };
+}
+
+/** The program and its subcommand where there is one, `npm run` with the script's name; otherwise every word. */
+function smallestPrefix(argv: readonly string[]): readonly string[] {
+  const [program = "", sub = "", script = ""] = argv;
+  if (!withSubcommand.has(program) || sub === "" || sub.startsWith("-")) return argv;
+  const two =
+    ["run", "exec", "x", "compose", "container", "image"].includes(sub) && script !== "" && !script.startsWith("-");
+  return argv.slice(0, two ? 3 : 2);
+}
+
+/** One line, as it would stand in the file, for the person who is asked. */
+export function describeRule(rule: Rule): string {
+  if (rule.command !== undefined) {
+    const words = toPrefix(rule.command).map((alternatives) =>
+      alternatives.length === 1 ? JSON.stringify(alternatives[0]) : JSON.stringify(alternatives),
+    );
+    return `command = [${words.join(", ")}], decision = "${rule.decision}"`;
+  }
+  const key =
+    rule.path !== undefined ? "path" : rule.host !== undefined ? "host" : rule.mcp !== undefined ? "mcp" : "tool";
+  return `${key} = ${JSON.stringify(rule[key])}${rule.access === undefined ? "" : `, access = "${rule.access}"`}, decision = "${rule.decision}"`;
+}
