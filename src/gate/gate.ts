@@ -39,8 +39,8 @@ export interface GateOptions {
   /** Left out: nobody can be asked, and what would need it ends as needs_approval. */
   readonly approver?: Approver;
   readonly hooks?: readonly Hook[];
-  /** What holds commands inside their grant on this machine. */
-  readonly confinement: Confinement;
+  /** What holds commands inside their grant on this machine; a function is asked once, when the first command comes. */
+  readonly confinement: Confinement | (() => Promise<Confinement>);
   readonly emit?: Emit;
   readonly memory?: Memory;
   /** Where 'always' is written. Left out: 'always' is not offered. */
@@ -83,7 +83,8 @@ export function createPolicy(options: Omit<GateOptions, "emit" | "approver" | "h
     mask: (options.mask ?? defaultMask(home)).map(real),
     network: sandbox === "full-access" ? "on" : (options.network ?? "off"),
     rules: compileRules(options.rules ?? []),
-    confines: options.confinement.available && sandbox !== "full-access",
+    // Until it has been looked at, a sandbox is taken to be there: it is looked at before the first command is judged.
+    confines: (typeof options.confinement === "function" || options.confinement.available) && sandbox !== "full-access",
   };
 }
 
@@ -93,10 +94,12 @@ export function createGate(options: GateOptions): Gate {
   const hooks = options.hooks ?? [];
   const rewrites = new Map<string, number>();
   const widened = new Set<string>();
+  let looked = false;
 
   async function pass(checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten> {
     const rewritten = await applyHooks(checked, signal);
     if (rewritten !== undefined) return { rewritten };
+    if (checked.access.commands !== undefined) await lookAtConfinement();
     const verdict = decideAccess(toCall(checked), policy);
     const { commands, decision } = verdict;
     if (decision === "deny")
@@ -116,25 +119,23 @@ export function createGate(options: GateOptions): Gate {
     );
   }
 
+  async function lookAtConfinement(): Promise<void> {
+    if (looked || typeof options.confinement !== "function" || options.settings.sandbox === "full-access") return;
+    const { available } = await options.confinement();
+    policy = { ...policy, confines: available };
+    looked = true;
+  }
+
   /** What a yes would open. Where nothing can confine a command, a yes to it is a yes without a sandbox. */
   function toAgreedGrant(checked: Checked): Grant {
     return toGrant(checked.access, policy, true);
   }
 
-  async function widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted> {
-    const refused = `The sandbox refused it: ${denied.reason}`;
-    const data = { what: denied.what, ...(denied.target === undefined ? {} : { target: denied.target }) };
+  /** Undefined where nobody may or can be asked: the call then ends with the output it had. */
+  async function widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted | undefined> {
     const { approval } = policy.settings;
-    if (permitted.tool.repeatable !== true || widened.has(permitted.id))
-      throw new CallError("sandbox_denied", refused, {
-        data,
-        hint: "Stay inside the workspace, or say why more is needed.",
-      });
-    if (approval === "never" || approval === "disabled")
-      throw new CallError("sandbox_denied", refused, {
-        data,
-        hint: `Nobody is asked under approval '${approval}': stay inside the workspace.`,
-      });
+    if (approval === "never" || approval === "disabled" || options.approver === undefined) return undefined;
+    if (permitted.tool.repeatable !== true || widened.has(permitted.id)) return undefined;
     widened.add(permitted.id);
     const grant = widenGrant(permitted.grant, denied);
     const reason = `The sandbox stopped it (${denied.what}${denied.target === undefined ? "" : ` ${denied.target}`}: ${denied.reason}). Run it again with more?`;

@@ -10,7 +10,7 @@ import { createMetrics, type Metrics } from "../result/metrics.ts";
 import { createShaper, type ShapeOptions } from "../result/shape.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
-import { schemaOf } from "../spec/schema.ts";
+import { toSchema } from "../spec/schema.ts";
 import type { ApprovalMode, Approver, CallEvent, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
@@ -151,7 +151,7 @@ function isMutating(tool: AnyTool | undefined): boolean {
 
 async function checkOutput(ran: { readonly tool: AnyTool }, structured: Json | undefined): Promise<readonly string[]> {
   if (ran.tool.output === undefined) return [];
-  const checked = await schemaOf(ran.tool.output).validate(structured);
+  const checked = await toSchema(ran.tool.output).validate(structured);
   return checked.ok ? [] : checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
 }
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { createEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
+import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
 import { createExec } from "../runtime/exec.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
 import { createFetch } from "../runtime/network.ts";
@@ -77,7 +77,7 @@ export function createHost(options: HostOptions): Host {
           grant,
           sandbox: getSandbox(),
           cwd,
-          env: (env ??= createEnvironment(options.environment)),
+          env: (env ??= commandEnvironment(process.env, options.environment)),
           signal,
           callId,
           onOutput,

@@ -22,7 +22,8 @@ export interface CallScope {
   readonly callId: string;
   readonly grant: Grant;
   readonly signal: AbortSignal;
-  readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
+  /** Hears a command's output as it comes. */
+  readonly emit: Emit;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
 }
@@ -56,7 +57,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
         // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
-        const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop.controller);
+        const output = await runHandler(
+          (at) => permitted.tool.run(permitted.input as never, at),
+          ctx,
+          timeoutMs,
+          stop.controller,
+        );
         return ran(permitted, startedAt, output, denials[0]);
       } catch (error) {
         if (!CallError.is(error)) throw error;
@@ -97,7 +103,7 @@ function createContext(
     grant,
     signal,
     onDenied,
-    onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
+    emit,
   };
   // Most calls use one capability or none: each is built when it is first touched.
   let files: Files | undefined;
