@@ -72,11 +72,25 @@ export interface LandlockRuleset {
   readonly seccomp: Uint8Array;
 }
 
+/** The way out of one command's network, where the grant names hosts. */
+export interface CommandProxy {
+  /** Where our proxy listens on the host: a socket's path, or a loopback port. */
+  readonly socket?: string;
+  readonly port?: number;
+  /** Asked for on a port, which other programs of the host could reach too. */
+  readonly token?: string;
+  /** Ends it; says which host was refused, if one was. */
+  close(): Promise<Denial | undefined>;
+}
+
 export interface Backend {
   readonly name: string;
+  /** How a command in here reaches our proxy: by a socket it is shown, or by a port of the host's. */
+  readonly proxyBy: "socket" | "port";
   /** Really runs something; ok only if a command was confined. Never decides by an error's words. */
   probe(): Promise<ProbeResult>;
-  confine(request: ConfineRequest): ConfinedCommand;
+  /** `proxy` is there exactly when the grant's network is a list of hosts; closing it is the command's cleanup. */
+  confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand;
   /** What the sandbox allows and forbids under this grant, one sentence each. */
   explain(grant: Grant): readonly string[];
 }

@@ -70,9 +70,13 @@ function procMounts({ proc, asRoot }: BwrapOptions): readonly string[] {
   ];
 }
 
-function mount({ path, use, kind }: PlanEntry, plan: Plan, { tempFolder }: BwrapOptions): readonly string[] {
+function mount(
+  { path, use, kind, source = path }: PlanEntry,
+  plan: Plan,
+  { tempFolder }: BwrapOptions,
+): readonly string[] {
   if (use === "write") return ["--bind", path, path];
-  if (use === "read") return ["--ro-bind", path, path];
+  if (use === "read") return ["--ro-bind", source, path];
   const holds = plan.entries.some((other) => other.path !== path && contains(path, other.path));
   if (use === "temp") {
     // Mount points below would be made by following names that earlier commands left in the folder.

@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { dirname, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
-import type { Backend, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
+import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
@@ -12,10 +12,13 @@ import { planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
+import { relayed } from "./relay.ts";
 import type { Session } from "./session.ts";
 import { runConfined } from "./start.ts";
 
 export interface BwrapVariant {
+  /** Relays the command's loopback to our proxy; without it Node does. */
+  readonly launcher?: string;
   readonly program: string;
   readonly proc: "fresh" | "bound";
   readonly disableUserns: boolean;
@@ -36,19 +39,19 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     return made;
   };
 
-  function confine(request: ConfineRequest): ConfinedCommand {
-    const { grant, cwd } = request;
-    const proxy = session.proxy(request);
+  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
+    const { grant, cwd, env } = request;
+    const way = proxy?.socket === undefined ? undefined : relayed(request.argv, proxy.socket, grant, variant.launcher);
     const sockets = hostSockets(machine.env);
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, visible: proxy?.visible ?? [] });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, visible: way?.visible ?? [] });
     const owner = commandOwner(plan, cwd, machine);
     const asRoot = (owner?.uid ?? machine.uid) === 0;
-    const inner = proxy === undefined ? request : { ...request, argv: proxy.wrap(request.argv) };
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
+    const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
     return {
-      argv: bwrapArgv(plan, inner, { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) }),
-      env: { ...innerEnv(request.env, plan, machine), ...proxy?.env, CALLGATE_SANDBOX: name },
+      argv: bwrapArgv(plan, { ...request, argv: way?.argv ?? request.argv }, options),
+      env: { ...innerEnv(env, plan, machine), ...way?.env, CALLGATE_SANDBOX: name },
       cwd: sep,
       ...owner,
       fds: filter(grant),
@@ -57,12 +60,19 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
-        return made ?? refusedHost ?? explainEnding({ ...request, argv: ending.argv ?? request.argv, writable: writablePlaces(plan) }, ending);
+        const argv = ending.argv ?? request.argv;
+        return made ?? refusedHost ?? explainEnding({ ...request, argv, writable: writablePlaces(plan) }, ending);
       },
     };
   }
 
-  return { name, confine, probe: () => probe(confine, machine), explain: (grant) => explainPlan(grant, machine) };
+  return {
+    name,
+    proxyBy: "socket",
+    confine,
+    probe: () => probe(confine, machine),
+    explain: (grant) => explainPlan(grant, machine),
+  };
 }
 
 function writablePlaces(plan: Plan): readonly string[] {

@@ -80,7 +80,9 @@ export function hostSockets(env: Machine["env"]): readonly string[] {
     address("CONTAINER_HOST"),
     address("DBUS_SESSION_BUS_ADDRESS"),
   ];
-  return [...new Set([...named, ...listeningSockets()])].filter((path) => path !== undefined && isAbsolute(path)) as string[];
+  return [...new Set([...named, ...listeningSockets()])].filter(
+    (path) => path !== undefined && isAbsolute(path),
+  ) as string[];
 }
 
 /** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */

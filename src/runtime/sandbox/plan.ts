@@ -14,6 +14,8 @@ export interface PlanEntry {
   readonly path: string;
   readonly use: "write" | "read" | "hide" | "temp";
   readonly kind: "file" | "directory";
+  /** Where it comes from, if it is not what lies there on the host. */
+  readonly source?: string;
 }
 
 export interface Plan {
@@ -30,10 +32,15 @@ export interface PlanOptions {
   readonly cwd: string;
   /** The shared temp folder that is replaced by a private one. */
   readonly tempDir: string;
-  /** Read-only and visible, wherever they lie (the launcher, the proxy's socket). */
-  readonly visible?: readonly string[];
+  /** Read-only and visible though the folder around it is the sandbox's own (the launcher, the proxy's socket). */
+  readonly visible?: readonly VisibleFile[];
   /** Sockets of the host that are hidden though they lie anywhere. */
   readonly sockets: readonly string[];
+}
+
+export interface VisibleFile {
+  readonly path: string;
+  readonly source: string;
 }
 
 export function planMounts(grant: Grant, options: PlanOptions): Plan {
@@ -65,10 +72,13 @@ function ownPlaces(
   const own = [temp, resolved("/run")].filter((path) => path !== undefined && !writable(path)) as string[];
   const shadowed = (path: string) => own.some((place) => contains(place, path));
   // The resolver's file often lives in the run folder; without it granted hosts have no names.
-  const needed = [cwd, "/etc/resolv.conf", ...visible].flatMap((path) => resolved(path) ?? []);
+  const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => resolved(path) ?? []);
   return [
     ...own.map((path): PlanEntry => ({ path, use: path === temp ? "temp" : "hide", kind: "directory" })),
     ...needed.filter((path) => shadowed(path) && !writable(path)).flatMap((path) => entry(path, "read")),
+    ...visible
+      .filter(({ path, source }) => path !== source || shadowed(path))
+      .map((file): PlanEntry => ({ ...file, use: "read", kind: "file" })),
   ];
 }
 

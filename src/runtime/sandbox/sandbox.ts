@@ -4,9 +4,10 @@
  * confines less than it was asked to: where nothing here can, it says so and runs nothing.
  */
 import { CallError } from "../../base/error.ts";
-import type { Grant } from "../../spec/access.ts";
-import type { Backend, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
+import { launcherPath } from "../process/launcher-path.ts";
+import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
 import { createBwrapBackend } from "./bwrap.ts";
+import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
 import type { Rung, RungResult } from "./ladder.ts";
 import { findProgram, thisMachine } from "./machine.ts";
@@ -25,11 +26,17 @@ export interface SandboxOptions {
   readonly only?: string;
   /** Tried before all others: a backend of one's own. */
   readonly backends?: readonly Backend[];
+  /** The launcher's path: applies Landlock, relays to the proxy. Left out: looked for; null: none. */
+  readonly launcher?: string | null;
+  /** Told of every request of a command whose network is a list of hosts. */
+  readonly onRequest?: (request: CallRequest) => void;
+  /** Let allowed names lead to private addresses. */
+  readonly allowPrivate?: boolean;
 }
 
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const machine = thisMachine(options.machine);
-  const session = createSession({ machine });
+  const session = createSession(machine);
   let found: Promise<Rung | undefined> | undefined;
   const rung = () => (found ??= findRung(rungs(options, machine, session), machine));
 
@@ -46,7 +53,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
       }
       const backend = (await rung())?.backend;
       if (backend === undefined) throw noSandbox(machine);
-      return backend.confine(request);
+      return backend.confine(request, await openProxy(backend, request, options));
     },
     async explain(grant) {
       if (!grant.confined) return ["Not confined: the command can do what this user can."];
@@ -62,7 +69,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
 /** Every rung of the ladder, tried now, in order. */
 export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly RungResult[]> {
   const machine = thisMachine(options.machine);
-  const session = createSession({ machine });
+  const session = createSession(machine);
   try {
     return await tryRungs(rungs(options, machine, session));
   } finally {
@@ -70,17 +77,19 @@ export async function trySandboxes(options: SandboxOptions = {}): Promise<readon
   }
 }
 
-function rungs({ only, backends = [] }: SandboxOptions, machine: Machine, session: Session): readonly Rung[] {
+function rungs(options: SandboxOptions, machine: Machine, session: Session): readonly Rung[] {
+  const { only, backends = [] } = options;
+  const launcher = options.launcher === undefined ? launcherPath(machine.env) : (options.launcher ?? undefined);
   const own = backends.map((backend): Rung => ({ id: backend.name, backend, programs: [] }));
-  const all = [...own, ...platformRungs(machine, session)];
+  const all = [...own, ...platformRungs(machine, session, launcher)];
   return only === undefined ? all : all.filter(({ id }) => id === only);
 }
 
-function platformRungs(machine: Machine, session: Session): readonly Rung[] {
-  return machine.platform === "linux" ? linuxRungs(machine, session) : [];
+function platformRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
+  return machine.platform === "linux" ? linuxRungs(machine, session, launcher) : [];
 }
 
-function linuxRungs(machine: Machine, session: Session): readonly Rung[] {
+function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
   const program = findProgram("bwrap", machine.env);
   if (program === undefined) return [];
   const variants = [
@@ -91,9 +100,24 @@ function linuxRungs(machine: Machine, session: Session): readonly Rung[] {
   ] as const;
   return variants.map(({ id, ...variant }) => ({
     id,
-    backend: createBwrapBackend({ program, ...variant }, machine, session),
+    backend: createBwrapBackend(
+      { program, ...variant, ...(launcher === undefined ? {} : { launcher }) },
+      machine,
+      session,
+    ),
     programs: [program],
   }));
+}
+
+async function openProxy(
+  backend: Backend,
+  request: ConfineRequest,
+  settings: SandboxOptions,
+): Promise<CommandProxy | undefined> {
+  const { network } = request.grant;
+  if (typeof network === "string" || network.length === 0) return undefined;
+  const { openCommandProxy } = await import("./command-proxy.ts");
+  return openCommandProxy(backend.proxyBy, request, settings);
 }
 
 function unconfined({ argv, cwd, env }: ConfineRequest): ConfinedCommand {

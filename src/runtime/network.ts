@@ -1,0 +1,147 @@
+/**
+ * `fetch` as a handler gets it: only to the granted hosts, never to a private address unless that was
+ * granted, and the same again for every redirect. Addresses are looked up once and used as found.
+ */
+import { request as httpRequest } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
+import { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { CallError } from "../base/error.ts";
+import type { Fetch } from "../spec/capability.ts";
+import { createDoor } from "./proxy/door.ts";
+import type { Address, Door, DoorOptions } from "./proxy/door.ts";
+
+export interface FetchOptions extends DoorOptions {
+  readonly signal?: AbortSignal;
+}
+
+const maxRedirects = 10;
+
+export function createFetch(options: FetchOptions): Fetch {
+  const door = createDoor(options);
+  return async (input, init = {}) => {
+    const signals = [options.signal, init.signal].filter((signal) => signal instanceof AbortSignal);
+    const first = new Request(input, { ...init, signal: AbortSignal.any(signals) });
+    const body = first.body === null ? undefined : Buffer.from(await first.arrayBuffer());
+    return follow(
+      door,
+      { url: new URL(first.url), method: first.method, headers: first.headers, body, signal: first.signal },
+      init.redirect,
+    );
+  };
+}
+
+interface Step {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Buffer | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function follow(door: Door, first: Step, redirect: RequestInit["redirect"] = "follow"): Promise<Response> {
+  let step = first;
+  for (let count = 0; count <= maxRedirects; count++) {
+    const message = await send(door, step);
+    const next = redirect === "manual" ? undefined : redirectTarget(message, step.url);
+    if (next === undefined) return toResponse(message, step);
+    message.resume();
+    if (redirect === "error")
+      throw new CallError("network", `${step.url.host} redirects to ${next.href}, which was not asked for`);
+    step = redirected(step, next, message.statusCode ?? 0);
+  }
+  throw new CallError("network", `${first.url.host} redirects more than ${maxRedirects} times`);
+}
+
+function redirectTarget({ statusCode = 0, headers }: IncomingMessage, from: URL): URL | undefined {
+  const { location } = headers;
+  if (![301, 302, 303, 307, 308].includes(statusCode) || location === undefined) return undefined;
+  return URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+}
+
+/** What the fetch standard does: some redirects turn into GET, and another origin gets no credentials. */
+function redirected(step: Step, url: URL, status: number): Step {
+  const becomesGet =
+    status === 303 ? step.method !== "HEAD" : (status === 301 || status === 302) && step.method === "POST";
+  const headers = new Headers(step.headers);
+  const dropped = [
+    ...(becomesGet ? ["content-length", "content-type", "content-encoding"] : []),
+    ...(url.origin === step.url.origin ? [] : ["authorization", "cookie", "proxy-authorization", "host"]),
+  ];
+  for (const name of dropped) headers.delete(name);
+  return { ...step, url, headers, ...(becomesGet ? { method: "GET", body: undefined } : {}) };
+}
+
+async function send(door: Door, { url, method, headers, body, signal }: Step): Promise<IncomingMessage> {
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw new CallError("network", `only http and https, not ${url.protocol}`);
+  const secure = url.protocol === "https:";
+  const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
+  const addresses = await door.open(url.hostname, port);
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const outgoing = (secure ? httpsRequest : httpRequest)(url, {
+      method,
+      headers: requestHeaders(headers, body),
+      signal,
+      agent: false,
+      lookup: fixedLookup(addresses),
+    });
+    outgoing.once("response", resolve);
+    outgoing.once("error", (cause) =>
+      reject(signal.aborted ? signal.reason : new CallError("network", `${url.host} could not be reached`, { cause })),
+    );
+    outgoing.end(body);
+  });
+}
+
+function requestHeaders(headers: Headers, body: Buffer | undefined): Record<string, string> {
+  const all = Object.fromEntries(headers);
+  return {
+    accept: "*/*",
+    "accept-encoding": "gzip, deflate, br",
+    "user-agent": "callgate",
+    ...all,
+    ...(body === undefined ? {} : { "content-length": String(body.length) }),
+  };
+}
+
+/** Node asks again before it connects; it gets the addresses that were checked. */
+function fixedLookup(addresses: readonly Address[]): LookupFunction {
+  return (_host, options, callback) => {
+    const [first] = addresses;
+    if (options.all === true) callback(null, [...addresses]);
+    else if (first !== undefined) callback(null, first.address, first.family);
+  };
+}
+
+function toResponse(message: IncomingMessage, { url, method }: Step): Response {
+  const status = message.statusCode ?? 502;
+  const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
+  const headers = new Headers();
+  for (let index = 0; index + 1 < message.rawHeaders.length; index += 2)
+    headers.append(message.rawHeaders[index] ?? "", message.rawHeaders[index + 1] ?? "");
+  if (isEmpty) message.resume();
+  // Node's and the DOM's stream types describe the same object.
+  const body = isEmpty ? null : (Readable.toWeb(decoded(message)) as unknown as ReadableStream);
+  const response = new Response(body, { status, statusText: message.statusMessage ?? "", headers });
+  Object.defineProperty(response, "url", { value: url.href });
+  return response;
+}
+
+function decoded(message: IncomingMessage): Readable {
+  const encoding = message.headers["content-encoding"]?.toLowerCase();
+  const decoder =
+    encoding === "gzip"
+      ? createGunzip()
+      : encoding === "br"
+        ? createBrotliDecompress()
+        : encoding === "deflate"
+          ? createInflate()
+          : undefined;
+  if (decoder === undefined) return message;
+  message.once("error", (error) => decoder.destroy(error));
+  return message.pipe(decoder);
+}

@@ -1,0 +1,54 @@
+/** One proxy per command, so that each request is known to belong to its call. Loaded only where a grant names hosts. */
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createProxy } from "../proxy.ts";
+import type { ProxiedRequest } from "../proxy.ts";
+import type { Backend, CommandProxy, ConfineRequest } from "./backend.ts";
+
+export interface CallRequest extends ProxiedRequest {
+  readonly callId?: string;
+}
+
+export interface ProxySettings {
+  readonly onRequest?: (request: CallRequest) => void;
+  readonly allowPrivate?: boolean;
+}
+
+export async function openCommandProxy(
+  by: Backend["proxyBy"],
+  { grant, callId }: ConfineRequest,
+  settings: ProxySettings,
+): Promise<CommandProxy> {
+  const token = by === "port" ? randomBytes(16).toString("hex") : undefined;
+  const proxy = createProxy({
+    network: grant.network,
+    onRequest: (request) => settings.onRequest?.({ ...request, ...(callId === undefined ? {} : { callId }) }),
+    ...(settings.allowPrivate === undefined ? {} : { allowPrivate: settings.allowPrivate }),
+    ...(token === undefined ? {} : { token }),
+  });
+  if (by === "port") {
+    await new Promise<void>((resolve) => proxy.server.listen(0, "127.0.0.1", resolve));
+    proxy.server.unref();
+    // A listening TCP server has a port.
+    const { port } = proxy.server.address() as AddressInfo;
+    return { port, ...(token === undefined ? {} : { token }), close: () => proxy.close().then(proxy.refused) };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "callgate-proxy-"));
+  const socket = join(folder, "proxy.sock");
+  await new Promise<void>((resolve) => proxy.server.listen(socket, resolve));
+  proxy.server.unref();
+  // The command may run as another user; the folder's name is what keeps strangers out.
+  chmodSync(folder, 0o711);
+  chmodSync(socket, 0o666);
+  return {
+    socket,
+    async close() {
+      await proxy.close();
+      rmSync(folder, { recursive: true, force: true });
+      return proxy.refused();
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * From the loopback of a command's own network namespace to our proxy outside: a socket that is shown
+ * to the sandbox, and a relay inside that listens on a port (programs speak to proxies by port only).
+ */
+import type { Grant } from "../../spec/access.ts";
+import type { VisibleFile } from "./plan.ts";
+
+/** In a namespace of its own every port is free. */
+const relayPort = 3128;
+
+export interface Relayed {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly visible: readonly VisibleFile[];
+}
+
+export function relayed(argv: readonly string[], socket: string, grant: Grant, launcher: string | undefined): Relayed {
+  // Where the run folder is the sandbox's own, the socket is put there, so that nothing is made on the host.
+  const path = grant.policy === "full-access" ? socket : "/run/callgate-proxy.sock";
+  const relay = launcher === undefined ? nodeRelay(path) : [launcher, "relay", String(relayPort), path, "--"];
+  return {
+    argv: [...relay, ...argv],
+    env: proxyEnv(`http://127.0.0.1:${relayPort}`),
+    visible: [{ path, source: socket }, ...(launcher === undefined ? [] : [{ path: launcher, source: launcher }])],
+  };
+}
+
+/** What programs look at; both cases, because some read only one. */
+export function proxyEnv(url: string): Readonly<Record<string, string>> {
+  const direct = "localhost,127.0.0.1,::1";
+  return {
+    ...{ HTTP_PROXY: url, HTTPS_PROXY: url, http_proxy: url, https_proxy: url, ALL_PROXY: url, all_proxy: url },
+    ...{ NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: "1" },
+  };
+}
+
+/** The launcher's relay in Node's words, for where there is no launcher; it ends as its command ends. */
+const relayScript = `
+const net = require("node:net"), { spawn } = require("node:child_process");
+const [port, socket, program, ...args] = process.argv.slice(1);
+const relay = net.createServer((client) => {
+  const proxy = net.connect(socket);
+  client.on("error", () => proxy.destroy()).pipe(proxy);
+  proxy.on("error", () => client.destroy()).pipe(client);
+});
+relay.listen(Number(port), "127.0.0.1", () => {
+  const child = spawn(program, args, { stdio: "inherit" });
+  child.once("error", (error) => (console.error(error.message), process.exit(error.code === "ENOENT" ? 127 : 126)));
+  child.once("exit", (code, signal) => (signal === null ? process.exit(code) : process.kill(process.pid, signal)));
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
+`;
+
+function nodeRelay(socket: string): readonly string[] {
+  return [process.execPath, "-e", relayScript, "--", String(relayPort), socket];
+}
