@@ -1,6 +1,8 @@
 import { createLoginEnv } from "./process/login-env.ts";
 import type { LoginEnv } from "./process/login-env.ts";
 import type { Spawner } from "./process/child.ts";
+import { createLauncherSpawner } from "./process/launcher.ts";
+import { launcherPath } from "./process/launcher-path.ts";
 import { createPlainSpawner } from "./process/plain.ts";
 import { createTerminalHost } from "./terminal.ts";
 import type { TerminalHost } from "./terminal.ts";
@@ -22,7 +24,8 @@ export interface ProcessesOptions {
 }
 
 export function createProcesses(options: ProcessesOptions = {}): Processes {
-  const spawner = createPlainSpawner();
+  const path = options.launcher ?? launcherPath(options.env);
+  const spawner = path === undefined || path === "off" ? createPlainSpawner() : createLauncherSpawner({ path });
   const terminals = createTerminalHost(
     options.maxTerminals === undefined ? {} : { maxTerminals: options.maxTerminals },
   );

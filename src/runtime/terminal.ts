@@ -44,6 +44,8 @@ interface Terminal {
   busy: Promise<unknown>;
   talking: number;
   end: ChildEnd | undefined;
+  /** It never ran, or the launcher went away with it. */
+  failure: { readonly error: unknown } | undefined;
   readonly ended: Promise<void>;
 }
 
@@ -83,10 +85,6 @@ export function createTerminalHost({
       },
       onDropped: (_stream, count) => capture.skip(count),
     });
-    const ended = child.ended.then(
-      (end) => end,
-      (): ChildEnd => ({ exitCode: null, signal: null, heldOpen: false }), // the launcher went away with it
-    );
     const terminal: Terminal = {
       id: freeId(),
       command: request.argv.join(" "),
@@ -99,11 +97,17 @@ export function createTerminalHost({
       busy: Promise.resolve(),
       talking: 0,
       end: undefined,
-      ended: ended.then(async (end) => {
-        deltas.end();
-        await command.finish(end);
-        terminal.end = end;
-      }),
+      failure: undefined,
+      ended: child.ended
+        .catch((error: unknown): ChildEnd => {
+          terminal.failure = { error };
+          return { exitCode: null, signal: null, heldOpen: false };
+        })
+        .then(async (end) => {
+          deltas.end();
+          await command.finish(end);
+          terminal.end = end;
+        }),
     };
     terminals.set(terminal.id, terminal);
     return terminal;
@@ -123,6 +127,7 @@ export function createTerminalHost({
     const view = { output: terminal.capture.take(), wallMs: performance.now() - started, sandbox: terminal.sandbox };
     if (!terminal.end) return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
     terminals.delete(terminal.id);
+    if (terminal.failure) throw terminal.failure.error;
     return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
   }
 

@@ -71,7 +71,10 @@ export interface Rlimit {
 }
 
 export interface Child {
-  /** Settles once the command is over, its output has been handed over and nothing of it is left running. */
+  /**
+   * Settles once the command is over, its output has been handed over and nothing of it is left running.
+   * Rejects with a StartError if it never ran, or if nobody can say how it ended.
+   */
   readonly ended: Promise<ChildEnd>;
   write(data: string | Uint8Array): void;
   endInput(): void;
@@ -109,7 +112,7 @@ export class StartError extends Error {
 
 export interface Spawner {
   readonly name: "launcher" | "plain";
-  /** Rejects with a StartError if the command could not be started. */
+  /** Rejects with a StartError if the command could not be started; that may also show later, in `ended`. */
   start(launch: Launch): Promise<Child>;
   /** Builds a sandbox ahead, where that is possible. */
   prepare(shelter: Shelter): void;

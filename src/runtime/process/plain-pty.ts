@@ -93,8 +93,7 @@ function startScript(launch: Launch, size: TerminalSize, mark: string): Promise<
     detached: true,
     stdio,
   });
-  for (const { fd, data } of fds)
-    (child.stdio[fd] as Writable | null)?.on("error", () => {}).end(data);
+  for (const { fd, data } of fds) (child.stdio[fd] as Writable | null)?.on("error", () => {}).end(data);
   return new Promise((resolve, reject) => {
     child.once("error", () =>
       reject(

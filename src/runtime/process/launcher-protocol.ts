@@ -1,0 +1,210 @@
+/**
+ * What Node and native/launcher.c say to each other.
+ *
+ * A frame is its length (4 bytes, of what follows), a letter, the command's number (4 bytes) and a body.
+ * To the launcher: S start, P prepare a sandbox, I input, E end of input, G signal, K kill, R resize,
+ * M more output, Q is it waiting. From it: o/e output, d dropped, x ended, f failed, q the answer.
+ * S and P carry fields: a letter, a length (4 bytes) and that many bytes. All numbers little endian.
+ */
+import { constants } from "node:os";
+import type { ChildEnd, FdData, Launch, Shelter } from "./child.ts";
+import { StartError } from "./child.ts";
+
+export type Frame = { readonly type: string; readonly id: number; readonly body: Buffer };
+
+const headBytes = 9;
+
+export function encodeFrame(type: string, id: number, body: Uint8Array = noBytes): Buffer {
+  const frame = Buffer.allocUnsafe(headBytes + body.length);
+  frame.writeUInt32LE(5 + body.length, 0);
+  frame.write(type, 4, "latin1");
+  frame.writeUInt32LE(id, 5);
+  frame.set(body, headBytes);
+  return frame;
+}
+
+const noBytes = new Uint8Array(0);
+
+/** Takes bytes as they come and gives every whole frame; a body is a view that is valid during the call. */
+export function createFrameReader(onFrame: (frame: Frame) => void): (bytes: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  let parts: Buffer[] = [];
+  let partBytes = 0;
+  let wanted = headBytes;
+
+  return (bytes) => {
+    // A long frame comes in many pieces: they are joined once, when it is whole.
+    parts.push(bytes);
+    partBytes += bytes.length;
+    if (partBytes < wanted) return;
+    rest = parts.length === 1 ? bytes : Buffer.concat(parts, partBytes);
+    let at = 0;
+    wanted = headBytes;
+    while (rest.length - at >= headBytes) {
+      const length = rest.readUInt32LE(at);
+      if (rest.length - at < 4 + length) {
+        wanted = 4 + length;
+        break;
+      }
+      onFrame({
+        type: String.fromCharCode(rest[at + 4]!),
+        id: rest.readUInt32LE(at + 5),
+        body: rest.subarray(at + headBytes, at + 4 + length),
+      });
+      at += 4 + length;
+    }
+    parts = at === rest.length ? [] : [rest.subarray(at)];
+    partBytes = rest.length - at;
+  };
+}
+
+/** The fields of a start request. Throws a StartError for words no program can be given. */
+export function encodeLaunch(launch: Launch, shelter?: Buffer): Buffer {
+  const fields = createFields();
+  if (shelter) fields.bytes("H", shelter);
+  addProgram(fields, launch.argv, launch.cwd);
+  for (const [name, value] of Object.entries(launch.env)) fields.text("e", `${name}=${value}`);
+  if (launch.stdin) fields.bytes("i", noBytes);
+  if (launch.tty) fields.numbers("t", [launch.tty.columns, launch.tty.rows], 2);
+  if (!shelter) addOwner(fields, launch);
+  for (const { resource, soft, hard = soft } of launch.rlimits ?? []) {
+    fields.bytes("r", Buffer.concat([pack([rlimitNumbers[resource]], 4), pack([soft, hard], 8)]));
+  }
+  if (launch.landlock) {
+    const { handledFs, handledNet, scoped, rules, netRules, seccomp } = launch.landlock;
+    fields.numbers("L", [handledFs, handledNet, scoped], 8);
+    for (const { path, access } of rules) fields.bytes("l", Buffer.concat([pack([access], 8), cString(path)]));
+    for (const { port, access } of netRules) fields.numbers("p", [port, access], 8);
+    fields.bytes("s", seccomp);
+  }
+  fields.numbers("b", [launch.liveBytes], 8);
+  fields.numbers("T", [launch.tailBytes], 8);
+  fields.numbers("g", [launch.graceMs], 4);
+  return fields.end();
+}
+
+/** Numbers of the same name in every Linux. */
+const rlimitNumbers = { cpu: 0, fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7, as: 9 } as const;
+
+/** The fields of a sandbox; equal bytes may share the ones that are kept ready. `stamp` makes different states differ. */
+export function encodeShelter(shelter: Shelter, ahead: number, stamp: string): Buffer {
+  const fields = createFields();
+  addProgram(fields, shelter.argv, shelter.cwd);
+  fields.text("e", "PATH=/usr/local/bin:/usr/bin:/bin");
+  addOwner(fields, shelter);
+  fields.numbers("w", [shelter.reusable ? ahead : 0], 4);
+  fields.text("n", stamp);
+  return fields.end();
+}
+
+function addProgram(fields: Fields, argv: readonly string[], cwd: string): void {
+  for (const word of argv) fields.text("a", word);
+  fields.text("c", cwd);
+}
+
+function addOwner(
+  fields: Fields,
+  of: { readonly uid?: number; readonly gid?: number; readonly fds?: readonly FdData[] },
+): void {
+  if (of.uid !== undefined) fields.numbers("u", [of.uid, of.gid ?? of.uid], 4);
+  for (const { fd, data } of of.fds ?? []) fields.bytes("d", Buffer.concat([Buffer.of(fd), data]));
+}
+
+interface Fields {
+  text(tag: string, value: string): void;
+  bytes(tag: string, value: Uint8Array): void;
+  numbers(tag: string, values: readonly number[], size: 2 | 4 | 8): void;
+  end(): Buffer;
+}
+
+function createFields(): Fields {
+  const parts: Uint8Array[] = [];
+  const bytes = (tag: string, value: Uint8Array) => {
+    const head = Buffer.allocUnsafe(5);
+    head.write(tag, 0, "latin1");
+    head.writeUInt32LE(value.length, 1);
+    parts.push(head, value);
+  };
+  return {
+    bytes,
+    text: (tag, value) => bytes(tag, cString(value)),
+    numbers: (tag, values, size) => bytes(tag, pack(values, size)),
+    end: () => Buffer.concat(parts),
+  };
+}
+
+function cString(value: string): Buffer {
+  if (value.includes("\0")) throw new StartError("exec", "EINVAL", "a NUL byte cannot be part of a command");
+  return Buffer.from(`${value}\0`);
+}
+
+function pack(values: readonly number[], size: 2 | 4 | 8): Buffer {
+  const packed = Buffer.alloc(values.length * size);
+  for (const [index, value] of values.entries()) {
+    if (size === 8) packed.writeBigUInt64LE(value === Infinity ? 0xffff_ffff_ffff_ffffn : BigInt(value), index * 8);
+    else if (size === 4) packed.writeUInt32LE(value, index * 4);
+    else packed.writeUInt16LE(Math.min(value, 0xffff), index * 2);
+  }
+  return packed;
+}
+
+const signalNames: ReadonlyMap<number, NodeJS.Signals> = new Map(
+  // Names of signals, as the system has them; the first name of a number is its usual one.
+  (Object.entries(constants.signals) as [NodeJS.Signals, number][])
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
+
+export function signalNumber(name: NodeJS.Signals): number {
+  return constants.signals[name];
+}
+
+export function decodeEnd(body: Buffer): ChildEnd {
+  const code = body.readInt32LE(0);
+  const signal = body.readInt32LE(4);
+  return {
+    exitCode: code < 0 ? null : code,
+    signal: signal === 0 ? null : (signalNames.get(signal) ?? "SIGKILL"),
+    usage: { cpuMs: Number(body.readBigUInt64LE(8)) / 1000, peakBytes: Number(body.readBigUInt64LE(16)) },
+    heldOpen: body[24] === 1,
+  };
+}
+
+const steps: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    x: "exec",
+    c: "chdir",
+    b: "sandbox",
+    l: "landlock",
+    s: "seccomp",
+    t: "tty",
+    u: "owner",
+    r: "limit",
+    d: "request",
+  }),
+);
+const errorNames: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.errno).map(([name, number]) => [number, name]),
+);
+
+export function decodeFailure(body: Buffer, launch: Launch): StartError {
+  const step = steps.get(String.fromCharCode(body[0] ?? 0)) ?? "launcher";
+  const code = errorNames.get(body.length >= 5 ? body.readInt32LE(1) : 0) ?? "EIO";
+  const words = body.subarray(5).toString("utf8").trim();
+  return new StartError(step, code, words === "" ? failureWords(step, code, launch) : words);
+}
+
+function failureWords(step: string, code: string, launch: Launch): string {
+  if (step === "chdir")
+    return `the working directory ${launch.cwd} ${code === "ENOENT" ? "does not exist" : `cannot be entered (${code})`}`;
+  if (step !== "exec") return `${step}: ${code}`;
+  const reason =
+    code === "ENOENT"
+      ? "no such program"
+      : code === "EACCES"
+        ? "not executable"
+        : code === "E2BIG"
+          ? "the arguments are too long"
+          : code;
+  return `cannot run ${JSON.stringify(launch.argv[0])}: ${reason}`;
+}

@@ -1,0 +1,181 @@
+/** Commands through native/launcher.c: one small process that starts them, keeps sandboxes ready and lets nothing survive. */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { lstatSync } from "node:fs";
+import type { Socket } from "node:net";
+import type { Child, ChildEnd, Launch, Shelter, Spawner } from "./child.ts";
+import { StartError } from "./child.ts";
+import {
+  createFrameReader,
+  decodeEnd,
+  decodeFailure,
+  encodeFrame,
+  encodeLaunch,
+  encodeShelter,
+  signalNumber,
+} from "./launcher-protocol.ts";
+import type { Frame } from "./launcher-protocol.ts";
+
+export interface LauncherOptions {
+  readonly path: string;
+  /** Sandboxes kept ready for each set of words. */
+  readonly ahead?: number;
+}
+
+/** One command the launcher has been told of. */
+interface Running {
+  readonly launch: Launch;
+  settle(end: ChildEnd): void;
+  fail(error: StartError): void;
+  /** Those who asked whether it waits for input, oldest first. */
+  readonly asked: ((waiting: boolean) => void)[];
+}
+
+interface Connection {
+  readonly process: ChildProcess;
+  readonly running: Map<number, Running>;
+  send(type: string, id: number, body?: Uint8Array): void;
+  add(id: number, running: Running): void;
+  destroy(): void;
+}
+
+export function createLauncherSpawner({ path, ahead = 2 }: LauncherOptions): Spawner {
+  let connection: Connection | undefined;
+  let nextId = 1;
+
+  /** The launcher that is there, or a new one: it may have been killed. */
+  function connect(): Connection {
+    return (connection ??= open(path, () => (connection = undefined)));
+  }
+
+  return {
+    name: "launcher",
+    async start(launch) {
+      const shelter = launch.shelter ? encodeShelter(launch.shelter, ahead, stampOf(launch.shelter)) : undefined;
+      const request = encodeLaunch(launch, shelter);
+      const to = connect();
+      const id = nextId++;
+      const child = createChild(to, id, launch);
+      to.send("S", id, request);
+      return child;
+    },
+    prepare(shelter) {
+      if (shelter.reusable) connect().send("P", 0, encodeShelter(shelter, ahead, stampOf(shelter)));
+    },
+    async close() {
+      const last = connection;
+      if (!last) return;
+      connection = undefined;
+      const { process } = last;
+      const exited = new Promise((done) => process.once("exit", done));
+      last.destroy(); // it ends everything it started when its socket ends
+      process.ref();
+      if (process.exitCode === null && process.signalCode === null) await exited;
+    },
+  };
+}
+
+function createChild(to: Connection, id: number, launch: Launch): Child {
+  const asked: Running["asked"] = [];
+  const ended = new Promise<ChildEnd>((settle, fail) => to.add(id, { launch, settle, fail, asked }));
+  const isOver = () => !to.running.has(id);
+  return {
+    ended,
+    write: (data) => to.send("I", id, typeof data === "string" ? Buffer.from(data) : data),
+    endInput: () => to.send("E", id),
+    resize: ({ columns, rows }) => to.send("R", id, Buffer.from(Uint16Array.of(columns, rows).buffer)),
+    signal: (name) => to.send("G", id, Buffer.of(signalNumber(name))),
+    kill: () => to.send("K", id),
+    more: (bytes) => to.send("M", id, Buffer.from(Uint32Array.of(bytes).buffer)),
+    isWaiting: () =>
+      new Promise((answer) => {
+        if (isOver()) return answer(false);
+        asked.push(answer);
+        to.send("Q", id);
+      }),
+  };
+}
+
+function open(path: string, onClose: () => void): Connection {
+  const process = spawn(path, ["serve"], {
+    stdio: ["ignore", "ignore", "inherit", "pipe"],
+    detached: true, // a Ctrl-C meant for us is not meant for it
+    cwd: "/",
+    env: {},
+  });
+  const socket = process.stdio[3] as Socket; // a pipe of ours, and a socket underneath
+  const running = new Map<number, Running>();
+  let closed = false;
+
+  function close(reason: string): void {
+    if (closed) return;
+    closed = true;
+    onClose();
+    const left = [...running.values()];
+    running.clear();
+    for (const { fail, asked } of left) {
+      for (const answer of asked) answer(false);
+      fail(new StartError("launcher", "launcher", `the launcher ended before the command did (${reason})`));
+    }
+  }
+
+  process.once("error", (error) => close("code" in error ? String(error.code) : error.name));
+  process.once("exit", (code, signal) => close(signal ?? `exit ${code}`));
+  socket.on(
+    "data",
+    createFrameReader((frame) => onFrame(running, frame, () => running.size === 0 && socket.unref())),
+  );
+  socket.once("close", () => close("its socket closed"));
+  socket.on("error", () => {}); // 'close' follows
+  process.unref();
+  socket.unref();
+
+  return {
+    process,
+    running,
+    send: (type, id, body) => void (closed || socket.write(encodeFrame(type, id, body))),
+    add(id, command) {
+      running.set(id, command);
+      socket.ref(); // a command that runs keeps Node alive; an idle launcher does not
+      if (closed) close("it could not be started");
+    },
+    destroy: () => void socket.destroy(),
+  };
+}
+
+function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdle: () => void): void {
+  const command = running.get(id);
+  if (!command) return;
+  const { launch, asked } = command;
+  switch (type) {
+    case "o":
+      return launch.onOutput("stdout", body);
+    case "e":
+      return launch.onOutput("stderr", body);
+    case "d":
+      return launch.onDropped(body[0] === 1 ? "stderr" : "stdout", Number(body.readBigUInt64LE(1)));
+    case "q":
+      return asked.shift()?.(body[0] === 1);
+    case "x":
+    case "f":
+      running.delete(id);
+      for (const answer of asked) answer(false);
+      if (type === "x") command.settle(decodeEnd(body));
+      else command.fail(decodeFailure(body, launch));
+      return onIdle();
+  }
+}
+
+/**
+ * Which files the words of a sandbox stood for when it was asked for. A sandbox that was built before
+ * one of them was replaced still shows, or hides, the old one, and must not be used.
+ */
+function stampOf(shelter: Shelter): string {
+  return shelter.argv
+    .filter((word) => word.startsWith("/") && !word.startsWith("/proc/"))
+    .map((path) => {
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      return stats ? `${stats.ino}:${stats.birthtimeMs}` : "-";
+    })
+    .join(",");
+}
