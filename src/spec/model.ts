@@ -114,7 +114,9 @@ export interface CustomSpec {
   readonly kind: "custom";
   readonly name: string;
   readonly description: string;
-  readonly format?: { readonly type: "text" } | { readonly type: "grammar"; readonly syntax: "lark" | "regex"; readonly definition: string };
+  readonly format?:
+    | { readonly type: "text" }
+    | { readonly type: "grammar"; readonly syntax: "lark" | "regex"; readonly definition: string };
   readonly extra?: Extra;
 }
 
@@ -152,6 +154,8 @@ export interface ModelRequest {
   readonly instructions?: string;
   readonly input: readonly Item[];
   readonly tools: readonly ToolSpec[];
+  /** Tools that items of `input` brought (Responses' additional_tools, results of a tool search): said again on wires that have one list only. */
+  readonly loaded?: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly parallel?: boolean;
   readonly maxOutputTokens?: number;
@@ -196,7 +200,13 @@ export interface ModelError {
 export type ModelEvent =
   | { readonly type: "answer.started"; readonly id?: string; readonly model?: string }
   | { readonly type: "item.started"; readonly index: number; readonly item: Item }
-  | { readonly type: "item.delta"; readonly index: number; readonly field: DeltaField; readonly delta: string; readonly part?: number }
+  | {
+      readonly type: "item.delta";
+      readonly index: number;
+      readonly field: DeltaField;
+      readonly delta: string;
+      readonly part?: number;
+    }
   | { readonly type: "item.done"; readonly index: number; readonly item: Item }
   | { readonly type: "answer.ended"; readonly answer: AnswerEnd }
   | { readonly type: "other"; readonly wire: string; readonly raw: Json };

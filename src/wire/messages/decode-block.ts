@@ -2,14 +2,16 @@
 import { isObject } from "../../base/json.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { NameTable } from "../codec.ts";
+import { uncarry } from "../envelope.ts";
+import { readArgumentsText } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { lookUp } from "../names.ts";
 import { array, defined, extraFields, isWhole, json, jsonObject, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
 
-const textFields: ReadonlySet<string> = new Set(["type", "text"]);
+const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
 const thinkingFields: ReadonlySet<string> = new Set(["type", "thinking", "signature", "data"]);
-const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input", "caller"]);
+const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input", "caller", "cache_control"]);
 const compactionFields: ReadonlySet<string> = new Set(["type", "content", "encrypted_content"]);
 
 /**
@@ -20,14 +22,23 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
   switch (raw["type"]) {
     case "text": {
       const words = string(raw["text"]) ?? "";
-      const extra = extraFields(wire, array(raw["citations"]).length > 0 ? raw : { ...raw, citations: null }, textFields);
-      return defined({ type: "message" as const, role: "assistant" as const, content: words === "" ? [] : [{ type: "text" as const, text: words }], extra });
+      const extra = extraFields(
+        wire,
+        array(raw["citations"]).length > 0 ? raw : { ...raw, citations: null },
+        textFields,
+      );
+      return defined({
+        type: "message" as const,
+        role: "assistant" as const,
+        content: words === "" ? [] : [{ type: "text" as const, text: words }],
+        extra,
+      });
     }
     case "thinking":
       return defined({
         type: "reasoning" as const,
-        text: string(raw["thinking"]),
-        opaque: word(raw["signature"]) === undefined ? undefined : { wire, kind: "signature", value: word(raw["signature"])! },
+        text: word(raw["thinking"]),
+        opaque: uncarry(word(raw["signature"]), wire, "signature"),
         extra: extraFields(wire, raw, thinkingFields),
       });
     case "redacted_thinking":
@@ -41,13 +52,19 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
     case "server_tool_use":
     case "mcp_tool_use": {
       const whole = input === undefined || input === "" ? raw : { ...raw, input: parsedOr(input, raw["input"]) };
-      return defined({ type: "server_call" as const, name: word(raw["name"]) ?? "", id: word(raw["id"]), wire, raw: jsonObject(whole) });
+      return defined({
+        type: "server_call" as const,
+        name: word(raw["name"]) ?? "",
+        id: word(raw["id"]),
+        wire,
+        raw: jsonObject(whole),
+      });
     }
     case "compaction":
       return defined({
         type: "compaction" as const,
         text: word(raw["content"]),
-        opaque: word(raw["encrypted_content"]) === undefined ? undefined : { wire, kind: "encrypted_content", value: word(raw["encrypted_content"])! },
+        opaque: uncarry(word(raw["encrypted_content"]), wire, "encrypted_content"),
         extra: extraFields(wire, raw, compactionFields),
       });
     default:
@@ -58,7 +75,8 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
 function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | undefined): CallItem {
   const spelling = string(raw["name"]) ?? "";
   const tool = lookUp(names, spelling);
-  const text = unparsed(raw["input"]) ?? (input || (input === "" && isEmpty(raw["input"]) ? "" : inputText(raw["input"])));
+  const said = input || (input === "" && isEmpty(raw["input"]) ? "" : inputText(raw["input"]));
+  const { arguments: text, complete } = readArgumentsText(said);
   const bare = tool.kind === "custom" ? unwrapFreeform(text, tool.name) : text;
   return defined({
     type: "call" as const,
@@ -67,20 +85,11 @@ function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | u
     name: tool.name,
     namespace: tool.namespace,
     arguments: bare ?? text,
-    complete: spelling !== "" && bare !== undefined && (tool.kind === "custom" || isWhole(text)),
+    complete: complete && spelling !== "" && bare !== undefined && (tool.kind === "custom" || isWhole(text)),
     caller: isObject(raw["caller"]) && raw["caller"]["type"] !== "direct" ? json(raw["caller"]) : undefined,
     extra: extraFields(wire, raw, callFields),
   });
 }
-
-/** Arguments that were never an object go back inside one (see `encodeInput`); this takes them out again. */
-function unparsed(input: unknown): string | undefined {
-  if (!isObject(input) || !isObject(input[unparsedKey])) return undefined;
-  return string(input[unparsedKey]["raw"]);
-}
-
-/** The name Claude Code gives to the same thing. */
-export const unparsedKey = "__unparsedToolInput";
 
 /** Every streamed call starts with `{}` and means nothing by it. */
 function isEmpty(input: unknown): boolean {

@@ -34,10 +34,15 @@ export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer
     ...reader.read("message_start", { message: head }),
     ...array(content).flatMap((block, index) => [
       ...reader.read("content_block_start", { index, content_block: block }),
-      ...(isEmptyCall(block) ? reader.read("content_block_delta", { index, delta: { type: "input_json_delta", partial_json: "{}" } }) : []),
+      ...(isEmptyCall(block)
+        ? reader.read("content_block_delta", { index, delta: { type: "input_json_delta", partial_json: "{}" } })
+        : []),
       ...reader.read("content_block_stop", { index }),
     ]),
-    ...reader.read("message_delta", { delta: { stop_reason: stop_reason ?? "end_turn", stop_sequence, stop_details }, usage }),
+    ...reader.read("message_delta", {
+      delta: { stop_reason: stop_reason ?? "end_turn", stop_sequence, stop_details },
+      usage,
+    }),
     ...reader.read("message_stop", {}),
   ]);
 }
@@ -80,7 +85,11 @@ function createReader(options: DecodeOptions): Reader {
     usage = mergeUsage({}, message["usage"]);
     const id = word(message["id"]);
     const model = word(message["model"]);
-    out.push({ type: "answer.started", ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    out.push({
+      type: "answer.started",
+      ...(id === undefined ? {} : { id }),
+      ...(model === undefined ? {} : { model }),
+    });
   }
 
   function toItem(block: Block): Item {
@@ -97,7 +106,8 @@ function createReader(options: DecodeOptions): Reader {
     const first = string(raw["text"]) ?? string(raw["thinking"]) ?? "";
     // Empty text is no content (the API itself refuses it in a request), so it starts with its first word.
     if (raw["type"] !== "text" || first !== "") announce(block);
-    if (first !== "") out.push({ type: "item.delta", index, field: raw["type"] === "text" ? "text" : "reasoning", delta: first });
+    if (first !== "")
+      out.push({ type: "item.delta", index, field: raw["type"] === "text" ? "text" : "reasoning", delta: first });
     return block;
   }
 
@@ -131,7 +141,8 @@ function createReader(options: DecodeOptions): Reader {
       case "input_json_delta": {
         const piece = string(delta["partial_json"]) ?? "";
         block.input += piece;
-        if (piece !== "" && block.raw["type"] === "tool_use") out.push({ type: "item.delta", index, field: "arguments", delta: piece });
+        if (piece !== "" && block.raw["type"] === "tool_use")
+          out.push({ type: "item.delta", index, field: "arguments", delta: piece });
         return;
       }
       case "citations_delta":
@@ -172,14 +183,24 @@ function createReader(options: DecodeOptions): Reader {
       const item = toItem(block);
       if (item.type === "call") {
         const complete = item.complete && end?.outcome === "ok" && end.finish !== "refusal";
-        out.push({ type: "item.done", index: block.index, item: { ...item, id: ids.claim(item.id, block.index), complete } });
+        out.push({
+          type: "item.done",
+          index: block.index,
+          item: { ...item, id: ids.claim(item.id, block.index), complete },
+        });
       } else if (!block.isDone) {
         out.push({ type: "item.done", index: block.index, item });
       }
     }
     refuse(string(details["explanation"]), next);
-    const broken = error === undefined ? { outcome: "truncated" as const } : { outcome: "error" as const, error: decodeError(error) };
-    out.push({ type: "answer.ended", answer: end ?? { ...broken, ...(said.usage === undefined ? {} : { usage: said.usage }) } });
+    const broken =
+      error === undefined
+        ? { outcome: "truncated" as const }
+        : { outcome: "error" as const, error: decodeError(error) };
+    out.push({
+      type: "answer.ended",
+      answer: end ?? { ...broken, ...(said.usage === undefined ? {} : { usage: said.usage }) },
+    });
     isEnded = true;
   }
 

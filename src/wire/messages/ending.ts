@@ -32,7 +32,11 @@ export interface Said {
 
 export function endOf(said: Said, hasCalls: boolean): AnswerEnd {
   const row = stopRows.get(said.stopReason ?? "end_turn") ?? { outcome: "ok" };
-  const end = defined({ outcome: row.outcome, finish: row.finish ?? (hasCalls ? "tool_calls" : "stop"), usage: said.usage });
+  const end = defined({
+    outcome: row.outcome,
+    finish: row.finish ?? (hasCalls ? "tool_calls" : "stop"),
+    usage: said.usage,
+  });
   const fields = defined({
     stop_reason: said.stopReason === undefined || said.stopReason === stopReasonOf(end) ? undefined : said.stopReason,
     stop_sequence: said.stopSequence,
@@ -76,7 +80,8 @@ export function encodeStop(end: AnswerEnd, refusal: string | undefined): JsonObj
 /** Later counters replace earlier ones; null and absent ones say nothing. */
 export function mergeUsage(before: Raw, after: unknown): Raw {
   const merged = { ...before };
-  for (const [key, value] of Object.entries(object(after))) if (value !== null && value !== undefined) merged[key] = value;
+  for (const [key, value] of Object.entries(object(after)))
+    if (value !== null && value !== undefined) merged[key] = value;
   return merged;
 }
 
@@ -87,6 +92,8 @@ export function decodeUsage(usage: Raw): Usage | undefined {
   if (fresh === undefined && output === undefined) return undefined;
   const cached = count(usage["cache_read_input_tokens"]) ?? 0;
   const written = count(usage["cache_creation_input_tokens"]) ?? 0;
+  // Nothing counted at all is how a server that does not count fills the field.
+  if (((fresh ?? 0) + cached + written || (output ?? 0)) === 0) return undefined;
   return defined({
     input: (fresh ?? 0) + cached + written,
     cached: cached || undefined,
@@ -115,7 +122,11 @@ export function decodeError(raw: unknown): ModelError {
   const type = word(error["type"]);
   const code = word(error["code"]) ?? word(object(error["details"])["error_code"]) ?? type;
   return defined({
-    message: string(error["message"]) ?? string(outer["error"]) ?? string(outer["message"]) ?? "The model's server reported an error without a message.",
+    message:
+      string(error["message"]) ??
+      string(outer["error"]) ??
+      string(outer["message"]) ??
+      "The model's server reported an error without a message.",
     code,
     type: type === code ? undefined : type,
     status: count(outer["status"]),

@@ -1,7 +1,15 @@
 /** One Responses item, of an answer or of a request's input, as a neutral item. Nothing is refused: what has no neutral name is kept raw. */
 import type { Part } from "../../base/content.ts";
 import { isObject, type Json } from "../../base/json.ts";
-import type { CallItem, CallKind, Item, MessageItem, ReasoningItem, ResultItem } from "../../spec/model.ts";
+import type {
+  CallItem,
+  CallKind,
+  CompactionItem,
+  Item,
+  MessageItem,
+  ReasoningItem,
+  ResultItem,
+} from "../../spec/model.ts";
 import {
   array,
   defined,
@@ -16,6 +24,7 @@ import {
   withFields,
   word,
 } from "../raw.ts";
+import { uncarry } from "../envelope.ts";
 import { decodeContent } from "./parts.ts";
 
 export const wire = "responses";
@@ -56,12 +65,7 @@ export function decodeItem(raw: Raw): Item {
     case "reasoning":
       return decodeReasoning(raw);
     case "compaction":
-      return defined({
-        type: "compaction" as const,
-        id: word(raw["id"]),
-        opaque: opaqueOf(raw),
-        extra: extraFields(wire, raw, compactionFields),
-      });
+      return decodeCompaction(raw);
     default:
       return decodeCall(type, raw) ?? decodeResult(type, raw) ?? { type: "other", wire, raw: jsonObject(raw) };
   }
@@ -103,8 +107,20 @@ function decodeReasoning(raw: Raw): ReasoningItem {
 }
 
 function opaqueOf(raw: Raw): ReasoningItem["opaque"] {
-  const value = word(raw["encrypted_content"]);
-  return value === undefined ? undefined : { wire, kind: "encrypted_content", value };
+  return uncarry(word(raw["encrypted_content"]), wire, "encrypted_content");
+}
+
+/** The provider's own, or a summary of ours that a client brings back. */
+function decodeCompaction(raw: Raw): CompactionItem {
+  const opaque = opaqueOf(raw);
+  const isOurs = opaque?.wire === "callgate";
+  return defined({
+    type: "compaction" as const,
+    id: word(raw["id"]),
+    text: isOurs ? opaque.value : undefined,
+    opaque: isOurs ? undefined : opaque,
+    extra: extraFields(wire, raw, compactionFields),
+  });
 }
 
 /** Calls this side has to answer. A shell or tool search that the provider runs itself is a server call. */

@@ -2,6 +2,7 @@
 import type { FilePart, ImagePart, Part } from "../../base/content.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
+import { fromUrl, imageUrl } from "../media.ts";
 import { array, defined, echoed, extraFields, jsonObject, object, type Raw, string, withFields, word } from "../raw.ts";
 
 export interface DecodedContent {
@@ -79,13 +80,13 @@ function decodeImage(raw: Raw): ImagePart | undefined {
     const fileId = word(raw["file_id"]);
     return fileId === undefined ? undefined : defined({ type: "image" as const, fileId, detail });
   }
-  const data = readDataUrl(address);
-  return defined({ type: "image" as const, ...(data ?? { url: address }), detail });
+  return defined({ type: "image" as const, ...fromUrl(address), detail });
 }
 
 function decodeFile(raw: Raw): FilePart {
   const address = string(raw["file_data"]);
-  const data = address === undefined ? undefined : (readDataUrl(address) ?? { data: address });
+  const read = address === undefined ? undefined : fromUrl(address);
+  const data = read === undefined || "data" in read ? read : { data: read.url };
   return defined({
     type: "file" as const,
     name: word(raw["filename"]),
@@ -93,15 +94,6 @@ function decodeFile(raw: Raw): FilePart {
     fileId: word(raw["file_id"]),
     ...data,
   });
-}
-
-export function readDataUrl(address: string): { mediaType: string; data: string } | undefined {
-  if (!address.startsWith("data:")) return undefined;
-  const comma = address.indexOf(",");
-  const head = address.slice(5, comma);
-  return comma > 0 && head.endsWith(";base64")
-    ? { mediaType: head.slice(0, -7), data: address.slice(comma + 1) }
-    : undefined;
 }
 
 /** Parts with what was kept of them put back; `assistant` parts are output_text, all others input_*. */
@@ -130,7 +122,7 @@ export function encodePart(part: Part, assistant: boolean): JsonObject {
     case "image":
       return defined({
         type: "input_image",
-        image_url: part.data === undefined ? part.url : `data:${part.mediaType ?? "image/png"};base64,${part.data}`,
+        image_url: part.fileId === undefined ? imageUrl(part) : undefined,
         file_id: part.fileId,
         detail: part.detail ?? "auto",
       });

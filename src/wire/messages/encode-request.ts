@@ -1,0 +1,123 @@
+/** A request in the Messages wire: turns that alternate, results first in the user's, only thoughts this API signed. */
+import type { JsonObject } from "../../base/json.ts";
+import type { Item, ModelRequest, OtherItem, ResultItem } from "../../spec/model.ts";
+import type { EncodedRequest, EncodeOptions } from "../codec.ts";
+import { prepareHistory, type Turn } from "../history.ts";
+import { idRules, legalId } from "../ids.ts";
+import { defined, echoed, jsonObject, object } from "../raw.ts";
+import { requestBlocks, type Spell } from "./encode-block.ts";
+import { wire } from "./ending.ts";
+import { encodeContent } from "./parts.ts";
+import { encodeChoice, encodeTools } from "./tools.ts";
+
+/** The API wants a limit; this one is below what its models of today allow. */
+const defaultMaxTokens = 16_384;
+
+export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
+  const { tools, book, dropped } = encodeTools(request, options.target ?? "anthropic");
+  const laterSystem = options.quirks?.laterSystem === true;
+  const history = prepareHistory(
+    { ...request, input: request.input.map(asBlock) },
+    { wire, laterSystem, isSaid: () => true },
+  );
+  const messages = mergeTurns(history.turns.flatMap((turn) => encodeTurn(turn, book.spell)));
+  const { thinking, output_config, metadata, ...more } = echoed(request.extra, wire);
+  const config = defined({
+    ...object(output_config),
+    effort: request.reasoning?.effort,
+    format: encodeFormat(request),
+  });
+  const isCached = request.cacheKey !== undefined && options.quirks?.noCacheKey !== true;
+  const budget = request.reasoning?.budgetTokens;
+  const body = defined({
+    model: request.model,
+    max_tokens: request.maxOutputTokens ?? defaultMaxTokens,
+    system:
+      history.system === undefined
+        ? undefined
+        : isCached
+          ? markLast([{ type: "text", text: history.system }])
+          : history.system,
+    messages: isCached ? markLastUser(messages) : messages,
+    tools: tools.length === 0 ? undefined : isCached ? markLast(tools) : tools,
+    tool_choice: tools.length === 0 ? undefined : encodeChoice(request, book),
+    temperature: request.temperature,
+    top_p: request.topP,
+    stop_sequences: request.stop,
+    thinking: budget === undefined ? thinking : { type: "enabled", budget_tokens: budget },
+    output_config: Object.keys(config).length > 0 ? config : undefined,
+    metadata: request.cacheKey === undefined ? metadata : { ...object(metadata), user_id: request.cacheKey },
+    stream: request.stream,
+    ...more,
+  });
+  return { body: jsonObject(body), names: book.table, dropped };
+}
+
+/** This API's own compaction is a block among the others; a summary of ours is what the user says. */
+function asBlock(item: Item): Item {
+  if (item.type !== "compaction" || (item.opaque ?? item.extra)?.wire !== wire) return item;
+  const [raw] = requestBlocks(item, (name) => name);
+  return raw === undefined ? item : ({ type: "other", wire, raw } satisfies OtherItem);
+}
+
+function encodeFormat(request: ModelRequest): JsonObject | undefined {
+  return request.outputSchema === undefined ? undefined : { type: "json_schema", schema: request.outputSchema.schema };
+}
+
+interface Message {
+  readonly role: string;
+  readonly content: readonly JsonObject[];
+}
+
+function encodeTurn(turn: Turn, spell: Spell): readonly Message[] {
+  switch (turn.role) {
+    case "system":
+    case "user":
+      return [{ role: turn.role, content: encodeContent(turn.message.content, turn.message.extra) }];
+    case "assistant":
+      return [
+        { role: "assistant", content: turn.items.flatMap((item) => requestBlocks(item, spell)) },
+        { role: "user", content: turn.results.map(encodeResult) },
+      ];
+    case "other":
+      return [{ role: "user", content: [turn.item.raw] }];
+  }
+}
+
+function encodeResult(result: ResultItem): JsonObject {
+  const { parts: _parts, ...more } = echoed(result.extra, wire);
+  const content = encodeContent(result.content, result.extra);
+  const isText = content.length === 1 && content[0]!["type"] === "text" && Object.keys(content[0]!).length === 2;
+  return defined({
+    type: "tool_result",
+    tool_use_id: legalId(result.callId, idRules.messages),
+    content: content.length === 0 ? undefined : isText ? content[0]!["text"] : content,
+    is_error: result.ok ? undefined : true,
+    ...more,
+  });
+}
+
+/** One message per speaker in a row: so results and what the user said next are one message, results first. */
+function mergeTurns(messages: readonly Message[]): JsonObject[] {
+  const merged: { role: string; content: JsonObject[] }[] = [];
+  for (const message of messages) {
+    if (message.content.length === 0) continue;
+    const last = merged.at(-1);
+    if (last?.role === message.role && message.role !== "system") last.content.push(...message.content);
+    else merged.push({ role: message.role, content: [...message.content] });
+  }
+  return merged.map(jsonObject);
+}
+
+const breakpoint = { cache_control: { type: "ephemeral" } };
+
+function markLast(list: readonly JsonObject[]): JsonObject[] {
+  return list.map((entry, index) => (index === list.length - 1 ? { ...entry, ...breakpoint } : entry));
+}
+
+function markLastUser(messages: readonly JsonObject[]): JsonObject[] {
+  const last = messages.findLastIndex((message) => message["role"] === "user");
+  return messages.map((message, index) =>
+    index === last ? { ...message, content: markLast(message["content"] as readonly JsonObject[]) } : message,
+  ); // built above
+}

@@ -1,0 +1,118 @@
+/** Tools and the choice among them in the Messages wire, both ways. */
+import type { JsonObject } from "../../base/json.ts";
+import type { FunctionSpec, ModelRequest, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
+import type { SchemaTarget } from "../../spec/normalize.ts";
+import type { NameBook } from "../names.ts";
+import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
+import { choiceNames, type Dropped, lowerTools } from "../tools.ts";
+import { wire } from "./ending.ts";
+
+export interface EncodedTools {
+  readonly tools: readonly JsonObject[];
+  readonly book: NameBook;
+  readonly dropped: readonly Dropped[];
+}
+
+/** Provider-side tools that this API has under a name of its own. */
+const serverTools: ReadonlyMap<string, string> = new Map([["web_search", "web_search_20250305"]]);
+
+export function encodeTools(request: ModelRequest, target: SchemaTarget): EncodedTools {
+  const specs = [...request.tools, ...(request.loaded ?? [])];
+  const typed = specs
+    .map((spec) => (spec.kind === "native" ? encodeTyped(spec) : undefined))
+    .filter((tool) => tool !== undefined);
+  const plain = specs.filter((spec) => spec.kind !== "native" || encodeTyped(spec) === undefined);
+  const lowered = lowerTools(plain, { target, history: request.input });
+  const chosen =
+    typeof request.toolChoice === "object" && "allowed" in request.toolChoice
+      ? choiceNames(request.toolChoice, lowered.book)
+      : undefined;
+  const tools = lowered.tools
+    .filter((tool) => chosen === undefined || chosen.has(tool.name))
+    .map((tool) =>
+      defined({
+        name: tool.name,
+        description: tool.description,
+        input_schema: tool.parameters,
+        strict: tool.strict === true ? true : undefined,
+        ...echoed(tool.spec.extra, wire),
+      }),
+    );
+  return { tools: [...tools.map(jsonObject), ...typed], book: lowered.book, dropped: lowered.dropped };
+}
+
+function encodeTyped(spec: NativeSpec): JsonObject | undefined {
+  if (spec.wire === wire) return { type: spec.type, name: spec.name, ...spec.options };
+  const type = serverTools.get(spec.type);
+  return type === undefined ? undefined : { type, name: spec.type };
+}
+
+const functionFields: ReadonlySet<string> = new Set(
+  "type name description input_schema strict cache_control".split(" "),
+);
+
+export function decodeTools(value: unknown): readonly ToolSpec[] {
+  return objects(value).map((raw) =>
+    raw["type"] === undefined || raw["type"] === null || raw["type"] === "custom"
+      ? decodeFunction(raw)
+      : decodeTyped(raw),
+  );
+}
+
+function decodeFunction(raw: Raw): FunctionSpec {
+  const schema = object(raw["input_schema"]);
+  return defined({
+    kind: "function" as const,
+    name: string(raw["name"]) ?? "",
+    description: string(raw["description"]) ?? "",
+    parameters: Object.keys(schema).length > 0 ? jsonObject(schema) : { type: "object", properties: {} },
+    strict: raw["strict"] === true ? true : undefined,
+    extra: extraFields(wire, raw, functionFields),
+  });
+}
+
+function decodeTyped(raw: Raw): NativeSpec {
+  const { type, name, cache_control: _cache, ...options } = raw;
+  return defined({
+    kind: "native" as const,
+    type: string(type) ?? "",
+    name: word(name) ?? string(type) ?? "",
+    wire,
+    options: Object.keys(options).length > 0 ? jsonObject(options) : undefined,
+  });
+}
+
+/** Choice and 'one call at a time' are one field here. */
+export function encodeChoice(request: ModelRequest, book: NameBook): JsonObject | undefined {
+  const base = encodeBase(request.toolChoice, book);
+  if (request.parallel === undefined || base?.["type"] === "none") return base;
+  return { ...(base ?? { type: "auto" }), disable_parallel_tool_use: !request.parallel };
+}
+
+function encodeBase(choice: ToolChoice | undefined, book: NameBook): JsonObject | undefined {
+  if (choice === undefined) return undefined;
+  if (choice === "required") return { type: "any" };
+  if (typeof choice === "string") return { type: choice };
+  if ("allowed" in choice) return { type: choice.mode === "required" ? "any" : "auto" };
+  return { type: "tool", name: book.spell(choice.name, choice.namespace) };
+}
+
+export function decodeChoice(raw: unknown): { readonly toolChoice?: ToolChoice; readonly parallel?: boolean } {
+  const choice = object(raw);
+  const flag = choice["disable_parallel_tool_use"];
+  return defined({ toolChoice: decodeBase(choice), parallel: typeof flag === "boolean" ? !flag : undefined });
+}
+
+function decodeBase(choice: Raw): ToolChoice | undefined {
+  switch (choice["type"]) {
+    case "auto":
+    case "none":
+      return choice["type"];
+    case "any":
+      return "required";
+    case "tool":
+      return { name: string(choice["name"]) ?? "" };
+    default:
+      return undefined;
+  }
+}

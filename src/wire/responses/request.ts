@@ -1,0 +1,149 @@
+/** A Responses request, both ways. */
+import type { JsonObject } from "../../base/json.ts";
+import type { CallItem, Extra, Item, ModelRequest, ToolSpec } from "../../spec/model.ts";
+import type { EncodedRequest, EncodeOptions } from "../codec.ts";
+import {
+  array,
+  boolean,
+  defined,
+  echoed,
+  extraFields,
+  json,
+  jsonObject,
+  number,
+  object,
+  objects,
+  type Raw,
+  string,
+  withFields,
+  word,
+} from "../raw.ts";
+import { decodeItem, wire } from "./decode-item.ts";
+import { encodeInputItem } from "./encode-item.ts";
+import { pairCalls } from "./history.ts";
+import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
+
+/** Reasoning must come back to us to be sent again: nothing is stored at the server. */
+const include = ["reasoning.encrypted_content"];
+
+export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
+  const calls = request.input.filter((item): item is CallItem => item.type === "call");
+  const tools = encodeTools(request.tools, calls, options.target ?? "openai");
+  const { text, reasoning, ...more } = echoed(request.extra, wire);
+  const held = { ...object(text), ...encodeFormat(request) };
+  const thought = defined({
+    ...object(reasoning),
+    effort: request.reasoning?.effort,
+    summary: request.reasoning?.summary,
+  });
+  const hasTools = tools.tools.length > 0 || (request.loaded ?? []).length > 0;
+  const keepsState = "previous_response_id" in more || "conversation" in more;
+  const body = defined({
+    model: request.model,
+    instructions: request.instructions,
+    input: pairCalls(request.input, keepsState)
+      .map((item) => encodeInputItem(spelled(item, tools.spell)))
+      .filter((item) => item !== undefined),
+    tools: tools.tools.length > 0 ? tools.tools : undefined,
+    tool_choice: hasTools ? encodeChoice(request.toolChoice, tools) : undefined,
+    parallel_tool_calls: hasTools && options.quirks?.noParallelFlag !== true ? request.parallel : undefined,
+    max_output_tokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    reasoning: Object.keys(thought).length > 0 ? jsonObject(thought) : undefined,
+    text: Object.keys(held).length > 0 ? jsonObject(held) : undefined,
+    prompt_cache_key: options.quirks?.noCacheKey === true ? undefined : request.cacheKey,
+    store: false,
+    include,
+    stream: request.stream,
+    ...more,
+  });
+  return { body: jsonObject(body), names: tools.names, dropped: tools.dropped };
+}
+
+function spelled(item: Item, spell: (name: string, namespace?: string) => string): Item {
+  return item.type === "call" && (item.kind === "function" || item.kind === "custom")
+    ? { ...item, name: spell(item.name, item.namespace) }
+    : item;
+}
+
+function encodeFormat(request: ModelRequest): JsonObject {
+  const output = request.outputSchema;
+  if (output === undefined) return {};
+  return { format: defined({ type: "json_schema", name: output.name, schema: output.schema, strict: output.strict }) };
+}
+
+const namedFields: ReadonlySet<string> = new Set(
+  "model instructions input tools tool_choice parallel_tool_calls max_output_tokens temperature top_p reasoning text prompt_cache_key store include stream".split(
+    " ",
+  ),
+);
+
+export function decodeRequest(body: unknown): ModelRequest {
+  const raw = object(body);
+  const input = decodeInput(raw["input"]);
+  const reasoning = object(raw["reasoning"]);
+  const format = object(object(raw["text"])["format"]);
+  const isSchema = format["type"] === "json_schema";
+  return defined({
+    model: string(raw["model"]) ?? "",
+    instructions: word(raw["instructions"]),
+    input,
+    tools: decodeTools(raw["tools"]),
+    loaded: loadedTools(input),
+    toolChoice: decodeChoice(raw["tool_choice"]),
+    parallel: boolean(raw["parallel_tool_calls"]),
+    maxOutputTokens: number(raw["max_output_tokens"]),
+    temperature: number(raw["temperature"]),
+    topP: number(raw["top_p"]),
+    reasoning: nonEmpty(defined({ effort: word(reasoning["effort"]), summary: word(reasoning["summary"]) })),
+    outputSchema: isSchema
+      ? defined({
+          name: string(format["name"]) ?? "output",
+          schema: jsonObject(object(format["schema"])),
+          strict: boolean(format["strict"]),
+        })
+      : undefined,
+    cacheKey: word(raw["prompt_cache_key"]),
+    stream: boolean(raw["stream"]),
+    extra: decodeExtra(raw, isSchema),
+  });
+}
+
+function decodeInput(input: unknown): readonly Item[] {
+  if (typeof input === "string")
+    return input === "" ? [] : [{ type: "message", role: "user", content: [{ type: "text", text: input }] }];
+  return objects(input).map(decodeItem);
+}
+
+/** Tools that came as items. The items stay where they are; this is for wires that know one list only. */
+function loadedTools(input: readonly Item[]): readonly ToolSpec[] | undefined {
+  const loaded = input.flatMap((item): readonly ToolSpec[] => {
+    if (item.type === "other" && item.raw["type"] === "additional_tools") return decodeTools(item.raw["tools"]);
+    if (item.type === "result" && item.kind === "tool_search") return decodeTools(object(item.structured)["tools"]);
+    return [];
+  });
+  return loaded.length > 0 ? loaded : undefined;
+}
+
+function decodeExtra(raw: Raw, isSchema: boolean): Extra | undefined {
+  let extra = extraFields(wire, raw, namedFields);
+  const keep = (fields: Raw) => {
+    extra = withFields(wire, extra, fields);
+  };
+  const { effort: _effort, summary: _summary, ...reasoning } = object(raw["reasoning"]);
+  if (Object.keys(reasoning).length > 0) keep({ reasoning });
+  const { format, ...text } = object(raw["text"]);
+  const plain = format === undefined || isSchema || object(format)["type"] === "text";
+  if (!plain || Object.keys(text).length > 0) keep({ text: plain ? text : { ...text, format } });
+  if (raw["store"] === true) keep({ store: true });
+  const wanted = array(raw["include"]);
+  if (wanted.length > 0 && !(wanted.length === 1 && wanted[0] === include[0])) keep({ include: json(wanted) });
+  if (raw["tool_choice"] !== undefined && raw["tool_choice"] !== null && decodeChoice(raw["tool_choice"]) === undefined)
+    keep({ tool_choice: raw["tool_choice"] });
+  return extra;
+}
+
+function nonEmpty<T extends object>(value: T): T | undefined {
+  return Object.keys(value).length > 0 ? value : undefined;
+}
