@@ -5,7 +5,6 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, CallItem, Finish, Item, ModelError, ModelEvent, Usage } from "../../spec/model.ts";
 import { itemToEvents } from "../answer.ts";
-import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { spellerOf } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
@@ -46,7 +45,7 @@ export function createChatEncoder(options: AnswerEncodeOptions = {}): AnswerEnco
     return [
       ...start(),
       chunk({ delta: { tool_calls: [{ ...whole, function: fn }] } }),
-      chunk({ delta: { tool_calls: [{ index, function: { arguments: argumentsText(item) } }] } }),
+      chunk({ delta: { tool_calls: [{ index, function: { arguments: item.arguments } }] } }),
     ];
   }
   /** What a done item holds beyond what its deltas said: answers that were not streamed have no deltas. */
@@ -143,7 +142,7 @@ function encodeAnswerCall(item: CallItem, spell: (name: string, namespace?: stri
   const name = spell(item.name, item.namespace);
   const extra = echoed(item.extra, "chat");
   if (item.kind === "custom") return { id: item.id, type: "custom", custom: { name, input: item.arguments }, ...extra };
-  return { id: item.id, type: "function", function: { name, arguments: argumentsText(item) }, ...extra };
+  return { id: item.id, type: "function", function: { name, arguments: item.arguments }, ...extra };
 }
 
 /** The whole body: what the chunks of the same answer add up to. */

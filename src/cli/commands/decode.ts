@@ -1,0 +1,115 @@
+import { buildCommand } from "@stricli/core";
+import { isObject } from "../../base/json.ts";
+import type { Answer } from "../../spec/model.ts";
+import { codecs, collect, decodeRecording, isWireName, reportAnswer } from "../../wire/index.ts";
+import { runBatch } from "../batch.ts";
+import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
+
+interface Flags {
+  readonly wire?: string;
+  readonly tools?: string;
+  readonly batch: boolean;
+}
+
+export const command = buildCommand<Flags, [string?]>({
+  docs: {
+    brief: "read a recorded answer of a model: its calls, words and how it ended",
+    fullDescription:
+      "Reads a recorded stream (server-sent events, a JSON body, or a model's plain text) from FILE or stdin and prints what it says as JSON. " +
+      "With --batch: JSON lines {id, wire, input, tools?, chunks?} in, {id, outcome, calls, …} out.",
+  },
+  parameters: {
+    flags: {
+      wire: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        placeholder: "WIRE",
+        brief: "chat, responses, messages, gemini or text:DIALECT",
+      },
+      tools: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        placeholder: "FILE",
+        brief: "JSON list of the declared tools: names, or {name, parameters}",
+      },
+      batch: { kind: "boolean", default: false, brief: "JSON lines in, JSON lines out" },
+    },
+    positional: {
+      kind: "tuple",
+      parameters: [
+        { parse: String, placeholder: "FILE", brief: "the recording; - or nothing is stdin", optional: true },
+      ],
+    },
+  },
+  func: (flags: Flags, file?: string) =>
+    runCommand(async () => {
+      const tools = flags.tools === undefined ? [] : readTools(JSON.parse(await readInput(flags.tools)));
+      if (flags.batch) return runBatch((line) => answerLine(line, flags.wire, tools));
+      if (flags.wire === undefined) throw new UsageError(`decode needs --wire ${wireNames}`);
+      const answer = await decode(flags.wire, [await readInput(file)], tools);
+      printJson(reportAnswer(answer));
+      return answer.outcome === "error" ? exitCodes.failed : exitCodes.done;
+    }),
+});
+
+const wireNames = "chat|responses|messages|gemini|text:DIALECT";
+
+interface DeclaredTool {
+  readonly name: string;
+  readonly [key: string]: unknown;
+}
+
+async function answerLine(
+  line: Record<string, unknown>,
+  wire: string | undefined,
+  tools: readonly DeclaredTool[],
+): Promise<object> {
+  const { input, chunks } = line;
+  const chosen = line["wire"] ?? wire;
+  if (typeof chosen !== "string") throw new UsageError(`'wire' must be ${wireNames}`);
+  if (typeof input !== "string") throw new UsageError("'input' must be a string");
+  const declared = line["tools"] === undefined || line["tools"] === null ? tools : readTools(line["tools"]);
+  return reportAnswer(await decode(chosen, cut(input, Array.isArray(chunks) ? chunks : []), declared));
+}
+
+async function decode(wire: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
+  if (isWireName(wire)) return decodeRecording(codecs[wire], chunks, { declared: tools.map((tool) => tool.name) });
+  if (wire.startsWith("text:")) return decodeText(wire.slice("text:".length), chunks, tools);
+  throw new UsageError(`there is no wire '${wire}'; there are ${wireNames}`);
+}
+
+async function decodeText(dialect: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
+  const { createTextDecoder } = await import("../../dialect/index.ts");
+  const decoder = createTextDecoder({ dialect, tools });
+  return collect([...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()]);
+}
+
+/** Names, `{name, parameters}`, or tools in the form a Chat or Responses request has them. */
+function readTools(value: unknown): readonly DeclaredTool[] {
+  const list = isObject(value) ? value["tools"] : value;
+  if (!Array.isArray(list)) throw new UsageError("the tools must be a JSON list of names or of {name, parameters}");
+  return list.map((tool: unknown) => {
+    if (typeof tool === "string") return { name: tool };
+    const inner = isObject(tool) && isObject(tool["function"]) ? tool["function"] : tool;
+    if (!isObject(inner) || typeof inner["name"] !== "string")
+      throw new UsageError("a tool must be a name or have one");
+    return { ...inner, name: inner["name"] };
+  });
+}
+
+/** The text in pieces of so many code points; what is left over comes last. */
+function cut(text: string, lengths: readonly unknown[]): readonly string[] {
+  if (lengths.length === 0) return [text];
+  const points = Array.from(text);
+  const pieces: string[] = [];
+  let from = 0;
+  for (const length of lengths) {
+    if (typeof length !== "number" || from >= points.length) continue;
+    pieces.push(points.slice(from, from + length).join(""));
+    from += Math.max(0, length);
+  }
+  if (from < points.length) pieces.push(points.slice(from).join(""));
+  return pieces;
+}

@@ -1,0 +1,35 @@
+/** Entry of `callgate/wire`: every provider API translated to and from the neutral model, both ways. Pure; runs in a browser. */
+import { chat } from "./chat/index.ts";
+import type { Codec, WireName } from "./codec.ts";
+import { gemini } from "./gemini/index.ts";
+import { messages } from "./messages/index.ts";
+import { responses } from "./responses/index.ts";
+
+export const codecs: Readonly<Record<WireName, Codec>> = { chat, responses, messages, gemini };
+
+export function isWireName(name: string): name is WireName {
+  return Object.hasOwn(codecs, name);
+}
+
+export function getCodec(name: WireName): Codec {
+  return codecs[name];
+}
+
+export { answerToEvents, collect, collectAsync, createCollector, type Collector } from "./answer.ts";
+export type {
+  AnswerDecoder,
+  AnswerEncodeOptions,
+  AnswerEncoder,
+  Codec,
+  DecodeOptions,
+  EncodedRequest,
+  EncodeOptions,
+  Frame,
+  NamedTool,
+  NameTable,
+  Quirks,
+  WireName,
+} from "./codec.ts";
+export { reportAnswer } from "./report.ts";
+export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
+export { decodeRecording, decodeStream } from "./stream.ts";

@@ -1,0 +1,52 @@
+/** A body as it comes from a server, to events; and a recorded one, to the answer. */
+import { isObject } from "../base/json.ts";
+import type { Answer, ModelEvent } from "../spec/model.ts";
+import { createCollector } from "./answer.ts";
+import type { Codec, DecodeOptions } from "./codec.ts";
+import { createSseReader } from "./sse.ts";
+
+export type Chunk = string | Uint8Array;
+
+/** The events of one streamed answer. Ends with `answer.ended`, whatever the body does. */
+export async function* decodeStream(
+  codec: Codec,
+  body: AsyncIterable<Chunk>,
+  options?: DecodeOptions,
+): AsyncGenerator<ModelEvent> {
+  const reader = createSseReader();
+  const decoder = codec.createDecoder(options);
+  for await (const chunk of body) {
+    for (const frame of reader.push(chunk)) yield* decoder.push(frame);
+  }
+  for (const frame of reader.end()) yield* decoder.push(frame);
+  yield* decoder.end();
+}
+
+/** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
+export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?: DecodeOptions): Answer {
+  const whole = chunks.every((chunk) => typeof chunk === "string") ? readJson(chunks.join("")) : undefined;
+  if (isObject(whole)) return codec.decodeAnswer(whole, options);
+  const collector = createCollector();
+  const decoder = codec.createDecoder(options);
+  const take = (events: readonly ModelEvent[]): void => events.forEach((event) => collector.push(event));
+  if (Array.isArray(whole)) {
+    // Gemini without `alt=sse` answers with a list of chunks.
+    for (const chunk of whole) take(decoder.push({ data: JSON.stringify(chunk) }));
+  } else {
+    const reader = createSseReader();
+    for (const chunk of chunks) for (const frame of reader.push(chunk)) take(decoder.push(frame));
+    for (const frame of reader.end()) take(decoder.push(frame));
+  }
+  take(decoder.end());
+  return collector.answer();
+}
+
+function readJson(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON after all: the stream reader makes of it what it can.
+    return undefined;
+  }
+}
