@@ -6,6 +6,23 @@ import type { AnyTool } from "../index.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { execCommand } from "./exec-command.ts";
 import { grepFiles } from "./grep-files.ts";
+import codeAnalyze from "./internal/code/analyze.ts";
+import codeFormat from "./internal/code/format.ts";
+import codeSearch from "./internal/code/search.ts";
+import databaseQuery from "./internal/database/query.ts";
+import databaseUpdate from "./internal/database/update.ts";
+import fileCopy from "./internal/file/copy.ts";
+import fileDelete from "./internal/file/delete.ts";
+import fileList from "./internal/file/list.ts";
+import fileMkdir from "./internal/file/mkdir.ts";
+import fileMove from "./internal/file/move.ts";
+import fileRead from "./internal/file/read.ts";
+import fileWrite from "./internal/file/write.ts";
+import networkDownload from "./internal/network/download.ts";
+import networkRequest from "./internal/network/request.ts";
+import systemEnv from "./internal/system/env.ts";
+import { internalSystemExecute } from "./internal/system/execute.ts";
+import systemInfo from "./internal/system/info.ts";
 import { listDir } from "./list-dir.ts";
 import { localShell } from "./local-shell.ts";
 import { readFile } from "./read-file.ts";
@@ -32,6 +49,27 @@ export { viewImage } from "./view-image.ts";
 export { webSearch, webSearchService, type WebSearch, type WebSearchResult } from "./web-search.ts";
 export { writeStdin } from "./write-stdin.ts";
 
+/** The set of seed 002, `internal_{group}_{action}`: each in the file that its name says. */
+export const internalTools: readonly AnyTool[] = [
+  codeAnalyze,
+  codeFormat,
+  codeSearch,
+  databaseQuery,
+  databaseUpdate,
+  fileCopy,
+  fileDelete,
+  fileList,
+  fileMkdir,
+  fileMove,
+  fileRead,
+  fileWrite,
+  networkDownload,
+  networkRequest,
+  systemEnv,
+  internalSystemExecute,
+  systemInfo,
+];
+
 /** Every built-in under its own name; profiles choose among them. */
 export const builtins: readonly AnyTool[] = [
   applyPatch,
@@ -47,4 +85,5 @@ export const builtins: readonly AnyTool[] = [
   viewImage,
   webSearch,
   writeStdin,
+  ...internalTools,
 ];

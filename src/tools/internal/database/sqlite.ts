@@ -1,0 +1,96 @@
+import { CallError, type ToolContext } from "../../../index.ts";
+import type { Connection, Rows, Use } from "./connection.ts";
+import { inlineParameters, type SqlValue, type Statement } from "./sql.ts";
+
+/** The part that node:sqlite and better-sqlite3 have in common. */
+interface Driver {
+  prepare(sql: string): {
+    all(...values: readonly SqlValue[]): unknown[];
+    run(...values: readonly SqlValue[]): { readonly changes: number | bigint };
+  };
+  close(): void;
+}
+
+/** A SQLite file through whichever driver is there: Node's own, better-sqlite3, or the sqlite3 program. */
+export async function openSqlite(path: string, use: Use, ctx: ToolContext): Promise<Connection> {
+  const readOnly = use === "read";
+  const builtIn = (await tryImport("node:sqlite")) as
+    | { DatabaseSync: new (path: string, options: object) => Driver }
+    | undefined;
+  if (builtIn) return fromDriver("node:sqlite", new builtIn.DatabaseSync(path, { readOnly }), use);
+  const better = (await tryImport("better-sqlite3")) as
+    | { default: new (path: string, options: object) => Driver }
+    | undefined;
+  if (better) return fromDriver("better-sqlite3", new better.default(path, { readonly: readOnly }), use);
+  return fromProgram(path, use, ctx);
+}
+
+async function tryImport(name: string): Promise<unknown> {
+  try {
+    return await import(name);
+  } catch {
+    // Older Node, or not installed: the next driver is tried.
+    return undefined;
+  }
+}
+
+function fromDriver(name: string, driver: Driver, use: Use): Connection {
+  return {
+    driver: name,
+    async run(sql, _statement, values): Promise<Rows> {
+      const bound = values.map((value) => (typeof value === "boolean" ? Number(value) : value));
+      try {
+        const prepared = driver.prepare(sql);
+        // Both drivers give plain objects by column name.
+        if (use === "read") return { rows: prepared.all(...bound) as Record<string, unknown>[] };
+        return { rows: [], changes: Number(prepared.run(...bound).changes) };
+      } catch (error) {
+        throw sqlError(error);
+      }
+    },
+    close: async () => driver.close(),
+  };
+}
+
+/** The sqlite3 program, under the call's own sandbox; its safe mode has no way out of the file. */
+function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
+  return {
+    driver: "sqlite3",
+    async run(sql, statement: Statement, values): Promise<Rows> {
+      const text = inlineParameters(sql, statement, values).replace(/;\s*$/, "");
+      const counted = use === "read" ? text : `${text};\nselect changes() as changes`;
+      const argv = [
+        "sqlite3",
+        "-safe",
+        "-batch",
+        "-bail",
+        "-json",
+        ...(use === "read" ? ["-readonly"] : []),
+        path,
+        counted,
+      ];
+      const result = await ctx.exec.run({ argv, timeoutMs: 60_000, maxOutputBytes: 8 * 1024 * 1024 });
+      if (result.exitCode !== 0)
+        throw sqlError(new Error(`${result.stderr.head}${result.stderr.tail}`.trim() || "sqlite3 could not be run"));
+      if (result.stdout.droppedBytes > 0)
+        throw new CallError("failed", "The answer is too large.", { hint: "Add LIMIT to the query." });
+      return toRows(result.stdout.head + result.stdout.tail, use);
+    },
+    close: async () => undefined,
+  };
+}
+
+function toRows(output: string, use: Use): Rows {
+  // One JSON array per statement that gives rows; nothing at all when there are none.
+  const last =
+    output.trim() === ""
+      ? []
+      : (JSON.parse(output.slice(use === "read" ? 0 : output.lastIndexOf("[{"))) as Record<string, unknown>[]);
+  return use === "read" ? { rows: last } : { rows: [], changes: Number(last[0]?.["changes"] ?? 0) };
+}
+
+function sqlError(error: unknown): CallError {
+  return new CallError("failed", `The database says: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  });
+}
