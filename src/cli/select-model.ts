@@ -1,12 +1,7 @@
 import type { Model } from "../spec/model.ts";
-import {
-  createHttpModel,
-  createTextModel,
-  isRetryable,
-  providerForWire,
-  providers,
-  type Provider,
-} from "../model/index.ts";
+import { isRetryable } from "../model/failure.ts";
+import { createHttpModel } from "../model/http.ts";
+import { providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { WireName } from "../wire/codec.ts";
 import { codecs } from "../wire/index.ts";
 import type { Config } from "./config.ts";
@@ -44,7 +39,7 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
     encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
   });
   return {
-    model: wanted.dialect === undefined ? http : createTextModel(http, wanted.dialect),
+    model: wanted.dialect === undefined ? http : await speakDialect(http, wanted.dialect),
     wire: config.wire ?? wire,
     provider: isOffline ? "offline" : name,
     isRetryable,
@@ -53,6 +48,12 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
       await server?.close();
     },
   };
+}
+
+/** Loaded only for models that need it: most have calls of their own. */
+async function speakDialect(http: Model, dialect: string): Promise<Model> {
+  const { createTextModel } = await import("../model/text.ts");
+  return createTextModel(http, dialect);
 }
 
 /** `text:DIALECT` goes over Chat: calls and results are written in the text. */

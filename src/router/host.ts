@@ -5,7 +5,6 @@ import { join, resolve } from "node:path";
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
 import { createExec } from "../runtime/exec.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
-import { createFetch } from "../runtime/network.ts";
 import { createProcesses, type Processes } from "../runtime/processes.ts";
 import type { Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
@@ -83,7 +82,13 @@ export function createHost(options: HostOptions): Host {
           onOutput,
           onDenied,
         }),
-      fetch: ({ grant, signal }) => createFetch({ grant, signal }),
+      // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
+      fetch:
+        ({ grant, signal }) =>
+        async (url, init) => {
+          const { createFetch } = await import("../runtime/network.ts");
+          return createFetch({ network: grant.network, signal })(url, init);
+        },
       async close() {
         await processes?.close();
         await sandbox?.close();

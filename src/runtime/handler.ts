@@ -5,13 +5,22 @@ import type { ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 export type Handler = (ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 
 /** Runs a handler to its end, its time limit or the abort, whichever comes first. */
-export async function runHandler(handler: Handler, ctx: ToolContext, timeoutMs: number, stop: AbortController): Promise<ToolOutput> {
+export async function runHandler(
+  handler: Handler,
+  ctx: ToolContext,
+  timeoutMs: number,
+  stop: AbortController,
+): Promise<ToolOutput> {
   let timer: NodeJS.Timeout | undefined;
   let onAbort: (() => void) | undefined;
   // A handler that ignores its signal does not hold the call: the race ends without it.
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new CallError("timeout", `The tool did not end within ${timeoutMs} ms.`, { hint: "Ask for less at once, or give it more time." }));
+      reject(
+        new CallError("timeout", `The tool did not end within ${timeoutMs} ms.`, {
+          hint: "Ask for less at once, or give it more time.",
+        }),
+      );
       stop.abort();
     }, timeoutMs);
     onAbort = () => reject(new CallError("aborted", "The call was interrupted before it ended."));

@@ -22,8 +22,7 @@ export interface CallScope {
   readonly callId: string;
   readonly grant: Grant;
   readonly signal: AbortSignal;
-  /** Hears a command's output as it comes. */
-  readonly emit: Emit;
+  readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
 }
@@ -103,7 +102,7 @@ function createContext(
     grant,
     signal,
     onDenied,
-    emit,
+    onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
   };
   // Most calls use one capability or none: each is built when it is first touched.
   let files: Files | undefined;

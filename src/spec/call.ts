@@ -61,6 +61,8 @@ export interface Ended extends Asked {
   readonly exitCode?: number | null;
   readonly endedAt: number;
   readonly durationMs: number;
+  /** The person said not only no, but stop: the turn ends here. */
+  readonly stopsTurn?: boolean;
   /** Bytes that were cut, and the file that holds the whole. */
   readonly cut?: { readonly bytes: number; readonly file?: string };
 }

@@ -73,7 +73,13 @@ export interface Approver {
 /** What happened on the line, as it happens. */
 export type CallEvent =
   | { readonly type: "call.asked"; readonly call: Asked }
-  | { readonly type: "call.permitted"; readonly id: string; readonly tool: string; readonly grant: Grant; readonly ruling: Ruling }
+  | {
+      readonly type: "call.permitted";
+      readonly id: string;
+      readonly tool: string;
+      readonly grant: Grant;
+      readonly ruling: Ruling;
+    }
   | { readonly type: "approval.asked"; readonly id: string; readonly request: ApprovalRequest }
   | { readonly type: "approval.answered"; readonly id: string; readonly answer: ApprovalAnswer | undefined }
   | { readonly type: "call.progress"; readonly id: string; readonly progress: import("./tool.ts").ToolProgress }

@@ -1,0 +1,140 @@
+/** Counts per tool: calls, endings by code, durations, bytes. Kept in memory, given out as an object or as Prometheus text. */
+import { partsToText } from "../base/content.ts";
+import type { Ended } from "../spec/call.ts";
+
+export interface Metrics {
+  count(ended: Ended): void;
+  snapshot(): Readonly<Record<string, ToolMetrics>>;
+  prometheus(): string;
+}
+
+export interface ToolMetrics {
+  readonly calls: number;
+  readonly successes: number;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly durationMs: {
+    readonly count: number;
+    readonly sum: number;
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+  };
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+}
+
+/** Upper bounds in milliseconds, each about 1.5 times the one before: a quantile is right to within that. */
+const bounds = Array.from({ length: 40 }, (_, index) => 0.05 * 1.5 ** index);
+
+interface Counter {
+  calls: number;
+  successes: number;
+  readonly errors: Map<string, number>;
+  sum: number;
+  readonly buckets: number[];
+  bytesIn: number;
+  bytesOut: number;
+}
+
+export function createMetrics(): Metrics {
+  const counters = new Map<string, Counter>();
+
+  const counterOf = (tool: string): Counter => {
+    let counter = counters.get(tool);
+    if (counter === undefined) {
+      counter = {
+        calls: 0,
+        successes: 0,
+        errors: new Map(),
+        sum: 0,
+        buckets: Array.from({ length: bounds.length + 1 }, () => 0),
+        bytesIn: 0,
+        bytesOut: 0,
+      };
+      counters.set(tool, counter);
+    }
+    return counter;
+  };
+  const sorted = () => [...counters].toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+  return {
+    count(ended) {
+      // A name nobody registered is the model's invention: counted together, so that it cannot fill the memory.
+      const counter = counterOf(ended.tool ?? "(unknown)");
+      counter.calls++;
+      if (ended.ok) counter.successes++;
+      else counter.errors.set(ended.code ?? "failed", (counter.errors.get(ended.code ?? "failed") ?? 0) + 1);
+      counter.sum += ended.durationMs;
+      counter.buckets[bucketOf(ended.durationMs)]!++;
+      counter.bytesIn += ended.arguments.length;
+      counter.bytesOut += partsToText(ended.content).length;
+    },
+    snapshot: () => Object.fromEntries(sorted().map(([tool, counter]) => [tool, toMetrics(counter)])),
+    prometheus: () => writePrometheus(sorted()),
+  };
+}
+
+function bucketOf(ms: number): number {
+  const index = bounds.findIndex((bound) => ms <= bound);
+  return index === -1 ? bounds.length : index;
+}
+
+function toMetrics({ calls, successes, errors, sum, buckets, bytesIn, bytesOut }: Counter): ToolMetrics {
+  const at = (share: number) => quantile(buckets, calls * share);
+  return {
+    calls,
+    successes,
+    errors: Object.fromEntries(errors),
+    durationMs: { count: calls, sum, p50: at(0.5), p90: at(0.9), p99: at(0.99) },
+    bytesIn,
+    bytesOut,
+  };
+}
+
+function quantile(buckets: readonly number[], rank: number): number {
+  let seen = 0;
+  for (const [index, count] of buckets.entries()) {
+    seen += count;
+    if (seen >= rank && seen > 0) return bounds[index] ?? Infinity;
+  }
+  return 0;
+}
+
+function writePrometheus(counters: readonly (readonly [string, Counter])[]): string {
+  const lines = [
+    "# HELP callgate_calls_total Tool calls by how they ended.",
+    "# TYPE callgate_calls_total counter",
+    ...counters.flatMap(([tool, { successes, errors }]) => [
+      `callgate_calls_total{tool=${label(tool)},code="ok"} ${successes}`,
+      ...[...errors].map(([code, count]) => `callgate_calls_total{tool=${label(tool)},code=${label(code)}} ${count}`),
+    ]),
+    "# HELP callgate_call_duration_seconds How long calls took, from asked to ended.",
+    "# TYPE callgate_call_duration_seconds histogram",
+    ...counters.flatMap(([tool, counter]) => writeHistogram(tool, counter)),
+    "# HELP callgate_call_bytes_total Characters of arguments in and content out.",
+    "# TYPE callgate_call_bytes_total counter",
+    ...counters.flatMap(([tool, { bytesIn, bytesOut }]) => [
+      `callgate_call_bytes_total{tool=${label(tool)},direction="in"} ${bytesIn}`,
+      `callgate_call_bytes_total{tool=${label(tool)},direction="out"} ${bytesOut}`,
+    ]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function writeHistogram(tool: string, { buckets, calls, sum }: Counter): readonly string[] {
+  let seen = 0;
+  const rows = bounds.map((bound, index) => {
+    seen += buckets[index]!;
+    return `callgate_call_duration_seconds_bucket{tool=${label(tool)},le="${(bound / 1000).toPrecision(3)}"} ${seen}`;
+  });
+  return [
+    ...rows,
+    `callgate_call_duration_seconds_bucket{tool=${label(tool)},le="+Inf"} ${calls}`,
+    `callgate_call_duration_seconds_sum{tool=${label(tool)}} ${sum / 1000}`,
+    `callgate_call_duration_seconds_count{tool=${label(tool)}} ${calls}`,
+  ];
+}
+
+function label(value: string): string {
+  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+}
