@@ -1,0 +1,72 @@
+/** Text with calls in it to events of the neutral model, piece by piece or whole. */
+import type { Answer, Finish, Item, ModelEvent } from "../spec/model.ts";
+import type { Dialect } from "./dialect.ts";
+import { findDialect } from "./dialects.ts";
+import { createEmitter } from "./emit.ts";
+import { append, createInput } from "./input.ts";
+import { readAnswer, type Start } from "./read/answer.ts";
+import type { Context } from "./read/context.ts";
+import { createPlan } from "./read/plan.ts";
+import { createToolTable, type ToolLike } from "./tools.ts";
+
+export interface TextDecoderOptions {
+  /** A dialect's name, an alias of it, or the dialect itself. */
+  readonly dialect: string | Dialect;
+  /** The tools of the request: their schemas give the types. None: any name is taken, values stay text. */
+  readonly tools?: readonly ToolLike[];
+  /** Where the answer begins: some prompts end with an opened thought. `unknown` holds text back until that is clear. */
+  readonly startsIn?: Start;
+  /** `strict`: a call that needed any repair is not whole. */
+  readonly recover?: "default" | "strict";
+  /** What invented ids begin with; they count up from 0. */
+  readonly idPrefix?: string;
+  /** Hands out the places of items, where others are counted too. */
+  readonly nextIndex?: () => number;
+}
+
+export interface TextCallDecoder {
+  push(text: string): readonly ModelEvent[];
+  /** The answer ended, for this reason if one was given. Calls are done only now. */
+  end(finish?: Finish): readonly ModelEvent[];
+}
+
+export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder {
+  const dialect = typeof options.dialect === "string" ? findDialect(options.dialect) : options.dialect;
+  const tools = createToolTable(options.tools ?? []);
+  const prefix = options.idPrefix ?? "call_";
+  let items = 0;
+  const emit = createEmitter({
+    dialect: dialect.name,
+    tools,
+    idOf: (index) => `${prefix}${index}`,
+    nextIndex: options.nextIndex ?? (() => items++),
+    strict: options.recover === "strict",
+  });
+  const input = createInput();
+  const context: Context = { input, emit, tools, opened: [], call: emit.call };
+  const reading = readAnswer(context, createPlan(dialect), options.startsIn ?? "text");
+  return {
+    push(text) {
+      if (text !== "") {
+        append(input, text);
+        reading.next();
+      }
+      return emit.drain();
+    },
+    end(finish) {
+      input.ended = true;
+      reading.next();
+      return emit.finish(finish);
+    },
+  };
+}
+
+/** A whole answer at once: the same path, one push and the end. */
+export function decodeText(text: string, options: TextDecoderOptions & { readonly finish?: Finish }): Answer {
+  const decoder = createTextDecoder(options);
+  const events = [...decoder.push(text), ...decoder.end(options.finish)];
+  const items: Item[] = [];
+  for (const event of events) if (event.type === "item.done") items[event.index] = event.item;
+  const called = items.some((item) => item.type === "call");
+  return { outcome: "ok", finish: options.finish ?? (called ? "tool_calls" : "stop"), items };
+}

@@ -1,0 +1,164 @@
+/**
+ * A dialect as data: which characters open and close a call, and which of a few body kinds stands
+ * between them. `dialect/` turns text with calls in it into the neutral model and back; it is pure,
+ * and knows no provider, no transport and no other stage.
+ */
+export interface Dialect {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  readonly title: string;
+  /** Model families that speak it, as people name them. */
+  readonly models: readonly string[];
+  readonly notes?: string;
+  /**
+   * Who vouches for the markers: single tokens of the model's vocabulary, words the prompt taught it (then
+   * code fences are only quoted examples), or nothing at all (then a call must be the whole message).
+   */
+  readonly trust: "special-token" | "taught" | "markerless";
+  readonly blocks: readonly Block[];
+  readonly reasoning?: readonly Reasoning[];
+  /** Markers without meaning for us, taken out of the text wherever they stand. */
+  readonly drop?: readonly string[];
+  /** Leftovers that are taken out right after a call. */
+  readonly stray?: readonly string[];
+  /** Where a model starts to invent a result: the turn ends there. */
+  readonly results?: readonly string[];
+  /** Read by channel headers instead of blocks. */
+  readonly channels?: "harmony" | "muse" | "inkling" | "functionary";
+  /** One tag per tool. */
+  readonly tags?: TagRules;
+  readonly stop?: readonly string[];
+  readonly result: ResultForm;
+}
+
+export interface Reasoning {
+  readonly open: readonly string[];
+  readonly close: readonly string[];
+  /** A call's opener ends the thoughts although they were not closed. */
+  readonly callEnds?: boolean;
+}
+
+/** A stretch of text that holds one call or several. */
+export interface Block {
+  readonly open: readonly string[];
+  /** Empty: the call ends the block. */
+  readonly close: readonly string[];
+  /** The first body that can start where the opener ended is the one. */
+  readonly bodies: readonly Body[];
+  /** Markers that may stand between two calls. */
+  readonly between?: readonly string[];
+  /** The opener counts only at the start of a line. */
+  readonly lineStart?: boolean;
+  /** Every tag may carry `:suffix`, the same one throughout: the last opener ends in `:`. */
+  readonly suffixed?: boolean;
+  /** Nothing opens it: the message must be this and nothing else, and the tools declared. */
+  readonly whole?: boolean;
+  /** `[name(` opens it inside text too, for declared names. */
+  readonly pythonInText?: boolean;
+}
+
+export type Body = JsonBody | NamedBody | TaggedBody | PairsBody | PythonBody | QuotedBody | ActionBody | CodeblockBody;
+
+/** A JSON object with name and arguments, or a list of them. */
+export interface JsonBody {
+  readonly kind: "json";
+  readonly name?: readonly string[];
+  readonly args?: readonly string[];
+  /** `{"NAME": {…}}` */
+  readonly nameAsKey?: boolean;
+  readonly list?: boolean;
+}
+
+/** A name, a separator, JSON arguments. */
+export interface NamedBody {
+  readonly kind: "named";
+  /** Written before the name. */
+  readonly before?: readonly string[];
+  /** Ends the name. */
+  readonly separator: readonly string[];
+  readonly after?: readonly string[];
+  readonly close?: readonly string[];
+  /** Separates the name from an id. */
+  readonly id?: readonly string[];
+  /** `functions.NAME:N` is name and id at once. */
+  readonly kimi?: boolean;
+}
+
+/** An element per call, an element per parameter, values as raw text. */
+export interface TaggedBody {
+  readonly kind: "tagged";
+  /** Opening tags without `>`; the closing tag of each stands beside it. */
+  readonly call: readonly TagPair[];
+  readonly parameter: readonly TagPair[];
+  /** Ends an opening tag. */
+  readonly end?: string;
+  readonly trim: "none" | "one-newline";
+  /** A call may stand without its block, if the tool is declared. */
+  readonly bare?: boolean;
+  readonly cdata?: boolean;
+  /** Parameters without a schema are read as JSON where they are JSON: the format says so. */
+  readonly undeclared?: "json";
+  /** Children are named after the parameters, and may nest. */
+  readonly nested?: string;
+}
+
+export interface TagPair {
+  readonly open: string;
+  readonly close: string;
+  /** The tag is the parameter's name, and `open` is the whole tag. */
+  readonly name?: string;
+}
+
+/** A name, then key and value elements in turn. */
+export interface PairsBody {
+  readonly kind: "pairs";
+  readonly key: TagPair;
+  readonly value: TagPair;
+  /** Ends the name; else a line end or the next tag does. */
+  readonly separator?: string;
+  readonly call?: TagPair;
+  readonly trim: "none" | "one-newline";
+}
+
+/** `name(key=value, …)`, one or a list. */
+export interface PythonBody {
+  readonly kind: "python";
+  readonly list: "brackets" | "lines";
+  /** `name.call(…)` */
+  readonly suffix?: string;
+}
+
+/** `call:name{key:value}` with strings between tokens. */
+export interface QuotedBody {
+  readonly kind: "quoted";
+  readonly prefix: string;
+  readonly quote: string;
+}
+
+/** `Action: name`, `Action Input: …` */
+export interface ActionBody {
+  readonly kind: "action";
+  readonly input: readonly string[];
+  readonly until: readonly string[];
+}
+
+/** `TOOL_NAME: …`, `BEGIN_ARG: …`, `END_ARG` */
+export interface CodeblockBody {
+  readonly kind: "codeblock";
+}
+
+export interface TagRules {
+  readonly trim: "none" | "one-newline" | "all";
+  /** Character references are resolved in text too, not in attributes only. */
+  readonly entities?: boolean;
+  readonly body: "elements" | "yaml";
+}
+
+/** How a result goes back. `{name}`, `{id}`, `{text}` are filled in. */
+export interface ResultForm {
+  readonly role: "user" | "assistant";
+  readonly each: string;
+  readonly error?: string;
+  readonly open?: string;
+  readonly close?: string;
+}

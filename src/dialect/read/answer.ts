@@ -1,0 +1,196 @@
+/** A whole answer: plain text, thoughts, and the blocks that hold calls. */
+import type { Reasoning, TaggedBody } from "../dialect.ts";
+import { afterSpace, codeAt, left, markerAt, skipMarker, skipSpace, startRecording, stopRecording, take, textUntil, unread, wordUntil, type Reading } from "../input.ts";
+import { createBlockReader, type BlockReader } from "./block.ts";
+import { readChannels } from "./channels.ts";
+import { createHeldCalls, type Context } from "./context.ts";
+import { createFence, type Fence } from "./fence.ts";
+import { headerAt } from "./header.ts";
+import type { Opening, Plan } from "./plan.ts";
+import { nameAt } from "./python-body.ts";
+import { withSuffix } from "./suffix.ts";
+import { readTag, toolAt } from "./tag-body.ts";
+
+/** `unknown`: the prompt may have opened the thoughts; nothing is handed on before that is known. */
+export type Start = "text" | "reasoning" | "unknown";
+
+export function* readAnswer(context: Context, plan: Plan, start: Start): Reading<void> {
+  if (plan.dialect.channels !== undefined) return yield* readChannels(context, plan);
+  const first = plan.dialect.reasoning?.[0];
+  if (first !== undefined && start === "reasoning") yield* readThoughts(context, plan, first);
+  else if (first !== undefined && start === "unknown") yield* readUndecided(context, plan);
+  yield* readText(context, plan);
+}
+
+function* readUndecided(context: Context, plan: Plan): Reading<void> {
+  let held = "";
+  const marker = yield* textUntil(context.input, plan.undecided, (text) => (held += text));
+  const thoughts = plan.dialect.reasoning?.find(({ close }) => marker !== undefined && close.includes(marker));
+  if (thoughts === undefined || marker === undefined) return unread(context.input, held);
+  context.emit.reasoning(held);
+  take(context.input, marker.length);
+  context.emit.endReasoning();
+}
+
+function* readThoughts(context: Context, plan: Plan, reasoning: Reasoning): Reading<void> {
+  const { input, emit } = context;
+  const scanner = plan.thoughts.get(reasoning)!;
+  for (;;) {
+    const marker = yield* textUntil(input, scanner, (text) => emit.reasoning(input.ended ? withoutPartial(text, reasoning.close) : text));
+    if (marker === undefined) return emit.endReasoning();
+    if (reasoning.close.includes(marker)) {
+      take(input, marker.length);
+      return emit.endReasoning();
+    }
+    if (reasoning.callEnds === true) return emit.endReasoning();
+    emit.issue("call-in-reasoning");
+    emit.reasoning(take(input, marker.length));
+  }
+}
+
+/** The answer ended in the middle of the closing marker. */
+function withoutPartial(text: string, close: readonly string[]): string {
+  for (let length = Math.min(text.length, 32); length > 1; length--) {
+    if (close.some((marker) => marker.startsWith(text.slice(-length)))) return text.slice(0, -length);
+  }
+  return text;
+}
+
+function* readText(context: Context, plan: Plan): Reading<void> {
+  const { input, emit } = context;
+  const fence = createFence(plan.dialect.trust === "taught");
+  const say = (text: string) => {
+    fence.saw(text);
+    emit.text(text);
+  };
+  yield* readWhole(context, plan);
+  for (;;) {
+    const marker = yield* textUntil(input, plan.inText, say);
+    if (marker === undefined) return;
+    const opening = plan.openings.get(marker)!;
+    if (opening.does === "tick") yield* fence.tick(input, say);
+    else if (opening.does === "result" && emit.hasCalls()) return yield* dropRest(context);
+    else if (fence.inside() || !(yield* open(context, plan, opening, marker, fence))) say(take(input, 1));
+  }
+}
+
+/** Acts on a marker. False: it was only text. */
+function* open(context: Context, plan: Plan, opening: Opening, marker: string, fence: Fence): Reading<boolean> {
+  const { input } = context;
+  switch (opening.does) {
+    case "block":
+      if (opening.reader.block.lineStart === true && !fence.atLineStart()) return false;
+      yield* readBlock(context, plan, opening.reader, marker);
+      return true;
+    case "bare":
+      return yield* readBare(context, plan, opening.reader, marker, opening.body);
+    case "reasoning":
+      take(input, marker.length);
+      yield* readThoughts(context, plan, opening.reasoning);
+      yield* readWhole(context, plan);
+      return true;
+    case "drop":
+      take(input, marker.length);
+      return true;
+    case "tag": {
+      const found = yield* toolAt(context);
+      if (found === undefined) return false;
+      yield* readTag(fresh(context), plan.dialect.tags!, found);
+      yield* skipStray(context, plan);
+      return true;
+    }
+    case "python":
+      return yield* readPythonInText(context, plan);
+    default:
+      return false;
+  }
+}
+
+/** The same context for the calls of the next block. */
+function fresh(context: Context): Context {
+  return { ...context, opened: [] };
+}
+
+function* readBlock(context: Context, plan: Plan, reader: BlockReader, marker: string): Reading<void> {
+  let use = reader;
+  let opener = marker;
+  if (reader.block.suffixed === true && marker.endsWith(":")) {
+    take(context.input, marker.length);
+    const suffix = yield* wordUntil(context.input, "><\n", 64);
+    if (suffix === undefined) return context.emit.text(marker);
+    unread(context.input, marker + suffix);
+    use = createBlockReader(withSuffix(reader.block, suffix), []);
+    opener = `${marker}${suffix}>`;
+  }
+  yield* use.read(fresh(context), opener);
+  yield* skipStray(context, plan);
+}
+
+/** A call without its block counts if its tool is declared, or if nobody said which tools there are. */
+function* readBare(context: Context, plan: Plan, reader: BlockReader, marker: string, body: TaggedBody): Reading<boolean> {
+  const header = yield* headerAt(context.input, marker.length, body.end ?? ">");
+  if (header === undefined || (context.tools.declared && context.tools.find(header.name) === undefined)) return false;
+  const bare = fresh(context);
+  const result = yield* reader.read(bare, marker, true);
+  if (reader.opens.length > 0) bare.opened[0]?.repairs.add("missing-block");
+  if (result !== "none") yield* skipStray(context, plan);
+  return true;
+}
+
+/** Leftovers right behind a call. */
+function* skipStray(context: Context, plan: Plan): Reading<void> {
+  const { input, emit } = context;
+  while (emit.afterCall()) {
+    const at = yield* afterSpace(input);
+    const marker = yield* markerAt(input, plan.stray, at);
+    if (marker === undefined) return;
+    take(input, at + marker.length);
+  }
+}
+
+/** The model goes on to write the result itself: nothing after that is its own to say. */
+function* dropRest(context: Context): Reading<void> {
+  context.emit.issue("fabricated-result");
+  for (;;) {
+    take(context.input, left(context.input));
+    if (context.input.ended) return;
+    yield;
+  }
+}
+
+/** Calls that nothing marks: the whole message must be calls, of declared tools where they are declared. */
+function* readWhole(context: Context, plan: Plan): Reading<void> {
+  const { input, emit } = context;
+  for (const reader of plan.whole) {
+    if (!emit.atStart()) return;
+    const at = yield* afterSpace(input);
+    const code = yield* codeAt(input, at);
+    if (code !== 0x7b && code !== 0x5b) return;
+    startRecording(input);
+    yield* skipSpace(input);
+    const held = createHeldCalls(emit, context.tools);
+    const opened: Context["opened"] = [];
+    const silent = { ...emit, text: () => {} };
+    const result = yield* reader.readBody({ ...context, emit: silent, opened, call: held.call });
+    yield* skipSpace(input);
+    while ((yield* skipMarker(input, plan.stray)) !== undefined) yield* skipSpace(input);
+    const known = !context.tools.declared || opened.some(({ tool }) => tool !== undefined);
+    const raw = stopRecording(input);
+    const cut = result === "broken" && left(input) === 0 && input.ended && opened.length > 0;
+    if (known && ((result === "ok" && (yield* codeAt(input)) < 0) || cut)) held.commit();
+    else emit.text(raw);
+  }
+}
+
+/** `[name(` inside text, where `name` is a declared tool. */
+function* readPythonInText(context: Context, plan: Plan): Reading<boolean> {
+  const { input } = context;
+  const at = yield* afterSpace(input, 1);
+  const length = yield* nameAt(input, at);
+  const name = input.buffer.slice(input.at + at, input.at + at + length);
+  const reader = plan.blocks.find(({ block }) => block.pythonInText === true);
+  if (length === 0 || reader === undefined || context.tools.find(name) === undefined) return false;
+  yield* reader.read(fresh(context), "", true);
+  yield* skipStray(context, plan);
+  return true;
+}

@@ -1,0 +1,195 @@
+/** One block: from its opener to its end, whatever bodies it holds. Text that turns out to be no call goes back as text. */
+import type { Block, Body } from "../dialect.ts";
+import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, startRecording, stopRecording, take, textUntil, type Reading } from "../input.ts";
+import type { Context, Result } from "./context.ts";
+import { readJsonBody } from "./json-body.ts";
+import { readActionBody, readCodeblockBody } from "./line-body.ts";
+import { readNamedBody } from "./named-body.ts";
+import { createPairsMarks, readPairsBody, type PairsMarks } from "./pairs-body.ts";
+import { nameAt, readPythonBody } from "./python-body.ts";
+import { readQuotedBody } from "./quoted-body.ts";
+import { createTaggedMarks, readTaggedBody, type TaggedMarks } from "./tagged-body.ts";
+import { readNestedBody } from "./nested-body.ts";
+
+/** A block with its markers sorted once. */
+export interface BlockReader {
+  readonly block: Block;
+  readonly opens: readonly string[];
+  readonly closes: readonly string[];
+  readonly between: readonly string[];
+  /** `bare`: the call stands without its block, the cursor is at the call itself. */
+  read(context: Context, opener: string, bare?: boolean): Reading<Result>;
+  /** What stands inside the block, without an opener; recording is the caller's. */
+  readBody(context: Context): Reading<Result>;
+}
+
+type BodyReader = (context: Context) => Reading<Result>;
+
+export function createBlockReader(block: Block, stray: readonly string[]): BlockReader {
+  const opens = markers(block.open);
+  const closes = markers(block.close);
+  const bodies = block.bodies.map((body) => ({ body, starts: starter(body), read: reader(body, block) }));
+  const skipped = markers(block.between ?? [], stray);
+  const junkEnd = createScanner(closes, opens);
+
+  function* readOne(context: Context): Reading<Result> {
+    for (const body of bodies) if (yield* body.starts(context)) return yield* body.read(context);
+    return "none";
+  }
+
+  /** After a call: what may follow it inside the block. True: look for another. */
+  function* goesOn(context: Context): Reading<boolean | "broken"> {
+    const { input } = context;
+    const at = yield* afterSpace(input);
+    if (closes.length === 0) {
+      if (block.between === undefined || (yield* markerAt(input, skipped, at)) === undefined) return false;
+      take(input, at);
+      return true;
+    }
+    take(input, at);
+    if ((yield* skipMarker(input, closes)) !== undefined) return false;
+    if ((yield* codeAt(input)) < 0 || (yield* endsInCloser(context, closes))) return implicit(context);
+    if ((yield* skipMarker(input, opens)) !== undefined) return !implicit(context);
+    if ((yield* markerAt(input, skipped)) !== undefined) return true;
+    for (const body of bodies) if (isMarked(body.body) && (yield* body.starts(context))) return true;
+    return (yield* skipJunk(context)) ? false : "broken";
+  }
+
+  /** Words between the last call and the closer. JSON must be followed by nothing; elements stand by themselves. */
+  function* skipJunk(context: Context): Reading<boolean> {
+    const { input } = context;
+    if (!bodies.some(({ body }) => body.kind === "tagged")) return false;
+    let junk = "";
+    const marker = yield* textUntil(input, junkEnd, (text) => (junk += text));
+    if (marker !== undefined && closes.includes(marker)) take(input, marker.length);
+    else context.emit.text(junk);
+    return true;
+  }
+
+  function* read(context: Context): Reading<Result> {
+    const { input } = context;
+    for (;;) {
+      yield* skipSpace(input);
+      while ((yield* skipMarker(input, skipped)) !== undefined) yield* skipSpace(input);
+      if (context.opened.length > 0 && (yield* skipMarker(input, closes)) !== undefined) return "ok";
+      const result = yield* readOne(context);
+      if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
+      const more = yield* goesOn(context);
+      if (more === "broken") return "broken";
+      if (!more) return "ok";
+    }
+  }
+
+  return {
+    block,
+    opens,
+    closes,
+    between: skipped,
+    readBody: read,
+    *read(context, opener, bare = false) {
+      const { input } = context;
+      startRecording(input);
+      if (!bare) take(input, opener.length);
+      const result = bare ? yield* readOne(context) : yield* read(context);
+      const raw = stopRecording(input);
+      if (result === "none") context.emit.text(raw);
+      if (result === "broken") for (const writer of context.opened) writer.fail("its block is broken");
+      return result;
+    },
+  };
+}
+
+/** A name alone opens these: after a call that would take prose for another. */
+function isMarked(body: Body): boolean {
+  return body.kind === "pairs" ? body.call !== undefined : body.kind !== "named" || body.before !== undefined;
+}
+
+/** The closer is missing. Returns false, for "nothing more". */
+function implicit(context: Context): false {
+  context.opened.at(-1)?.repairs.add("implicit-close");
+  return false;
+}
+
+/** The answer ends in the middle of the closer. */
+function* endsInCloser(context: Context, closes: readonly string[]): Reading<boolean> {
+  const { input } = context;
+  const longest = closes[0]?.length ?? 0;
+  if (input.buffer.length - input.at >= longest && (yield* codeAt(input, longest)) >= 0) return false;
+  yield* codeAt(input, longest);
+  const rest = input.buffer.slice(input.at);
+  if (!input.ended || !closes.some((close) => close.startsWith(rest))) return false;
+  take(input, rest.length);
+  return true;
+}
+
+function reader(body: Body, block: Block): BodyReader {
+  switch (body.kind) {
+    case "json":
+      return (context) => readJsonBody(context, body);
+    case "named":
+      return (context) => readNamedBody(context, body);
+    case "tagged": {
+      const marks: TaggedMarks = createTaggedMarks(body, block);
+      return body.nested === undefined ? (context) => readTaggedBody(context, marks) : (context) => readNestedBody(context, marks);
+    }
+    case "pairs": {
+      const marks: PairsMarks = createPairsMarks(body, block);
+      return (context) => readPairsBody(context, marks);
+    }
+    case "python":
+      return (context) => readPythonBody(context, body);
+    case "quoted":
+      return (context) => readQuotedBody(context, body);
+    case "action":
+      return (context) => readActionBody(context, body);
+    case "codeblock":
+      return readCodeblockBody;
+  }
+}
+
+/** Whether this body can begin at the cursor. */
+function starter(body: Body): (context: Context) => Reading<boolean> {
+  switch (body.kind) {
+    case "json":
+      return startsJson;
+    case "named":
+      return body.before === undefined ? startsName : (context) => startsWith(context, body.before!);
+    case "tagged": {
+      const opens = markers(body.call.map((pair) => pair.open));
+      return (context) => startsWith(context, opens);
+    }
+    case "pairs":
+      return body.call === undefined ? startsName : (context) => startsWith(context, [body.call!.open]);
+    case "python":
+      return startsPython;
+    default:
+      return startsAnything;
+  }
+}
+
+function* startsWith(context: Context, list: readonly string[]): Reading<boolean> {
+  return (yield* markerAt(context.input, markers(list))) !== undefined;
+}
+
+function* startsAnything(context: Context): Reading<boolean> {
+  return (yield* codeAt(context.input)) >= 0;
+}
+
+function* startsJson(context: Context): Reading<boolean> {
+  const code = yield* codeAt(context.input);
+  if (code === 0x7b) return true;
+  if (code !== 0x5b) return false;
+  return (yield* codeAt(context.input, yield* afterSpace(context.input, 1))) === 0x7b;
+}
+
+function* startsName(context: Context): Reading<boolean> {
+  const code = yield* codeAt(context.input);
+  return code > 0x20 && code !== 0x3c && code !== 0x7b && code !== 0x5b;
+}
+
+function* startsPython(context: Context): Reading<boolean> {
+  const { input } = context;
+  const code = yield* codeAt(input);
+  const offset = code === 0x5b ? yield* afterSpace(input, 1) : 0;
+  return (yield* nameAt(input, offset)) > 0;
+}

@@ -1,0 +1,154 @@
+/** Answers in channels: a header says whether thoughts, text or a call's arguments follow. */
+import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, unread, wordUntil, type Reading } from "../input.ts";
+import { readLiteral } from "../literal.ts";
+import type { Context } from "./context.ts";
+import { readJsonBody } from "./json-body.ts";
+import type { Plan } from "./plan.ts";
+
+export function* readChannels(context: Context, plan: Plan): Reading<void> {
+  switch (plan.dialect.channels!) {
+    case "harmony":
+      return yield* readHarmony(context);
+    case "muse":
+      return yield* readMuse(context, plan);
+    case "inkling":
+      return yield* readInkling(context);
+    case "functionary":
+      return yield* readFunctionary(context);
+  }
+}
+
+const harmonyHeads = createScanner(["<|channel|>", "<|start|>"]);
+const harmonyEnds = createScanner(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
+const messageMark = createScanner(["<|message|>"]);
+
+/** `<|start|>assistant to=functions.X<|channel|>commentary <|constrain|>json<|message|>…<|call|>`, recipient on either side. */
+function* readHarmony(context: Context): Reading<void> {
+  const { input, emit } = context;
+  for (;;) {
+    const mark = yield* textUntil(input, harmonyHeads, emit.text);
+    if (mark === undefined) return;
+    let header = "";
+    const found = yield* textUntil(input, messageMark, (text) => (header += text.slice(0, 2048)));
+    if (found === undefined) return emit.text(header);
+    take(input, found.length);
+    const recipient = /\bto=([^\s<]{1,256})/.exec(header)?.[1];
+    const channel = /<\|channel\|>\s*([a-z]{1,32})/.exec(header)?.[1];
+    if (header.includes("<|start|>") && /<\|start\|>(?:functions|tool)/.test(header)) return emit.issue("fabricated-result");
+    if (recipient !== undefined && recipient !== "user" && recipient !== "assistant") {
+      yield* readArguments(context, recipient.replace(/^functions\./, ""));
+      continue;
+    }
+    const sink = channel === "analysis" ? emit.reasoning : emit.text;
+    yield* textUntil(input, harmonyEnds, sink);
+    if (channel === "analysis") emit.endReasoning();
+    yield* skipMarker(input, markers(["<|end|>", "<|call|>", "<|return|>"]));
+  }
+}
+
+function* readArguments(context: Context, name: string): Reading<void> {
+  const { input } = context;
+  yield* skipSpace(input);
+  const writer = context.call({ name });
+  const code = yield* codeAt(input);
+  const outcome = code === 0x7b ? yield* readLiteral(input, writer.write, {}, writer.repairs) : code < 0 ? "cut" : "bad";
+  yield* skipSpace(input);
+  const ended = (yield* skipMarker(input, markers(["<|call|>", "<|end|>", "<|return|>"]))) !== undefined || (yield* codeAt(input)) < 0;
+  if (outcome === "ok" && (ended || (yield* markerAt(input, harmonyHeads.markers)) !== undefined)) return writer.close();
+  writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments are not JSON");
+  if (!ended) yield* textUntil(input, harmonyEnds, () => {});
+}
+
+const museEnds = createScanner(["<|eom|>", "<|eot|>", "<|start|>"]);
+
+/** `to=self` thinks, `to=user` speaks, `to=NAME` holds the calls; nothing else may. */
+function* readMuse(context: Context, plan: Plan): Reading<void> {
+  const { input, emit } = context;
+  const [reader] = plan.blocks;
+  let first = true;
+  for (;;) {
+    const recipient = yield* museHeader(context, first);
+    first = false;
+    if (recipient === "self") yield* textUntil(input, museEnds, emit.reasoning);
+    else if (recipient !== undefined && recipient !== "user") {
+      yield* skipSpace(input);
+      const opener = yield* markerAt(input, reader!.opens);
+      if (opener !== undefined) yield* reader!.read({ ...context, opened: [] }, opener);
+      yield* textUntil(input, museEnds, emit.text);
+    } else yield* textUntil(input, museEnds, emit.text);
+    if (recipient === "self") emit.endReasoning();
+    if ((yield* codeAt(input)) < 0) return;
+    if ((yield* skipMarker(input, ["<|eom|>", "<|eot|>"])) === undefined && (yield* markerAt(input, ["<|start|>assistant to="])) === undefined) emit.text(take(input, 1));
+  }
+}
+
+/** The recipient of the message that begins here; undefined when no header stands here. */
+function* museHeader(context: Context, first: boolean): Reading<string | undefined> {
+  const { input } = context;
+  const at = yield* afterSpace(input);
+  const mark = yield* markerAt(input, markers(["<|start|>assistant to=", ...(first ? ["to="] : [])]), at);
+  if (mark === undefined) return undefined;
+  const skipped = take(input, at + mark.length);
+  const name = yield* wordUntil(input, "< \n");
+  if (name !== undefined && (yield* skipMarker(input, messageMark.markers)) !== undefined) return name;
+  unread(input, name ?? "");
+  context.emit.text(skipped);
+  return undefined;
+}
+
+const inklingHeads = createScanner(["<|message_model|>", "<|message_user|>", "<|content_"]);
+const inklingEnds = createScanner(["<|end_message|>", "<|message_model|>", "<|message_user|>"]);
+
+function* readInkling(context: Context): Reading<void> {
+  const { input, emit } = context;
+  for (;;) {
+    const mark = yield* textUntil(input, inklingHeads, emit.text);
+    if (mark === undefined) return;
+    if (mark === "<|message_user|>") return emit.issue("fabricated-result");
+    if (mark === "<|message_model|>") {
+      take(input, mark.length);
+      // The recipient is written a second time inside the call.
+      if ((yield* wordUntil(input, "<")) === undefined) return;
+      continue;
+    }
+    take(input, mark.length);
+    const kind = (yield* wordUntil(input, "|")) ?? "";
+    yield* skipMarker(input, ["|>"]);
+    if (kind === "invoke_tool_json") {
+      const result = yield* readJsonBody({ ...context, opened: [] }, { kind: "json", args: ["args", "arguments", "parameters"] });
+      yield* textUntil(input, inklingEnds, result === "none" ? emit.text : () => {});
+    } else yield* textUntil(input, inklingEnds, kind === "thinking" ? emit.reasoning : kind === "text" ? emit.text : () => {});
+    if (kind === "thinking") emit.endReasoning();
+    yield* skipMarker(input, ["<|end_message|>"]);
+  }
+}
+
+const functionaryMark = createScanner([">>>"]);
+
+/** `>>>NAME` and a line with JSON; `>>>all` and text. The first mark is part of the prompt. */
+function* readFunctionary(context: Context): Reading<void> {
+  const { input, emit } = context;
+  for (let first = true; ; first = false) {
+    const mark = yield* skipMarker(input, [">>>"]);
+    const name = mark !== undefined || first ? yield* lineName(context) : undefined;
+    if (name === "all") take(input, 4);
+    else if (name !== undefined) {
+      take(input, name.length + 1);
+      yield* skipSpace(input);
+      yield* readArguments(context, name);
+    } else if (mark !== undefined) emit.text(mark);
+    if ((yield* textUntil(input, functionaryMark, emit.text)) === undefined) return;
+  }
+}
+
+/** A name alone on its line, with JSON on the next one (or `all`). */
+function* lineName(context: Context): Reading<string | undefined> {
+  const { input } = context;
+  let length = 0;
+  while (length < 129 && /[\w.-]/.test(String.fromCharCode(Math.max(0, yield* codeAt(input, length))))) length++;
+  if (length === 0 || (yield* codeAt(input, length)) !== 10) return undefined;
+  const name = input.buffer.slice(input.at, input.at + length);
+  const next = yield* codeAt(input, yield* afterSpace(input, length));
+  if (name === "all") return name;
+  return next === 0x7b && (!context.tools.declared || context.tools.find(name) !== undefined) ? name : undefined;
+}

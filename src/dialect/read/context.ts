@@ -1,0 +1,49 @@
+/** What every body reader is given, and how it says what became of a call. */
+import type { CallHead, CallWriter, Emitter } from "../emit.ts";
+import type { Input } from "../input.ts";
+import type { Notes } from "../literal.ts";
+import type { ToolTable } from "../tools.ts";
+
+export interface Context {
+  readonly input: Input;
+  readonly emit: Emitter;
+  readonly tools: ToolTable;
+  /** Calls of the block being read: what breaks the block breaks them all. */
+  readonly opened: CallWriter[];
+  /** Starts a call; held back where nothing vouches for it yet. */
+  call(head: CallHead): CallWriter;
+}
+
+/** `none`: this was no call, the text is text. `broken`: calls were begun and cannot be whole. */
+export type Result = "ok" | "none" | "broken";
+
+/** Repairs gathered before it is known which call they belong to. */
+export function createNotes(): Notes & Iterable<string> & { readonly size: number } {
+  return new Set<string>();
+}
+
+/** Calls that wait until the whole message is known to be calls and nothing else. */
+export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: CallHead): CallWriter; commit(): void } {
+  const held: { head: CallHead; repairs: Set<string>; args: string; done: boolean }[] = [];
+  return {
+    call(head) {
+      const entry = { head, repairs: new Set(head.repairs), args: "", done: false };
+      held.push(entry);
+      return {
+        tool: tools.find(head.name),
+        repairs: entry.repairs,
+        write: (json) => void (entry.args += json),
+        close: () => void (entry.done = true),
+        fail: () => void (entry.done = false),
+      };
+    },
+    commit() {
+      for (const { head, repairs, args, done } of held) {
+        const writer = emit.call({ ...head, repairs });
+        writer.write(args);
+        if (done) writer.close();
+        else writer.fail("the call is not whole");
+      }
+    },
+  };
+}

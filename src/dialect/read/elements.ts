@@ -1,0 +1,132 @@
+/** Elements inside elements, turned into JSON by the schema: for formats that nest values as tags. */
+import { isObject } from "../../base/json.ts";
+import { typesOf } from "../../spec/coerce.ts";
+import { follow } from "../../spec/subschema.ts";
+import type { Notes } from "../literal.ts";
+import { textToJson } from "../values.ts";
+import { decodeEntities } from "./header.ts";
+
+export interface Element {
+  readonly name: string;
+  readonly inner: string;
+}
+
+export interface Content {
+  readonly elements: readonly Element[];
+  /** What stands between the elements. */
+  readonly text: string;
+}
+
+export interface ElementRules {
+  /** Written before every tag. */
+  readonly prefix: string;
+  readonly entities: boolean;
+  readonly notes: Notes;
+  readonly root: unknown;
+}
+
+const tagName = /<(\/?)([A-Za-z0-9_.:-]{1,128})((?:\s[^<>]{0,2048})?)(\/?)>/y;
+const depthLimit = 32;
+
+/** The elements at the top of the text; undefined when tags do not match. */
+export function contentOf(raw: string, prefix: string): Content | undefined {
+  const elements: Element[] = [];
+  let text = "";
+  let at = 0;
+  while (at < raw.length) {
+    const open = nextTag(raw, prefix, at);
+    if (open === undefined) break;
+    if (open.closing) return undefined;
+    text += raw.slice(at, open.start);
+    if (open.empty) {
+      elements.push({ name: open.name, inner: "" });
+      at = open.end;
+      continue;
+    }
+    const close = closeOf(raw, prefix, open.name, open.end);
+    if (close === undefined) return undefined;
+    elements.push({ name: open.name, inner: raw.slice(open.end, close.start) });
+    at = close.end;
+  }
+  return { elements, text: text + raw.slice(at) };
+}
+
+interface Tag {
+  readonly name: string;
+  readonly closing: boolean;
+  readonly empty: boolean;
+  readonly start: number;
+  readonly end: number;
+}
+
+function nextTag(raw: string, prefix: string, from: number): Tag | undefined {
+  const mark = `${prefix}<`;
+  for (let at = raw.indexOf(mark, from); at >= 0; at = raw.indexOf(mark, at + 1)) {
+    tagName.lastIndex = at + prefix.length;
+    const match = tagName.exec(raw);
+    if (match) {
+      const empty = match[4] === "/" || match[3]!.endsWith("/");
+      return { name: match[2]!, closing: match[1] === "/", empty, start: at, end: tagName.lastIndex };
+    }
+  }
+  return undefined;
+}
+
+/** The closing tag of this name at the same depth of that name. */
+function closeOf(raw: string, prefix: string, name: string, from: number): Tag | undefined {
+  let depth = 0;
+  for (let tag = nextTag(raw, prefix, from); tag !== undefined; tag = nextTag(raw, prefix, tag.end)) {
+    if (tag.name !== name || tag.empty) continue;
+    if (!tag.closing) depth++;
+    else if (depth-- === 0) return tag;
+  }
+  return undefined;
+}
+
+export function elementToJson(inner: string, schema: unknown, rules: ElementRules, depth = 0): string {
+  const node = follow(rules.root, schema);
+  const types = typesOf(node, rules.root, 0);
+  const text = () => (rules.entities ? decodeEntities(inner) : inner);
+  const word = inner.trim();
+  const nested = depth < depthLimit && (types.size === 0 || !types.has("string")) ? contentOf(inner, rules.prefix) : undefined;
+  if (nested !== undefined && nested.elements.length > 0 && nested.text.trim() === "") {
+    return groupToJson(nested.elements, node, types, rules, depth);
+  }
+  if (word === "" && types.has("array") && !types.has("string")) return "[]";
+  return textToJson(text(), types.size === 0 ? undefined : types, rules.notes);
+}
+
+function groupToJson(elements: readonly Element[], node: Record<string, unknown>, types: ReadonlySet<string>, rules: ElementRules, depth: number): string {
+  const branch = (keyword: string) => branchWith(node, keyword, rules.root)?.[keyword];
+  const list = (types.has("array") || types.size === 0) && elements.every(({ name }, index) => name === "item" || name === String(index));
+  if (list || (types.has("array") && !types.has("object"))) {
+    const items = branch("items");
+    const own = elements.every(({ name }, index) => name === "item" || name === String(index));
+    if (own) return `[${elements.map(({ inner }) => elementToJson(inner, items, rules, depth + 1)).join(",")}]`;
+    return `[${objectToJson(elements, isObject(items) ? follow(rules.root, items)["properties"] : undefined, rules, depth)}]`;
+  }
+  return objectToJson(elements, branch("properties"), rules, depth);
+}
+
+export function objectToJson(elements: readonly Element[], properties: unknown, rules: ElementRules, depth: number): string {
+  const groups = new Map<string, string[]>();
+  for (const { name, inner } of elements) groups.set(name, [...(groups.get(name) ?? []), inner]);
+  const fields = [...groups].map(([name, inners]) => {
+    const schema = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return `${JSON.stringify(name)}:${repeatedToJson(inners, schema, rules, depth + 1)}`;
+  });
+  return `{${fields.join(",")}}`;
+}
+
+/** Several elements of one name are a list; one is itself. */
+function repeatedToJson(inners: readonly string[], schema: unknown, rules: ElementRules, depth: number): string {
+  if (inners.length === 1) return elementToJson(inners[0]!, schema, rules, depth);
+  const items = branchWith(follow(rules.root, schema), "items", rules.root)?.["items"];
+  return `[${inners.map((inner) => elementToJson(inner, items, rules, depth)).join(",")}]`;
+}
+
+function branchWith(node: Record<string, unknown>, keyword: string, root: unknown): Record<string, unknown> | undefined {
+  if (Object.hasOwn(node, keyword)) return node;
+  const branches = ["anyOf", "oneOf", "allOf"].flatMap((union) => (Array.isArray(node[union]) ? (node[union] as unknown[]) : []));
+  return branches.map((branch) => follow(root, branch)).find((branch) => Object.hasOwn(branch, keyword));
+}

@@ -1,0 +1,119 @@
+/** The inside of an opening tag, looked at without consuming it: `=NAME>`, or attributes with either quote. */
+import { codeAt, markerAt, type Input, type Reading } from "../input.ts";
+
+export interface Header {
+  readonly name: string;
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly selfClosing: boolean;
+  /** Characters from where it began to behind its end. */
+  readonly length: number;
+  /** `<parameter=key=value`: the value began inside the tag. */
+  readonly value?: string;
+  readonly repair?: string;
+}
+
+const headerLimit = 4096;
+const nameKeys = ["name", "tool", "key"];
+
+/** Undefined: there is no tag here that names anything. */
+export function* headerAt(input: Input, offset: number, end: string): Reading<Header | undefined> {
+  const first = yield* codeAt(input, offset);
+  return first === 0x3d ? yield* equalsHeader(input, offset, end) : yield* attributeHeader(input, offset, end);
+}
+
+function* equalsHeader(input: Input, offset: number, end: string): Reading<Header | undefined> {
+  for (let length = 1; length <= 512; length++) {
+    const code = yield* codeAt(input, offset + length);
+    if (code < 0) return undefined;
+    if ((yield* markerAt(input, [end], offset + length)) !== undefined) {
+      return named(textAt(input, offset + 1, length - 1), length + end.length);
+    }
+    if (code === 10 || code === 0x3c) return unfinished(textAt(input, offset + 1, length - 1), length, code === 10);
+  }
+  return undefined;
+}
+
+function textAt(input: Input, offset: number, length: number): string {
+  return input.buffer.slice(input.at + offset, input.at + offset + length);
+}
+
+function named(text: string, length: number): Header | undefined {
+  const selfClosing = text.endsWith("/");
+  const name = unquote((selfClosing ? text.slice(0, -1) : text).trim());
+  return name === "" ? undefined : { name, attributes: new Map(), selfClosing, length };
+}
+
+function unquote(text: string): string {
+  const quoted = /^(["'])(.*)\1$/s.exec(text);
+  return quoted ? quoted[2]! : text;
+}
+
+/** The `>` is missing: a line end stands for it, or the value began after a second `=`. */
+function unfinished(text: string, length: number, line: boolean): Header | undefined {
+  const split = text.indexOf("=");
+  if (split > 0) {
+    return { name: text.slice(0, split).trim(), value: text.slice(split + 1), attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
+  }
+  const name = text.trim();
+  return !line || name === "" ? undefined : { name, attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
+}
+
+function* attributeHeader(input: Input, offset: number, end: string): Reading<Header | undefined> {
+  let quote = -1;
+  for (let length = 0; length <= headerLimit; length++) {
+    const code = yield* codeAt(input, offset + length);
+    if (code < 0) return undefined;
+    if (quote >= 0) {
+      if (code === quote) quote = -1;
+      continue;
+    }
+    if ((code === 0x22 || code === 0x27) && length > 0) quote = code;
+    else if (code === end.charCodeAt(0) && (yield* markerAt(input, [end], offset + length)) !== undefined) {
+      const header = withAttributes(textAt(input, offset, length));
+      return header === undefined ? undefined : { ...header, length: length + end.length };
+    } else if (code === 0x3c) return undefined;
+  }
+  return undefined;
+}
+
+function withAttributes(text: string): Omit<Header, "length"> | undefined {
+  const attributes = parseAttributes(text);
+  const name = nameKeys.map((key) => attributes.get(key)).find((value) => value !== undefined);
+  if (name === undefined || name === "") return undefined;
+  const glued = /^\s/.test(text) ? {} : { repair: "glued-attribute" };
+  return { name, attributes, selfClosing: text.trimEnd().endsWith("/"), ...glued };
+}
+
+/** `key="value"`, `key='value'`, `key=value`, in any order. Anchored, one attribute at a time. */
+export function parseAttributes(text: string): Map<string, string> {
+  const attributes = new Map<string, string>();
+  const one = /[^A-Za-z0-9_:.-]*([A-Za-z0-9_:.-]{1,128})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/]+))/y;
+  for (let match = one.exec(text); match; match = one.exec(text)) {
+    const key = match[1]!;
+    if (!attributes.has(key)) attributes.set(key, decodeEntities(match[2] ?? match[3] ?? match[4]!));
+  }
+  return attributes;
+}
+
+const entities = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+]);
+
+/** The five named references and numeric ones, once. */
+export function decodeEntities(text: string): string {
+  if (!text.includes("&")) return text;
+  return text.replace(/&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/g, (whole, hex, decimal, name) => {
+    if (name !== undefined) return entities.get(name) ?? whole;
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}
+
+/** For attribute values: what would end them or be read as a reference. */
+export function encodeAttribute(text: string): string {
+  return text.replace(/[&"<>\n\r\t]/g, (char) => `&#${char.charCodeAt(0)};`);
+}

@@ -1,0 +1,101 @@
+/** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
+import type { NamedBody } from "../dialect.ts";
+import type { CallWriter } from "../emit.ts";
+import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading } from "../input.ts";
+import { readLiteral } from "../literal.ts";
+import { createNotes, type Context, type Result } from "./context.ts";
+import { isObject } from "../../base/json.ts";
+import { propertyOf } from "../values.ts";
+
+const nameLimit = 256;
+
+export function* readNamedBody(context: Context, body: NamedBody): Reading<Result> {
+  const { input } = context;
+  if (body.before !== undefined && (yield* skipMarker(input, body.before)) === undefined) return "none";
+  const ends = createScanner(body.separator, body.id ?? [], body.close ?? []);
+  const head = yield* readWord(context, ends, body.separator);
+  if (head === undefined) return "none";
+  let id: string | undefined;
+  let marker = yield* skipMarker(input, [...(body.id ?? []), ...body.separator]);
+  if (marker !== undefined && body.id?.includes(marker) === true) {
+    id = yield* readWord(context, ends, body.separator);
+    marker = yield* skipMarker(input, body.separator);
+  }
+  if (marker === undefined || head.trim() === "") return "none";
+  yield* skipSpace(input);
+  const fence = body.after === undefined ? undefined : yield* skipMarker(input, body.after);
+  yield* skipSpace(input);
+  const result = yield* readArguments(context, body, head.trim(), id?.trim());
+  if (result !== "ok") return result;
+  yield* skipSpace(input);
+  if (fence !== undefined && (yield* skipMarker(input, ["```"])) !== undefined) yield* skipSpace(input);
+  return yield* closeCall(context, body);
+}
+
+function* closeCall(context: Context, body: NamedBody): Reading<Result> {
+  const writer = context.opened.at(-1);
+  if (body.close === undefined) return "ok";
+  if ((yield* skipMarker(context.input, body.close)) !== undefined) return "ok";
+  if ((yield* codeAt(context.input)) < 0) {
+    writer?.repairs.add("implicit-close");
+    return "ok";
+  }
+  writer?.fail("something else follows the arguments");
+  return "broken";
+}
+
+/** The name or the id: short, on the way to its separator. */
+function* readWord(context: Context, ends: ReturnType<typeof createScanner>, separator: readonly string[]): Reading<string | undefined> {
+  let word = "";
+  const stop = separator.includes("\n") ? ends : createScanner(ends.markers, ["{", "<"]);
+  const marker = yield* textUntil(context.input, stop, (text) => (word += text.slice(0, nameLimit + 1)));
+  return marker === undefined || word.length > nameLimit || !ends.markers.includes(marker) ? undefined : word;
+}
+
+function* readArguments(context: Context, body: NamedBody, head: string, id: string | undefined): Reading<Result> {
+  const { input } = context;
+  const code = yield* codeAt(input);
+  if (code >= 0 && code !== 0x7b) return "none";
+  const notes = createNotes();
+  const named = body.kimi === true ? kimiName(context, head) : { name: head, id };
+  let writer: CallWriter | undefined;
+  let json = "";
+  if (named.name !== undefined) writer = start(context, named.name, named.id);
+  const outcome = yield* readLiteral(input, writer?.write ?? ((piece) => (json += piece)), {}, notes);
+  if (writer === undefined) {
+    writer = start(context, (outcome === "ok" ? toolForArguments(context, json) : undefined) ?? head, named.id);
+    writer.repairs.add("name-from-arguments");
+    writer.write(json);
+  }
+  for (const note of notes) writer.repairs.add(note);
+  if (outcome === "ok") {
+    writer.close();
+    return "ok";
+  }
+  writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments are not JSON");
+  return "broken";
+}
+
+function start(context: Context, name: string, id: string | undefined): CallWriter {
+  const writer = context.call({ name, id });
+  context.opened.push(writer);
+  return writer;
+}
+
+/** `functions.NAME:N`, also with `_` for either mark, without the prefix, or with the counter alone. */
+function kimiName(context: Context, head: string): { readonly name: string | undefined; readonly id: string } {
+  if (/^\d{1,9}$/.test(head)) return { name: undefined, id: head };
+  const full = /^(?:functions?[._])?(.{1,256}?)(?:[:_]\d{1,9})?$/.exec(head)?.[1] ?? head;
+  const exact = /^functions\.(.{1,256}):\d{1,9}$/.exec(head)?.[1];
+  const name = [head, exact, full].find((candidate) => candidate !== undefined && context.tools.find(candidate) !== undefined);
+  return { name: name ?? exact ?? full, id: head };
+}
+
+/** The only declared tool that has all these parameters; none when there are several. */
+function toolForArguments(context: Context, json: string): string | undefined {
+  const args: unknown = JSON.parse(json);
+  if (!isObject(args)) return undefined;
+  const keys = Object.keys(args);
+  const fits = context.tools.list.filter((tool) => keys.every((key) => propertyOf(tool.parameters, key) !== undefined));
+  return fits.length === 1 ? fits[0]!.name : undefined;
+}

@@ -1,0 +1,52 @@
+/** Calls whose parameters are elements that may hold elements, each tag behind a token: MiniMax M3. */
+import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Reading } from "../input.ts";
+import { normalizeLiteral } from "../values.ts";
+import type { Context, Result } from "./context.ts";
+import { contentOf, objectToJson } from "./elements.ts";
+import { headerAt } from "./header.ts";
+import type { TaggedMarks } from "./tagged-body.ts";
+
+export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<Result> {
+  const { input } = context;
+  const open = yield* markerAt(input, marks.callOpens);
+  const header = open === undefined ? undefined : yield* headerAt(input, open.length, marks.end);
+  if (open === undefined || header === undefined) return "none";
+  take(input, open.length + header.length);
+  let raw = "";
+  const ends = createScanner(marks.callCloses);
+  for (;;) {
+    const marker = yield* textUntil(input, ends, (text) => (raw += text));
+    if (marker === undefined) return start(context, header.name, undefined);
+    const at = yield* afterSpace(input, marker.length);
+    const legal = (yield* codeAt(input, at)) < 0 || (yield* markerAt(input, marks.afterCall, at)) !== undefined;
+    const piece = take(input, marker.length);
+    if (legal) return start(context, header.name, raw, marks.body.nested);
+    raw += piece;
+  }
+}
+
+function start(context: Context, name: string, raw: string | undefined, prefix = ""): Result {
+  const repairs = new Set<string>();
+  const json = raw === undefined ? undefined : toJson(context, name, raw, prefix, repairs);
+  if (raw !== undefined && json === undefined) return "none";
+  const writer = context.call({ name, untyped: true, repairs });
+  context.opened.push(writer);
+  if (json === undefined) {
+    writer.fail("the answer ended inside the call");
+    return "broken";
+  }
+  writer.write(json);
+  writer.close();
+  return "ok";
+}
+
+function toJson(context: Context, name: string, raw: string, prefix: string, notes: Set<string>): string | undefined {
+  if (raw.trimStart().startsWith("{")) {
+    notes.add("json-body");
+    return normalizeLiteral(raw, notes);
+  }
+  const content = contentOf(raw, prefix);
+  if (content === undefined || content.text.trim() !== "") return undefined;
+  const parameters = context.tools.find(name)?.parameters;
+  return objectToJson(content.elements, parameters?.["properties"], { prefix, entities: false, notes, root: parameters }, 0);
+}

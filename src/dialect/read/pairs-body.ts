@@ -1,0 +1,148 @@
+/** A name, then key and value elements in turn: GLM and its relatives. */
+import type { Block, PairsBody } from "../dialect.ts";
+import type { CallWriter } from "../emit.ts";
+import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, type Reading, type Scanner } from "../input.ts";
+import { readLiteral } from "../literal.ts";
+import { createArguments, type Arguments, type ValueSink } from "./arguments.ts";
+import type { Context, Result } from "./context.ts";
+
+export interface PairsMarks {
+  readonly body: PairsBody;
+  readonly nameEnds: Scanner;
+  readonly keyEnds: Scanner;
+  readonly valueEnds: Scanner;
+  /** Ends the call: its own closing tag, or its block's. */
+  readonly closes: readonly string[];
+  readonly opens: readonly string[];
+}
+
+/** `suffix` is added to every tag where the model was told to write one. */
+export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
+  const own = body.call === undefined ? [] : [body.call.close];
+  const closes = markers(own, body.call === undefined ? block.close : []);
+  const opens = markers(body.call === undefined ? block.open : [body.call.open]);
+  return {
+    body,
+    nameEnds: createScanner(["\n", "<", "{"], body.separator === undefined ? [] : [body.separator], closes),
+    keyEnds: createScanner([body.key.close, body.value.open, "<"]),
+    valueEnds: createScanner([body.value.close, body.key.open], closes),
+    closes,
+    opens,
+  };
+}
+
+export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Result> {
+  const { input } = context;
+  const { body } = marks;
+  if (body.call !== undefined) {
+    if ((yield* skipMarker(input, [body.call.open])) === undefined) return "none";
+    yield* skipSpace(input);
+  }
+  let name = "";
+  const end = yield* textUntil(input, marks.nameEnds, (text) => (name += text.slice(0, 257)));
+  if (end === undefined || name.length > 256 || !/^[^\s<>"'=]+[ \t]*$/.test(name)) return "none";
+  yield* skipSpace(input);
+  if (body.separator !== undefined && (yield* skipMarker(input, [body.separator])) === undefined) return "none";
+  yield* skipSpace(input);
+  if (!(yield* looksLikeCall(context, marks))) return "none";
+  const writer = context.call({ name: name.trim(), untyped: true });
+  context.opened.push(writer);
+  return yield* readPairs(context, marks, writer);
+}
+
+/** Prose after the opener is no call: a key, the end of the call or JSON must follow the name. */
+function* looksLikeCall(context: Context, marks: PairsMarks): Reading<boolean> {
+  if ((yield* codeAt(context.input)) === 0x7b) return true;
+  return (yield* markerAt(context.input, markers([marks.body.key.open], marks.closes))) !== undefined;
+}
+
+function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Reading<Result> {
+  const { input } = context;
+  const args = createArguments(writer, { trim: marks.body.trim });
+  if ((yield* codeAt(input)) === 0x7b) return yield* readJson(context, marks, writer);
+  for (;;) {
+    yield* skipSpace(input);
+    if ((yield* codeAt(input)) < 0) return broken(writer, "the answer ended inside the call");
+    if ((yield* skipMarker(input, [marks.body.key.open])) !== undefined) {
+      if (!(yield* readPair(context, marks, args, writer))) return broken(writer, "a parameter cannot be read");
+      continue;
+    }
+    const close = yield* skipMarker(input, marks.closes);
+    if (close === undefined && (yield* markerAt(input, marks.opens)) === undefined) return broken(writer, "the parameters cannot be read");
+    if (close === undefined) writer.repairs.add("implicit-close");
+    if (!args.finish()) return broken(writer, "a parameter was given twice");
+    writer.close();
+    return "ok";
+  }
+}
+
+function broken(writer: CallWriter, why: string): Result {
+  writer.fail(why);
+  return "broken";
+}
+
+function* readJson(context: Context, marks: PairsMarks, writer: CallWriter): Reading<Result> {
+  writer.repairs.add("json-body");
+  const outcome = yield* readLiteral(context.input, writer.write, {}, writer.repairs);
+  yield* skipSpace(context.input);
+  if (outcome !== "ok" || (yield* skipMarker(context.input, marks.closes)) === undefined) {
+    return broken(writer, "the arguments are not JSON");
+  }
+  writer.close();
+  return "ok";
+}
+
+function* readPair(context: Context, marks: PairsMarks, args: Arguments, writer: CallWriter): Reading<boolean> {
+  const { input } = context;
+  let key = "";
+  const end = yield* textUntil(input, marks.keyEnds, (text) => (key += text.slice(0, 1025)));
+  if (end === undefined || end === "<" || key.length > 1024) return false;
+  if (end === marks.body.key.close) take(input, end.length);
+  const at = yield* afterSpace(input);
+  if ((yield* markerAt(input, [marks.body.value.open], at)) !== undefined) take(input, at + marks.body.value.open.length);
+  else if ((yield* markerAt(input, marks.valueEnds.markers, at)) === undefined && (yield* codeAt(input, at)) >= 0) {
+    writer.repairs.add("implicit-open");
+    take(input, at);
+  } else return false;
+  const sink = args.begin(key);
+  const done = yield* readValue(context, marks, sink, writer);
+  if (done) sink.end();
+  return done;
+}
+
+function* readValue(context: Context, marks: PairsMarks, sink: ValueSink, writer: CallWriter): Reading<boolean> {
+  const { input } = context;
+  const legal = markers([marks.body.key.open], marks.closes);
+  for (;;) {
+    const marker = yield* textUntil(input, marks.valueEnds, sink.text);
+    if (marker === undefined) return false;
+    const explicit = marker === marks.body.value.close;
+    const follow = explicit ? legal : marker === marks.body.key.open ? undefined : marks.opens;
+    if (follow === undefined ? yield* isKey(context, marks) : yield* isFollowedBy(context, marker.length, follow)) {
+      if (explicit) take(input, marker.length);
+      else writer.repairs.add("implicit-close");
+      return true;
+    }
+    sink.text(take(input, marker.length));
+  }
+}
+
+/** A whole `<arg_key>…</arg_key>`, and a value after it. */
+function* isKey(context: Context, marks: PairsMarks): Reading<boolean> {
+  const { key, value } = marks.body;
+  for (let length = key.open.length; length < 256; length++) {
+    const code = yield* codeAt(context.input, length);
+    if (code < 0 || code === 10) return false;
+    if (code !== 0x3c) continue;
+    if ((yield* markerAt(context.input, [key.close], length)) === undefined) return false;
+    const at = yield* afterSpace(context.input, length + key.close.length);
+    return (yield* markerAt(context.input, [value.open], at)) !== undefined;
+  }
+  return false;
+}
+
+function* isFollowedBy(context: Context, offset: number, legal: readonly string[]): Reading<boolean> {
+  const at = yield* afterSpace(context.input, offset);
+  if ((yield* codeAt(context.input, at)) < 0) return true;
+  return (yield* markerAt(context.input, legal, at)) !== undefined;
+}

@@ -1,0 +1,74 @@
+/** A dialect made ready: its markers sorted, its readers built, once per decoder. */
+import type { Dialect, Reasoning, TaggedBody } from "../dialect.ts";
+import { createScanner, markers, type Scanner } from "../input.ts";
+import { createBlockReader, type BlockReader } from "./block.ts";
+
+/** What a marker found in plain text leads to. */
+export type Opening =
+  | { readonly does: "block"; readonly reader: BlockReader }
+  | { readonly does: "bare"; readonly reader: BlockReader; readonly body: TaggedBody }
+  | { readonly does: "reasoning"; readonly reasoning: Reasoning }
+  | { readonly does: "drop" | "result" | "tag" | "tick" | "python" };
+
+export interface Plan {
+  readonly dialect: Dialect;
+  readonly blocks: readonly BlockReader[];
+  /** Blocks that nothing opens: the message must be nothing else. */
+  readonly whole: readonly BlockReader[];
+  readonly openings: ReadonlyMap<string, Opening>;
+  readonly inText: Scanner;
+  readonly thoughts: ReadonlyMap<Reasoning, Scanner>;
+  readonly undecided: Scanner;
+  readonly stray: readonly string[];
+}
+
+/** Ends of turns that some servers leave in the text. */
+const turnEnds = ["</s>", "<|im_end|>", "<|eot_id|>", "<|eot|>", "<|eom|>", "<|eom_id|>", "<|endoftext|>", "<|end|>", "<|return|>"];
+
+export function createPlan(dialect: Dialect): Plan {
+  const ends = [...turnEnds, ...(dialect.reasoning ?? []).flatMap(({ close }) => close)];
+  const blocks = dialect.blocks.map((block) => createBlockReader(block, ends));
+  const openings = openingsOf(dialect, blocks);
+  const opens = blocks.flatMap(({ block, opens }) => (block.lineStart === true ? [] : opens));
+  const reasoning = dialect.reasoning ?? [];
+  return {
+    dialect,
+    blocks,
+    whole: blocks.filter(({ block }) => block.whole === true),
+    openings,
+    inText: createScanner([...openings.keys()]),
+    thoughts: new Map(reasoning.map((one) => [one, createScanner(one.close, opens)])),
+    undecided: createScanner(reasoning.flatMap(({ open, close }) => [...open, ...close]), opens),
+    stray: markers(dialect.stray ?? [], ends, dialect.blocks.flatMap(strayCloses)),
+  };
+}
+
+/** A closer written once too often; fences and brackets are no leftovers. */
+function strayCloses({ close }: Dialect["blocks"][number]): readonly string[] {
+  return close.filter((marker) => marker.length > 4);
+}
+
+function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyMap<string, Opening> {
+  const openings = new Map<string, Opening>();
+  const add = (list: readonly string[], opening: Opening) => {
+    for (const marker of list) if (!openings.has(marker)) openings.set(marker, opening);
+  };
+  for (const reader of blocks) {
+    add(reader.opens, { does: "block", reader });
+    if (reader.block.pythonInText === true) add(["["], { does: "python" });
+    for (const body of reader.block.bodies) {
+      if (body.kind === "tagged" && body.bare === true) {
+        add(
+          body.call.map((pair) => pair.open),
+          { does: "bare", reader, body },
+        );
+      }
+    }
+  }
+  for (const reasoning of dialect.reasoning ?? []) add(reasoning.open, { does: "reasoning", reasoning });
+  add(dialect.drop ?? [], { does: "drop" });
+  add(dialect.results ?? [], { does: "result" });
+  if (dialect.tags !== undefined) add(["<"], { does: "tag" });
+  if (dialect.trust === "taught") add(["`", "~~~"], { does: "tick" });
+  return openings;
+}

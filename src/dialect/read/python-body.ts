@@ -1,0 +1,107 @@
+/** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
+import type { PythonBody } from "../dialect.ts";
+import type { CallWriter } from "../emit.ts";
+import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
+import { readLiteral } from "../literal.ts";
+import type { Context, Result } from "./context.ts";
+
+const python = { python: true };
+
+export function* readPythonBody(context: Context, body: PythonBody): Reading<Result> {
+  const { input } = context;
+  const listed = body.list === "brackets" && (yield* codeAt(input)) === 0x5b;
+  if (!listed) return yield* readCall(context, body);
+  take(input, 1);
+  for (let count = 0; ; count++) {
+    yield* skipSpace(input);
+    const code = yield* codeAt(input);
+    if (code === 0x5d && count > 0) {
+      take(input, 1);
+      return "ok";
+    }
+    if (count > 0) {
+      if (code !== 0x2c) return "broken";
+      take(input, 1);
+      yield* skipSpace(input);
+      if ((yield* codeAt(input)) === 0x5d) continue;
+    }
+    const result = yield* readCall(context, body);
+    if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
+  }
+}
+
+/** `name(` stands at the offset: how long the name is, else 0. */
+export function* nameAt(input: Input, offset: number): Reading<number> {
+  let length = 0;
+  while (length < 256 && isNameCode(yield* codeAt(input, offset + length))) length++;
+  return length > 0 && (yield* codeAt(input, offset + length)) === 0x28 ? length : 0;
+}
+
+function isNameCode(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || code === 0x5f || code === 0x2e || code === 0x2d || code === 0x2f || code > 0x7f;
+}
+
+function* readCall(context: Context, body: PythonBody): Reading<Result> {
+  const { input } = context;
+  const length = yield* nameAt(input, 0);
+  if (length === 0) return "none";
+  let name = take(input, length);
+  take(input, 1);
+  if (body.suffix !== undefined && name.endsWith(body.suffix)) name = name.slice(0, -body.suffix.length);
+  const writer = context.call({ name });
+  context.opened.push(writer);
+  const outcome = yield* readArguments(context, writer);
+  if (outcome === "ok") writer.close();
+  else writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments cannot be read");
+  return outcome === "ok" ? "ok" : "broken";
+}
+
+function* readArguments(context: Context, writer: CallWriter): Reading<"ok" | "bad" | "cut"> {
+  const { input } = context;
+  const given = new Set<string>();
+  for (let count = 0; ; count++) {
+    yield* skipSpace(input);
+    let code = yield* codeAt(input);
+    if (count > 0 && code === 0x2c) {
+      take(input, 1);
+      yield* skipSpace(input);
+      code = yield* codeAt(input);
+    } else if (count > 0 && code !== 0x29) return code < 0 ? "cut" : "bad";
+    if (code === 0x29) {
+      take(input, 1);
+      writer.write(given.size > 0 ? "}" : count === 0 ? "{}" : "");
+      return "ok";
+    }
+    if (code < 0) return "cut";
+    const outcome = (yield* skipMarker(input, ["**"])) !== undefined ? yield* readMap(context, writer, count) : yield* readArgument(context, writer, given);
+    if (outcome !== "ok") return outcome;
+  }
+}
+
+/** `**{…}`: Python's own way to give parameters whose names are no identifiers. Only alone. */
+function* readMap(context: Context, writer: CallWriter, count: number): Reading<"ok" | "bad" | "cut"> {
+  if (count > 0 || (yield* codeAt(context.input)) !== 0x7b) return "bad";
+  const outcome = yield* readLiteral(context.input, writer.write, python, writer.repairs);
+  if (outcome !== "ok") return outcome;
+  yield* skipSpace(context.input);
+  const code = yield* codeAt(context.input);
+  return code === 0x29 ? "ok" : code < 0 ? "cut" : "bad";
+}
+
+function* readArgument(context: Context, writer: CallWriter, given: Set<string>): Reading<"ok" | "bad" | "cut"> {
+  const { input } = context;
+  let length = 0;
+  while (length < 256 && isNameCode(yield* codeAt(input, length))) length++;
+  if ((yield* codeAt(input, length)) < 0) return "cut";
+  if (length === 0) return "bad";
+  const key = take(input, length);
+  yield* skipSpace(input);
+  const code = yield* codeAt(input);
+  if (code !== 0x3d) return code < 0 ? "cut" : "bad";
+  take(input, 1);
+  while (isSpace(yield* codeAt(input))) take(input, 1);
+  if (given.has(key)) return "bad";
+  writer.write(`${given.size === 0 ? "{" : ","}${JSON.stringify(key)}:`);
+  given.add(key);
+  return yield* readLiteral(input, writer.write, python, writer.repairs);
+}

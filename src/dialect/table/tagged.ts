@@ -1,0 +1,237 @@
+/** Dialects with an element per parameter, or with key and value elements. */
+import type { Dialect, TaggedBody } from "../dialect.ts";
+import { glmPairs, invokeTagged, json, plainResult, qwenTagged, think, thinkUntilCall, toolCall, toolResponse, toolResponseMarks } from "./parts.ts";
+
+const bareQwen: TaggedBody = { ...qwenTagged, bare: true };
+
+/** The same tags behind a prefix. */
+function prefixed(prefix: string, extra: Partial<TaggedBody> = {}): TaggedBody {
+  return {
+    ...invokeTagged,
+    call: [{ open: `<${prefix}invoke`, close: `</${prefix}invoke>` }],
+    parameter: [{ open: `<${prefix}parameter`, close: `</${prefix}parameter>` }],
+    ...extra,
+  };
+}
+
+function qwenLike(name: string, models: readonly string[], aliases: readonly string[] = []): Dialect {
+  return {
+    name,
+    aliases,
+    title: "<function=NAME> with <parameter=KEY>",
+    models,
+    trust: "special-token",
+    blocks: [toolCall(bareQwen)],
+    reasoning: [thinkUntilCall],
+    results: toolResponseMarks,
+    result: toolResponse,
+  };
+}
+
+function glmLike(name: string, models: readonly string[], aliases: readonly string[] = []): Dialect {
+  return {
+    name,
+    aliases,
+    title: "NAME with <arg_key> and <arg_value>",
+    models,
+    trust: "special-token",
+    blocks: [toolCall(glmPairs)],
+    reasoning: [thinkUntilCall],
+    results: ["<|observation|>", ...toolResponseMarks],
+    result: toolResponse,
+  };
+}
+
+function dsml(name: string, section: string, models: readonly string[], result: Dialect["result"], results: readonly string[]): Dialect {
+  return {
+    name,
+    title: "DSML elements with types",
+    models,
+    trust: "special-token",
+    blocks: [{ open: [`<｜DSML｜${section}>`], close: [`</｜DSML｜${section}>`], bodies: [prefixed("｜DSML｜", { bare: true })] }],
+    reasoning: [think],
+    stray: ["<｜end▁of▁sentence｜>"],
+    results,
+    result,
+  };
+}
+
+export const taggedDialects: readonly Dialect[] = [
+  qwenLike("qwen3-coder", ["Qwen3-Coder", "Qwen3.5 and later", "Nemotron 3 Nano", "MiMo"], ["qwen3.5", "qwen3_coder"]),
+  qwenLike("step3.5", ["Step 3.5"]),
+  qwenLike("k-exaone-2", ["K-EXAONE 2"], ["k-exaone"]),
+  {
+    name: "seed-oss",
+    aliases: ["seed"],
+    title: "<seed:tool_call> with <function=NAME>",
+    models: ["ByteDance Seed-OSS"],
+    notes: "Values stand inline: every space is data.",
+    trust: "special-token",
+    blocks: [{ open: ["<seed:tool_call>"], close: ["</seed:tool_call>"], bodies: [{ ...qwenTagged, trim: "none" }] }],
+    reasoning: [{ open: ["<seed:think>"], close: ["</seed:think>"] }],
+    drop: ["<seed:eos>"],
+    result: plainResult,
+  },
+  {
+    name: "openhands",
+    title: "<function=NAME> without a block",
+    models: ["any model, prompted by OpenHands"],
+    trust: "taught",
+    blocks: [{ open: [], close: [], bodies: [bareQwen] }],
+    reasoning: [think],
+    results: ["EXECUTION RESULT of ["],
+    stop: ["</function>"],
+    result: { role: "user", each: "EXECUTION RESULT of [{name}]:\n{text}" },
+  },
+  {
+    name: "functionary-v3.1",
+    title: "<function=NAME>JSON</function>",
+    models: ["Functionary 3.1"],
+    trust: "special-token",
+    blocks: [{ open: [], close: [], bodies: [bareQwen] }],
+    result: plainResult,
+  },
+  glmLike("glm-4.5", ["GLM-4.5", "GLM-4.6"], ["glm4.5", "glm45"]),
+  glmLike("glm-4.7", ["GLM-4.7", "GLM-5", "Ling3"], ["glm4.7", "glm47", "glm-5"]),
+  glmLike("poolside-v1", ["Poolside Laguna"], ["poolside"]),
+  {
+    name: "hunyuan-v3",
+    aliases: ["hunyuan"],
+    title: "NAME<tool_sep> with <arg_key> and <arg_value>",
+    models: ["Hunyuan V3"],
+    notes: "Every tag may carry a suffix such as :abc12.",
+    trust: "special-token",
+    blocks: [
+      {
+        open: ["<tool_calls>", "<tool_calls:"],
+        close: ["</tool_calls>"],
+        bodies: [{ ...glmPairs, call: { open: "<tool_call>", close: "</tool_call>" }, separator: "<tool_sep>" }, json],
+        suffixed: true,
+      },
+    ],
+    reasoning: [think],
+    result: plainResult,
+  },
+  {
+    name: "minimax-m2",
+    aliases: ["minimax"],
+    title: "<minimax:tool_call> with <invoke>",
+    models: ["MiniMax M2"],
+    notes: "Values stand inline: every space is data.",
+    trust: "special-token",
+    blocks: [{ open: ["<minimax:tool_call>"], close: ["</minimax:tool_call>"], bodies: [invokeTagged] }],
+    reasoning: [think],
+    results: ["<response>"],
+    result: { role: "user", each: "<response>{text}</response>" },
+  },
+  {
+    name: "minimax-m3",
+    title: "Nested elements behind ]<]minimax[>[",
+    models: ["MiniMax M3"],
+    trust: "special-token",
+    blocks: [
+      {
+        open: ["]<]minimax[>[<tool_call>"],
+        close: ["]<]minimax[>[</tool_call>"],
+        bodies: [
+          {
+            ...invokeTagged,
+            call: [{ open: "]<]minimax[>[<invoke", close: "]<]minimax[>[</invoke>" }],
+            nested: "]<]minimax[>[",
+          },
+        ],
+      },
+    ],
+    reasoning: [{ open: ["<mm:think>"], close: ["</mm:think>"] }, think],
+    results: ["<response>"],
+    result: { role: "user", each: "<response>{text}</response>" },
+  },
+  dsml("deepseek-v3.2", "function_calls", ["DeepSeek V3.2"], { role: "user", each: "<result>{text}</result>", open: "<function_results>\n", close: "\n</function_results>" }, ["<function_results>"]),
+  dsml("deepseek-v4", "tool_calls", ["DeepSeek V4"], { role: "user", each: "<tool_result>{text}</tool_result>" }, ["<tool_result>"]),
+  {
+    name: "kimi-k3",
+    title: "<|open|>call with typed arguments",
+    models: ["Kimi K3"],
+    trust: "special-token",
+    blocks: [
+      {
+        open: ["<|open|>tools<|sep|>"],
+        close: ["<|close|>tools<|sep|>"],
+        bodies: [
+          {
+            kind: "tagged",
+            call: [{ open: "<|open|>call", close: "<|close|>call<|sep|>" }],
+            parameter: [{ open: "<|open|>argument", close: "<|close|>argument<|sep|>" }],
+            end: "<|sep|>",
+            trim: "none",
+          },
+        ],
+      },
+    ],
+    reasoning: [{ open: ["<|open|>think<|sep|>"], close: ["<|close|>think<|sep|>"] }],
+    drop: ["<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"],
+    result: plainResult,
+  },
+  {
+    name: "minicpm5",
+    aliases: ["minicpm"],
+    title: '<function name="…"> with <param name="…">',
+    models: ["MiniCPM 5"],
+    notes: "The only tagged format with an escape for values: CDATA.",
+    trust: "special-token",
+    blocks: [
+      {
+        open: [],
+        close: [],
+        bodies: [
+          {
+            kind: "tagged",
+            call: [{ open: "<function", close: "</function>" }],
+            parameter: [{ open: "<param", close: "</param>" }],
+            trim: "none",
+            bare: true,
+            cdata: true,
+          },
+        ],
+      },
+    ],
+    reasoning: [think],
+    results: toolResponseMarks,
+    result: toolResponse,
+  },
+  {
+    name: "step3",
+    title: "<steptml:invoke> between tokens",
+    models: ["Step 3"],
+    trust: "special-token",
+    blocks: [
+      {
+        open: ["<｜tool_calls_begin｜>"],
+        close: ["<｜tool_calls_end｜>"],
+        bodies: [prefixed("steptml:")],
+        between: ["<｜tool_call_begin｜>", "<｜tool_call_end｜>", "function<｜tool_sep｜>"],
+      },
+    ],
+    reasoning: [think],
+    result: plainResult,
+  },
+  {
+    name: "dots",
+    title: "<dots_function_call> with <invoke>",
+    models: ["dots"],
+    trust: "special-token",
+    blocks: [{ open: ["<dots_function_call>"], close: ["</dots_function_call>"], bodies: [invokeTagged, json] }],
+    reasoning: [think],
+    result: plainResult,
+  },
+  {
+    name: "muse-atem",
+    aliases: ["muse"],
+    title: "<atem:function_calls> in a tool's channel",
+    models: ["Muse Glimmer"],
+    trust: "special-token",
+    channels: "muse",
+    blocks: [{ open: ["<atem:function_calls>"], close: ["</atem:function_calls>"], bodies: [prefixed("atem:", { undeclared: "json" })] }],
+    result: { role: "user", each: '<tool_output name="{name}">{text}</tool_output>' },
+  },
+];

@@ -1,0 +1,127 @@
+/**
+ * The text of one parameter as the JSON its schema asks for. Types come from the schema alone: a string
+ * stays what it is to the last character, what does not read as the wanted type in full stays text, and
+ * an integer too long for a double keeps its digits.
+ */
+import { isObject } from "../base/json.ts";
+import { typesOf } from "../spec/coerce.ts";
+import { follow } from "../spec/subschema.ts";
+import { readAll, skipSpace } from "./input.ts";
+import { readLiteral, type Notes } from "./literal.ts";
+
+/** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
+export type Wanted = ReadonlySet<string> | "any" | undefined;
+
+const spellings = new Map([
+  ["float", "number"],
+  ["double", "number"],
+  ["int", "integer"],
+  ["long", "integer"],
+  ["bool", "boolean"],
+  ["str", "string"],
+  ["dict", "object"],
+  ["list", "array"],
+  ["tuple", "array"],
+  ["none", "null"],
+]);
+
+export function wantedOf(parameters: unknown, name: string): Wanted {
+  const property = propertyOf(parameters, name);
+  if (property === undefined) return undefined;
+  if (property === true) return "any";
+  const types = typesOf(follow(parameters, property), parameters, 0);
+  if (types.size === 0) return "any";
+  const named = new Set([...types].map((type) => spellings.get(type) ?? type));
+  if (isObject(property) && property["nullable"] === true) named.add("null");
+  return named;
+}
+
+export function propertyOf(parameters: unknown, name: string): unknown {
+  const root = follow(parameters, parameters);
+  const properties = isObject(root["properties"]) ? root["properties"] : undefined;
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** True when the text is the value, so that it can be handed on as it comes. */
+export function isPlainText(wanted: Wanted): boolean {
+  return wanted === undefined || (wanted !== "any" && wanted.size === 1 && wanted.has("string"));
+}
+
+export function textToJson(text: string, wanted: Wanted, notes: Notes): string {
+  if (isPlainText(wanted) || wanted === undefined) return JSON.stringify(text);
+  const word = text.trim();
+  if (wanted === "any") return /^[[{]/.test(word) ? (containerToJson(word, wanted, notes) ?? JSON.stringify(text)) : JSON.stringify(text);
+  return (
+    scalarToJson(word, wanted) ??
+    (wanted.has("object") || wanted.has("array") ? containerToJson(word, wanted, notes) : undefined) ??
+    JSON.stringify(text)
+  );
+}
+
+function scalarToJson(word: string, wanted: ReadonlySet<string>): string | undefined {
+  const lower = word.toLowerCase();
+  if (lower === "null" && (wanted.has("null") || !wanted.has("string"))) return "null";
+  if (lower === "none" && wanted.has("null")) return "null";
+  if ((lower === "true" || lower === "false") && wanted.has("boolean")) return lower;
+  if ((wanted.has("integer") || wanted.has("number")) && /^[+-]?\d{1,400}$/.test(word)) return plainInteger(word);
+  if (wanted.has("number") && /^[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,4})?$/.test(word)) {
+    return finite(Number(word), word);
+  }
+  if (wanted.has("integer") && /^[+-]?\d{1,15}\.0{1,15}$/.test(word)) return String(Number(word));
+  return undefined;
+}
+
+/** Digits pass as they are: a double would round what is beyond 2^53. */
+function plainInteger(word: string): string {
+  const sign = word.startsWith("-") ? "-" : "";
+  return sign + (word.replace(/^[+-]/, "").replace(/^0+(?=\d)/, ""));
+}
+
+function finite(value: number, word: string): string | undefined {
+  if (!Number.isFinite(value)) return undefined;
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : String(value);
+}
+
+function containerToJson(word: string, wanted: Wanted, notes: Notes): string | undefined {
+  return (
+    literalOf(word, wanted, notes) ??
+    fromEncoded(word, wanted, notes) ??
+    // Quotes escaped although nothing is around them: one layer of encoding lost its own quotes.
+    (word.includes('\\"') ? fromEncoded(`"${word}"`, wanted, notes) : undefined)
+  );
+}
+
+function literalOf(word: string, wanted: Wanted, notes: Notes): string | undefined {
+  const first = word.charAt(0);
+  const fits = (first === "{" && allows(wanted, "object")) || (first === "[" && allows(wanted, "array"));
+  return fits ? normalizeLiteral(word, notes) : undefined;
+}
+
+function allows(wanted: Wanted, type: string): boolean {
+  return wanted === "any" || (wanted !== undefined && wanted.has(type));
+}
+
+function fromEncoded(word: string, wanted: Wanted, notes: Notes): string | undefined {
+  if (!word.startsWith('"')) return undefined;
+  try {
+    const inner: unknown = JSON.parse(word);
+    const json = typeof inner === "string" ? literalOf(inner.trim(), wanted, notes) : undefined;
+    if (json !== undefined) notes.add("double-encoded");
+    return json;
+  } catch {
+    return undefined; // Not a JSON string: nothing was encoded twice.
+  }
+}
+
+/** A whole literal as JSON, or undefined. */
+export function normalizeLiteral(text: string, notes: Notes): string | undefined {
+  let json = "";
+  const repairs: string[] = [];
+  const { value, rest } = readAll(text, function* (input) {
+    yield* skipSpace(input);
+    return yield* readLiteral(input, (piece) => (json += piece), {}, { add: (name) => repairs.push(name) });
+  });
+  if (value !== "ok" || rest.trim() !== "") return undefined;
+  for (const repair of repairs) notes.add(repair);
+  return json;
+}
