@@ -1,25 +1,16 @@
-import fc from "fast-check";
-import { expect, test } from "vitest";
-import { createDecoder } from "../../../src/wire/responses/decoder.ts";
-import { missing, project, readAnswer, recordedStreams } from "./recorded.ts";
+import { describe, expect, test } from "vitest";
+import { responses } from "../../../src/wire/responses/index.ts";
+import { decodeBody, expectReport, randomCuts, recordedStreams } from "../streams.ts";
 
-const streams = recordedStreams("responses");
-
-test("there are recorded streams", () => {
-  expect(streams.length).toBeGreaterThanOrEqual(9);
-});
-
-test.each(streams)("$name is read as expected, whole and byte by byte", ({ body, expect: expected }) => {
-  const whole = readAnswer(createDecoder(), body);
-  expect(missing(expected, project(whole))).toEqual([]);
-  expect(readAnswer(createDecoder(), body, [1])).toEqual(whole);
-});
-
-test("cutting a stream anywhere changes nothing", () => {
-  fc.assert(
-    fc.property(fc.constantFrom(...streams), fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 20 }), ({ body }, sizes) => {
-      expect(readAnswer(createDecoder(), body, sizes)).toEqual(readAnswer(createDecoder(), body));
-    }),
-    { numRuns: 200 },
-  );
+describe.each(recordedStreams("responses"))("recorded stream $name", ({ body, tools, expect: expected }) => {
+  test("is read as expected, whole, byte by byte and cut anywhere", () => {
+    const options = { declared: tools };
+    const whole = decodeBody(responses, body, [], options);
+    expectReport(whole, expected);
+    const everywhere = Array.from({ length: body.length }, (_, at) => at);
+    expect(decodeBody(responses, body, everywhere, options)).toEqual(whole);
+    for (let seed = 0; seed < 20; seed++) {
+      expect(decodeBody(responses, body, randomCuts(body.length, 9, seed), options)).toEqual(whole);
+    }
+  });
 });
