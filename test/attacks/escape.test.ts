@@ -22,23 +22,51 @@ const allowed = [
   "list_interfaces",
 ];
 
-/** The outer process list shows through a bound /proc; nothing behind a name in it may. */
-const boundProcShows = ["see_host_process"];
+/**
+ * What a backend is known not to stop, as its explanation says. Landlock has no mounts: it sees neither
+ * attributes nor sockets by path nor names inside a writable folder (those are put back afterwards).
+ */
+const leaks: Readonly<Record<string, readonly string[]>> = {
+  bwrap: [],
+  "bwrap-bound-proc": ["see_host_process"],
+  landlock: [
+    ...[
+      "chmod_outside",
+      "utimes_outside",
+      "see_host_process",
+      "connect_path_socket",
+      "connect_agent_socket",
+      "connect_docker",
+      "connect_bus",
+    ],
+    ...[
+      "write_git_config",
+      "create_git_hook",
+      "rename_git",
+      "exchange_git",
+      "unlink_git_config",
+      "hardlink_git_config",
+      "chmod_git_config",
+    ],
+  ],
+};
+
+/** What a backend cannot offer: without a network namespace there is no loopback of one's own, and temp files live where TMPDIR says. */
+const missing: Readonly<Record<string, readonly string[]>> = {
+  landlock: ["write_temp", "serve_loopback", "list_interfaces"],
+};
 
 const rungs = (await trySandboxes()).filter(({ id }) => !id.endsWith("-old"));
-const wanted = ["bwrap", "bwrap-bound-proc"];
+const wanted = Object.keys(leaks);
 const isRoot = process.getuid?.() === 0;
 const nobody = { uid: 65534, gid: 65534 };
-const users = isRoot
-  ? ([
-      ["root", undefined],
-      ["an ordinary user", nobody],
-    ] as const)
-  : ([["this user", undefined]] as const);
+const users: readonly { readonly user: string; readonly owner?: typeof nobody }[] = isRoot
+  ? [{ user: "root" }, { user: "an ordinary user", owner: nobody }]
+  : [{ user: "this user" }];
 
 describe.each(wanted)("escape from %s", (id) => {
   const works = rungs.some((rung) => rung.id === id && rung.ok);
-  describe.skipIf(!works).each(users)("as %s", (_name, owner) => {
+  describe.skipIf(!works).each(users)("as $user", ({ owner }) => {
     let scene: Scene;
     let results: ReadonlyMap<string, string>;
     const state = mkdtempSync(join(tmpdir(), "callgate-state-"));
@@ -74,15 +102,16 @@ describe.each(wanted)("escape from %s", (id) => {
     });
 
     test("nothing forbidden succeeds", () => {
-      const shown = id === "bwrap-bound-proc" ? boundProcShows : [];
+      const known = leaks[id] ?? [];
       const succeeded = [...results].filter(([, outcome]) => outcome === "ok").map(([name]) => name);
-      expect(succeeded.filter((name) => !allowed.includes(name) && !shown.includes(name))).toEqual([]);
+      expect(succeeded.filter((name) => !allowed.includes(name) && !known.includes(name))).toEqual([]);
     });
 
     test("what a build or a test needs still works", () => {
-      expect(
-        allowed.filter((name) => results.get(name) !== "ok").map((name) => `${name} ${results.get(name)}`),
-      ).toEqual([]);
+      const needed = allowed.filter((name) => missing[id]?.includes(name) !== true);
+      expect(needed.filter((name) => results.get(name) !== "ok").map((name) => `${name} ${results.get(name)}`)).toEqual(
+        [],
+      );
     });
 
     test("the host is as it was", () => {

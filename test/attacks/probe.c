@@ -74,7 +74,12 @@ static int write_workspace(void) { return create(in(ws, "made")); }
 static int mkdir_workspace(void) { return result(mkdir(in(ws, "folder"), 0755)); }
 static int write_temp(void) { return create("/tmp/made"); }
 static int write_dev_null(void) { return put("/dev/null", O_WRONLY); }
-static int write_shm(void) { return create("/dev/shm/made"); }
+static int write_shm(void) {
+  snprintf(buffer, sizeof buffer, "/dev/shm/probe-%d-%d", getuid(), getpid());
+  int answer = create(buffer);
+  unlink(buffer);
+  return answer;
+}
 static int read_passwd(void) { return can_read("/etc/passwd"); }
 static int read_git(void) { return can_read(in(ws, ".git/config")); }
 static int fork_exec(void) {

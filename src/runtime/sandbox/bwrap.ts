@@ -1,6 +1,5 @@
 /** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
-import { statSync } from "node:fs";
-import { dirname, sep } from "node:path";
+import { sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
@@ -8,6 +7,7 @@ import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { hostSockets } from "./machine.ts";
+import { commandOwner } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
@@ -84,27 +84,6 @@ function writablePlaces(plan: Plan): readonly string[] {
 function innerEnv(env: Readonly<Record<string, string>>, plan: Plan, machine: Machine): Record<string, string> {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !isLoaderVariable(name)));
   return kept["TMPDIR"] === undefined || plan.everything ? kept : { ...kept, TMPDIR: machine.tempDir };
-}
-
-/**
- * Inside a user namespace root owns only what is root's. In somebody else's workspace the command
- * therefore runs as that owner, if the owner can get there.
- */
-function commandOwner(
-  plan: Plan,
-  cwd: string,
-  machine: Machine,
-): { readonly uid: number; readonly gid: number } | undefined {
-  if (machine.uid !== 0) return undefined;
-  const place = plan.roots.find((root) => root !== sep) ?? cwd;
-  const stat = statSync(place, { throwIfNoEntry: false });
-  if (stat === undefined || stat.uid === 0) return undefined;
-  for (let folder = dirname(place); folder !== sep; folder = dirname(folder)) {
-    const { mode, uid, gid } = statSync(folder);
-    const bit = uid === stat.uid ? 0o100 : gid === stat.gid ? 0o010 : 0o001;
-    if ((mode & bit) === 0) return undefined;
-  }
-  return { uid: stat.uid, gid: stat.gid };
 }
 
 const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };

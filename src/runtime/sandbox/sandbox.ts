@@ -9,6 +9,7 @@ import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } 
 import { createBwrapBackend } from "./bwrap.ts";
 import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
+import { createLandlockBackend } from "./landlock.ts";
 import type { Rung, RungResult } from "./ladder.ts";
 import { findProgram, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
@@ -91,22 +92,22 @@ function platformRungs(machine: Machine, session: Session, launcher: string | un
 
 function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
   const program = findProgram("bwrap", machine.env);
-  if (program === undefined) return [];
   const variants = [
     { id: "bwrap", proc: "fresh", disableUserns: true },
     { id: "bwrap-old", proc: "fresh", disableUserns: false },
     { id: "bwrap-bound-proc", proc: "bound", disableUserns: true },
     { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
   ] as const;
-  return variants.map(({ id, ...variant }) => ({
-    id,
-    backend: createBwrapBackend(
-      { program, ...variant, ...(launcher === undefined ? {} : { launcher }) },
-      machine,
-      session,
-    ),
-    programs: [program],
-  }));
+  const relay = launcher === undefined ? {} : { launcher };
+  return [
+    ...(program === undefined ? [] : variants).map(({ id, ...variant }): Rung => {
+      const backend = createBwrapBackend({ program: program ?? "", ...variant, ...relay }, machine, session);
+      return { id, backend, programs: [program ?? ""] };
+    }),
+    ...(launcher === undefined
+      ? []
+      : [{ id: "landlock", backend: createLandlockBackend(launcher, machine, session), programs: [launcher] }]),
+  ];
 }
 
 async function openProxy(

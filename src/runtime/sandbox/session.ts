@@ -3,13 +3,15 @@ import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { guardNames } from "./guard.ts";
+import { keepTree, putBack } from "./keep.ts";
 import type { Guard } from "./guard.ts";
 import type { Machine } from "./machine.ts";
 
 export interface Session {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
   tempFolder(owner: { readonly uid: number; readonly gid: number } | undefined): string;
-  guard(paths: readonly string[]): Guard;
+  /** `unheld`: protected paths that exist and that the backend cannot keep from being changed. */
+  guard(paths: readonly string[], unheld?: readonly string[]): Guard;
   /** A command runs unconfined: what appears from now on may be rightful. */
   ranUnconfined(): void;
   close(): Promise<void>;
@@ -29,12 +31,14 @@ export function createSession(machine: Machine): Session {
       folders.set(uid, folder);
       return folder;
     },
-    guard(paths) {
+    guard(paths, unheld = []) {
       const then = unconfinedRuns;
-      return guardNames(paths, {
+      const kept = unheld.map(keepTree);
+      const names = guardNames(paths, {
         quarantine: join(machine.stateDir, "quarantine"),
         isOnlySuspect: () => then === unconfinedRuns,
       });
+      return { settle: () => names.settle() ?? putBack(kept) };
     },
     ranUnconfined() {
       unconfinedRuns += 1;

@@ -3,7 +3,9 @@ import { spawn } from "node:child_process";
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import type { Writable } from "node:stream";
 import { CallError } from "../../base/error.ts";
-import type { ConfinedCommand, Ending } from "./backend.ts";
+import { launcherPath } from "../process/launcher-path.ts";
+import { encodeLaunch } from "../process/launcher-protocol.ts";
+import type { ConfinedCommand, Ending, LandlockRuleset } from "./backend.ts";
 
 export interface StartOptions {
   /** For the command's input, output and errors. */
@@ -11,8 +13,7 @@ export interface StartOptions {
 }
 
 export function startConfined(command: ConfinedCommand, { stdio = "pipe" }: StartOptions = {}): ChildProcess {
-  if (command.landlock !== undefined)
-    throw new CallError("no_sandbox", "a Landlock sandbox is applied by the launcher, not by a plain spawn");
+  if (command.landlock !== undefined) return startConfined(byLauncher(command, command.landlock), { stdio });
   const [program = "", ...args] = command.argv;
   const slots: ("pipe" | "inherit" | "ignore")[] = [stdio === "pipe" ? "ignore" : stdio, stdio, stdio];
   for (const { fd } of command.fds ?? []) slots[fd] = "pipe";
@@ -29,6 +30,20 @@ export function startConfined(command: ConfinedCommand, { stdio = "pipe" }: Star
     slot?.end(data);
   }
   return child;
+}
+
+/** The launcher reads the whole request from a descriptor, confines itself and becomes the command. */
+function byLauncher({ landlock: _applied, ...command }: ConfinedCommand, landlock: LandlockRuleset): ConfinedCommand {
+  const launcher = launcherPath();
+  if (launcher === undefined)
+    throw new CallError("no_sandbox", "a Landlock sandbox is applied by the launcher, and there is none");
+  const { argv, cwd, env } = command;
+  const nothing = { liveBytes: 0, tailBytes: 0, graceMs: 0, onOutput() {}, onDropped() {} };
+  return {
+    ...command,
+    argv: [launcher, "once", "3"],
+    fds: [{ fd: 3, data: encodeLaunch({ argv, cwd, env, landlock, ...nothing }) }],
+  };
 }
 
 export interface Finished extends Ending {

@@ -18,10 +18,14 @@ export type SocketRule = "private" | "unix" | "tcp" | "host";
 export interface FilterOptions {
   readonly architecture: Architecture;
   readonly sockets: SocketRule;
+  /** No read-only mount keeps a file's extended attributes, so they cannot be set (tools take that quietly). */
+  readonly refuseAttributes?: boolean;
+  /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */
+  readonly refuseTruncate?: boolean;
 }
 
 const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000 } as const;
-const errno = { EPERM: 1, ENOSYS: 38 } as const;
+const errno = { EPERM: 1, ENOSYS: 38, EOPNOTSUPP: 95 } as const;
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
 const families: Readonly<Record<SocketRule, readonly number[]>> = {
@@ -39,6 +43,17 @@ const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 /** socket()'s type without SOCK_CLOEXEC and SOCK_NONBLOCK. SOCK_STREAM is 1 on both architectures. */
 const socketTypeBits = { nonStream: 0xe, stream: 0x1 } as const;
+
+const attributes: readonly SyscallName[] = [
+  "setxattr",
+  "lsetxattr",
+  "fsetxattr",
+  "setxattrat",
+  "removexattr",
+  "lremovexattr",
+  "fremovexattr",
+  "removexattrat",
+];
 
 /** ENOSYS makes libc and language runtimes fall back without a word. */
 const fallBack: readonly SyscallName[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
@@ -101,7 +116,12 @@ export const refused: readonly SyscallName[] = [
 const offset = { nr: 0, arch: 4, arg: (index: number) => 16 + 8 * index } as const;
 
 /** The program as bytes for `bwrap --seccomp` and for the launcher. Pure, about 70 instructions. */
-export function seccompProgram({ architecture, sockets }: FilterOptions): Uint8Array {
+export function seccompProgram({
+  architecture,
+  sockets,
+  refuseTruncate = false,
+  refuseAttributes = false,
+}: FilterOptions): Uint8Array {
   const number = (name: SyscallName) => syscallNumber(name, architecture);
   const known = (names: readonly SyscallName[]) => names.map(number).filter((nr) => nr >= 0);
   return assemble([
@@ -111,16 +131,21 @@ export function seccompProgram({ architecture, sockets }: FilterOptions): Uint8A
     // The x32 twin of every call would slip past the numbers below.
     ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, then: "nosys" }] as const) : []),
     ...inspected.map((name): Step => ({ test: "eq", k: number(name), then: name })),
+    ...(refuseTruncate ? truncations(number) : []),
+    ...(refuseAttributes ? known(attributes).map((k): Step => ({ test: "eq", k, then: "unsupported" })) : []),
     ...known(fallBack).map((k): Step => ({ test: "eq", k, then: "nosys" })),
     ...known(refused).map((k): Step => ({ test: "eq", k, then: "refuse" })),
     { ret: action.allow },
     ...inspections(sockets),
+    ...(refuseTruncate ? truncatingOpens : []),
     { label: "allow" },
     { ret: action.allow },
     { label: "refuse" },
     { ret: action.errno | errno.EPERM },
     { label: "nosys" },
     { ret: action.errno | errno.ENOSYS },
+    { label: "unsupported" },
+    { ret: action.errno | errno.EOPNOTSUPP },
     { label: "kill" },
     { ret: action.kill },
   ]);
@@ -158,4 +183,32 @@ const streamsOnly: readonly Step[] = [
   // Other stream protocols (SCTP, MPTCP) are not covered by Landlock's TCP rules: IPPROTO_IP and TCP only.
   { test: "eq", k: 0, then: "allow" },
   { test: "eq", k: 6, then: "allow", otherwise: "refuse" },
+];
+
+const O_TRUNC = 0x200;
+const O_WRONLY_or_RDWR = 3;
+
+/** Cutting by path, and the two forms of open whose flags can be seen; openat2 hides them, so it is not there. */
+function truncations(number: (name: SyscallName) => number): readonly Step[] {
+  const jumps = [
+    ["truncate", "refuse"],
+    ["openat2", "nosys"],
+    ["open", "open"],
+    ["openat", "openat"],
+  ] as const;
+  return jumps
+    .filter(([name]) => number(name) >= 0)
+    .map(([name, then]): Step => ({ test: "eq", k: number(name), then }));
+}
+
+const truncatingOpens: readonly Step[] = [
+  { label: "open" },
+  { load: offset.arg(1) },
+  { test: "anyBit", k: O_TRUNC, then: "reading", otherwise: "allow" },
+  { label: "openat" },
+  { load: offset.arg(2) },
+  { test: "anyBit", k: O_TRUNC, otherwise: "allow" },
+  { label: "reading" },
+  // Opened for writing too, Landlock sees it.
+  { test: "anyBit", k: O_WRONLY_or_RDWR, then: "allow", otherwise: "refuse" },
 ];

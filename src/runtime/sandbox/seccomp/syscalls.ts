@@ -12,6 +12,20 @@ export const syscalls = {
   clone3: [435, 435],
   unshare: [272, 97],
 
+  open: [2, -1],
+  openat: [257, 56],
+  openat2: [437, 437],
+  truncate: [76, 45],
+
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  fsetxattr: [190, 7],
+  setxattrat: [463, 463],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  fremovexattr: [199, 16],
+  removexattrat: [466, 466],
+
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],

@@ -1,0 +1,104 @@
+/**
+ * A plan as Landlock rules: rights by path prefix, inherited downwards and never taken away again. So
+ * what is to be hidden is left out: every sibling on the way to it gets a rule of its own.
+ */
+import { readdirSync, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import type { Grant } from "../../spec/access.ts";
+import type { LandlockRuleset } from "./backend.ts";
+import { contains } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+
+type Rule = LandlockRuleset["rules"][number];
+
+/** linux/landlock.h; the comment says with which ABI a right came. */
+const right = {
+  execute: 1 << 0,
+  writeFile: 1 << 1,
+  readFile: 1 << 2,
+  readDir: 1 << 3,
+  makeChar: 1 << 6,
+  makeBlock: 1 << 11,
+  refer: 1 << 13, // 2
+  truncate: 1 << 14, // 3
+  ioctlDev: 1 << 15, // 5
+} as const;
+const netRight = { bindTcp: 1, connectTcp: 2 } as const; // 4
+const scopes = 3; // 6: abstract sockets, signals
+
+/** Every right the ABI knows. */
+function knownRights(abi: number): number {
+  const base = (1 << 13) - 1;
+  return base | (abi >= 2 ? right.refer : 0) | (abi >= 3 ? right.truncate : 0) | (abi >= 5 ? right.ioctlDev : 0);
+}
+
+/** Rights a file can have; the others are about folders, and the kernel refuses them on files. */
+const fileRights = right.execute | right.writeFile | right.readFile | right.truncate | right.ioctlDev;
+
+const devices = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"].map((name) => join("/dev", name));
+
+export interface RulesetOptions {
+  readonly abi: number;
+  readonly plan: Plan;
+  readonly grant: Grant;
+  /** The private temp folder: the shared one cannot be replaced here. */
+  readonly tempFolder: string | undefined;
+  readonly proxyPort?: number;
+}
+
+export function landlockRules({
+  abi,
+  plan,
+  grant,
+  tempFolder,
+  proxyPort,
+}: RulesetOptions): Omit<LandlockRuleset, "seccomp"> {
+  const known = knownRights(abi);
+  const read = right.readFile | right.readDir | right.execute;
+  const write = known & ~right.makeChar & ~right.makeBlock;
+  const hidden = plan.entries
+    .filter(({ use, path }) => use === "hide" && grant.mask.length > 0 && path !== "/run")
+    .map(({ path }) => path);
+  const rules: Rule[] = [
+    // Names may be listed everywhere: it is the contents that are hidden.
+    { path: sep, access: right.readDir },
+    ...openPlaces(sep, plan.everything ? hidden : [...hidden, "/dev"]).map((path) =>
+      rule(path, plan.everything ? write : read),
+    ),
+    ...plan.roots
+      .filter((root) => root !== sep)
+      .flatMap((root) => openPlaces(root, hidden).map((path) => rule(path, write))),
+    ...devices.map((path) =>
+      rule(path, right.readFile | right.writeFile | right.truncate | right.ioctlDev | right.readDir),
+    ),
+    rule("/dev/shm", write),
+    ...(tempFolder === undefined ? [] : [rule(tempFolder, write)]),
+  ];
+  return {
+    handledFs: known,
+    handledNet: abi >= 4 && grant.network !== "on" ? netRight.bindTcp | netRight.connectTcp : 0,
+    scoped: abi >= 6 ? scopes : 0,
+    rules: rules.map(({ path, access }) => ({ path, access: access & known })),
+    netRules: proxyPort === undefined ? [] : [{ port: proxyPort, access: netRight.connectTcp }],
+  };
+}
+
+function rule(path: string, access: number): Rule {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return { path, access: isFolder ? access : access & fileRights };
+}
+
+/** The widest paths below `folder` that hold nothing of `closed`. */
+function openPlaces(folder: string, closed: readonly string[]): readonly string[] {
+  if (closed.some((path) => contains(path, folder))) return [];
+  if (!closed.some((path) => contains(folder, path))) return [folder];
+  return entries(folder).flatMap((name) => openPlaces(join(folder, name), closed));
+}
+
+function entries(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // we may not look into it, so neither may the command
+  }
+}

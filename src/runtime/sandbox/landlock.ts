@@ -1,0 +1,122 @@
+/**
+ * Landlock and seccomp, applied by the launcher: works in containers where no namespace can be made.
+ * Weaker than bubblewrap, and `explain` says how: protected names are put back afterwards instead of
+ * being held, there is no loopback of one's own, and attributes of files outside can be changed.
+ */
+import { execFileSync } from "node:child_process";
+import type { Grant } from "../../spec/access.ts";
+import { CallError } from "../../base/error.ts";
+import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import { explainEnding } from "./denial.ts";
+import { explainPlan } from "./explain.ts";
+import { landlockRules } from "./landlock-rules.ts";
+import type { Machine } from "./machine.ts";
+import { commandOwner } from "./owner.ts";
+import { planMounts } from "./plan.ts";
+import { proxyEnv } from "./relay.ts";
+import { seccompProgram } from "./seccomp/filter.ts";
+import type { SocketRule } from "./seccomp/filter.ts";
+import type { Session } from "./session.ts";
+import { runConfined } from "./start.ts";
+
+const name = "landlock+seccomp";
+
+export function createLandlockBackend(launcher: string, machine: Machine, session: Session): Backend {
+  let known: number | undefined;
+  const abi = () => (known ??= landlockAbi(launcher));
+
+  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
+    const { grant, cwd, env, argv } = request;
+    if (proxy !== undefined && abi() < 4)
+      throw new CallError(
+        "no_sandbox",
+        "this kernel's Landlock cannot limit connections to the proxy, so hosts cannot be allowed one by one",
+      );
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
+    const owner = commandOwner(plan, cwd, machine);
+    const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
+    const guard = session.guard(
+      plan.watched,
+      plan.entries.filter(({ use }) => use === "read").map(({ path }) => path),
+    );
+    const port = proxy?.port;
+    const rules = landlockRules({
+      abi: abi(),
+      plan,
+      grant,
+      tempFolder,
+      ...(port === undefined ? {} : { proxyPort: port }),
+    });
+    return {
+      argv,
+      cwd,
+      env: {
+        ...env,
+        ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }),
+        ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
+        CALLGATE_SANDBOX: name,
+      },
+      ...owner,
+      landlock: { ...rules, seccomp: filter(machine, grant, { sharesHost: proxy !== undefined, abi: abi() }) },
+      warm: false,
+      sandbox: name,
+      async cleanup(ending) {
+        const refusedHost = await proxy?.close();
+        const made = guard.settle();
+        const writable = [...plan.roots, ...(tempFolder === undefined ? [] : [tempFolder])];
+        return made ?? refusedHost ?? explainEnding({ grant, cwd, argv: ending.argv ?? argv, writable }, ending);
+      },
+    };
+  }
+
+  return { name, proxyBy: "port", confine, probe: () => probe(abi, confine, machine), explain: explainLandlock };
+}
+
+function filter(
+  machine: Machine,
+  grant: Grant,
+  { sharesHost, abi }: { readonly sharesHost: boolean; readonly abi: number },
+): Uint8Array {
+  if (machine.architecture === undefined) throw new CallError("no_sandbox", `no seccomp numbers for ${process.arch}`);
+  const sockets: SocketRule = grant.network === "on" ? "host" : sharesHost ? "tcp" : "unix";
+  // Before ABI 3 Landlock does not see a file being cut short.
+  return seccompProgram({
+    architecture: machine.architecture,
+    sockets,
+    refuseTruncate: abi < 3,
+    refuseAttributes: true,
+  });
+}
+
+function landlockAbi(launcher: string): number {
+  return Number(execFileSync(launcher, ["landlock-abi"], { encoding: "utf8" }).trim());
+}
+
+function explainLandlock(grant: Grant): readonly string[] {
+  return [
+    ...explainPlan(grant, { tempDir: "folder named by TMPDIR" }).slice(0, -2),
+    grant.network === "on" ? "The network is on." : "No network, no loopback either; sockets by path still answer.",
+    "Protected names are put back after the command, not held during it; modes and times of files outside can be changed.",
+  ];
+}
+
+const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
+
+async function probe(abi: () => number, confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
+  if (machine.architecture === undefined) return { ok: false, detail: `no seccomp numbers for ${process.arch}` };
+  if (abi() < 1)
+    return {
+      ok: false,
+      detail: "this kernel has no Landlock, or it is switched off",
+      fix: "boot with lsm=landlock,… or a kernel from 5.13 on",
+    };
+  const request = {
+    argv: ["true"],
+    cwd: "/",
+    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
+    grant: probeGrant,
+  };
+  const { exitCode, stderr } = await runConfined(confine(request));
+  if (exitCode !== 0) return { ok: false, detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}` };
+  return { ok: true, detail: `ran a command under Landlock (ABI ${abi()}) and our seccomp filter` };
+}
