@@ -1,5 +1,5 @@
 /** From what was agreed to what a call may touch. A grant is built up from nothing; it is never cut down from everything. */
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
 import type { Policy } from "./policy.ts";
 import { findProtected, isInside, isInsideAny, nearestFolder, resolveReal } from "./paths.ts";
@@ -79,12 +79,16 @@ function openWrites(writes: readonly string[], base: Grant, policy: Policy): Pic
     (path) => findProtected(path, [policy.workspace, ...policy.writable], policy.protect) !== undefined,
   );
   const outside = writes.filter((path) => !isInsideAny(path, base.write));
-  if (guarded.length === 0) return { write: [...base.write, ...outside], protect: base.protect };
-  // Protected files were agreed to one by one: only their folders open, not the rest of the workspace.
-  const names = new Set(
-    guarded.map((path) => findProtected(path, [policy.workspace, ...policy.writable], policy.protect)),
-  );
-  return { write: [...new Set(writes.map(nearestFolder))], protect: base.protect.filter((name) => !names.has(name)) };
+  if (guarded.length === 0) return { write: [...base.write, ...outside.map(openable)], protect: base.protect };
+  // Protected files were agreed to one by one: they open, and the rest of the workspace does not.
+  return { write: [...new Set(writes.map(openable))], protect: base.protect };
+}
+
+/** The path itself, or the first folder on the way that has to be made for it. */
+function openable(path: string): string {
+  const folder = nearestFolder(path);
+  const next = path.slice(folder.length).split("/").find(Boolean) ?? "";
+  return next === "" ? path : join(folder, next);
 }
 
 function joinNetwork(base: NetworkGrant, hosts: readonly string[]): NetworkGrant {

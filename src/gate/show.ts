@@ -4,9 +4,34 @@
  */
 // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
-/** Invisible, reordering, variation and tag characters, odd blanks, private use, lone surrogates. */
-const invisible =
-  /[\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ue000-\uf8ff\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]/gu;
+/** Invisible, reordering, variation and tag characters, odd blanks, private use: by range, first and last code point. */
+const hidden: readonly (readonly [number, number])[] = [
+  [0x00a0, 0x00a0],
+  [0x00ad, 0x00ad],
+  [0x034f, 0x034f],
+  [0x061c, 0x061c],
+  [0x115f, 0x1160],
+  [0x1680, 0x1680],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  [0x2000, 0x200f],
+  [0x2028, 0x202f],
+  [0x205f, 0x206f],
+  [0x2800, 0x2800],
+  [0x3000, 0x3000],
+  [0x3164, 0x3164],
+  [0xd800, 0xf8ff],
+  [0xfe00, 0xfe0f],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff0, 0xffff],
+  [0xe0000, 0xe0fff],
+  [0xf0000, 0x10ffff],
+];
+const invisible = new RegExp(
+  `[${hidden.map(([low, high]) => `\\u{${low.toString(16)}}-\\u{${high.toString(16)}}`).join("")}]`,
+  "gu",
+);
 
 /** Control and invisible characters as `\x1b` or `\u{202e}`; line breaks and single tabs stay. */
 export function toVisible(text: string): string {

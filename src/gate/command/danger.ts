@@ -39,7 +39,7 @@ const checks: ReadonlyMap<string, (args: readonly string[]) => string | undefine
 ]);
 
 function opensToAll(arg: string): boolean {
-  if (/^-/.test(arg) && !/^-[rwx]/.test(arg)) return false;
+  if (arg.startsWith("-") && !/^-[rwx]/.test(arg)) return false;
   if (/^[0-7]{3,5}$/.test(arg)) return (Number(arg.at(-1)) & 2) !== 0;
   return arg
     .split(",")

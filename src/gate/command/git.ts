@@ -203,7 +203,7 @@ function isHarmful(option: string, letters: string): boolean {
     return (
       [...letters].some(
         (letter) => option.startsWith(`-${letter}`) || (/^-[a-zA-Z]+$/.test(option) && option.includes(letter)),
-      ) || /^-O/.test(option)
+      ) || option.startsWith("-O")
     );
   const name = option
     .slice(2)

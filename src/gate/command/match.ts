@@ -97,7 +97,7 @@ function hasOption(args: readonly (string | undefined)[], option: string): boole
   if (known.length < args.length || known.includes(option)) return true;
   if (option.startsWith("--"))
     return hasFlag(known, "", [option.slice(2)]) || hasFlag(known, (longToShort.get(option) ?? []).join(""), []);
-  const letters = [...option.slice(1)];
+  const letters = Array.from(option.slice(1));
   return letters.every((letter) =>
     hasFlag(
       known,

@@ -1,6 +1,6 @@
 /** sed scripts that only print: no w, W, r, R, e, no flags that write or run, no text commands. What is not recognised asks. */
 
-const plainCommands = new Set([..."pdPDgGhHxnNqQ=lzF"]);
+const plainCommands = new Set("pdPDgGhHxnNqQ=lzF");
 
 /** Why the script might do more than print, or undefined. */
 export function sedScriptDoubt(script: string): string | undefined {

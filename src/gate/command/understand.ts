@@ -76,7 +76,7 @@ function addLine(line: string, cwds: readonly string[], pile: Pile): void {
 
 /** Works through a list instead of recursing: no depth of wrapping can end it early. */
 function addCommands(first: readonly Found[], pile: Pile): void {
-  const waiting = [...first].reverse();
+  const waiting = first.toReversed();
   for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
     if (pile.steps.length >= maxSteps) return void pile.unclear.add(`it runs more than ${maxSteps} commands`);
     const inner = unwrap(found);

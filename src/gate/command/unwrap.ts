@@ -3,7 +3,7 @@
  * taken out, as deep as it goes; where that cannot be told, it is said, and a deny rule then holds.
  */
 import { programName } from "../paths.ts";
-import { unknownWord, word, type Found, type ShellWord } from "./found.ts";
+import { unknownWord, type Found, type ShellWord } from "./found.ts";
 import { parseOptions, type OptionSpec } from "./options.ts";
 
 export interface Unwrapped {

@@ -1,0 +1,171 @@
+/**
+ * Asking at a plain terminal, without a screen of its own. Everything that came from a model is
+ * made visible and marked, so that no escape code works and nothing can imitate the question.
+ */
+import { createReadStream, createWriteStream } from "node:fs";
+import { createInterface, type Interface } from "node:readline/promises";
+import type { ReadStream, WriteStream } from "node:tty";
+import type { Readable, Writable } from "node:stream";
+import { toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../gate/show.ts";
+import type { Grant } from "../spec/access.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
+
+export interface TerminalApproverOptions {
+  readonly input?: Readable & Partial<Pick<ReadStream, "isTTY">>;
+  readonly output?: Writable & Partial<Pick<WriteStream, "isTTY" | "rows">>;
+  /** Where the terminal is reached when stdin is a pipe. */
+  readonly terminal?: string;
+}
+
+/** One question at a time; without a terminal nobody can answer, and the call ends at once. */
+export function createTerminalApprover(options: TerminalApproverOptions = {}): Approver {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ask(request, signal) {
+      const next = last.then(() => askOnce(request, signal, options));
+      last = next.catch(() => undefined);
+      return next;
+    },
+  };
+}
+
+async function askOnce(
+  request: ApprovalRequest,
+  signal: AbortSignal,
+  options: TerminalApproverOptions,
+): Promise<ApprovalAnswer | undefined> {
+  const streams = openStreams(options);
+  if (streams === undefined || signal.aborted) return undefined;
+  const { input, output, close } = streams;
+  const lines = createInterface({ input, output, terminal: false });
+  try {
+    return await converse(request, lines, output, signal, options.output?.rows ?? 24);
+  } catch (error) {
+    if (signal.aborted || (error instanceof Error && error.name === "AbortError")) return undefined;
+    throw error;
+  } finally {
+    lines.close();
+    close();
+  }
+}
+
+async function converse(
+  request: ApprovalRequest,
+  lines: Interface,
+  output: Writable,
+  signal: AbortSignal,
+  rows: number,
+): Promise<ApprovalAnswer | undefined> {
+  const text = describeRequest(request).split("\n");
+  const page = Math.max(10, rows - 6);
+  let shown = 0;
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  for (;;) {
+    output.write(`${text.slice(shown, shown + page).join("\n")}\n`);
+    shown = Math.min(text.length, shown + page);
+    if (shown === text.length) break;
+    output.write(`\n  … ${text.length - shown} more lines. Enter shows them, n says no: `);
+    const more = await Promise.race([lines.question("", { signal }), ended]);
+    if (more === undefined) return undefined;
+    if (more.trim().toLowerCase().startsWith("n")) return { answer: "no" };
+  }
+  for (;;) {
+    output.write(`\n${choices(request)}\n> `);
+    const answer = await Promise.race([lines.question("", { signal }), ended]);
+    if (answer === undefined) return undefined;
+    const read = readChoice(answer, request);
+    if (read !== undefined) return read;
+    output.write("Please answer with one of the letters.\n");
+  }
+}
+
+function choices(request: ApprovalRequest): string {
+  return [
+    "  y  once",
+    "  s  for this session, exactly this",
+    ...(request.always === undefined
+      ? []
+      : [
+          `  a  always: writes  ${toVisibleLine(request.always.rule)}\n       to ${toVisibleLine(request.always.file)}\n       and allows ${toVisibleLine(request.always.alsoAllows)}`,
+        ]),
+    "  n  no (n WORDS tells the model why)",
+    "  q  no, and stop the turn",
+  ].join("\n");
+}
+
+/** Only a letter we offered counts; an empty line is no yes. */
+export function readChoice(line: string, request: ApprovalRequest): ApprovalAnswer | undefined {
+  const [letter = "", ...words] = line.trim().split(/\s+/);
+  const message = words.join(" ");
+  switch (letter.toLowerCase()) {
+    case "y":
+    case "yes":
+      return { answer: "once" };
+    case "s":
+      return { answer: "session" };
+    case "a":
+      return request.always === undefined ? undefined : { answer: "always" };
+    case "n":
+    case "no":
+      return message === "" ? { answer: "no" } : { answer: "no", message };
+    case "q":
+      return message === "" ? { answer: "stop" } : { answer: "stop", message };
+    default:
+      return undefined;
+  }
+}
+
+/** The whole request as text that is safe to print. */
+export function describeRequest(request: ApprovalRequest): string {
+  const { access, call, commands } = request;
+  const lines = [`Approval needed: ${toVisibleName(call.tool)}`, `  why: ${toVisibleLine(request.reason)}`];
+  for (const command of access.commands ?? []) {
+    lines.push(
+      command.shell === undefined
+        ? `  runs:\n${toQuotedBlock(toVisibleCommand(command.argv ?? []))}`
+        : `  runs${command.dialect === undefined ? "" : ` (${command.dialect})`}:\n${toQuotedBlock(command.shell)}`,
+    );
+    if (command.cwd !== undefined) lines.push(`  in: ${toVisibleLine(command.cwd)}`);
+  }
+  if (commands.length > 1)
+    lines.push("  that is:", ...commands.slice(0, 50).map((argv) => `  │ ${toVisibleCommand(argv)}`));
+  if (commands.length > 50) lines.push(`  │ … and ${commands.length - 50} more`);
+  for (const path of access.write ?? []) lines.push(`  changes: ${toVisibleLine(path)}`);
+  for (const path of access.read ?? []) lines.push(`  reads: ${toVisibleLine(path)}`);
+  for (const host of access.network ?? []) lines.push(`  contacts: ${toVisibleLine(host)}`);
+  if (access.escalation !== undefined)
+    lines.push(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`);
+  if (request.diff !== undefined) lines.push("  the change:", toQuotedBlock(request.diff));
+  else if ((access.commands ?? []).length === 0)
+    lines.push("  with:", toQuotedBlock(JSON.stringify(call.input, null, 2) ?? ""));
+  lines.push(`  a yes opens: ${describeGrant(request.grant)}`);
+  return lines.join("\n");
+}
+
+function describeGrant(grant: Grant): string {
+  if (!grant.confined && grant.write.includes("/")) return "everything this user can do, without a sandbox";
+  const network =
+    typeof grant.network === "string"
+      ? `network ${grant.network}`
+      : `network to ${grant.network.map(toVisibleLine).join(", ")}`;
+  const writes = grant.write.length === 0 ? "no writing" : `writing in ${grant.write.map(toVisibleLine).join(", ")}`;
+  return `${writes}; ${network}${grant.confined ? "" : "; no sandbox"}`;
+}
+
+interface Streams {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly close: () => void;
+}
+
+/** Given streams, else stdin and stderr if they are a terminal, else the terminal itself. */
+function openStreams(options: TerminalApproverOptions): Streams | undefined {
+  const { input, output } = options;
+  if (input !== undefined && output !== undefined) return { input, output, close: () => undefined };
+  if (process.stdin.isTTY && process.stderr.isTTY)
+    return { input: process.stdin, output: process.stderr, close: () => undefined };
+  if (!process.stderr.isTTY || options.terminal === undefined) return undefined;
+  const reader = createReadStream(options.terminal);
+  const writer = createWriteStream(options.terminal);
+  return { input: reader, output: writer, close: () => void (reader.destroy(), writer.end()) };
+}

@@ -1,0 +1,119 @@
+/** From a question to a person's answer, and what the answer is worth: bound to the exact call, remembered as said. */
+import { CallError } from "../base/error.ts";
+import type { Grant } from "../spec/access.ts";
+import type { Checked, Ruling } from "../spec/call.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
+import { callHash, memoryKeys } from "./approval.ts";
+import { joinRules } from "./rules.ts";
+import type { GateState } from "./state.ts";
+import { describeRule, type Suggestion } from "./suggest.ts";
+
+export interface Question {
+  readonly reason: string;
+  readonly commands: readonly (readonly string[])[];
+  readonly grant: Grant;
+  readonly suggestion: Suggestion | undefined;
+}
+
+/** The ruling either way; `error` where the call ends here. */
+export type Settled = { readonly ruling: Ruling; readonly error?: CallError };
+
+const maxMessage = 4_000;
+
+export async function settle(
+  state: GateState,
+  checked: Checked,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Settled> {
+  const rule = (by: Ruling["by"], decision: Ruling["decision"], reason: string): Ruling => ({
+    decision,
+    reason,
+    by,
+    commands: question.commands,
+  });
+  const keys = memoryKeys(checked, question.grant, state.policy);
+  if (keys.every((key) => state.memory.has(key)))
+    return { ruling: rule("memory", "allow", "agreed to earlier in this session") };
+  const hash = callHash(checked, question.grant, state.policy);
+  const answer = await ask(state, checked, question, hash, signal);
+  if (answer === undefined)
+    return { ruling: rule("policy", "ask", question.reason), error: nobody(question.reason, hash) };
+  if (answer.answer === "no" || answer.answer === "stop")
+    return { ruling: rule("person", "deny", `the person said ${answer.answer}`), error: rejection(answer) };
+  // Bound to what was shown: a link swapped while the person was reading voids the yes.
+  if (callHash(checked, question.grant, state.policy) !== hash) {
+    const error = new CallError("stale", "What the call touches changed while it was being approved.", {
+      hint: "Call it again.",
+    });
+    return { ruling: rule("policy", "deny", "it changed while it was being approved"), error };
+  }
+  await remember(state, answer.answer, keys, question.suggestion);
+  return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`) };
+}
+
+function nobody(reason: string, hash: string): CallError {
+  return new CallError("needs_approval", `Nobody is here to approve it: ${reason}`, {
+    hint: "Do it in a way that needs no approval, or tell the user what you need.",
+    data: { hash },
+  });
+}
+
+function rejection({ answer, message }: { readonly answer: "no" | "stop"; readonly message?: string }): CallError {
+  const said = message === undefined || message === "" ? "." : `: ${message.slice(0, maxMessage)}`;
+  return answer === "stop"
+    ? new CallError("rejected", `The user stopped the turn${said}`, { data: { stopTurn: true } })
+    : new CallError("rejected", `The user said no${said}`, {
+        hint: "Do not try the same again; ask what to do instead.",
+      });
+}
+
+async function ask(
+  state: GateState,
+  checked: Checked,
+  question: Question,
+  hash: string,
+  signal: AbortSignal,
+): Promise<ApprovalAnswer | undefined> {
+  const { approver, emit, preview } = state.options;
+  if (approver === undefined) return undefined;
+  const diff = await preview?.(checked);
+  const always = toAlways(state, question.suggestion);
+  const request: ApprovalRequest = {
+    call: { id: checked.id, tool: checked.tool.name, input: checked.input },
+    reason: question.reason,
+    access: checked.access,
+    grant: question.grant,
+    commands: question.commands,
+    hash,
+    ...(always === undefined ? {} : { always }),
+    ...(diff === undefined ? {} : { diff }),
+  };
+  emit?.({ type: "approval.asked", id: checked.id, request });
+  const answer = await approver.ask(request, signal);
+  emit?.({ type: "approval.answered", id: checked.id, answer });
+  if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
+  return answer;
+}
+
+function toAlways(state: GateState, suggestion: Suggestion | undefined): ApprovalRequest["always"] {
+  const { always } = state.options;
+  if (always === undefined || suggestion === undefined) return undefined;
+  return { rule: describeRule(suggestion.rule), alsoAllows: suggestion.alsoAllows, file: always.file };
+}
+
+/** 'always' writes the rule that was shown; without one it lasts as long as the session. */
+async function remember(
+  state: GateState,
+  answer: "once" | "session" | "always",
+  keys: readonly string[],
+  suggestion: Suggestion | undefined,
+): Promise<void> {
+  if (answer === "once") return;
+  const { always } = state.options;
+  if (answer === "always" && suggestion !== undefined && always !== undefined) {
+    await always.save(suggestion.rule);
+    state.policy = { ...state.policy, rules: joinRules(state.policy.rules.rules, [suggestion.rule]) };
+  }
+  for (const key of keys) state.memory.add(key);
+}

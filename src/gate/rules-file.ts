@@ -1,0 +1,202 @@
+/**
+ * Rules in a file: TOML (`[[rule]]` tables) or JSON (`{"rules": […]}`). A file that does not parse, has
+ * a word we do not know, or an example that does not hold stops the start and says where.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { isObject } from "../base/json.ts";
+import { nearest } from "../base/text.ts";
+import { matchStep } from "./command/match.ts";
+import { understand } from "./command/understand.ts";
+import { compileRules, matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
+import { describeRule } from "./suggest.ts";
+
+/** Where and why a rules file cannot be used. */
+export class RulesError extends Error {
+  override readonly name = "RulesError";
+  readonly file: string;
+  readonly line: number | undefined;
+  constructor(file: string, line: number | undefined, message: string) {
+    super(`${file}${line === undefined ? "" : `:${line}`}: ${message}`);
+    this.file = file;
+    this.line = line;
+  }
+}
+
+/** An absent file is an empty one; anything else wrong with it throws. */
+export async function loadRules(file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new RulesError(file, undefined, `cannot be read (${error.code ?? error.message})`);
+  });
+  return text === undefined ? [] : parseRules(text, file, options);
+}
+
+export interface ParseOptions {
+  /** False: examples that do not hold are left for `failedExamples` to tell. */
+  readonly examples?: boolean;
+}
+
+export async function parseRules(text: string, file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
+  const isJson = file.endsWith(".json") || /^\s*[{[]\s*["{[\]}]/.test(text);
+  const entries = isJson ? readJson(text, file) : await readToml(text, file);
+  const lines = isJson ? [] : headerLines(text);
+  const rules = entries.map((entry, index) =>
+    toRule(entry, (message) => new RulesError(file, lines[index], message), file),
+  );
+  const [failure] = options.examples === false ? [] : failedExamples(rules);
+  if (failure !== undefined) throw new RulesError(file, lines[rules.indexOf(failure.rule)], failure.message);
+  return rules;
+}
+
+function readJson(text: string, file: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return entriesOf(value, file);
+  } catch (error) {
+    if (error instanceof RulesError) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    const at = /position (\d+)/.exec(message)?.[1];
+    throw new RulesError(file, text.slice(0, at === undefined ? text.length : Number(at)).split("\n").length, message);
+  }
+}
+
+async function readToml(text: string, file: string): Promise<readonly unknown[]> {
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    return entriesOf(parse(text), file);
+  } catch (error) {
+    if (error instanceof TomlError)
+      throw new RulesError(file, error.line, error.message.split("\n")[0] ?? "is not TOML");
+    throw error;
+  }
+}
+
+function entriesOf(value: unknown, file: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (!isObject(value)) throw new RulesError(file, 1, "expected a table of rules");
+  const other = Object.keys(value).find((key) => key !== "rule" && key !== "rules");
+  if (other !== undefined)
+    throw new RulesError(file, undefined, `unknown key '${other}'; rules are written as [[rule]]`);
+  const list = value["rule"] ?? value["rules"] ?? [];
+  if (!Array.isArray(list)) throw new RulesError(file, undefined, "'rule' must be a list: write [[rule]], not [rule]");
+  return list;
+}
+
+function headerLines(text: string): readonly number[] {
+  return text.split("\n").flatMap((line, index) => (/^\s*\[\[\s*rules?\s*\]\]/.test(line) ? [index + 1] : []));
+}
+
+const textKeys = ["id", "tool", "mcp", "path", "host", "reason"] as const;
+const listKeys = ["match", "not_match"] as const;
+const subjects = ["tool", "mcp", "command", "path", "host"] as const;
+const knownKeys: readonly string[] = [...textKeys, ...listKeys, "command", "access", "decision"];
+
+function toRule(entry: unknown, fail: (message: string) => RulesError, source: string): Rule {
+  if (!isObject(entry)) throw fail("a rule must be a table");
+  for (const key of Object.keys(entry)) {
+    if (knownKeys.includes(key)) continue;
+    const [guess] = nearest(key, knownKeys, 1);
+    throw fail(`unknown key '${key}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
+  }
+  const { decision, access } = entry;
+  if (decision !== "allow" && decision !== "ask" && decision !== "deny")
+    throw fail(`decision must be "allow", "ask" or "deny"`);
+  if (access !== undefined && access !== "read" && access !== "write") throw fail(`access must be "read" or "write"`);
+  const named = subjects.filter((key) => entry[key] !== undefined);
+  if (named.length !== 1)
+    throw fail(
+      `a rule speaks about exactly one of ${subjects.join(", ")}; this one names ${named.length === 0 ? "none" : named.join(" and ")}`,
+    );
+  for (const key of textKeys)
+    if (entry[key] !== undefined && (typeof entry[key] !== "string" || entry[key] === ""))
+      throw fail(`${key} must be text`);
+  for (const key of listKeys)
+    if (entry[key] !== undefined && !isTextList(entry[key])) throw fail(`${key} must be a list of texts`);
+  const { command } = entry;
+  if (command !== undefined && !isPrefix(command))
+    throw fail(`command must be text or a list of words, each a text or a list of alternatives`);
+  // Every key was checked above; the compiler cannot follow the loops.
+  return { ...entry, source } as unknown as Rule;
+}
+
+function isTextList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function isPrefix(value: unknown): boolean {
+  if (typeof value === "string") return value.trim() !== "";
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((item) => (typeof item === "string" ? item !== "" : isTextList(item) && (item as string[]).length > 0))
+  );
+}
+
+export interface ExampleFailure {
+  readonly rule: Rule;
+  readonly example: string;
+  readonly message: string;
+}
+
+/** The rules' own tests: each `match` must match its rule, each `not_match` must not. */
+export function failedExamples(rules: readonly Rule[]): readonly ExampleFailure[] {
+  return rules.flatMap((rule) => {
+    const missing = (rule.match ?? [])
+      .filter((example) => !matchesExample(rule, example))
+      .map((example) => ({ rule, example, message: `${ruleName(rule)} does not match its example '${example}'` }));
+    const extra = (rule.not_match ?? [])
+      .filter((example) => matchesExample(rule, example))
+      .map((example) => ({
+        rule,
+        example,
+        message: `${ruleName(rule)} matches '${example}', which it says it does not`,
+      }));
+    return [...missing, ...extra];
+  });
+}
+
+function matchesExample(rule: Rule, example: string): boolean {
+  if (rule.tool !== undefined) return matchName(example, rule.tool);
+  if (rule.mcp !== undefined) return matchMcp(example, rule.mcp);
+  if (rule.host !== undefined) return matchHost(example, rule.host);
+  if (rule.path !== undefined) return matchPath(resolve("/workspace", example), rule.path, "/workspace");
+  const understood = understand({ shell: example, cwd: "/" }, { workspace: "/", readable: [], mask: [], home: "/" });
+  const set = compileRules([rule]);
+  return understood.steps.some((step) => matchStep(step, set).length > 0);
+}
+
+/** Adds one rule at the end, all or nothing, unless it is there already. */
+export async function appendRule(file: string, rule: Rule): Promise<void> {
+  const existing = await loadRules(file);
+  if (existing.some((known) => describeRule(known) === describeRule(rule))) return;
+  const before = await readFile(file, "utf8").catch(() => "");
+  const isJson = file.endsWith(".json");
+  const after = isJson
+    ? `${JSON.stringify({ rules: [...existing.map(withoutSource), withoutSource(rule)] }, null, 2)}\n`
+    : `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}\n[[rule]]\n${toToml(rule)}`;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const temp = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    const handle = await open(temp, "wx", 0o600);
+    await handle.writeFile(after);
+    await handle.sync();
+    await handle.close();
+    await rename(temp, file);
+  } finally {
+    await rm(temp, { force: true });
+  }
+}
+
+function withoutSource(rule: Rule): Omit<Rule, "source"> {
+  const { source: _source, ...rest } = rule;
+  return rest;
+}
+
+/** JSON's texts and lists of texts are TOML's too. */
+function toToml(rule: Rule): string {
+  return Object.entries(withoutSource(rule))
+    .map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+    .join("");
+}

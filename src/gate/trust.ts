@@ -1,0 +1,160 @@
+/**
+ * Nothing a project brings (settings, tools, MCP servers, rules, hooks) counts before the user has
+ * trusted it, and trust is in the content: one changed byte asks again.
+ */
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import { isObject, parseJson } from "../base/json.ts";
+
+/** What a project can bring, as paths below it; folders count with everything in them. */
+const projectPaths = [".callgate", "callgate.toml", ".mcp.json"] as const;
+const maxFiles = 2_000;
+
+export interface TrustStatus {
+  readonly workspace: string;
+  /** Nothing there needs trust, or all of it has it. */
+  readonly trusted: boolean;
+  /** Of everything the project brings, by path and content. */
+  readonly hash: string;
+  readonly files: readonly string[];
+  /** New or changed since it was trusted; all of them if it never was. */
+  readonly changed: readonly string[];
+}
+
+export interface Trust {
+  status(workspace: string): TrustStatus;
+  /** Trusts what was shown: the hash must still be the content's. */
+  grant(workspace: string, hash: string): boolean;
+  revoke(workspace: string): void;
+  /** Is exactly this content of this file trusted? */
+  isTrusted(path: string, content: string): boolean;
+}
+
+interface Entry {
+  readonly hash: string;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export function createTrust(options: { readonly stateDir: string }): Trust {
+  const file = join(options.stateDir, "trust.json");
+  const load = () => readEntries(file);
+  const status = (workspace: string): TrustStatus => {
+    const root = realOr(workspace);
+    const now = hashProject(root);
+    const known = load().get(root);
+    const files = [...now.keys()];
+    const changed = files.filter((name) => known?.files[name] !== now.get(name));
+    const gone = Object.keys(known?.files ?? {}).filter((name) => !now.has(name));
+    return {
+      workspace: root,
+      trusted: files.length === 0 || (changed.length === 0 && gone.length === 0),
+      hash: hashAll(now),
+      files,
+      changed: [...changed, ...gone],
+    };
+  };
+  const change = (workspace: string, entry: Entry | undefined) => {
+    const entries = new Map(load());
+    if (entry === undefined) entries.delete(workspace);
+    else entries.set(workspace, entry);
+    writeEntries(options.stateDir, file, entries);
+  };
+  return {
+    status,
+    grant(workspace, hash) {
+      const root = realOr(workspace);
+      const now = hashProject(root);
+      if (hashAll(now) !== hash) return false;
+      change(root, { hash, files: Object.fromEntries(now) });
+      return true;
+    },
+    revoke: (workspace) => change(realOr(workspace), undefined),
+    isTrusted(path, content) {
+      const real = realOr(path);
+      const digest = sha256(content);
+      return [...load()].some(
+        ([root, entry]) =>
+          Object.hasOwn(entry.files, relative(root, real)) && entry.files[relative(root, real)] === digest,
+      );
+    },
+  };
+}
+
+/** Links are not followed: a link counts by where it points. */
+function hashProject(root: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const waiting: string[] = [...projectPaths];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const path = join(root, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) continue;
+    if (found.size >= maxFiles)
+      throw new Error(`${root} brings more than ${maxFiles} files of its own: it cannot be trusted as a whole`);
+    if (stats.isDirectory()) waiting.push(...readdirSync(path).map((child) => `${name}/${child}`));
+    else found.set(name, stats.isFile() ? sha256(readFileSync(path)) : `not a file (${stats.mode.toString(8)})`);
+  }
+  return new Map([...found].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function hashAll(files: ReadonlyMap<string, string>): string {
+  return sha256(JSON.stringify([...files]));
+}
+
+function sha256(value: string | Uint8Array): string {
+  return createHash("sha256").update(value).digest("hex");
+}
+
+function realOr(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // Not there (any more): its name is all there is.
+    return path;
+  }
+}
+
+/** A file that cannot be read trusts nothing. */
+function readEntries(file: string): ReadonlyMap<string, Entry> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    return new Map();
+  }
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isObject(parsed.value)) return new Map();
+  return new Map(
+    Object.entries(parsed.value).flatMap(([root, entry]) => (isEntry(entry) ? [[root, entry] as const] : [])),
+  );
+}
+
+function isEntry(value: unknown): value is Entry {
+  return (
+    isObject(value) &&
+    typeof value["hash"] === "string" &&
+    isObject(value["files"]) &&
+    Object.values(value["files"]).every((item) => typeof item === "string")
+  );
+}
+
+function writeEntries(folder: string, file: string, entries: ReadonlyMap<string, Entry>): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const temp = `${file}.${process.pid}`;
+  const fd = openSync(temp, "w", 0o600);
+  writeSync(fd, `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`);
+  fsyncSync(fd);
+  closeSync(fd);
+  renameSync(temp, file);
+}
