@@ -10,5 +10,13 @@ export interface Route {
 }
 
 export const routes: Readonly<Record<string, Route>> = {
+  chat: { brief: "an interactive session in this folder", load: () => import("./commands/chat.ts") },
+  exec: { brief: "one headless turn: a prompt in, the answer out", load: () => import("./commands/exec.ts") },
+  call: { brief: "one call of one tool, through the whole line", load: () => import("./commands/call.ts") },
+  sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },
+  show: { brief: "a recorded session, readable", load: () => import("./commands/show.ts") },
+  replay: { brief: "a recorded session again, shown or run", load: () => import("./commands/replay.ts") },
+  export: { brief: "a recorded session as a document", load: () => import("./commands/export.ts") },
   patch: { brief: "apply a patch to this folder: all files or none", load: () => import("./commands/patch.ts") },
+  undo: { brief: "take back what the last turn's file tools did", load: () => import("./commands/undo.ts") },
 };

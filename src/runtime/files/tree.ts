@@ -45,10 +45,12 @@ export function refuseProtected(place: Place, guard: Guard, handles: boolean): v
   });
 }
 
-export function removeTree(place: Place, handles: boolean): void {
+/** `onFile` sees every regular file before it goes. */
+export function removeTree(place: Place, handles: boolean, onFile?: (file: Place, stats: Stats) => void): void {
   eachIn(place, handles, (child, stats) => {
-    if (stats.isDirectory()) removeTree(child, handles);
-    else unlinkSync(child.at);
+    if (stats.isDirectory()) return removeTree(child, handles, onFile);
+    if (stats.isFile()) onFile?.(child, stats);
+    unlinkSync(child.at);
   });
   rmdirSync(place.at);
 }
@@ -71,7 +73,15 @@ export function copyTree(from: Place, stats: Stats, to: Place, handles: boolean)
   }
 }
 
-function readRegular(place: Place): Buffer {
+/** Every regular file in a folder, however deep. */
+export function eachFile(place: Place, handles: boolean, visit: (file: Place, stats: Stats) => void): void {
+  eachIn(place, handles, (child, stats) => {
+    if (stats.isDirectory()) eachFile(child, handles, visit);
+    else if (stats.isFile()) visit(child, stats);
+  });
+}
+
+export function readRegular(place: Place): Buffer {
   const fd = openSync(place.at, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
     return readFileSync(fd);

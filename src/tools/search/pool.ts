@@ -61,6 +61,7 @@ function ask(worker: Worker, job: WorkerJob, timeoutMs: number, signal: AbortSig
     signal.addEventListener("abort", onAbort, { once: true });
     worker.once("message", (answer: WorkerAnswer) => settle(() => resolve(answer)));
     worker.once("error", (error) => settle(() => reject(error)));
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker.postMessage(job);
   });
 }

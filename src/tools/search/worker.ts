@@ -3,6 +3,9 @@
  * take for ever and a thread can be ended. It is handed over as source text, so it uses nothing but
  * what it requires itself; that keeps it working in any bundle.
  */
+import type * as Fs from "node:fs";
+import type * as Threads from "node:worker_threads";
+
 export interface WorkerJob {
   readonly id: number;
   readonly pattern: string;
@@ -27,8 +30,8 @@ export interface WorkerAnswer {
 
 /** Runs inside the thread. */
 function workerMain(require: NodeJS.Require): void {
-  const fs = require("node:fs") as typeof import("node:fs");
-  const { parentPort } = require("node:worker_threads") as typeof import("node:worker_threads");
+  const fs = require("node:fs") as typeof Fs;
+  const { parentPort } = require("node:worker_threads") as typeof Threads;
   const isLinux = process.platform === "linux";
   const flagsToRead = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
   let buffer = Buffer.allocUnsafe(1 << 20);
@@ -82,6 +85,7 @@ function workerMain(require: NodeJS.Require): void {
         skipped++;
       }
     }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     parentPort.postMessage({ id: job.id, hits, skipped } satisfies WorkerAnswer);
   });
 }

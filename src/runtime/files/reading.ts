@@ -1,0 +1,91 @@
+import { closeSync, fstatSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { CallError } from "../../base/error.ts";
+import type { FileEntry, FileSlice, FileVersion } from "../../spec/capability.ts";
+import { fileError, isErrno, shown } from "./errors.ts";
+import { openPlace, type Held, type Place } from "./fd.ts";
+import type { Guard } from "./guard.ts";
+import { sliceLines, type SliceOptions } from "./lines.ts";
+import { toAbsolute } from "./paths.ts";
+import { openRegular, withFile, withHeld, type Scope } from "./scope.ts";
+import { tokenOf } from "./version.ts";
+
+/** Whole files larger than this are not read into memory: there is `slice` for them. */
+export const maxWholeBytes = 256 * 1024 * 1024;
+
+export function readWhole(scope: Scope, path: string): { readonly bytes: Buffer; readonly version: FileVersion } {
+  return withFile(scope, path, (fd, { real, stats }) => {
+    if (stats.size > maxWholeBytes) {
+      throw new CallError("failed", `${shown(path)} has ${stats.size} bytes: too many to read at once.`, {
+        hint: "Read it by lines.",
+      });
+    }
+    const bytes = readFileSync(fd);
+    const token = tokenOf(fstatSync(fd), bytes);
+    return { bytes, version: { path: real, token } };
+  });
+}
+
+export async function slice(
+  scope: Scope,
+  path: string,
+  from: number,
+  to: number,
+  limits: SliceOptions,
+): Promise<FileSlice> {
+  let fd: number | undefined;
+  try {
+    fd = withHeld(scope, path, (held) => {
+      scope.memory.seen.set(held.real, tokenOf(held.stats));
+      return openRegular(held, path);
+    });
+    return await sliceLines(fd, from, to, limits);
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** What may not be read is not shown either. */
+export function listFolder(held: Held, guard: Guard): readonly FileEntry[] {
+  return readdirSync(held.at)
+    .toSorted()
+    .flatMap((name) => {
+      const at = `${held.at}/${name}`;
+      const stats = lstatSync(at, { throwIfNoEntry: false });
+      const real = join(held.real, name);
+      return stats === undefined || guard.isMasked(real) ? [] : [toEntry(name, real, at, stats)];
+    });
+}
+
+export function statEntry(scope: Scope, path: string): FileEntry | undefined {
+  const asked = toAbsolute(path, scope.cwd);
+  let place: Place | undefined;
+  try {
+    place = openPlace(asked, scope.handles);
+    const stats = lstatSync(place.at, { throwIfNoEntry: false });
+    if (stats === undefined) return undefined;
+    const real = join(place.folder, place.name);
+    scope.guard.read(asked, real, stats);
+    return toEntry(place.name === "." ? "/" : place.name, real, place.at, stats);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return undefined;
+    throw fileError(error, path);
+  } finally {
+    place?.close();
+  }
+}
+
+function toEntry(name: string, path: string, at: string, stats: Stats): FileEntry {
+  const type = stats.isFile() ? "file" : stats.isDirectory() ? "directory" : stats.isSymbolicLink() ? "link" : "other";
+  return {
+    name,
+    path,
+    type,
+    sizeBytes: stats.size,
+    modifiedMs: stats.mtimeMs,
+    mode: stats.mode & 0o7777,
+    ...(type === "link" ? { linkTarget: readlinkSync(at) } : {}),
+  };
+}

@@ -1,0 +1,110 @@
+import { closeSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { CallError } from "../../base/error.ts";
+import type { Grant } from "../../spec/access.ts";
+import { fileError, forbidden, shown } from "./errors.ts";
+import { hold, openHeld, openPlace, openTarget, type Held, type Place } from "./fd.ts";
+import type { Guard } from "./guard.ts";
+import { toAbsolute } from "./paths.ts";
+
+/** What a session remembers between calls: which version of a file the model last saw. */
+export interface FileMemory {
+  readonly seen: Map<string, string>;
+  readonly maskCache: Map<string, string>;
+}
+
+/** One file before and after a call changed it; undefined: not there. Enough to show it and to take it back. */
+export interface FileChange {
+  readonly path: string;
+  readonly before: Uint8Array | undefined;
+  readonly after: Uint8Array | undefined;
+  readonly mode: number;
+}
+
+export interface FilesOptions {
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly grant: Grant;
+  readonly memory?: FileMemory;
+  /** Told about every file changed through these files. */
+  readonly onChange?: (change: FileChange) => void;
+  /** False: without /proc, resolved paths instead of handles. */
+  readonly handles?: boolean;
+}
+
+/** What the functions below share. */
+export interface Scope extends FilesOptions {
+  readonly guard: Guard;
+  readonly handles: boolean;
+  readonly memory: FileMemory;
+}
+
+/** Runs `use` on what a path leads to, once reading it is known to be allowed. */
+export function withHeld<T>(scope: Scope, path: string, use: (held: Held) => T): T {
+  const asked = toAbsolute(path, scope.cwd);
+  let held: Held | undefined;
+  try {
+    held = hold(asked, scope.handles);
+    scope.guard.read(asked, held.real, held.stats);
+    return use(held);
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    held?.close();
+  }
+}
+
+/** The same for a regular file, opened. */
+export function withFile<T>(scope: Scope, path: string, use: (fd: number, held: Held) => T): T {
+  return withHeld(scope, path, (held) => {
+    const fd = openRegular(held, path);
+    try {
+      return use(fd, held);
+    } finally {
+      closeSync(fd);
+    }
+  });
+}
+
+export function openRegular(held: Held, path: string): number {
+  if (held.stats.isDirectory())
+    throw new CallError("failed", `${shown(path)} is a folder.`, { hint: "List it instead." });
+  if (!held.stats.isFile()) throw forbidden("read", path, "is not a regular file");
+  return openHeld(held);
+}
+
+/** Runs `use` on the place a write would go to: links followed, folder held, grant agreed. */
+export function withTarget<T>(
+  scope: Scope,
+  path: string,
+  use: (place: Place, stats: Stats | undefined, real: string) => T,
+): T {
+  const asked = toAbsolute(path, scope.cwd);
+  let place: Place | undefined;
+  try {
+    const target = openTarget(asked, scope.handles);
+    place = target.place;
+    const real = join(place.folder, place.name);
+    scope.guard.write(asked, real);
+    return use(place, target.stats, real);
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    place?.close();
+  }
+}
+
+export function withPlace<T>(scope: Scope, path: string, use: (place: Place, real: string) => T): T {
+  const asked = toAbsolute(path, scope.cwd);
+  let place: Place | undefined;
+  try {
+    place = openPlace(asked, scope.handles);
+    const real = join(place.folder, place.name);
+    scope.guard.write(asked, real);
+    return use(place, real);
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    place?.close();
+  }
+}

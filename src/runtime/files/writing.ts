@@ -1,0 +1,103 @@
+import { lstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync, type Stats } from "node:fs";
+import { join } from "node:path";
+import { CallError } from "../../base/error.ts";
+import type { FileVersion, WriteOptions } from "../../spec/capability.ts";
+import { fileError, forbidden, isErrno, shown } from "./errors.ts";
+import type { Place } from "./fd.ts";
+import { toAbsolute } from "./paths.ts";
+import { withPlace, withTarget, type Scope } from "./scope.ts";
+import { makeParents, readRegular, refuseProtected, removeTree } from "./tree.ts";
+import { absent, isSameVersion, tokenOf } from "./version.ts";
+import { refuseTwin, replaceFile } from "./write.ts";
+
+export function whereWritten(scope: Scope, path: string): string {
+  try {
+    return withTarget(scope, path, (_place, _stats, real) => real);
+  } catch (error) {
+    // Its folder is not there yet: the nearest one that is decides.
+    if (!CallError.is(error) || !isErrno(error.cause, "ENOENT")) throw error;
+    const asked = toAbsolute(path, scope.cwd);
+    const above = whereWritten(scope, join(asked, ".."));
+    const real = join(above, asked.slice(join(asked, "..").length));
+    scope.guard.write(asked, real);
+    return real;
+  }
+}
+
+export function write(scope: Scope, path: string, data: Uint8Array, how: WriteOptions): FileVersion {
+  if (how.parents === true) prepareParents(scope, path);
+  return withTarget(scope, path, (place, stats, real) => {
+    if (stats !== undefined && !stats.isFile()) {
+      throw stats.isDirectory()
+        ? new CallError("failed", `${shown(path)} is a folder.`)
+        : forbidden("write", path, "is not a regular file");
+    }
+    if (stats !== undefined && how.exclusive === true) throw new CallError("failed", `${shown(path)} exists already.`);
+    refuseStale(scope, path, place, stats, real, how);
+    if (stats === undefined) refuseTwin(place);
+    const before = scope.onChange && stats ? readFileSync(place.at) : undefined;
+    const after = replaceFile(place, data, stats, how.mode);
+    const token = tokenOf(after, data);
+    scope.memory.seen.set(real, token);
+    scope.onChange?.({ path: real, before, after: data, mode: after.mode });
+    return { path: real, token };
+  });
+}
+
+function prepareParents(scope: Scope, path: string): void {
+  try {
+    makeParents(toAbsolute(path, scope.cwd), scope.guard, scope.handles);
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+/** The model works from what it read: a file that is another by now is told back, not written over. */
+function refuseStale(
+  scope: Scope,
+  path: string,
+  place: Place,
+  stats: Stats | undefined,
+  real: string,
+  how: WriteOptions,
+): void {
+  const known = how.ifUnchanged?.token ?? (how.evenIfChanged === true ? undefined : scope.memory.seen.get(real));
+  if (known === undefined || isSameVersion(known, stats, () => readFileSync(place.at))) return;
+  if (stats === undefined && how.ifUnchanged === undefined) return;
+  throw new CallError("stale", `${shown(path)} has changed since it was last read.`, {
+    hint: "Read it again, then make the change on what is there now.",
+    data: { path: real },
+  });
+}
+
+export function remove(scope: Scope, path: string, recursive: boolean): void {
+  // A link is removed as a link, so the last name is not followed.
+  withPlace(scope, path, (place, real) => {
+    const stats = lstatSync(place.at);
+    if (!stats.isDirectory()) {
+      const before = scope.onChange && stats.isFile() ? readFileSync(place.at) : undefined;
+      unlinkSync(place.at);
+      scope.memory.seen.set(real, absent);
+      if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode });
+      return;
+    }
+    if (scope.grant.write.some((root) => root === real))
+      throw forbidden("write", path, "is a root of the work and is not removed");
+    if (!recursive) return rmdirSync(place.at);
+    refuseProtected(place, scope.guard, scope.handles);
+    const { onChange } = scope;
+    const tell =
+      onChange &&
+      ((file: Place, at: Stats) =>
+        onChange({ path: join(file.folder, file.name), before: readRegular(file), after: undefined, mode: at.mode }));
+    removeTree(place, scope.handles, tell);
+  });
+}
+
+export function makeFolder(scope: Scope, path: string, recursive: boolean): void {
+  if (recursive) return prepareParents(scope, join(path, "x"));
+  withPlace(scope, path, (place) => {
+    refuseTwin(place);
+    mkdirSync(place.at);
+  });
+}
