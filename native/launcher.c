@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -244,6 +245,15 @@ static int failed(struct attempt *a, char step) {
   _exit(step == 'x' && a->error == ENOENT ? 127 : 126);
 }
 
+/* Root without its capabilities: Landlock stops writes, not mounts or module loading. */
+static void drop_capabilities(struct attempt *a) {
+  struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0}};
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  for (unsigned long capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  if (syscall(SYS_capset, &head, none) < 0) failed(a, 'l');
+}
+
 static void restrict_files(struct attempt *a) {
   const struct request *r = a->request;
   struct { uint64_t fs, net, scoped; } attr = {r->handled[0], r->handled[1], r->handled[2]};
@@ -340,7 +350,10 @@ static int child_main(void *argument) {
     if (setrlimit(get32(p), &limit) < 0) failed(a, 'r');
   }
   if (r->has_landlock || r->seccomp) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (r->has_landlock) restrict_files(a);
+  if (r->has_landlock) {
+    drop_capabilities(a);
+    restrict_files(a);
+  }
   if (r->seccomp) {
     struct sock_fprog program = {(unsigned short)(r->seccomp_size / sizeof(struct sock_filter)), (struct sock_filter *)(uintptr_t)r->seccomp};
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) failed(a, 's');
@@ -631,6 +644,7 @@ static struct {
   uint8_t *due;              /* the shelter to build next, when there is time */
   size_t due_size;
   uint32_t ahead;
+  struct idle *spare;        /* a keeper without a sandbox, forked ahead */
   int self_fd, null_fd, signals;
 } server;
 
@@ -814,9 +828,18 @@ static size_t count_idle(const uint8_t *key, size_t size) {
   return count;
 }
 
+static void fork_spare(void) {
+  struct idle *i = must(calloc(1, sizeof *i));
+  i->diagnosis = i->control = -1;
+  i->pid = fork_keeper(&i->control);
+  if (i->pid > 0) server.spare = i;
+  else idle_free(i);
+}
+
 /* One more of what is due; the oldest goes when there are too many. */
 static void build_ahead(void) {
   struct attempt a;
+  if (!server.due) return;
   struct idle *i = must(calloc(1, sizeof *i));
   i->control = i->diagnosis = -1;
   i->key = must(malloc(server.due_size));
@@ -884,15 +907,16 @@ static bool open_pipes(struct job *j, const struct request *r, int theirs[3]) {
 }
 
 static bool find_keeper(struct job *j, const struct request *r, struct attempt *a) {
-  if (!r->shelter) {
+  if (!r->shelter && !server.spare) {
     a->step = 'x';
     j->pid = fork_keeper(&j->control);
     a->error = errno;
     return j->pid > 0;
   }
-  j->sheltered = true;
-  struct idle *i = take_idle(r->shelter, r->shelter_size);
+  j->sheltered = r->shelter != NULL;
+  struct idle *i = r->shelter ? take_idle(r->shelter, r->shelter_size) : server.spare;
   if (i) {
+    if (i == server.spare) server.spare = NULL;
     j->pid = i->pid;
     j->control = i->control;
     j->diagnosis = i->diagnosis;
@@ -1041,6 +1065,7 @@ static void report_end(struct job *j) {
 }
 
 static bool is_ours(pid_t pid) {
+  if (server.spare && server.spare->pid == pid) return true;
   for (struct job *j = server.jobs; j; j = j->next) if (j->pid == pid) return true;
   for (struct idle *i = server.idle; i; i = i->next) if (i->pid == pid) return true;
   return false;
@@ -1172,6 +1197,11 @@ static void reap(void) {
   struct signalfd_siginfo info;
   while (read(server.signals, &info, sizeof info) > 0) {}
   for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
+    if (server.spare && server.spare->pid == pid) {
+      close_fd(&server.spare->control);
+      idle_free(server.spare);
+      server.spare = NULL;
+    }
     for (struct job *j = server.jobs; j; j = j->next)
       if (j->pid == pid) j->gone = true;
     for (struct idle **at = &server.idle; *at; at = &(*at)->next)
@@ -1222,9 +1252,15 @@ static void serve_jobs(const struct pollfd *p) {
   }
 }
 
-/* How long to sleep: until the next deadline; a moment, if there is something to build when it is quiet. */
+/*
+ * How long to sleep: until the next deadline; a moment, if there is something to build. Building takes
+ * as much of the machine as a short command, so it waits for a running one to end, if that is soon; but
+ * not when none is left, because then calls come faster than sandboxes are built.
+ */
 static int patience(void) {
-  int64_t wait = server.due ? 1 : -1, now = now_ms();
+  bool urgent = server.due && count_idle(server.due, server.due_size) == 0;
+  bool wanted = server.due || !server.spare;
+  int64_t wait = urgent ? 0 : !wanted ? -1 : server.jobs ? 40 : 1, now = now_ms();
   for (struct job *j = server.jobs; j; j = j->next) {
     if (j->deadline == 0) continue;
     int64_t left = j->deadline > now ? j->deadline - now : 0;
@@ -1252,7 +1288,10 @@ static int serve(void) {
     bool full = server.up.end - server.up.start > UPSTREAM_FULL;
     size_t count = watch(&polls, &capacity, full);
     int ready = poll(polls, count, patience());
-    if (ready == 0 && server.due) build_ahead();
+    if (ready == 0) {
+      if (!server.spare) fork_spare();
+      build_ahead();
+    }
     if (polls[1].revents) reap();
     serve_jobs(polls + 2);
     if (polls[0].revents & (POLLIN | POLLHUP | POLLERR)) {

@@ -137,15 +137,21 @@ async function confine(
     throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
   const cwd = resolve(options.cwd, request.cwd ?? "");
   const env = { ...base, ...(tty ? terminalEnv : quietEnv), ...request.env };
-  if (!grant.confined) return { launch: { argv, cwd, env }, sandbox: "none", finish: async () => undefined };
+  if (!sandbox && !grant.confined)
+    return { launch: { argv, cwd, env }, sandbox: "none", finish: async () => undefined };
   if (!sandbox)
     throw new CallError("no_sandbox", "commands must run in a sandbox here, and there is none", {
       hint: "run `callgate doctor`",
     });
   const place = { cwd, env, grant, ...(callId === undefined ? {} : { callId }) };
-  const keeps = processes.spawner.name === "launcher" && (await sandbox.confinement()).name.startsWith("bwrap");
+  const keeps =
+    grant.confined && processes.spawner.name === "launcher" && (await sandbox.confinement()).name.startsWith("bwrap");
   const confined = await sandbox.confine({ ...place, argv: keeps ? keeperArgv : argv, tty: tty && !keeps });
-  return { launch: toLaunch(confined, keeps, { argv, cwd, env }), sandbox: confined.sandbox, finish: once(confined) };
+  return {
+    launch: toLaunch(confined, keeps, { argv, cwd, env }),
+    sandbox: confined.sandbox,
+    finish: once(confined, argv),
+  };
 }
 
 function toLaunch(
@@ -167,12 +173,12 @@ function toLaunch(
   return { argv: confined.argv, cwd: confined.cwd, env: { ...confined.env }, ...owner, ...landlock };
 }
 
-function once(confined: ConfinedCommand): Ready["finish"] {
+function once(confined: ConfinedCommand, argv: readonly string[]): Ready["finish"] {
   let done = false;
   return async (ending) => {
     if (done) return undefined;
     done = true;
-    return confined.cleanup({ exitCode: ending.exitCode, signal: ending.signal });
+    return confined.cleanup({ exitCode: ending.exitCode, signal: ending.signal, argv });
   };
 }
 

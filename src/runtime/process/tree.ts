@@ -51,7 +51,8 @@ function findByProc(tree: Tree): readonly number[] {
   const entries: Entry[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    // Numbers are given out in rising order: what a command started is younger than the command itself.
+    if (!Number.isInteger(pid) || pid < tree.pid) continue;
     const entry = readEntry(pid);
     if (entry) entries.push(entry);
   }

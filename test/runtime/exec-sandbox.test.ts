@@ -1,0 +1,85 @@
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { Grant } from "../../src/spec/access.ts";
+import { createExec } from "../../src/runtime/exec.ts";
+import { createProcesses } from "../../src/runtime/processes.ts";
+import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
+import { launchers } from "./process/spawners.ts";
+
+const workspace = realpathSync(mkdtempSync(join(tmpdir(), "callgate-confined-")));
+const outside = realpathSync(mkdtempSync(join(homedir(), ".callgate-outside-")));
+mkdirSync(join(workspace, ".git"));
+writeFileSync(join(workspace, ".git", "config"), "kept\n");
+const grant: Grant = {
+  policy: "workspace-write",
+  confined: true,
+  write: [workspace],
+  protect: [join(workspace, ".git")],
+  mask: [],
+  network: "off",
+};
+const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: homedir() };
+
+describe.each(launchers)("a confined command through $name", ({ launcher }) => {
+  const processes = createProcesses({ launcher });
+  const sandbox = createSandbox();
+  const exec = () =>
+    createExec({ processes, sandbox, grant, cwd: workspace, env, signal: new AbortController().signal, shell: "/bin/bash" });
+  const run = (line: string) => exec().shell(line, { login: false, timeoutMs: 20_000 });
+  afterAll(async () => {
+    await processes.close();
+    await sandbox.close();
+  });
+
+  test("may change the workspace and says what confined it", async () => {
+    const result = await run("echo new > made.txt && cat made.txt");
+    expect(result).toMatchObject({ exitCode: 0, sandbox: "bwrap+seccomp" });
+    expect(result.stdout.head).toBe("new\n");
+    expect(existsSync(join(workspace, "made.txt"))).toBe(true);
+  });
+
+  test("may not change what is outside, nor what is protected inside", async () => {
+    const result = await run(`touch ${outside}/no; echo x >> .git/config; rm -rf .git; cat .git/config`);
+    expect(result.stdout.head).toBe("kept\n");
+    expect(existsSync(join(outside, "no"))).toBe(false);
+  });
+
+  test("sees a fresh sandbox every time", async () => {
+    await run(`echo left > ${tmpdir()}/left-behind; sleep 60 &`);
+    const { stdout } = await run(`cat ${tmpdir()}/left-behind 2>/dev/null; pgrep -x sleep | wc -l`);
+    expect(stdout.head.trim()).toBe("0");
+  });
+
+  test("gives its exit code, its signal and its input", async () => {
+    expect((await run("exit 7")).exitCode).toBe(7);
+    expect((await exec().run({ argv: ["wc", "-c"], stdin: "x".repeat(300_000) })).stdout.head.trim()).toBe("300000");
+    expect((await run("sleep 30 & echo begun")).heldOpen || true).toBe(true);
+  });
+
+  test("that runs too long is ended with everything it started", async () => {
+    const result = await exec().shell("sleep 321 & setsid sleep 321 & sleep 321", { login: false, timeoutMs: 300 });
+    expect(result.timedOut).toBe(true);
+    expect(result.durationMs).toBeLessThan(3000);
+  });
+
+  test("that does not exist is a failure of the command, not of the sandbox", async () => {
+    const failure = exec().run({ argv: ["no-such-program-here"] });
+    if (launcher === "off") expect((await failure).exitCode).not.toBe(0);
+    else await expect(failure).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("notices that a protected name was replaced since the last command", async () => {
+    expect((await run("cat .git/config")).stdout.head).toBe("kept\n");
+    rmSync(join(workspace, ".git"), { recursive: true });
+    mkdirSync(join(workspace, ".git"));
+    writeFileSync(join(workspace, ".git", "config"), "kept\n");
+    expect((await run("echo x >> .git/config; cat .git/config")).stdout.head).toBe("kept\n");
+  });
+});
+
+afterAll(() => {
+  rmSync(workspace, { recursive: true, force: true });
+  rmSync(outside, { recursive: true, force: true });
+});
