@@ -19,4 +19,10 @@ export const routes: Readonly<Record<string, Route>> = {
   export: { brief: "a recorded session as a document", load: () => import("./commands/export.ts") },
   patch: { brief: "apply a patch to this folder: all files or none", load: () => import("./commands/patch.ts") },
   undo: { brief: "take back what the last turn's file tools did", load: () => import("./commands/undo.ts") },
+  policy: {
+    brief: "what the rules say: check a command, test, suggest and replay rules",
+    load: () => import("./commands/policy.ts"),
+  },
+  trust: { brief: "show what a project brings and trust it", load: () => import("./commands/trust.ts") },
+  audit: { brief: "check the log of decisions", load: () => import("./commands/audit.ts") },
 };
