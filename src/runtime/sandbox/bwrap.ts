@@ -51,7 +51,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
     return {
       argv: bwrapArgv(plan, { ...request, argv: way?.argv ?? request.argv }, options),
-      env: { ...innerEnv(env, plan, machine), ...way?.env, CALLGATE_SANDBOX: name },
+      env: { ...innerEnv(env, plan, machine), ...way?.env, CALLGATE_CONFINED_BY: name },
       cwd: sep,
       ...owner,
       fds: filter(grant),

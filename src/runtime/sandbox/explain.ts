@@ -16,13 +16,13 @@ export function explainPlan(grant: Grant, machine: Pick<Machine, "tempDir">): re
 function explainWrites(grant: Grant, { tempDir }: Pick<Machine, "tempDir">): string {
   if (grant.policy === "full-access") return "Every file may be changed.";
   const temp = `a private ${tempDir}`;
-  if (grant.policy === "read-only") return `No file of the host may be changed; ${temp} may.`;
+  if (grant.write.length === 0) return `No file of the host may be changed; ${temp} may.`;
   const roots = grant.write.map((path) => (resolved(path) === undefined ? `${path} (not there)` : path));
   return `Files may be changed below ${[...roots, temp].join(", ")}; everywhere else they are read-only.`;
 }
 
 function explainProtected(grant: Grant): readonly string[] {
-  if (grant.protect.length === 0 || grant.policy !== "workspace-write") return [];
+  if (grant.protect.length === 0 || grant.write.length === 0 || grant.policy === "full-access") return [];
   return [
     `Read-only even there: ${grant.protect.join(", ")}; one that does not exist yet is moved aside if a command makes it.`,
   ];

@@ -54,7 +54,7 @@ export function createLandlockBackend(launcher: string, machine: Machine, sessio
         ...env,
         ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }),
         ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
-        CALLGATE_SANDBOX: name,
+        CALLGATE_CONFINED_BY: name,
       },
       ...owner,
       landlock: { ...rules, seccomp: filter(machine, grant, { sharesHost: proxy !== undefined, abi: abi() }) },

@@ -2,6 +2,7 @@
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { homedir, platform, release, tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
+import { stateDir } from "../../base/paths.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
 
 export interface Machine {
@@ -35,10 +36,6 @@ export function thisMachine(overrides: Partial<Machine> = {}): Machine {
     boot: `${release()} ${bootId()}`,
     ...overrides,
   };
-}
-
-function stateDir(env: Machine["env"]): string {
-  return env["CALLGATE_HOME"] ?? join(env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "callgate");
 }
 
 function bootId(): string {

@@ -2,7 +2,7 @@
  * A grant and the disk as it is now in, an ordered list of what each path becomes inside out. Every
  * backend that works with paths is built from this one list, so they agree on what is confined.
  */
-import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 
@@ -44,23 +44,34 @@ export interface VisibleFile {
 }
 
 export function planMounts(grant: Grant, options: PlanOptions): Plan {
-  const roots = outermost(writableRoots(grant).flatMap((path) => resolved(path) ?? []));
+  const wanted = grant.policy === "full-access" ? [sep] : grant.write;
+  const writes = wanted.flatMap((path) => resolved(path) ?? []);
+  const roots = outermost(writes);
   const everything = roots.includes(sep);
   const inside = (path: string) => roots.some((root) => contains(root, path));
   const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write"));
-  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots);
+  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots, writes);
   entries.push(...guarded.entries);
-  if (!everything) entries.push(...ownPlaces(options, inside));
-  entries.push(...grant.mask.flatMap((path) => hidden(path)));
-  // A socket in a writable root is the user's own doing (a dev server's), and stays.
-  if (!everything) entries.push(...options.sockets.filter((path) => !inside(path)).flatMap((path) => hidden(path)));
+  if (!everything) {
+    entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
+    entries.push(...ownPlaces(options, inside));
+    // A socket in a writable root is the user's own doing (a dev server's), and stays.
+    entries.push(...options.sockets.filter((path) => !inside(path)).flatMap(hidden));
+  }
+  entries.push(...grant.mask.flatMap(hidden));
   return { everything, roots, entries: layered(entries), watched: guarded.watched };
 }
 
-/** Read-only means no root at all, even if one was named: of two statements the narrower holds. */
-function writableRoots(grant: Grant): readonly string[] {
-  if (grant.policy === "read-only") return [];
-  return grant.policy === "full-access" ? [sep] : grant.write;
+/** More mounts than this would cost more than the one new file is worth. */
+const maxSiblings = 300;
+
+/** To make one new thing its folder must be writable; everything that is in it already stays read-only. */
+function toBeMade(path: string): readonly PlanEntry[] {
+  const folder = resolved(dirname(path));
+  if (folder === undefined || folder === sep) return [];
+  const siblings = readdirSync(folder, { withFileTypes: true }).filter((one) => !one.isSymbolicLink());
+  if (siblings.length > maxSiblings) return [];
+  return [...entry(folder, "write"), ...siblings.flatMap(({ name }) => entry(join(folder, name), "read"))];
 }
 
 /** The temp folder and the run folder become the sandbox's own; what must be seen below them is put back. */
@@ -87,12 +98,15 @@ interface Protections {
   readonly watched: string[];
 }
 
-function protections(grant: Grant, roots: readonly string[]): Protections {
+/** What was granted by its own name inside a protected one stays open. */
+function protections(grant: Grant, roots: readonly string[], writes: readonly string[]): Protections {
   const found: Protections = { entries: [], watched: [] };
   for (const root of roots) {
     for (const name of grant.protect) {
       const path = isAbsolute(name) ? resolve(name) : join(root, name);
-      if (contains(root, path) && path !== root) protect(root, path, found);
+      if (!contains(root, path) || path === root || grant.write.includes(path)) continue;
+      protect(root, path, found);
+      found.entries.push(...writes.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write")));
     }
   }
   return found;
