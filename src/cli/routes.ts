@@ -25,4 +25,9 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   trust: { brief: "show what a project brings and trust it", load: () => import("./commands/trust.ts") },
   audit: { brief: "check the log of decisions", load: () => import("./commands/audit.ts") },
+  sandbox: {
+    brief: "run a command confined, and say what confined it",
+    load: () => import("./commands/sandbox.ts"),
+  },
+  doctor: { brief: "what works here and what does not, one line each", load: () => import("./commands/doctor.ts") },
 };

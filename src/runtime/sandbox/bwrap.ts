@@ -1,4 +1,5 @@
 /** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
+import { readFileSync } from "node:fs";
 import { sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
@@ -98,5 +99,28 @@ async function probe(confine: Backend["confine"], machine: Machine): Promise<Pro
   };
   const { exitCode, stderr } = await runConfined(confine(request));
   if (exitCode === 0) return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
-  return { ok: false, detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}` };
+  const fix = namespaceFix();
+  return {
+    ok: false,
+    detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}`,
+    ...(fix === undefined ? {} : { fix }),
+  };
+}
+
+/** Two switches that keep ordinary users from making namespaces, and how to turn them. Only ever a hint: the probe has decided. */
+function namespaceFix(): string | undefined {
+  if (kernelSetting("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
+  if (kernelSetting("kernel/unprivileged_userns_clone") === "0")
+    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+  return kernelSetting("kernel/apparmor_restrict_unprivileged_userns") === "1"
+    ? "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for bwrap that allows userns)"
+    : undefined;
+}
+
+function kernelSetting(name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/sys/${name}`, "utf8").trim();
+  } catch {
+    return undefined; // this kernel has no such switch
+  }
 }

@@ -1,0 +1,168 @@
+import { execFileSync } from "node:child_process";
+import { buildCommand } from "@stricli/core";
+import { stateDir } from "../../base/paths.ts";
+import { launcherPath } from "../../runtime/process/launcher-path.ts";
+import { findProgram } from "../../runtime/sandbox/machine.ts";
+import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
+import type { RungResult } from "../../runtime/sandbox/sandbox.ts";
+import { loadConfig } from "../config.ts";
+import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
+import { version } from "../version.ts";
+
+/** One capability of this machine. `missing` is worth knowing, `broken` keeps something from working. */
+interface Finding {
+  readonly name: string;
+  readonly state: "ok" | "missing" | "broken";
+  readonly detail: string;
+  readonly fix?: string;
+}
+
+export const command = buildCommand<{ readonly json: boolean }, []>({
+  docs: {
+    brief: "what works here and what does not, one line each",
+    fullDescription:
+      "Tries every sandbox for real and looks for what else callgate can use. Ends with 1 if commands cannot be confined or the config cannot be read.",
+  },
+  parameters: { flags: { json: { kind: "boolean", default: false, brief: "as JSON" } } },
+  func: ({ json }) =>
+    runCommand(async () => {
+      const rungs = await sandboxFindings();
+      const findings = [
+        nodeFinding(),
+        ...rungs,
+        launcherFinding(),
+        ...programFindings(),
+        await configFinding(),
+        stateFinding(),
+      ];
+      const usable = findings.find(({ name, state }) => name.startsWith("sandbox ") && state === "ok");
+      const summary =
+        usable === undefined
+          ? "commands cannot be confined here: each one needs approval"
+          : `commands are confined by ${usable.name.slice("sandbox ".length)}`;
+      const isBroken = usable === undefined || findings.some(({ state }) => state === "broken");
+      if (json) printJson({ version, ok: !isBroken, summary, findings });
+      else report(findings, summary);
+      return isBroken ? exitCodes.failed : exitCodes.done;
+    }),
+});
+
+const marks = { ok: "ok     ", missing: "missing", broken: "BROKEN " } as const;
+
+function report(findings: readonly Finding[], summary: string): void {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  for (const { name, state, detail, fix } of findings) {
+    print(`${marks[state]}  ${name.padEnd(width)}  ${detail}`);
+    if (fix !== undefined && state !== "ok") print(`${" ".repeat(width + 11)}fix: ${fix}`);
+  }
+  print("");
+  print(summary);
+}
+
+function nodeFinding(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const isNew = major > 20 || (major === 20 && minor >= 19);
+  return {
+    name: "node",
+    state: isNew ? "ok" : "broken",
+    detail: process.version,
+    ...(isNew ? {} : { fix: "install Node 20.19 or later" }),
+  };
+}
+
+/** Old forms are only worth a line where the new one of the same name fails. */
+async function sandboxFindings(): Promise<readonly Finding[]> {
+  const results = await trySandboxes();
+  const isShown = (result: RungResult) =>
+    !result.id.endsWith("-old") ||
+    (result.ok && !results.some((other) => other.ok && other.name === result.name && other.id !== result.id));
+  const tried = results
+    .filter(isShown)
+    .map(({ name, ok, detail, fix }): Finding => ({
+      name: `sandbox ${name}`,
+      state: ok ? "ok" : "missing",
+      detail,
+      ...(fix === undefined ? {} : { fix }),
+    }));
+  return tried.length > 0 ? tried : [{ name: "sandbox none", state: "missing", detail: nothingToTry() }];
+}
+
+function nothingToTry(): string {
+  return process.platform === "win32"
+    ? "approvals only: Windows has no backend yet; under WSL2 the Linux ones work"
+    : "no sandbox program was found";
+}
+
+function launcherFinding(): Finding {
+  const path = launcherPath();
+  if (path !== undefined) return { name: "launcher", state: "ok", detail: path };
+  return {
+    name: "launcher",
+    state: "missing",
+    detail: "commands start by plain spawn: slower, no warm sandboxes, no Landlock",
+    fix: "npm run build:native (needs a C compiler)",
+  };
+}
+
+interface Program {
+  readonly name: string;
+  readonly command: string;
+  readonly without: string;
+  readonly fix: string;
+}
+
+const programs: readonly Program[] = [
+  ...(process.platform === "linux"
+    ? [
+        {
+          name: "bubblewrap",
+          command: "bwrap",
+          without: "the strongest sandbox is not there",
+          fix: "install the package bubblewrap",
+        },
+      ]
+    : []),
+  {
+    name: "ripgrep",
+    command: "rg",
+    without: "searches use the built-in one, about half as fast",
+    fix: "install the package ripgrep",
+  },
+  { name: "git", command: "git", without: "no undo of a session's changes by git", fix: "install the package git" },
+];
+
+function programFindings(): readonly Finding[] {
+  return programs.map(({ name, command: program, without, fix }): Finding => {
+    const path = findProgram(program, process.env);
+    return path === undefined
+      ? { name, state: "missing", detail: without, fix }
+      : { name, state: "ok", detail: `${path} (${firstLine(path)})` };
+  });
+}
+
+function firstLine(path: string): string {
+  try {
+    return execFileSync(path, ["--version"], { encoding: "utf8", timeout: 5000 }).split("\n")[0] ?? "";
+  } catch {
+    return "does not say its version";
+  }
+}
+
+async function configFinding(): Promise<Finding> {
+  try {
+    const { files, untrusted } = await loadConfig({ env: process.env, cwd: process.cwd() });
+    const ignored = untrusted.length === 0 ? "" : `; not read, because nobody trusted it yet: ${untrusted.join(", ")}`;
+    return {
+      name: "config",
+      state: "ok",
+      detail: `${files.length === 0 ? "defaults, no file" : files.join(", ")}${ignored}`,
+    };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { name: "config", state: "broken", detail: error.message, fix: "correct the file and line it names" };
+  }
+}
+
+function stateFinding(): Finding {
+  return { name: "state", state: "ok", detail: stateDir(process.env) };
+}

@@ -1,0 +1,149 @@
+import { constants } from "node:os";
+import { resolve } from "node:path";
+import { buildCommand } from "@stricli/core";
+import { CallError } from "../../base/error.ts";
+import { toBaseGrant } from "../../gate/grant.ts";
+import { sandboxNames, toSettings } from "../../gate/modes.ts";
+import { createPolicy } from "../../gate/options.ts";
+import { commandEnvironment } from "../../runtime/environment.ts";
+import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
+import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
+import type { Grant, NetworkGrant } from "../../spec/access.ts";
+import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+
+interface Flags {
+  readonly policy: (typeof sandboxNames)[number];
+  readonly allowHost?: readonly string[];
+  readonly write?: readonly string[];
+  readonly network?: "on" | "off";
+  readonly explain: boolean;
+  readonly json: boolean;
+  readonly backend?: string;
+  readonly cwd?: string;
+}
+
+export const command = buildCommand<Flags, string[]>({
+  docs: {
+    brief: "run a command confined, and say what confined it",
+    fullDescription:
+      "Everything after -- runs as a tool's command would: same mounts, same seccomp filter, same environment. Ends with the command's own exit code, or 3 where nothing here can confine it. With --explain and no command: what would be allowed.",
+  },
+  parameters: {
+    flags: {
+      policy: { kind: "enum", values: sandboxNames, default: "workspace-write", brief: "what may be changed" },
+      allowHost: {
+        kind: "parsed",
+        parse: String,
+        variadic: true,
+        optional: true,
+        brief: "a host that may be reached: host, host:port, *.host",
+      },
+      write: {
+        kind: "parsed",
+        parse: String,
+        variadic: true,
+        optional: true,
+        brief: "a folder beside this one that may be changed",
+      },
+      network: {
+        kind: "enum",
+        values: ["on", "off"],
+        optional: true,
+        brief: "the whole network, or none of it (the default)",
+      },
+      explain: { kind: "boolean", default: false, brief: "say what the command may do" },
+      json: { kind: "boolean", default: false, brief: "the explanation as JSON" },
+      backend: { kind: "parsed", parse: String, optional: true, brief: "only this one (callgate doctor lists them)" },
+      cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
+    },
+    positional: {
+      kind: "array",
+      parameter: { parse: String, placeholder: "CMD", brief: "the command and its arguments, after --" },
+    },
+  },
+  func: (flags: Flags, ...argv: string[]) =>
+    runCommand(async () => {
+      if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
+      const cwd = resolve(flags.cwd ?? ".");
+      const grant = toGrant(flags, cwd);
+      const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });
+      try {
+        if (flags.explain) await explain(sandbox, grant, { json: flags.json, asideFromOutput: argv.length > 0 });
+        return argv.length === 0 ? exitCodes.done : await run(sandbox, argv, { grant, cwd });
+      } finally {
+        await sandbox.close();
+      }
+    }),
+});
+
+function toGrant(flags: Flags, cwd: string): Grant {
+  const network: NetworkGrant = flags.allowHost ?? flags.network ?? "off";
+  const settings = toSettings("never", flags.policy);
+  const policy = createPolicy({
+    settings,
+    workspace: cwd,
+    extraWritableRoots: (flags.write ?? []).map((path) => resolve(path)),
+    network,
+    confinement: { name: "asked for", available: true },
+  });
+  return toBaseGrant(policy);
+}
+
+async function explain(
+  sandbox: Sandbox,
+  grant: Grant,
+  how: { readonly json: boolean; readonly asideFromOutput: boolean },
+): Promise<void> {
+  const lines = await sandbox.explain(grant);
+  if (how.json) printJson({ sandbox: (await sandbox.confinement()).name, grant, explanation: lines });
+  else for (const line of lines) (how.asideFromOutput ? say : print)(line);
+}
+
+async function run(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  { grant, cwd }: { readonly grant: Grant; readonly cwd: string },
+): Promise<number> {
+  const confined = await confine(sandbox, argv, { grant, cwd });
+  const ending = await finish(confined);
+  const denied = await confined.cleanup(ending);
+  if (denied !== undefined) say(`callgate: refused by ${confined.sandbox}: ${denied.reason}`);
+  return ending.exitCode ?? exitCodes.failed;
+}
+
+async function confine(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  at: { readonly grant: Grant; readonly cwd: string },
+): Promise<ConfinedCommand> {
+  try {
+    return await sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), tty: process.stdin.isTTY });
+  } catch (error) {
+    if (!CallError.is(error)) throw error;
+    throw new UsageError(error.message, error.code === "no_sandbox" ? exitCodes.refused : exitCodes.usage);
+  }
+}
+
+/** With our own streams, so that pipes and terminals work as if there were no sandbox. */
+function finish(confined: ConfinedCommand): Promise<Ending> {
+  const child = startConfined(confined, { stdio: "inherit" });
+  const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, pass);
+  return new Promise((done, fail) => {
+    const end = (exitCode: number | null, signal: string | null) => {
+      for (const name of signals) process.off(name, pass);
+      done({ exitCode: exitCode ?? 128 + signalNumber(signal), signal });
+    };
+    child.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === undefined) fail(error);
+      say(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`);
+      end(error.code === "ENOENT" ? 127 : 126, null);
+    });
+    child.once("exit", end);
+  });
+}
+
+function signalNumber(name: string | null): number {
+  return name === null ? 0 : (constants.signals[name as NodeJS.Signals] ?? 0);
+}
