@@ -55,6 +55,8 @@ export interface Engine {
 }
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+/** For calls that nobody will interrupt. */
+const never = new AbortController().signal;
 const nothing: Recorder = { async started() {}, async ended() {} };
 
 export function createEngine(options: EngineOptions): Engine {
@@ -102,7 +104,7 @@ export function createEngine(options: EngineOptions): Engine {
     gate,
     metrics,
     run,
-    call: (name, input = {}, signal = new AbortController().signal) => run(toAsked(name, input), signal),
+    call: (name, input = {}, signal = never) => run(toAsked(name, input), signal),
     lanes: ({ signal, recorder, ready }) =>
       createLanes({
         run: (asked) => run(asked, signal, recorder),

@@ -1,31 +1,25 @@
 import { CallError, Fault } from "../base/error.ts";
 import type { ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
+import type { Stop } from "./stop.ts";
 
 /** A handler bound to its input. */
 export type Handler = (ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 
-/** Runs a handler to its end, its time limit or the abort, whichever comes first. */
+/** Runs a handler to its end, its time limit or the stop, whichever comes first. */
 export async function runHandler(
   handler: Handler,
   ctx: ToolContext,
   timeoutMs: number,
-  stop: AbortController,
+  stop: Stop,
 ): Promise<ToolOutput> {
   let timer: NodeJS.Timeout | undefined;
-  let onAbort: (() => void) | undefined;
   // A handler that ignores its signal does not hold the call: the race ends without it.
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(
-        new CallError("timeout", `The tool did not end within ${timeoutMs} ms.`, {
-          hint: "Ask for less at once, or give it more time.",
-        }),
-      );
+      reject(timedOut(timeoutMs));
       stop.abort();
     }, timeoutMs);
-    onAbort = () => reject(new CallError("aborted", "The call was interrupted before it ended."));
-    stop.signal.addEventListener("abort", onAbort, { once: true });
-    if (stop.signal.aborted) onAbort();
+    stop.whenStopped(() => reject(new CallError("aborted", "The call was interrupted before it ended.")));
   });
   try {
     return await Promise.race([drive(handler, ctx), over]);
@@ -33,8 +27,13 @@ export async function runHandler(
     throw asCallError(error);
   } finally {
     clearTimeout(timer);
-    if (onAbort) stop.signal.removeEventListener("abort", onAbort);
   }
+}
+
+function timedOut(ms: number): CallError {
+  return new CallError("timeout", `The tool did not end within ${ms} ms.`, {
+    hint: "Ask for less at once, or give it more time.",
+  });
 }
 
 async function drive(handler: Handler, ctx: ToolContext): Promise<ToolOutput> {

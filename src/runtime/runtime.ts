@@ -9,6 +9,7 @@ import type { Exec, Fetch, Files } from "../spec/capability.ts";
 import type { Emit, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 import { runHandler } from "./handler.ts";
+import { createStop, type Stop } from "./stop.ts";
 
 /** Builds one call's powers from its grant. */
 export interface Capabilities {
@@ -50,18 +51,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return {
     async run(permitted, signal): Promise<Ran> {
       const startedAt = now();
-      const stop = follow(signal);
+      const stop = createStop(signal);
       const denials: Denial[] = [];
-      const ctx = createContext(permitted, options, stop.controller.signal, (denial) => denials.push(denial));
+      const ctx = createContext(permitted, options, stop, (denial) => denials.push(denial));
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
         // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
-        const output = await runHandler(
-          (at) => permitted.tool.run(permitted.input as never, at),
-          ctx,
-          timeoutMs,
-          stop.controller,
-        );
+        const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop);
         return ran(permitted, startedAt, output, denials[0]);
       } catch (error) {
         if (!CallError.is(error)) throw error;
@@ -79,19 +75,10 @@ function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied
   return { ...permitted, startedAt, output, ...(denied === undefined ? {} : { denied }) };
 }
 
-/** A controller of the call's own that also stops when the turn does; cheaper than AbortSignal.any and leaves no listener. */
-function follow(signal: AbortSignal): { readonly controller: AbortController; release(): void } {
-  const controller = new AbortController();
-  const stop = () => controller.abort(signal.reason);
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
-  return { controller, release: () => signal.removeEventListener("abort", stop) };
-}
-
 function createContext(
   permitted: Permitted,
   options: RuntimeOptions,
-  signal: AbortSignal,
+  stop: Stop,
   onDenied: (denial: Denial) => void,
 ): ToolContext {
   const { id, tool, grant } = permitted;
@@ -100,7 +87,9 @@ function createContext(
   const scope: CallScope = {
     callId: id,
     grant,
-    signal,
+    get signal() {
+      return stop.signal;
+    },
     onDenied,
     onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
   };
@@ -113,7 +102,9 @@ function createContext(
     tool: tool.name,
     workspace: options.workspace,
     cwd: options.cwd,
-    signal,
+    get signal() {
+      return stop.signal;
+    },
     get files() {
       return (files ??= capabilities.files(scope));
     },
