@@ -2,21 +2,24 @@ import { createInterface } from "node:readline";
 import { isObject } from "../base/json.ts";
 import { printJson } from "./io.ts";
 
+export type AnswerLine = (line: Record<string, unknown>) => Promise<object> | object;
+
 /**
  * JSON lines in on stdin, one JSON line out per line in, in order. A line that is not a JSON object
- * gets an error line and stops nothing.
+ * gets an error line and stops nothing. `parallel` starts lines before the ones above them have ended.
  */
-export async function runBatch(answer: (line: Record<string, unknown>) => Promise<object> | object): Promise<void> {
+export async function runBatch(answer: AnswerLine, options: { readonly parallel?: boolean } = {}): Promise<void> {
+  let printed: Promise<void> = Promise.resolve();
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     if (line.trim() === "") continue;
-    printJson(await answerLine(line, answer), false);
+    const answered = answerLine(line, answer);
+    printed = printed.then(async () => printJson(await answered, false));
+    if (!options.parallel) await printed;
   }
+  await printed;
 }
 
-async function answerLine(
-  line: string,
-  answer: (line: Record<string, unknown>) => Promise<object> | object,
-): Promise<object> {
+async function answerLine(line: string, answer: AnswerLine): Promise<object> {
   let id: unknown;
   try {
     const value: unknown = JSON.parse(line);

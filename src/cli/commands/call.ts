@@ -1,0 +1,120 @@
+import { buildCommand } from "@stricli/core";
+import { partsToText } from "../../base/content.ts";
+import { isObject } from "../../base/json.ts";
+import { createEngine, type Engine } from "../../router/engine.ts";
+import type { Asked, Ended } from "../../spec/call.ts";
+import { isFreeform } from "../../spec/freeform.ts";
+import { runBatch } from "../batch.ts";
+import { engineOptions } from "../engine-options.ts";
+import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
+import { loadOwnTools } from "../own-tools.ts";
+import { prepare } from "../prepare.ts";
+import { visible } from "../visible.ts";
+
+interface CallFlags extends SessionFlags {
+  readonly json: boolean;
+  readonly batch: boolean;
+  readonly parallel: boolean;
+  readonly untyped: boolean;
+}
+
+export const command = buildCommand({
+  docs: { brief: "one call of one tool, through the whole line" },
+  parameters: {
+    flags: {
+      ...sessionFlags,
+      json: { kind: "boolean", default: false, brief: "print the whole record of the call" },
+      batch: { kind: "boolean", default: false, brief: "JSON lines in: {id, tool, arguments}; one JSON line out per line" },
+      parallel: { kind: "boolean", default: false, brief: "with --batch: calls that only look run together" },
+      untyped: { kind: "boolean", default: false, brief: "arguments are strings, to be read by the schema (as from XML)" },
+    },
+    positional: {
+      kind: "tuple",
+      parameters: [
+        { brief: "the tool's name, in any spelling", parse: String, placeholder: "TOOL", optional: true },
+        { brief: "its arguments: JSON, '-' for stdin, @FILE", parse: String, placeholder: "JSON", optional: true },
+      ],
+    },
+  },
+  func: (flags: CallFlags, tool?: string, input?: string) => runCommand(() => call(flags, tool, input)),
+});
+
+async function call(flags: CallFlags, tool: string | undefined, input: string | undefined): Promise<number> {
+  const { cwd, config } = await prepare(flags);
+  const approver = await terminalApprover(flags);
+  const engine = createEngine({ ...(await engineOptions(config, cwd, process.env)), ...(approver ? { approver } : {}) });
+  const own = await loadOwnTools(engine.registry, config, cwd);
+  try {
+    if (flags.batch) return await callBatch(engine, flags.parallel);
+    if (tool === undefined) throw new UsageError("name a tool ('callgate tools' lists them)");
+    return await callOnce(engine, tool, await readArguments(input), flags);
+  } finally {
+    await own.close();
+    await engine.close();
+  }
+}
+
+async function callOnce(engine: Engine, name: string, raw: string, flags: CallFlags): Promise<number> {
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  const ended = await engine.run({ ...toAsked(engine, "call_1", name, raw), ...(flags.untyped ? { untyped: true } : {}) }, stop.signal);
+  if (flags.json) printJson(ended);
+  else process.stdout.write(withNewline(visible(partsToText(ended.content))));
+  if (stop.signal.aborted) return exitCodes.interrupted;
+  return exitCodeOf(ended);
+}
+
+/** One engine for all lines; in order unless `--parallel`, where calls that only look run together. */
+async function callBatch(engine: Engine, parallel: boolean): Promise<number> {
+  const signal = new AbortController().signal;
+  const lanes = engine.lanes({ signal });
+  let count = 0;
+  const answer = async (line: Record<string, unknown>) => {
+    const name = line["tool"];
+    if (typeof name !== "string") return { ok: false, code: "invalid_input", content: "the line names no tool", durationMs: 0 };
+    const given = line["arguments"] ?? {};
+    const raw = typeof given === "string" ? given : JSON.stringify(given);
+    const asked = toAsked(engine, `call_${++count}`, name, raw);
+    const { ok, code, content, durationMs, structured } = await (parallel ? lanes.add(asked) : engine.run(asked, signal));
+    return { ok, ...(code === undefined ? {} : { code }), content: partsToText(content), ...(structured === undefined ? {} : { structured }), durationMs };
+  };
+  await runBatch(answer, { parallel });
+  return exitCodes.done;
+}
+
+/** A freeform tool takes its text as it is; a JSON string or `{"input": …}` is unwrapped by the check. */
+function toAsked(engine: Engine, id: string, name: string, raw: string): Asked {
+  const tool = engine.registry.find(name);
+  const isText = tool !== undefined && isFreeform(tool.input) && !isJsonObject(raw);
+  return { id, name, kind: isText ? "custom" : "function", arguments: raw, askedAt: Date.now() };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+async function readArguments(input: string | undefined): Promise<string> {
+  if (input === undefined) return "{}";
+  return input === "-" || input.startsWith("@") ? readInput(input) : input;
+}
+
+async function terminalApprover(flags: CallFlags) {
+  if (flags.batch || !process.stdin.isTTY || !process.stderr.isTTY) return undefined;
+  const { createTerminalApprover } = await import("../approve.ts");
+  return createTerminalApprover();
+}
+
+function exitCodeOf({ ok, code }: Ended): number {
+  if (ok) return exitCodes.done;
+  if (code === "aborted") return exitCodes.interrupted;
+  return code === "denied" || code === "needs_approval" || code === "rejected" || code === "no_sandbox" ? exitCodes.refused : exitCodes.failed;
+}
+
+function withNewline(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}
