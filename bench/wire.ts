@@ -5,7 +5,7 @@ import { createParser } from "eventsource-parser";
 import OpenAI from "openai";
 import { text } from "../src/base/content.ts";
 import type { Answer, Item, ModelEvent, ModelRequest } from "../src/spec/model.ts";
-import { answerToEvents, codecs, collectAsync, decodeStream, encodeSse, type WireName } from "../src/wire/index.ts";
+import { answerToEvents, codecs, encodeSse, readAnswer, type WireName } from "../src/wire/index.ts";
 
 interface BenchRow {
   readonly name: string;
@@ -119,7 +119,7 @@ const peers: Readonly<Record<WireName, readonly (readonly [name: string, read: R
 export async function run(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const wire of ["chat", "responses", "messages", "gemini"] as const) {
-    const own: Reader = (body) => collectAsync(decodeStream(codecs[wire], chunked(body)));
+    const own: Reader = (body) => readAnswer(codecs[wire], chunked(body));
     const [ours = 0, split = 0, parsed = 0, ...theirs] = await speeds(bodyOf(wire), [
       own,
       splitOnly,

@@ -20,10 +20,12 @@ export interface Collector {
   answer(): Answer;
 }
 
+type DeltaEvent = Extract<ModelEvent, { type: "item.delta" }>;
+
 interface Open {
   item: Item;
   done: boolean;
-  deltas: { field: DeltaField; delta: string; part: number }[];
+  deltas: DeltaEvent[];
 }
 
 export function createCollector(): Collector {
@@ -43,7 +45,7 @@ export function createCollector(): Collector {
           break;
         }
         case "item.delta": {
-          open.get(event.index)?.deltas.push({ field: event.field, delta: event.delta, part: event.part ?? 0 });
+          open.get(event.index)?.deltas.push(event);
           break;
         }
         case "item.done": {
@@ -110,7 +112,7 @@ function grown({ item, deltas }: Open): Item {
 
 function summaries(deltas: Open["deltas"]): readonly string[] {
   const parts = new Map<number, string>();
-  for (const { field, delta, part } of deltas) {
+  for (const { field, delta, part = 0 } of deltas) {
     if (field === "summary") parts.set(part, (parts.get(part) ?? "") + delta);
   }
   return [...parts].toSorted(([a], [b]) => a - b).map(([, words]) => words);

@@ -32,4 +32,4 @@ export type {
 } from "./codec.ts";
 export { reportAnswer } from "./report.ts";
 export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
-export { decodeRecording, decodeStream } from "./stream.ts";
+export { decodeRecording, decodeStream, readAnswer } from "./stream.ts";

@@ -22,6 +22,30 @@ export async function* decodeStream(
   yield* decoder.end();
 }
 
+/** The same, whole: `onEvent` sees each event as it comes, without a promise for each. */
+export async function readAnswer(
+  codec: Codec,
+  body: AsyncIterable<Chunk>,
+  options?: DecodeOptions,
+  onEvent?: (event: ModelEvent) => void,
+): Promise<Answer> {
+  const reader = createSseReader();
+  const decoder = codec.createDecoder(options);
+  const collector = createCollector();
+  const take = (events: readonly ModelEvent[]): void => {
+    for (const event of events) {
+      collector.push(event);
+      onEvent?.(event);
+    }
+  };
+  for await (const chunk of body) {
+    for (const frame of reader.push(chunk)) take(decoder.push(frame));
+  }
+  for (const frame of reader.end()) take(decoder.push(frame));
+  take(decoder.end());
+  return collector.answer();
+}
+
 /** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
 export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?: DecodeOptions): Answer {
   const whole = chunks.every((chunk) => typeof chunk === "string") ? readJson(chunks.join("")) : undefined;

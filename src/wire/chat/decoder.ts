@@ -74,7 +74,7 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
   return {
     pushChunk,
     push(frame: Frame) {
-      if (frame.data === "[DONE]" || frame.data.trim() === "[DONE]") {
+      if (frame.data.length < 16 && frame.data.trim() === "[DONE]") {
         ending.isFinal = true;
         return endAnswer();
       }
@@ -90,7 +90,8 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
 function readEnding(chunk: Raw, choice: Raw | undefined, ending: Ending): boolean {
   const finish = readFinish(choice?.["finish_reason"]);
   if (finish !== undefined) ending.finish = finish;
-  const usage = readUsage(chunk["usage"]) ?? readUsage(object(chunk["x_groq"])["usage"]);
+  const groq = chunk["x_groq"];
+  const usage = readUsage(chunk["usage"]) ?? (isObject(groq) ? readUsage(groq["usage"]) : undefined);
   if (usage !== undefined) ending.usage = usage;
   const isError = chunk["object"] === "error" || chunk["type"] === "error";
   const error = readError(chunk["error"] ?? (isError ? chunk : undefined));

@@ -2,7 +2,7 @@
 import { isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
 import type { CallDelta } from "../assemble.ts";
-import { array, count, object, objects, word, type Raw } from "../raw.ts";
+import { count, object, objects, word, type Raw } from "../raw.ts";
 
 export interface Said {
   readonly text: string;
@@ -35,16 +35,22 @@ function wordsIn(value: unknown): string {
 export function readReasoning(delta: Raw): string {
   const plain = word(delta["reasoning_content"]) ?? word(delta["reasoning"]);
   if (plain !== undefined) return plain;
-  return objects(delta["reasoning_details"])
+  const details = delta["reasoning_details"];
+  if (details === undefined) return "";
+  return objects(details)
     .map((detail) => word(detail["text"]) ?? word(detail["summary"]) ?? "")
     .join("");
 }
 
 const callFields = new Set(["index", "id", "type", "function", "custom"]);
 
+const noCalls: readonly CallDelta[] = [];
+
 /** `tool_calls` of a delta, and the one call of the old `function_call`. */
 export function readCalls(delta: Raw): readonly CallDelta[] {
   const listed = delta["tool_calls"];
+  // Most deltas are words; nothing is built for them.
+  if (!listed && !delta["function_call"]) return noCalls;
   const calls = (isObject(listed) ? [listed] : objects(listed)).map(readCall);
   const legacy = delta["function_call"];
   // The old form has one call and no index. Servers that send both forms say the same call twice.
@@ -123,5 +129,10 @@ export function readError(value: unknown): ModelError | undefined {
 
 /** The choice we follow: servers asked for several send them interleaved, and only the first is an answer. */
 export function firstChoice(chunk: Raw): Raw | undefined {
-  return objects(array(chunk["choices"])).find((choice) => (choice["index"] ?? 0) === 0);
+  const choices = chunk["choices"];
+  if (!Array.isArray(choices)) return undefined;
+  for (const choice of choices as readonly unknown[]) {
+    if (isObject(choice) && (choice["index"] ?? 0) === 0) return choice;
+  }
+  return undefined;
 }

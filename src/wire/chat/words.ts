@@ -48,15 +48,18 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
 
   return {
     take(delta) {
-      const content = readContent(delta["content"]);
+      const content = delta["content"];
+      const said = typeof content === "string" ? content : undefined;
+      const parts = said === undefined ? readContent(content) : undefined;
       const beside = readReasoning(delta);
       // "There, and empty" is kept apart from "not there": some servers want it echoed.
       if (typeof delta["reasoning_content"] === "string") reasoning ??= "";
       if (Array.isArray(delta["reasoning_details"]))
         details = [...(details ?? []), ...objects(delta["reasoning_details"])];
-      muse(beside === "" ? content.reasoning : beside);
-      if (think === undefined) say("text", content.text);
-      else sayPieces(think.push(content.text));
+      muse(beside === "" ? (parts?.reasoning ?? "") : beside);
+      const words = said ?? parts?.text ?? "";
+      if (think === undefined) say("text", words);
+      else sayPieces(think.push(words));
       say("refusal", word(delta["refusal"]) ?? "");
     },
     done() {
