@@ -70,7 +70,9 @@ interface Reader {
 function createReader(options: DecodeOptions): Reader {
   const ids = createIdMaker(options.idSeed);
   const blocks = new Map<number, Block>();
-  let latest = 0;
+  /** The latest block under each index of the server's. */
+  const named = new Map<number, Block>();
+  let latest: Block | undefined;
   let next = 0;
   let isStarted = false;
   let isEnded = false;
@@ -97,11 +99,13 @@ function createReader(options: DecodeOptions): Reader {
     return item.type === "call" && item.id === "" ? { ...item, id: inventId(options.idSeed ?? "", block.index) } : item;
   }
 
-  function open(index: number, raw: Raw): Block {
+  function open(wanted: unknown, raw: Raw): Block {
     start({});
+    const index = freeIndex(wanted);
     const block: Block = { index, raw, input: "", isStarted: false, isDone: false };
     blocks.set(index, block);
-    latest = index;
+    named.set(count(wanted) ?? index, block);
+    latest = block;
     next = Math.max(next, index + 1);
     const first = string(raw["text"]) ?? string(raw["thinking"]) ?? "";
     // Empty text is no content (the API itself refuses it in a request), so it starts with its first word.
@@ -127,9 +131,10 @@ function createReader(options: DecodeOptions): Reader {
 
   function grow(event: Raw): void {
     const delta = object(event["delta"]);
-    const index = count(event["index"]) ?? latest;
-    const block = blocks.get(index) ?? open(index, { type: blockTypes.get(string(delta["type"]) ?? "") ?? "text" });
-    if (block.isDone) return;
+    const type = blockTypes.get(string(delta["type"]) ?? "") ?? "text";
+    const block = find(event["index"]) ?? open(event["index"], { type });
+    // Input that comes after its block was stopped still belongs to the call: without it the call would be another.
+    if (block.isDone && block.raw["type"] !== "tool_use") return;
     switch (delta["type"]) {
       case "text_delta":
         return extend(block, "text", "text", string(delta["text"]) ?? "");
@@ -142,7 +147,7 @@ function createReader(options: DecodeOptions): Reader {
         const piece = string(delta["partial_json"]) ?? "";
         block.input += piece;
         if (piece !== "" && block.raw["type"] === "tool_use")
-          out.push({ type: "item.delta", index, field: "arguments", delta: piece });
+          out.push({ type: "item.delta", index: block.index, field: "arguments", delta: piece });
         return;
       }
       case "citations_delta":
@@ -218,12 +223,12 @@ function createReader(options: DecodeOptions): Reader {
       case "message_start":
         return start(object(event["message"]));
       case "content_block_start":
-        open(freeIndex(event["index"]), { ...object(event["content_block"]) });
+        open(event["index"], { ...object(event["content_block"]) });
         return;
       case "content_block_delta":
         return grow(event);
       case "content_block_stop": {
-        const block = blocks.get(count(event["index"]) ?? latest);
+        const block = find(event["index"]);
         if (block !== undefined) close(block);
         return;
       }
@@ -242,6 +247,11 @@ function createReader(options: DecodeOptions): Reader {
         if (type === "" && event["error"] !== undefined) return finish(false, event);
         out.push({ type: "other", wire, raw: json(event) });
     }
+  }
+
+  function find(wanted: unknown): Block | undefined {
+    const index = count(wanted);
+    return index === undefined ? latest : named.get(index);
   }
 
   /** A second block under an index already used is another block, not the same again. */

@@ -136,7 +136,12 @@ function decodeCall(type: string, raw: Raw): Item | undefined {
     }
     case "shell_call":
       if (string(object(raw["environment"])["type"])?.startsWith("container") === true) return serverCall(raw, "shell");
-      return callItem(raw, "shell", "shell", spoken(object(raw["action"])));
+      return callItem(
+        isPlainLocal(raw["environment"]) ? { ...raw, environment: null } : raw,
+        "shell",
+        "shell",
+        spoken(object(raw["action"])),
+      );
     case "apply_patch_call":
       return callItem(raw, "apply_patch", "apply_patch", spoken(object(raw["operation"])));
     case "tool_search_call":
@@ -145,6 +150,11 @@ function decodeCall(type: string, raw: Raw): Item | undefined {
     default:
       return undefined;
   }
+}
+
+/** Here, with nothing more to say about it: what a call without a container means anyway. */
+function isPlainLocal(environment: unknown): boolean {
+  return isObject(environment) && environment["type"] === "local" && Object.keys(environment).length === 1;
 }
 
 function serverCall(raw: Raw, name: string): Item {
