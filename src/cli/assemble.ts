@@ -2,7 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../base/paths.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
-import { createSession, findPrice, type PriceTable, type Session, type SessionEvent } from "../session/index.ts";
+import {
+  createChangeTracker,
+  createSession,
+  findPrice,
+  type PriceTable,
+  type Session,
+  type SessionEvent,
+} from "../session/index.ts";
+import { undoFile } from "../session/undo.ts";
 import type { Approver } from "../spec/stages.ts";
 import { createSessionId, findSession, openJournal, readJournal, sessionPath } from "../store/index.ts";
 import type { Config } from "./config.ts";
@@ -10,6 +18,7 @@ import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
 import { UsageError } from "./io.ts";
 import { offeredTools } from "./offered-tools.ts";
+import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
 import { version } from "./version.ts";
 
@@ -45,10 +54,13 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
   const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
   const model = await selectModel(config, env);
+  const changes = createChangeTracker(cwd, undoFile(cwd, env));
   const engine = createEngine({
     ...(await engineOptions(config, cwd, env, join(state, "outputs", id))),
+    onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
+  const own = await loadOwnTools(engine.registry, config, cwd);
   const offered = await offeredTools(engine, config, model);
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({
@@ -57,6 +69,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions),
     tools: offered,
+    changes,
     started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),
     isRetryable: (answer) =>
@@ -75,6 +88,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     journalPath,
     async close() {
       await session.close();
+      await own.close();
       await engine.close();
       await model.close();
     },

@@ -1,29 +1,50 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { isObject } from "../base/json.ts";
+import { stateDir } from "../base/paths.ts";
+import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
+import { defaultMask } from "../gate/paths.ts";
 import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
-import { builtins } from "../tools/index.ts";
+import { createAudit } from "../store/audit.ts";
+import { builtins, internalTools } from "../tools/index.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
+import { readRules, saveAlways } from "./rules.ts";
 
-/** Settings to an engine: the built-in tools, the policy, the machine. */
-export async function engineOptions(config: Config, cwd: string, env: NodeJS.ProcessEnv, spillDir?: string): Promise<EngineOptions> {
+/** Settings to an engine: the built-in tools, the policy with its rules, the machine. */
+export async function engineOptions(
+  config: Config,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  spillDir?: string,
+): Promise<EngineOptions> {
   const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
   const disabled = new Set(config.disabled_tools ?? []);
+  const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
-    tools: builtins.filter(({ name }) => !disabled.has(name)),
+    tools: [...builtins, ...internalTools].filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
     approval: settings.approval,
     sandbox: settings.sandbox,
     gate: {
+      rules: await readRules(cwd, env),
+      always: saveAlways(env),
+      hooks: readHooks(config.hooks, cwd),
+      record: (entry) => audit.append({ ...entry }),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
+      ...(config.masked_paths === undefined
+        ? {}
+        : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),
       ...(spillDir === undefined ? {} : { readableRoots: [spillDir] }),
     },
     ...(spillDir === undefined ? {} : { spillDir }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
-    ...(config.tool_output_tokens === undefined ? {} : { result: { budget: { maxTokens: config.tool_output_tokens } } }),
+    ...(config.tool_output_tokens === undefined
+      ? {}
+      : { result: { budget: { maxTokens: config.tool_output_tokens } } }),
   };
 }
 
@@ -34,6 +55,32 @@ function toNetwork(hosts: readonly string[] | undefined): NetworkGrant {
 
 function readEnvironment(table: Readonly<Record<string, unknown>>) {
   const policy = toEnvironmentPolicy(table);
-  if (policy === undefined) throw new UsageError("'environment' takes inherit (all, core, safe, none), exclude, include_only, set and ignore_default_excludes");
+  if (policy === undefined) {
+    throw new UsageError(
+      "'environment' takes inherit (all, core, safe, none), exclude, include_only, set and ignore_default_excludes",
+    );
+  }
   return policy;
+}
+
+/** `[[hooks.before]] command = ["prog"], tool = "shell*"`, and the same under `after`. */
+function readHooks(table: Readonly<Record<string, unknown>> | undefined, cwd: string): readonly Hook[] {
+  return (["before", "after"] as const).flatMap((when) => {
+    const entries = table?.[when] ?? [];
+    if (!Array.isArray(entries)) throw new UsageError(`'hooks.${when}' must be a list of tables`);
+    return entries.map((entry: unknown) => {
+      const command = isObject(entry) ? entry["command"] : undefined;
+      if (!isObject(entry) || !Array.isArray(command) || !command.every((word) => typeof word === "string")) {
+        throw new UsageError(`each of 'hooks.${when}' needs command = ["program", "argument", …]`);
+      }
+      const { tool, timeout_ms: timeoutMs } = entry;
+      return createCommandHook({
+        argv: command,
+        when,
+        cwd,
+        ...(typeof tool === "string" ? { tool } : {}),
+        ...(typeof timeoutMs === "number" ? { timeoutMs } : {}),
+      });
+    });
+  });
 }

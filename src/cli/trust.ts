@@ -1,4 +1,7 @@
+import { stateDir } from "../base/paths.ts";
+import { createTrust } from "../gate/trust.ts";
+
 /** Has the user agreed to exactly this content of a project file? */
-export function isTrusted(_path: string, _content: string): boolean {
-  return false;
+export function isTrusted(path: string, content: string): boolean {
+  return createTrust({ stateDir: stateDir(process.env) }).isTrusted(path, content);
 }

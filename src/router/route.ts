@@ -59,8 +59,8 @@ async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Pr
     reached.call = checked;
     const passed = await stages.gate.pass(checked, signal);
     if (!("rewritten" in passed)) {
-      const { id, tool, grant, ruling } = passed;
-      stages.emit({ type: "call.permitted", id, tool: tool.name, grant, ruling });
+      const { id, tool, mutates, grant, ruling } = passed;
+      stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
       return passed;
     }
     asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start

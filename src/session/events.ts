@@ -5,6 +5,7 @@
 import type { Json } from "../base/json.ts";
 import type { Item, ModelEvent, Usage } from "../spec/model.ts";
 import type { CallEvent } from "../spec/stages.ts";
+import type { ChangedFile } from "./turn-diff.ts";
 
 export type SessionEvent =
   | SessionStarted
@@ -15,7 +16,7 @@ export type SessionEvent =
   | { readonly type: "item.added"; readonly item: Item }
   | CallEvent
   | { readonly type: "plan.updated"; readonly plan: Json }
-  | { readonly type: "diff.updated"; readonly diff: string }
+  | DiffUpdated
   | UsageUpdated
   | HistoryCompacted
   | { readonly type: "warning"; readonly message: string }
@@ -32,6 +33,15 @@ export interface SessionStarted {
   readonly resumed?: boolean;
   /** The session this one was forked from. */
   readonly parent?: string;
+}
+
+/** What the turn changed on disk, whoever changed it. */
+export interface DiffUpdated {
+  readonly type: "diff.updated";
+  /** Unified, in git's form. */
+  readonly diff: string;
+  readonly files: readonly ChangedFile[];
+  readonly notes: readonly string[];
 }
 
 export interface UsageUpdated {

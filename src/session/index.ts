@@ -7,6 +7,8 @@ export type {
   TurnEndReason,
   UsageUpdated,
 } from "./events.ts";
+export { createChangeTracker } from "./changes.ts";
+export type { ChangeTracker } from "./changes.ts";
 export { rebuildHistory } from "./history.ts";
 export type { TurnLimits } from "./limits.ts";
 export type { Price, PriceTable } from "./price.ts";

@@ -3,6 +3,7 @@ import { createQueue } from "../base/queue.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Item, MessageItem, Model, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
 import type { Journal } from "../store/journal.ts";
+import type { ChangeTracker } from "./changes.ts";
 import { compactHistory } from "./compact.ts";
 import { createConversation, type Conversation } from "./conversation.ts";
 import type { HistoryCompacted, SessionEvent, SessionStarted } from "./events.ts";
@@ -33,6 +34,8 @@ export interface SessionOptions {
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
   >;
   readonly isRetryable?: (answer: Answer) => boolean;
+  /** Sees what each turn changes on disk. */
+  readonly changes?: ChangeTracker;
   /** Hears every event from the first one on, `session.started` included. */
   readonly onEvent?: (event: SessionEvent) => void;
   readonly now?: () => number;
@@ -89,6 +92,7 @@ export function createSession(options: SessionOptions): Session {
     plan: undefined,
   };
   const stopListening = options.engine.on((event) => {
+    if (event.type === "call.permitted" && event.mutates) options.changes?.beforeChange();
     emit(event);
     if (event.type !== "call.ended" || event.call.tool !== "update_plan" || !event.call.ok) return;
     shared.plan = JSON.stringify(event.call.input);
@@ -179,6 +183,8 @@ async function playTurn(
     return { reason: signal.aborted ? "interrupted" : "error", detail, text: "", refused: 0 };
   });
   if (end.reason === "interrupted") host.add(userMessage("[The user interrupted the turn here.]"));
+  const diff = shared.options.changes?.endTurn(`${shared.options.id}:${turn}`, now());
+  if (diff) emit({ type: "diff.updated", diff: diff.diff, files: diff.files, notes: diff.notes });
   if (end.reason === "error") emit({ type: "error", message: end.detail ?? "The turn ended in an error." });
   const { usage, requests, calls } = host.spent();
   emit({ type: "turn.ended", turn, ...end, usage, requests, calls, durationMs: now() - startedAt });

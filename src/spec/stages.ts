@@ -77,6 +77,7 @@ export type CallEvent =
       readonly type: "call.permitted";
       readonly id: string;
       readonly tool: string;
+      readonly mutates: boolean;
       readonly grant: Grant;
       readonly ruling: Ruling;
     }

@@ -1,7 +1,7 @@
 /** Asking a person, in place: the whole call can be read before the answer, and no character of it acts on the terminal. */
 import { Container, Input, SelectList, Spacer, Text, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../spec/stages.ts";
-import { visible } from "../visible.ts";
+import { toVisible, toVisibleLine } from "../../gate/show.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
 export interface ApprovalView extends Approver {
@@ -55,7 +55,7 @@ function choices(request: ApprovalRequest) {
         {
           value: "always",
           label: "Yes, always",
-          description: `writes '${visible(request.always.rule)}' to ${request.always.file}; also allows: ${visible(request.always.alsoAllows)}`,
+          description: `writes '${toVisibleLine(request.always.rule)}' to ${request.always.file}; also allows: ${toVisibleLine(request.always.alsoAllows)}`,
         },
       ]
     : [];
@@ -84,16 +84,18 @@ function askReason(tui: TUI, component: Container, theme: Theme, done: (message:
 export function describeRequest(request: ApprovalRequest, theme: Theme): string {
   const { access, grant } = request;
   const lines = [
-    `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${visible(request.reason)}`)}`,
+    `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`,
   ];
-  if (request.diff !== undefined) lines.push(paintDiff(visible(request.diff), theme));
+  if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff), theme));
   else if (access.commands?.length)
-    for (const { shell, argv } of access.commands) lines.push(`  $ ${visible(shell ?? (argv ?? []).join(" "))}`);
-  else lines.push(visible(JSON.stringify(request.call.input, null, 2)));
-  if (access.write?.length) lines.push(theme.dim(`  changes: ${visible(access.write.join(", "))}`));
-  if (access.network?.length) lines.push(theme.dim(`  contacts: ${visible(access.network.join(", "))}`));
+    for (const { shell, argv } of access.commands) lines.push(`  $ ${toVisibleLine(shell ?? (argv ?? []).join(" "))}`);
+  else lines.push(toVisible(JSON.stringify(request.call.input, null, 2)));
+  if (access.write?.length) lines.push(theme.dim(`  changes: ${toVisibleLine(access.write.join(", "))}`));
+  if (access.network?.length) lines.push(theme.dim(`  contacts: ${toVisibleLine(access.network.join(", "))}`));
   if (access.escalation)
-    lines.push(theme.bad(`  outside the sandbox: ${visible(access.escalation.justification ?? "no reason given")}`));
+    lines.push(
+      theme.bad(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`),
+    );
   lines.push(theme.dim(`  runs ${grant.confined ? `confined (${grant.policy})` : "unconfined"}`));
   return lines.join("\n");
 }

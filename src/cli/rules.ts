@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { configDir } from "../base/paths.ts";
+import { appendRule, loadRules, parseRules, RulesError } from "../gate/rules-file.ts";
+import type { Rule } from "../gate/rules.ts";
+import { UsageError } from "./io.ts";
+import { isTrusted } from "./trust.ts";
+
+/** Where 'always' is written, and the first file that is read. */
+export function userRulesFile(env: NodeJS.ProcessEnv): string {
+  return join(configDir(env), "rules.toml");
+}
+
+/** The user's rules, then the project's if their content is trusted. A file that does not parse stops the start. */
+export async function readRules(cwd: string, env: NodeJS.ProcessEnv): Promise<readonly Rule[]> {
+  try {
+    const project = join(cwd, ".callgate", "rules.toml");
+    const content = existsSync(project) ? readFileSync(project, "utf8") : undefined;
+    const own = content !== undefined && isTrusted(project, content) ? await parseRules(content, project) : [];
+    return [...(await loadRules(userRulesFile(env))), ...own];
+  } catch (error) {
+    if (error instanceof RulesError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+export function saveAlways(env: NodeJS.ProcessEnv): { readonly file: string; save(rule: Rule): Promise<void> } {
+  const file = userRulesFile(env);
+  return { file, save: (rule) => appendRule(file, rule) };
+}
