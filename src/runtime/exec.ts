@@ -8,7 +8,7 @@ import { CallError } from "../base/error.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest } from "../spec/capability.ts";
 import type { Launch } from "./process/child.ts";
-import { StartError } from "./process/child.ts";
+import { checkCwd, StartError } from "./process/child.ts";
 import type { Processes } from "./processes.ts";
 import { quietEnv, terminalEnv } from "./process/quiet-env.ts";
 import { runToEnd } from "./process/run.ts";
@@ -143,6 +143,7 @@ async function confine(
     throw new CallError("no_sandbox", "commands must run in a sandbox here, and there is none", {
       hint: "run `callgate doctor`",
     });
+  refuseMissing(cwd);
   const place = { cwd, env, grant, ...(callId === undefined ? {} : { callId }) };
   const keeps =
     grant.confined && processes.spawner.name === "launcher" && (await sandbox.confinement()).name.startsWith("bwrap");
@@ -152,6 +153,14 @@ async function confine(
     sandbox: confined.sandbox,
     finish: once(confined, argv),
   };
+}
+
+function refuseMissing(cwd: string): void {
+  try {
+    checkCwd(cwd);
+  } catch (error) {
+    throw toCallError(error);
+  }
 }
 
 function toLaunch(

@@ -26,7 +26,15 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
   const processes = createProcesses({ launcher });
   const sandbox = createSandbox();
   const exec = () =>
-    createExec({ processes, sandbox, grant, cwd: workspace, env, signal: new AbortController().signal, shell: "/bin/bash" });
+    createExec({
+      processes,
+      sandbox,
+      grant,
+      cwd: workspace,
+      env,
+      signal: new AbortController().signal,
+      shell: "/bin/bash",
+    });
   const run = (line: string) => exec().shell(line, { login: false, timeoutMs: 20_000 });
   afterAll(async () => {
     await processes.close();

@@ -2,6 +2,8 @@
  * `process/` starts commands and hands over their bytes, with the launcher or without it. It knows
  * pipes, signals and limits; it knows nothing of grants, tools, shells or what is allowed.
  */
+import { statSync } from "node:fs";
+
 export type OutputStream = "stdout" | "stderr";
 
 /** One command to start, ready for the kernel: whatever confines it is already part of these words. */
@@ -108,6 +110,17 @@ export class StartError extends Error {
     this.step = step;
     this.code = code;
   }
+}
+
+/** Node reports a missing folder as a missing program, and bubblewrap in words of its own: it is looked at first. */
+export function checkCwd(cwd: string): void {
+  const stats = statSync(cwd, { throwIfNoEntry: false });
+  if (!stats?.isDirectory())
+    throw new StartError(
+      "chdir",
+      stats ? "ENOTDIR" : "ENOENT",
+      `the working directory ${cwd} ${stats ? "is no directory" : "does not exist"}`,
+    );
 }
 
 export interface Spawner {

@@ -2,12 +2,11 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
 import type { Writable } from "node:stream";
 import type { Child, ChildEnd, Launch, Spawner } from "./child.ts";
-import { StartError } from "./child.ts";
+import { checkCwd, StartError } from "./child.ts";
 import { startPty } from "./plain-pty.ts";
-import { findTree, isReadingInput, killTree, send, treeMark } from "./tree.ts";
+import { findTree, isReadingInput, killTree, signalTree, treeMark } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
 export function createPlainSpawner(): Spawner {
@@ -53,7 +52,7 @@ async function startPipes(launch: Launch, mark: string): Promise<Child> {
     write: (data) => void process.stdin?.write(data),
     endInput: () => void process.stdin?.end(),
     resize() {}, // a pipe has no size
-    signal: (name) => void send(-tree.pid, name),
+    signal: (name) => signalTree(tree, name),
     kill: () => void killTree(tree),
     more() {}, // everything is handed over as it comes
     isWaiting: async () => isReadingInput(findTree(tree)),
@@ -118,17 +117,6 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number): Promise<ChildE
       resolve({ ...end, heldOpen });
     });
   });
-}
-
-/** Node reports a missing folder as a missing program; the two must be told apart. */
-function checkCwd(cwd: string): void {
-  const stats = statSync(cwd, { throwIfNoEntry: false });
-  if (!stats?.isDirectory())
-    throw new StartError(
-      "chdir",
-      stats ? "ENOTDIR" : "ENOENT",
-      `the working directory ${cwd} ${stats ? "is no directory" : "does not exist"}`,
-    );
 }
 
 export function toStartError(error: unknown, program: string): StartError {

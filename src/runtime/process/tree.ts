@@ -27,6 +27,20 @@ export function killTree(tree: Tree): number {
   return killed.size;
 }
 
+/** A signal the command may answer to. Bubblewrap would die of it instead of passing it on: what it holds is told directly. */
+export function signalTree(tree: Tree, signal: NodeJS.Signals): void {
+  if (nameOf(tree.pid) !== "bwrap") return void send(-tree.pid, signal);
+  for (const pid of findTree(tree)) if (nameOf(pid) !== "bwrap") send(pid, signal);
+}
+
+function nameOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return undefined; // gone, or no /proc here
+  }
+}
+
 /** Every living process of the tree, zombies left out. */
 export function findTree(tree: Tree): readonly number[] {
   return process.platform === "linux" ? findByProc(tree) : findByPs(tree);

@@ -1,0 +1,164 @@
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { Grant } from "../../src/spec/access.ts";
+import { createExec } from "../../src/runtime/exec.ts";
+import { createProcesses } from "../../src/runtime/processes.ts";
+import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
+import { launchers } from "./process/spawners.ts";
+
+const cwd = realpathSync(mkdtempSync(join(tmpdir(), "callgate-terminal-")));
+const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: homedir() };
+const open: Grant = { policy: "full-access", confined: false, write: ["/"], protect: [], mask: [], network: "on" };
+const confined: Grant = {
+  policy: "workspace-write",
+  confined: true,
+  write: [cwd],
+  protect: [],
+  mask: [],
+  network: "off",
+};
+const signal = new AbortController().signal;
+const places = launchers.flatMap(({ name, launcher }) => [
+  { name, launcher, place: "bare", grant: open },
+  { name, launcher, place: "in a sandbox", grant: confined },
+]);
+
+describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) => {
+  const processes = createProcesses({ launcher });
+  const sandbox = createSandbox();
+  const { terminals } = createExec({ processes, sandbox, grant, cwd, env, signal });
+  const bash = (line: string) => ["bash", "--norc", "-c", line];
+  afterAll(async () => {
+    await processes.close();
+    await sandbox.close();
+  });
+
+  test("is a real terminal of the size that was asked for", async () => {
+    const view = await terminals.open({
+      argv: bash("tty && stty size"),
+      tty: true,
+      columns: 101,
+      rows: 33,
+      yieldMs: 5000,
+    });
+    expect(view.id).toBeUndefined();
+    expect(view.exitCode).toBe(0);
+    expect(view.output.head).toMatch(/^\/dev\/(?:pts\/\d+|console)\r\n33 101\r\n$/);
+  });
+
+  test("shows what was typed and what was answered, each once", async () => {
+    const first = await terminals.open({
+      argv: bash('read -p "name? " n; echo "hello $n"; exit 4'),
+      tty: true,
+      yieldMs: 400,
+    });
+    expect(first.id).toBeTypeOf("number");
+    expect(first.output.head).toBe("name? ");
+    expect(terminals.list()).toMatchObject([{ id: first.id, running: true }]);
+    const second = await terminals.write(first.id!, { chars: "Ada\n", yieldMs: 5000 });
+    expect(second).toMatchObject({ exitCode: 4 });
+    expect(second.output.head).toBe("Ada\r\nhello Ada\r\n");
+    await expect(terminals.write(first.id!, { chars: "", yieldMs: 250 })).rejects.toMatchObject({
+      message: `Unknown process id ${first.id}`,
+    });
+  });
+
+  test("passes Ctrl-C, Ctrl-Z and fg on to the job in front", async () => {
+    const { id } = await terminals.open({ argv: ["bash", "--norc", "-i"], tty: true, yieldMs: 300 });
+    const say = async (chars: string) => (await terminals.write(id!, { chars, yieldMs: 200 })).output.head;
+    await say("sleep 100\n");
+    expect(await say("\u0003")).toContain("^C");
+    await say("sleep 200\n");
+    expect(await say("\u001a")).toContain("Stopped");
+    await say("fg\n");
+    await say("\u0003");
+    expect(await say("jobs; echo alive $((40+2))\n")).toContain("alive 42\r\n");
+    await terminals.close(id!);
+    expect(terminals.list()).toEqual([]);
+  });
+
+  test("keeps the last byte of a long output", async () => {
+    for (let round = 0; round < 5; round++) {
+      const view = await terminals.open({ argv: bash("seq 1 20000"), tty: true, yieldMs: 20_000 });
+      expect(view.output.totalBytes).toBe(128_894);
+      expect(view.output.head.endsWith("19999\r\n20000\r\n")).toBe(true);
+    }
+  });
+
+  test("without a tty takes nothing but an interrupt", async () => {
+    const { id } = await terminals.open({
+      argv: bash("echo up; trap 'echo got it; exit 9' INT; while :; do sleep 0.05; done"),
+      tty: false,
+      yieldMs: 400,
+    });
+    await expect(terminals.write(id!, { chars: "text\n", yieldMs: 250 })).rejects.toMatchObject({
+      code: "invalid_input",
+    });
+    const last = await terminals.write(id!, { chars: "\u0003", yieldMs: 5000 });
+    expect(last.exitCode).toBe(9);
+    expect(last.output.head).toContain("got it");
+  });
+
+  test("that cannot be started says why", async () => {
+    const failure = terminals.open({ argv: ["true"], cwd: "/no/such/folder", tty: true, yieldMs: 1000 });
+    await expect(failure).rejects.toMatchObject({ code: "invalid_input" });
+    expect(terminals.list()).toEqual([]);
+  });
+});
+
+describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("terminals of $name", ({ launcher }) => {
+  const processes = createProcesses({ launcher, maxTerminals: 10 });
+  const { terminals } = createExec({ processes, grant: open, cwd, env, signal });
+  afterAll(() => processes.close());
+
+  test("can be resized, and the program is told", async () => {
+    const line = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
+    const { id } = await terminals.open({ argv: ["bash", "-c", line], tty: true, yieldMs: 300 });
+    const view = await terminals.write(id!, { chars: "", yieldMs: 500, resize: { columns: 120, rows: 50 } });
+    expect(view.output.head).toContain("50 120");
+    await terminals.close(id!);
+  });
+
+  test("say when the process sits waiting for input", async () => {
+    const view = await terminals.open({ argv: ["cat"], tty: true, yieldMs: 300 });
+    expect(view.waitingForInput).toBe(true);
+    await terminals.close(view.id!);
+    const busy = await terminals.open({ argv: ["sleep", "100"], tty: true, yieldMs: 300 });
+    expect(busy.waitingForInput).toBeUndefined();
+    await terminals.close(busy.id!);
+  });
+
+  test("give way to new ones when there are too many: the longest unused first", async () => {
+    const ids: number[] = [];
+    for (let n = 0; n < 12; n++) {
+      ids.push((await terminals.open({ argv: ["sleep", "100"], tty: false, yieldMs: 10 })).id!);
+    }
+    expect(terminals.list().map(({ id }) => id)).toEqual(ids.slice(2));
+    await processes.terminals.closeAll();
+  });
+
+  test("leave no descriptor behind", async () => {
+    const round = async () => void (await terminals.open({ argv: ["echo", "hi"], tty: true, yieldMs: 5000 }));
+    await round();
+    const before = readdirSync("/proc/self/fd").length;
+    for (let n = 0; n < 100; n++) await round();
+    expect(readdirSync("/proc/self/fd").length).toBe(before);
+  });
+
+  test("that nobody looks at cost no memory of ours, and show their last lines when somebody does", async () => {
+    const { id } = await terminals.open({
+      argv: ["bash", "-c", "yes flood | head -c 150000000; echo the end; sleep 100"],
+      tty: false,
+      yieldMs: 200,
+    });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const view = await terminals.write(id!, { chars: "", yieldMs: 1000 });
+    expect(view.output.droppedBytes).toBeGreaterThan(50_000_000);
+    expect(view.output.tail.endsWith("flood\nthe end\n")).toBe(true);
+    await terminals.close(id!);
+  });
+});
+
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
