@@ -37,7 +37,7 @@ function collapse(errors: readonly SchemaError[]): readonly SchemaError[] {
   const own = errors.filter((error) => branchOf(error) === undefined && error.keyword !== "boolean");
   const groups = groupBy(errors, (error) => branchOf(error)?.group);
   const chosen = [...groups.values()].flatMap(closestBranch);
-  const covered = new Set([...groups.keys()]);
+  const covered = new Set(groups.keys());
   return [
     ...own.filter(
       (error) => !(isUnion(error) && covered.has(`${error.schemaPath}/${error.keyword}`) && chosen.length > 0),

@@ -65,17 +65,20 @@ function pathOf(place: Place): readonly string[] {
 export function withoutFaults(root: JsonObject, faults: readonly Fault[]): JsonObject {
   if (faults.length === 0) return root;
   const copy: Record<string, unknown> = { ...root };
-  for (const { at } of faults) dropAt(copy, at);
+  const fresh = new Set<unknown>();
+  for (const { at } of faults) dropAt(copy, at, fresh);
   return copy as JsonObject; // Keys were only removed, or a pattern compiled, which the validator takes as well.
 }
 
-function dropAt(copy: Record<string, unknown>, at: readonly string[]): void {
+/** Copies what lies on the way, each object once: `fresh` holds the copies made so far. */
+function dropAt(copy: Record<string, unknown>, at: readonly string[], fresh: Set<unknown>): void {
   let node: Record<string, unknown> = copy;
   for (const key of at.slice(0, -1)) {
     const child = node[key];
-    const fresh = Array.isArray(child) ? [...child] : { ...(child as object) };
-    node[key] = fresh;
-    node = fresh as Record<string, unknown>; // Arrays are indexed by the same string keys.
+    if (typeof child !== "object" || child === null) return; // Something above it was dropped already.
+    if (!fresh.has(child)) node[key] = Array.isArray(child) ? [...child] : { ...child };
+    fresh.add(node[key]);
+    node = node[key] as Record<string, unknown>; // Arrays are indexed by the same string keys.
   }
   const last = at.at(-1)!;
   // Without the u flag many real patterns do compile; the validator takes the expression itself.

@@ -7,7 +7,8 @@ export interface JsonError {
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const space = /[ \t\n\r]*/y;
-const plain = /[^"\\\u0000-\u001f]*/y;
+/** Everything from the space upwards but the quote and the backslash. */
+const plain = /[ !#-[\]-\u{10ffff}]*/uy;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 type Want = "value" | "key" | "after" | "value or ]" | "key or }" | "end";

@@ -1,9 +1,108 @@
-import type { JsonObject } from "../base/json.ts";
+/**
+ * Any JSON to a schema a provider takes, with a list of what was changed. Total: whatever comes in,
+ * something valid for the target comes out. The original stays what arguments are checked against.
+ */
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { findFaults, withoutFaults } from "./fault.ts";
+import { inferTypes } from "./normalize/leaf.ts";
+import { isObjectShape, lower, resolve, type Lowering } from "./normalize/lower.ts";
+import { mergeShapes, uniteObjects } from "./normalize/merge.ts";
+import { createReferences } from "./normalize/reference.ts";
+import { targetRules, type SchemaTarget } from "./normalize/rules.ts";
+import { readShape, type Shape } from "./normalize/shape.ts";
+import { createTrail, type Change, type Trail } from "./normalize/trail.ts";
+import { wrappedRootKey } from "./property.ts";
 
-export const schemaTargets = ["seed", "openai", "openai-strict", "anthropic", "gemini", "llama-cpp"] as const;
-export type SchemaTarget = (typeof schemaTargets)[number];
+export { schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
 
 export interface Normalized {
   readonly schema: JsonObject;
-  readonly changes: readonly { readonly path: string; readonly what: string }[];
+  readonly changes: readonly Change[];
+}
+
+export function normalize(schema: unknown, target: SchemaTarget): Normalized {
+  const trail = createTrail();
+  const source = readSource(schema, trail);
+  const refs = createReferences(source, trail);
+  const at: Lowering = { rules: targetRules[target], trail, refs, open: [], repeats: 1, depth: 0 };
+  const root = lower(toRoot(readShape(source, "", trail), at), at);
+  const table = lowerDefinitions(at);
+  return { schema: table ? { ...root, $defs: table } : root, changes: trail.changes() };
+}
+
+/** The schema without what is wrong in itself. */
+function readSource(schema: unknown, trail: Trail): JsonObject {
+  if (!isObject(schema)) {
+    trail.change("", "not an object schema; replaced by one without parameters");
+    return {};
+  }
+  const source = schema as JsonObject; // An object that came from JSON.
+  const faults = findFaults(source);
+  for (const { at, what } of faults) trail.change(`/${at.join("/")}`, what);
+  return withoutFaults(source, faults);
+}
+
+/** One entry per reference that stayed, and those its target brings along. */
+function lowerDefinitions(at: Lowering): JsonObject | undefined {
+  const table = new Map<string, Json>();
+  for (let fresh = at.refs.takeNew(); fresh.length > 0; fresh = at.refs.takeNew()) {
+    for (const { ref, name } of fresh) table.set(name, lower(at.refs.read(ref), { ...at, depth: 1 }));
+  }
+  return table.size === 0 ? undefined : Object.fromEntries([...table].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Every target wants one object at the root, without alternatives, with its properties in sight. */
+function toRoot(source: Shape, at: Lowering): Shape {
+  const shape = flatten(source, at, 0);
+  const types = rootTypes(shape);
+  if (!types || types.includes("object")) return asObject(shape, at);
+  at.trail.change("", `the root is not an object; wrapped as '${wrappedRootKey}'`);
+  return {
+    ...empty,
+    types: ["object"],
+    properties: new Map([[wrappedRootKey, { ...shape, types }]]),
+    required: [wrappedRootKey],
+    additional: false,
+  };
+}
+
+const empty: Shape = { at: "", limits: new Map(), said: [] };
+
+/** What a root without a type plainly is; a bound alone does not make it one. The same reading unwraps the arguments again. */
+function rootTypes(shape: Shape): Shape["types"] {
+  const isPlain = shape.types ?? shape.enum ?? shape.items;
+  return isPlain && !shape.properties ? (shape.types ?? inferTypes({ ...shape, limits: new Map() })) : shape.types;
+}
+
+function asObject(shape: Shape, { trail }: Lowering): Shape {
+  if (!shape.types) trail.change("", "type object was set at the root");
+  else if (shape.types.length > 1) trail.change("/type", "only an object is taken at the root");
+  if (shape.enum) trail.change("/enum", "an enum at the root was left out");
+  const { enum: _, items: __, default: ___, never: ____, ...rest } = shape;
+  const limits = new Map([...shape.limits].filter(([keyword]) => keyword.endsWith("Properties")));
+  return { ...rest, limits, types: ["object"], properties: shape.properties ?? new Map() };
+}
+
+/** References, allOf and alternatives at the root, down to one shape. Alternatives of other types are wrapped later, as one. */
+function flatten(source: Shape, at: Lowering, depth: number): Shape {
+  const shape: Shape = resolve(source, at).shape ?? empty;
+  if (!shape.anyOf || depth > 8) return shape;
+  const { anyOf, ...own } = shape;
+  const base: Shape = own;
+  const branches = anyOf
+    .filter((branch) => !branch.never)
+    .map((branch) => flatten(mergeShapes(base, branch), at, depth + 1));
+  const objects = branches.filter((branch) => isObjectShape(branch));
+  if (objects.length > 0) {
+    at.trail.change(source.at, "alternatives at the root were merged into one object");
+    const united = uniteObjects(objects, source.at);
+    return {
+      ...united,
+      ...(base.description === undefined ? {} : { description: base.description }),
+      said: [...new Set([...base.said, ...united.said])],
+    };
+  }
+  const types = branches.map(rootTypes);
+  if (types.includes(undefined) || types.length === 0) return base;
+  return { ...shape, types: [...new Set(types.flatMap((list) => list ?? []))] };
 }

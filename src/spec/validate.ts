@@ -3,6 +3,7 @@
  * first value is checked, and a schema is compiled only once it has proved busy, because most tools
  * of a session are called a few times or never.
  */
+import type * as typebox from "typebox/schema";
 import type { JsonObject } from "../base/json.ts";
 import { explain, type Issue } from "./explain.ts";
 import { findFaults, withoutFaults } from "./fault.ts";
@@ -21,7 +22,7 @@ export interface ValidateOptions {
 /** Checks before a schema is worth compiling: below that, interpreting it is cheaper. */
 const busyAfter = 40;
 
-type Typebox = typeof import("typebox/schema");
+type Typebox = typeof typebox;
 let loading: Promise<Typebox> | undefined;
 let loaded: Typebox | undefined;
 

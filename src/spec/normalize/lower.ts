@@ -1,0 +1,328 @@
+/** A shape to a target's schema. Recursion is bounded by the shape's depth and, for references, by hand. */
+import type { Json, JsonObject } from "../../base/json.ts";
+import { spellProperty } from "../property.ts";
+import { describe } from "./describe.ts";
+import {
+  addNull,
+  descriptionOf,
+  fits,
+  inferTypes,
+  lowerEnum,
+  lowerLimits,
+  untyped,
+  type LeafContext,
+  type Written,
+} from "./leaf.ts";
+import { mergeShapes, uniteObjects } from "./merge.ts";
+import type { References } from "./reference.ts";
+import type { TargetRules } from "./rules.ts";
+import type { Shape, TypeName } from "./shape.ts";
+
+export interface Lowering extends LeafContext {
+  readonly refs: References;
+  /** References being written in place right now, from the outside in. */
+  readonly open: readonly string[];
+  readonly depth: number;
+}
+
+/** Inlining may repeat, but not for ever: the third turn of one reference is cut. */
+const turns = 2;
+const deepest = 60;
+
+export function lower(source: Shape, at: Lowering): JsonObject {
+  const { rules, trail } = at;
+  if (at.depth > deepest || !trail.spend()) {
+    trail.change(source.at, "nested too deep or too large; cut here");
+    return untyped(source, rules, trail);
+  }
+  const inner = { ...at, depth: at.depth + 1 };
+  if (source.ref !== undefined && rules.refs === "keep" && isPlainRef(source))
+    return lowerRef(source, source.ref, inner);
+  const { shape, next } = resolve(source, inner);
+  if (!shape) return cutRecursion(source, at);
+  if (shape.anyOf) return lowerUnion(shape, shape.anyOf, next);
+  return lowerTypes(shape, next);
+}
+
+/** Nothing beside the reference but words: it can stay one. */
+function isPlainRef(shape: Shape): boolean {
+  return (
+    !shape.types &&
+    !shape.properties &&
+    !shape.items &&
+    !shape.anyOf &&
+    !shape.allOf &&
+    !shape.enum &&
+    !shape.required &&
+    shape.limits.size === 0
+  );
+}
+
+function lowerRef(shape: Shape, ref: string, { rules, refs }: Lowering): JsonObject {
+  const written = { $ref: `#/$defs/${refs.nameOf(ref)}` };
+  return rules.refDescription && shape.description !== undefined
+    ? { ...written, description: shape.description }
+    : written;
+}
+
+/** References followed and allOf merged, so that what is left is types, properties and alternatives. */
+export function resolve(source: Shape, at: Lowering): { readonly shape: Shape | undefined; readonly next: Lowering } {
+  let shape: Shape = source;
+  let open = at.open;
+  for (let steps = 0; shape.ref !== undefined || shape.allOf; steps++) {
+    const { ref, allOf = [], ...own } = shape;
+    if (ref !== undefined) {
+      if (steps > 100 || open.filter((other) => other === ref).length >= turns) return { shape: undefined, next: at };
+      open = [...open, ref];
+    }
+    if (allOf.length > 0) at.trail.change(source.at, "allOf was merged");
+    const parts = [...(ref === undefined ? [] : [at.refs.read(ref)]), ...allOf];
+    shape = parts.reduce((merged, part) => mergeShapes(merged, part), own as Shape);
+  }
+  return { shape, next: { ...at, open } };
+}
+
+function cutRecursion(source: Shape, { rules, trail }: Lowering): JsonObject {
+  trail.change(source.at, "a recursive reference was cut");
+  const words = describe(source.description, ["nested further in the same way"]);
+  return {
+    type: "object",
+    description: words,
+    ...(rules.emptyProperties ? { properties: {} } : {}),
+    ...(rules.closed ? { required: [], additionalProperties: false } : {}),
+  };
+}
+
+function lowerUnion(shape: Shape, alternatives: readonly Shape[], at: Lowering): JsonObject {
+  const { anyOf: _, description, default: value, said, ...base } = shape;
+  const nullable = alternatives.some(isNull) || (shape.types?.includes("null") ?? false);
+  const branches = alternatives
+    .filter((branch) => !isNull(branch) && !branch.never)
+    .map((branch) =>
+      isBare(base as Shape)
+        ? branch
+        : (resolve(mergeShapes(branch, { ...(base as Shape), said: [] }), at).shape ?? branch),
+    );
+  const words = {
+    at: shape.at,
+    ...(description === undefined ? {} : { description }),
+    ...(value === undefined ? {} : { default: value }),
+    said,
+  };
+  if (branches.length === 0) return lower({ limits: new Map(), ...words, types: ["null"] }, at);
+  if (branches.length === 1) return addNull(lower(withWords(branches[0]!, words), at), nullable, at.rules);
+  const flat = branches.map((branch) => resolve(branch, at).shape).filter((branch) => branch !== undefined);
+  // Properties beside the alternatives: one object holds all of them, because few targets take both.
+  if (shape.properties && flat.every(isObjectShape)) {
+    at.trail.change(shape.at, "alternatives of one object were merged");
+    return addNull(lower(withWords(uniteObjects(flat, shape.at), words), at), nullable, at.rules);
+  }
+  return at.rules.unions === "first" ? lowerFirst(flat, words, at) : lowerAlternatives(branches, words, nullable, at);
+}
+
+type Words = Pick<Shape, "at" | "description" | "default" | "said">;
+
+function withWords(shape: Shape, words: Words): Shape {
+  const description = words.description ?? shape.description;
+  return {
+    ...shape,
+    ...(description === undefined ? {} : { description }),
+    ...(words.default === undefined ? {} : { default: words.default }),
+    said: [...shape.said, ...words.said],
+  };
+}
+
+function isNull(shape: Shape): boolean {
+  return (
+    (shape.types?.length === 1 && shape.types[0] === "null") || (shape.enum?.length === 1 && shape.enum[0] === null)
+  );
+}
+
+function isBare(shape: Shape): boolean {
+  return (
+    !shape.types &&
+    !shape.enum &&
+    !shape.properties &&
+    !shape.items &&
+    !shape.required &&
+    shape.additional === undefined &&
+    shape.limits.size === 0
+  );
+}
+
+export function isObjectShape(shape: Shape): boolean {
+  return shape.types ? shape.types.includes("object") : Boolean(shape.properties ?? shape.required ?? shape.additional);
+}
+
+/** For targets without alternatives: objects are united, otherwise the first stands for all. */
+function lowerFirst(branches: readonly Shape[], words: Words, at: Lowering): JsonObject {
+  at.trail.change(words.at, "of several alternatives one was kept");
+  const [first] = branches;
+  if (!first) return untyped({ limits: new Map(), ...words }, at.rules, at.trail);
+  const one = branches.every((branch) => isObjectShape(branch) && branch.properties)
+    ? uniteObjects(branches, words.at)
+    : first;
+  const types = branches.map((branch) => branch.types?.join(" or ") ?? "any");
+  const said =
+    one === first && new Set(types).size > 1 ? [`also: ${[...new Set(types.slice(1))].slice(0, 6).join(", ")}`] : [];
+  return lower(withWords(one, { ...words, said: [...words.said, ...said] }), at);
+}
+
+function lowerAlternatives(branches: readonly Shape[], words: Words, nullable: boolean, at: Lowering): JsonObject {
+  const written = uniqueSchemas(branches.map((branch) => lower(branch, at)).flatMap(flattenUnion));
+  const description = describe(words.description, words.said);
+  if (written.length === 1) return addNull(withDescription(written[0]!, description), nullable, at.rules);
+  if (at.rules.unions === "anyOf-alone") {
+    const [first, ...rest] = written;
+    return addNull({ anyOf: [withDescription(first!, description), ...rest] }, nullable, at.rules);
+  }
+  const value = at.rules.default && words.default !== undefined ? { default: words.default } : {};
+  return addNull({ ...(description === "" ? {} : { description }), anyOf: written, ...value }, nullable, at.rules);
+}
+
+/** `anyOf` directly inside `anyOf` says the same as one list. */
+function flattenUnion(schema: JsonObject): readonly JsonObject[] {
+  const keys = Object.keys(schema);
+  return keys.length === 1 && keys[0] === "anyOf" ? (schema["anyOf"] as readonly JsonObject[]) : [schema];
+}
+
+function uniqueSchemas(schemas: readonly JsonObject[]): readonly JsonObject[] {
+  return schemas.length > 100
+    ? schemas
+    : [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+}
+
+function withDescription(schema: JsonObject, description: string): JsonObject {
+  if (description === "" || "$ref" in schema) return schema;
+  const own = schema["description"];
+  return {
+    ...schema,
+    description: typeof own === "string" && own !== description ? `${description} ${own}` : description,
+  };
+}
+
+function lowerTypes(shape: Shape, at: Lowering): JsonObject {
+  const { rules, trail } = at;
+  const all = shape.types ?? inferTypes(shape);
+  if (!all) return untyped(shape, rules, trail);
+  if (!shape.types && !shape.enum) trail.change(shape.at, `type ${all.join()} was inferred`);
+  const nullable = all.includes("null");
+  const named = all.filter((type) => type !== "null");
+  const types = named.includes("number") ? named.filter((type) => type !== "integer") : named;
+  if (types.length === 0)
+    return rules.nulls === "type"
+      ? { type: "null", ...descriptionOf(shape) }
+      : addNull(untyped({ ...shape, enum: [] }, { ...rules, untyped: "string" }, trail), true, rules);
+  if (types.length > 1 && !keepsList(types, shape, rules)) {
+    trail.change(`${shape.at}/type`, "a list of types became alternatives");
+    const { types: _, enum: values, ...rest } = shape;
+    const branches = types.map((type) => onlyFor(type, rest as Shape, values));
+    const words = {
+      at: shape.at,
+      said: shape.said,
+      ...(shape.description === undefined ? {} : { description: shape.description }),
+    };
+    return rules.unions === "first"
+      ? lowerFirst(branches.slice(0, 1), words, at)
+      : lowerAlternatives(branches, words, nullable, at);
+  }
+  if (rules.nulls === "drop" && nullable) trail.change(`${shape.at}/type`, "null was left out");
+  return addNull(lowerNamed(shape, types, at), nullable, rules);
+}
+
+/** Scalars may share one schema where lists are taken; objects and arrays need their own keywords. */
+function keepsList(types: readonly TypeName[], shape: Shape, rules: TargetRules): boolean {
+  return rules.typeLists && !(types.includes("object") && types.includes("array")) && shape.properties === undefined;
+}
+
+function onlyFor(type: TypeName, shape: Shape, values: readonly Json[] | undefined): Shape {
+  const { description: _, default: __, ...rest } = shape;
+  const fitting = values?.filter((value) => fits(value, type));
+  return { ...rest, said: [], types: [type], ...(fitting && fitting.length > 0 ? { enum: fitting } : {}) };
+}
+
+function lowerNamed(shape: Shape, types: readonly TypeName[], at: Lowering): JsonObject {
+  const { rules, trail } = at;
+  if (!rules.integer && types.includes("integer")) trail.change(`${shape.at}/type`, "integer became number");
+  const names: readonly TypeName[] = rules.integer
+    ? types
+    : types.map((type) => (type === "integer" ? "number" : type));
+  const values = lowerEnum(shape, names, at);
+  // Values that became text have no bounds of numbers.
+  const { written, said } = lowerLimits(shape, values.type === undefined ? names : [values.type], at);
+  const words = describe(shape.description, [...shape.said, ...values.said, ...said]);
+  const value = rules.default && shape.default !== undefined ? { default: shape.default } : {};
+  return {
+    type: values.type ?? (names.length === 1 ? names[0]! : [...names]),
+    ...(words === "" ? {} : { description: words }),
+    ...values.written,
+    ...(names.includes("object") ? lowerObject(shape, at) : {}),
+    ...(names.includes("array") ? lowerItems(shape, at) : {}),
+    ...written,
+    ...value,
+  };
+}
+
+function lowerObject(shape: Shape, at: Lowering): Written {
+  const { rules, trail } = at;
+  const properties: Written = {};
+  const required: string[] = [];
+  for (const [name, inner] of shape.properties ?? []) {
+    if (inner.never) {
+      trail.change(inner.at, "a property that takes nothing was left out");
+      continue;
+    }
+    const key = rules.plainNames ? spellProperty(name) : name;
+    if (key !== name) trail.change(inner.at, `renamed to '${key}'`);
+    const isRequired = shape.required?.includes(name) ?? false;
+    const lowered = lower(inner, at);
+    if (rules.closed && !isRequired) trail.change(inner.at, "optional, so it may be null");
+    properties[key] = rules.closed && !isRequired ? addNull(lowered, true, rules) : lowered;
+    if (isRequired || rules.closed) required.push(key);
+  }
+  for (const name of shape.required ?? []) {
+    if (!shape.properties?.has(name)) trail.change(`${shape.at}/required`, `'${name}' is required but not described`);
+  }
+  const isNamed = shape.properties !== undefined || rules.emptyProperties;
+  return {
+    ...(isNamed ? { properties } : {}),
+    ...(required.length > 0 || rules.closed ? { required } : {}),
+    ...lowerAdditional(shape, at),
+  };
+}
+
+function lowerAdditional(shape: Shape, at: Lowering): Written {
+  const { rules, trail } = at;
+  if (rules.closed) {
+    if (shape.additional !== false)
+      trail.change(
+        shape.at,
+        typeof shape.additional === "object"
+          ? "a free map cannot be written; the object was closed"
+          : "the object was closed",
+      );
+    return { additionalProperties: false };
+  }
+  if (shape.additional === undefined) return {};
+  if (!rules.additional) {
+    if (shape.additional !== true)
+      trail.change(`${shape.at}/additionalProperties`, "additionalProperties was left out");
+    return {};
+  }
+  if (typeof shape.additional === "boolean") return { additionalProperties: shape.additional };
+  return { additionalProperties: shape.additional.never ? false : lower(shape.additional, at) };
+}
+
+function lowerItems(shape: Shape, at: Lowering): Written {
+  const bound = [shape.limits.get("maxItems"), shape.limits.get("minItems")].find(
+    (limit) => typeof limit === "number" && limit * at.repeats <= at.rules.largestBound,
+  );
+  const next = { ...at, repeats: at.repeats * Math.max(1, Number(bound ?? 1)) };
+  if (!shape.items) at.trail.change(shape.at, "an array without items got some");
+  return {
+    items:
+      shape.items && !shape.items.never
+        ? lower(shape.items, next)
+        : untyped({ limits: new Map(), said: [], at: `${shape.at}/items` }, at.rules, at.trail),
+  };
+}

@@ -1,0 +1,35 @@
+/** What happened on the way, and how much more may: the list of changes and the budget of one normalisation. */
+export interface Change {
+  /** JSON pointer into the schema as it came; empty for its root. */
+  readonly path: string;
+  readonly what: string;
+}
+
+export interface Trail {
+  change(path: string, what: string): void;
+  /** False when the schema has cost more than any real one would. */
+  spend(): boolean;
+  changes(): readonly Change[];
+}
+
+/** Real schemas have some hundred nodes; the largest of 1,564 has a few thousand. */
+const mostNodes = 50_000;
+const mostChanges = 1000;
+const longestPath = 400;
+
+export function createTrail(): Trail {
+  const changes = new Map<string, Change>();
+  let left = mostNodes;
+  let unsaid = 0;
+  return {
+    change(path, what) {
+      const key = `${path}\0${what}`;
+      if (changes.has(key)) return;
+      if (changes.size < mostChanges) changes.set(key, { path: path.slice(0, longestPath), what });
+      else unsaid++;
+    },
+    spend: () => left-- > 0,
+    changes: () =>
+      unsaid === 0 ? [...changes.values()] : [...changes.values(), { path: "", what: `and ${unsaid} more changes` }],
+  };
+}
