@@ -8,7 +8,7 @@ import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
 import { createAudit } from "../store/audit.ts";
-import { builtins, internalTools } from "../tools/index.ts";
+import { builtins } from "../tools/index.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 import { readRules, saveAlways } from "./rules.ts";
@@ -24,7 +24,7 @@ export async function engineOptions(
   const disabled = new Set(config.disabled_tools ?? []);
   const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
-    tools: [...builtins, ...internalTools].filter(({ name }) => !disabled.has(name)),
+    tools: builtins.filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
     approval: settings.approval,
     sandbox: settings.sandbox,

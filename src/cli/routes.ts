@@ -13,6 +13,7 @@ export const routes: Readonly<Record<string, Route>> = {
   chat: { brief: "an interactive session in this folder", load: () => import("./commands/chat.ts") },
   exec: { brief: "one headless turn: a prompt in, the answer out", load: () => import("./commands/exec.ts") },
   call: { brief: "one call of one tool, through the whole line", load: () => import("./commands/call.ts") },
+  init: { brief: "choose a model, write the settings, try them", load: () => import("./commands/init.ts") },
   sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },
   show: { brief: "a recorded session, readable", load: () => import("./commands/show.ts") },
   replay: { brief: "a recorded session again, shown or run", load: () => import("./commands/replay.ts") },
@@ -31,4 +32,5 @@ export const routes: Readonly<Record<string, Route>> = {
     load: () => import("./commands/sandbox.ts"),
   },
   doctor: { brief: "what works here and what does not, one line each", load: () => import("./commands/doctor.ts") },
+  completion: { brief: "a completion script for your shell", load: () => import("./commands/completion.ts") },
 };

@@ -20,10 +20,18 @@ export function readOutput(output: ToolOutput): PlainOutput {
   if (Array.isArray(output) && output.length > 0 && output.every(isPart)) return { parts: output, ok: true };
   if (isObject(output)) {
     if (isPart(output)) return { parts: [output], ok: true };
-    if (Array.isArray(output["content"]) || isObject(output["exec"])) return readResult(output);
-    if (typeof output["content"] === "string" && "ok" in output) return readResult(output);
+    if (isResult(output)) return readResult(output);
   }
   return { parts: [text(writeJson(output))], structured: output as Json, ok: true };
+}
+
+const resultKeys = new Set(["content", "structured", "structuredContent", "ok", "isError", "exec", "_meta"]);
+
+/** A ToolResult or MCP content, told apart from a plain object that merely has a field of that name. */
+function isResult(output: Record<string, unknown>): boolean {
+  const { content, exec } = output;
+  if (!Array.isArray(content) && typeof content !== "string" && !isObject(exec)) return false;
+  return Object.keys(output).every((key) => resultKeys.has(key));
 }
 
 function readResult(output: Record<string, unknown>): PlainOutput {
