@@ -93,6 +93,8 @@ export interface TaggedBody {
   /** Ends an opening tag. */
   readonly end?: string;
   readonly trim: "none" | "one-newline";
+  /** How we write the tags. `{name}`; and what a value is: `{string}` true or false, `{type}` JSON's word, `{kind}` text or json. */
+  readonly tags: { readonly call: string; readonly parameter: string };
   /** A call may stand without its block, if the tool is declared. */
   readonly bare?: boolean;
   readonly cdata?: boolean;
@@ -118,6 +120,8 @@ export interface PairsBody {
   readonly separator?: string;
   readonly call?: TagPair;
   readonly trim: "none" | "one-newline";
+  /** Written without line ends. */
+  readonly compact?: boolean;
 }
 
 /** `name(key=value, …)`, one or a list. */

@@ -2,4 +2,11 @@
 export type { Dialect } from "./dialect.ts";
 export { dialects, findDialect, lookUpDialect } from "./dialects.ts";
 export { createTextDecoder, decodeText, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
+export { inferDialect, type Inferred } from "./infer.ts";
+export { createTextCallStep, wrapTextCalls, type TextCallOptions } from "./process.ts";
 export type { ToolLike } from "./tools.ts";
+export { encodeCall, encodeCalls, type CallText } from "./write/call.ts";
+export { neutralize } from "./write/neutral.ts";
+export { toTextRequest } from "./write/request.ts";
+export { encodeResult, encodeResults, stopSequences, type ResultText } from "./write/result.ts";
+export { teach, xmlExamples, type TeachOptions } from "./write/teach.ts";

@@ -31,6 +31,8 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
   const lists = new Map<string, string[]>();
   let open = false;
   let twice = false;
+  // All arguments inside one parameter of this name: some models wrap them once more.
+  let wrapper: { readonly name: string; readonly text: string; readonly told: Told } | undefined;
   const parameters = writer.tool?.parameters;
 
   function key(name: string): string {
@@ -47,7 +49,18 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     return textToJson(text, wanted, writer.repairs);
   }
 
+  function unwrapped(): string | undefined {
+    if (wrapper === undefined || given.size > 1) return undefined;
+    const inner = wrapper.text.trim().startsWith("{") ? normalizeLiteral(wrapper.text, writer.repairs) : undefined;
+    if (inner !== undefined) writer.repairs.add("wrapped-arguments");
+    return inner;
+  }
+
   function end(name: string, text: string, wanted: Wanted, told: Told): void {
+    if (isWrapper(name, wanted)) {
+      wrapper = { name, text, told };
+      return;
+    }
     const json = jsonOf(name, text, wanted, told);
     const list = lists.get(name);
     if (list !== undefined) list.push(json);
@@ -64,14 +77,24 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
       given.add(name);
       const plain = told === "text" ? wanted === undefined || wanted === "any" || wanted.has("string") : told === undefined && isPlainText(wanted);
       const streams = plain && !twice && !(wanted === undefined && told === undefined && options.undeclared === "json");
-      return streams ? streamed(name) : buffered(name, wanted, told);
+      return streams && !isWrapper(name, wanted) ? streamed(name) : buffered(name, wanted, told);
     },
     finish() {
+      const inner = unwrapped();
+      if (inner !== undefined) {
+        writer.write(inner);
+        return !twice;
+      }
+      if (wrapper !== undefined) writer.write(key(wrapper.name) + jsonOf(wrapper.name, wrapper.text, undefined, wrapper.told));
       for (const [name, items] of lists) writer.write(key(name) + joinList(items));
       writer.write(open ? "}" : "{}");
       return !twice;
     },
   };
+
+  function isWrapper(name: string, wanted: Wanted): boolean {
+    return (name === "arguments" || name === "input") && wanted === undefined && parameters !== undefined;
+  }
 
   function streamed(name: string): ValueSink {
     const trimmed = createTrim(options.trim, (text) => writer.write(escapeText(text)));

@@ -32,8 +32,14 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);
 
+  let last: Body["kind"] | undefined;
+
   function* readOne(context: Context): Reading<Result> {
-    for (const body of bodies) if (yield* body.starts(context)) return yield* body.read(context);
+    for (const body of bodies) {
+      if (!(yield* body.starts(context))) continue;
+      last = body.body.kind;
+      return yield* body.read(context);
+    }
     return "none";
   }
 
@@ -58,7 +64,7 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   /** Words between the last call and the closer. JSON must be followed by nothing; elements stand by themselves. */
   function* skipJunk(context: Context): Reading<boolean> {
     const { input } = context;
-    if (!bodies.some(({ body }) => body.kind === "tagged")) return false;
+    if (last !== "tagged") return false;
     let junk = "";
     const marker = yield* textUntil(input, junkEnd, (text) => (junk += text));
     if (marker !== undefined && closes.includes(marker)) take(input, marker.length);
@@ -71,7 +77,7 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
     for (;;) {
       yield* skipSpace(input);
       while ((yield* skipMarker(input, skipped)) !== undefined) yield* skipSpace(input);
-      if (context.opened.length > 0 && (yield* skipMarker(input, closes)) !== undefined) return "ok";
+      if (context.opened.length > 0 && ((yield* skipMarker(input, closes)) !== undefined || (yield* codeAt(input)) < 0)) return "ok";
       const result = yield* readOne(context);
       if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
       const more = yield* goesOn(context);

@@ -16,7 +16,6 @@ export interface PairsMarks {
   readonly opens: readonly string[];
 }
 
-/** `suffix` is added to every tag where the model was told to write one. */
 export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
   const own = body.call === undefined ? [] : [body.call.close];
   const closes = markers(own, body.call === undefined ? block.close : []);
@@ -67,13 +66,18 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
       if (!(yield* readPair(context, marks, args, writer))) return broken(writer, "a parameter cannot be read");
       continue;
     }
-    const close = yield* skipMarker(input, marks.closes);
+    const close = yield* readClose(context, marks);
     if (close === undefined && (yield* markerAt(input, marks.opens)) === undefined) return broken(writer, "the parameters cannot be read");
     if (close === undefined) writer.repairs.add("implicit-close");
     if (!args.finish()) return broken(writer, "a parameter was given twice");
     writer.close();
     return "ok";
   }
+}
+
+/** Its own closing tag is the call's to take; the block's is left to the block. */
+function* readClose(context: Context, marks: PairsMarks): Reading<string | undefined> {
+  return marks.body.call === undefined ? yield* markerAt(context.input, marks.closes) : yield* skipMarker(context.input, marks.closes);
 }
 
 function broken(writer: CallWriter, why: string): Result {
@@ -85,7 +89,7 @@ function* readJson(context: Context, marks: PairsMarks, writer: CallWriter): Rea
   writer.repairs.add("json-body");
   const outcome = yield* readLiteral(context.input, writer.write, {}, writer.repairs);
   yield* skipSpace(context.input);
-  if (outcome !== "ok" || (yield* skipMarker(context.input, marks.closes)) === undefined) {
+  if (outcome !== "ok" || (yield* readClose(context, marks)) === undefined) {
     return broken(writer, "the arguments are not JSON");
   }
   writer.close();

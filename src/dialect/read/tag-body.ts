@@ -73,6 +73,7 @@ function* readStreamed(context: Context, { tool, tag }: { readonly tool: TextToo
     call: [pair],
     parameter: (isObject(properties) ? Object.keys(properties) : []).map((name) => ({ open: `<${name}>`, close: `</${name}>`, name })),
     trim: "one-newline",
+    tags: { call: "", parameter: "" },
   };
   return yield* readNamedCall(context, createTaggedMarks(body, undefined), pair, { name: tool.name, attributes: new Map(), selfClosing: false, length: 0 });
 }

@@ -44,7 +44,7 @@ export function createTaggedMarks(body: TaggedBody, block: Block | undefined): T
     blockCloses,
     fixed: new Map(body.parameter.flatMap((pair) => (pair.name === undefined ? [] : [[pair.open, pair.name]]))),
     inValue: createScanner(parameterCloses, callCloses, blockCloses, parameterOpens, callOpens),
-    afterValue: markers(parameterOpens, callCloses, blockCloses),
+    afterValue: markers(parameterOpens, callCloses, blockCloses, block === undefined || block.open.length === 0 ? [] : callOpens),
     afterCall: markers(blockCloses, callOpens, blockOpens, block?.between ?? []),
   };
 }

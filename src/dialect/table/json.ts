@@ -2,6 +2,8 @@
 import type { Dialect } from "../dialect.ts";
 import { json, plainResult, think, toolCall, toolResponse, toolResponseMarks } from "./parts.ts";
 
+/** Llama's and InternLM's word for the arguments. */
+const withParameters = { kind: "json", args: ["parameters", "arguments"] } as const;
 const list = { kind: "json", list: true } as const;
 
 export const jsonDialects: readonly Dialect[] = [
@@ -77,8 +79,8 @@ export const jsonDialects: readonly Dialect[] = [
     notes: "Without the tag, only a message that is nothing but calls counts.",
     trust: "markerless",
     blocks: [
-      { open: ["<|python_tag|>"], close: [], bodies: [json, { kind: "python", list: "brackets", suffix: ".call" }], between: [";", "<|python_tag|>"] },
-      { open: [], close: [], bodies: [json], between: [";"], whole: true },
+      { open: ["<|python_tag|>"], close: [], bodies: [withParameters, { kind: "python", list: "brackets", suffix: ".call" }], between: [";", "<|python_tag|>"] },
+      { open: [], close: [], bodies: [withParameters], between: [";"], whole: true },
     ],
     result: plainResult,
   },
@@ -154,7 +156,7 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON after <|action_start|><|plugin|>",
     models: ["InternLM 2", "Intern-S1"],
     trust: "special-token",
-    blocks: [{ open: ["<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"], close: ["<|action_end|>"], bodies: [json] }],
+    blocks: [{ open: ["<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"], close: ["<|action_end|>"], bodies: [withParameters] }],
     reasoning: [think],
     result: plainResult,
   },

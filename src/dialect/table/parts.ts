@@ -18,6 +18,7 @@ export const qwenTagged: TaggedBody = {
   ].map(equalsTag),
   parameter: [{ open: "<parameter", close: "</parameter>" }],
   trim: "one-newline",
+  tags: { call: "<function={name}>", parameter: "<parameter={name}>" },
 };
 
 /** The `=` belongs to the header, so that `<function=x>` and `<function name="x">` are one tag. */
@@ -46,6 +47,7 @@ export const invokeTagged: TaggedBody = {
   call: [{ open: "<invoke", close: "</invoke>" }],
   parameter: [{ open: "<parameter", close: "</parameter>" }],
   trim: "none",
+  tags: { call: '<invoke name="{name}">', parameter: '<parameter name="{name}">' },
 };
 
 export const toolResponse: ResultForm = { role: "user", each: "<tool_response>\n{text}\n</tool_response>" };

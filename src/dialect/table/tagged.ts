@@ -10,6 +10,7 @@ function prefixed(prefix: string, extra: Partial<TaggedBody> = {}): TaggedBody {
     ...invokeTagged,
     call: [{ open: `<${prefix}invoke`, close: `</${prefix}invoke>` }],
     parameter: [{ open: `<${prefix}parameter`, close: `</${prefix}parameter>` }],
+    tags: { call: `<${prefix}invoke name="{name}">`, parameter: `<${prefix}parameter name="{name}">` },
     ...extra,
   };
 }
@@ -35,12 +36,14 @@ function glmLike(name: string, models: readonly string[], aliases: readonly stri
     title: "NAME with <arg_key> and <arg_value>",
     models,
     trust: "special-token",
-    blocks: [toolCall(glmPairs)],
+    blocks: [toolCall({ ...glmPairs, compact: name === "glm-4.7" })],
     reasoning: [thinkUntilCall],
     results: ["<|observation|>", ...toolResponseMarks],
     result: toolResponse,
   };
 }
+
+const dsmlTags = { call: '<｜DSML｜invoke name="{name}">', parameter: '<｜DSML｜parameter name="{name}" string="{string}">' };
 
 function dsml(name: string, section: string, models: readonly string[], result: Dialect["result"], results: readonly string[]): Dialect {
   return {
@@ -48,7 +51,7 @@ function dsml(name: string, section: string, models: readonly string[], result: 
     title: "DSML elements with types",
     models,
     trust: "special-token",
-    blocks: [{ open: [`<｜DSML｜${section}>`], close: [`</｜DSML｜${section}>`], bodies: [prefixed("｜DSML｜", { bare: true })] }],
+    blocks: [{ open: [`<｜DSML｜${section}>`], close: [`</｜DSML｜${section}>`], bodies: [prefixed("｜DSML｜", { bare: true, tags: dsmlTags })] }],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     results,
@@ -137,6 +140,7 @@ export const taggedDialects: readonly Dialect[] = [
           {
             ...invokeTagged,
             call: [{ open: "]<]minimax[>[<invoke", close: "]<]minimax[>[</invoke>" }],
+            tags: { call: ']<]minimax[>[<invoke name="{name}">', parameter: "]<]minimax[>[<{name}>" },
             nested: "]<]minimax[>[",
           },
         ],
@@ -164,6 +168,7 @@ export const taggedDialects: readonly Dialect[] = [
             parameter: [{ open: "<|open|>argument", close: "<|close|>argument<|sep|>" }],
             end: "<|sep|>",
             trim: "none",
+            tags: { call: '<|open|>call tool="{name}" index="1"<|sep|>', parameter: '<|open|>argument key="{name}" type="{type}"<|sep|>' },
           },
         ],
       },
@@ -188,6 +193,7 @@ export const taggedDialects: readonly Dialect[] = [
             kind: "tagged",
             call: [{ open: "<function", close: "</function>" }],
             parameter: [{ open: "<param", close: "</param>" }],
+            tags: { call: '<function name="{name}">', parameter: '<param name="{name}">' },
             trim: "none",
             bare: true,
             cdata: true,

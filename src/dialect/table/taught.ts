@@ -23,6 +23,7 @@ export function callgateDialect(nonce: string): Dialect {
             call: [{ open: `<call-${nonce}`, close: `</call-${nonce}>` }],
             parameter: [{ open: `<arg-${nonce}`, close: `</arg-${nonce}>` }],
             trim: "none",
+            tags: { call: `<call-${nonce} tool="{name}">`, parameter: `<arg-${nonce} name="{name}" type="{kind}">` },
             bare: true,
           },
         ],

@@ -1,0 +1,90 @@
+/**
+ * The response processor: an answer whose text may hold calls becomes one whose calls are items. Native
+ * calls pass; both kinds may stand in one answer, and run on the same line.
+ */
+import { partsToText } from "../base/content.ts";
+import type { AnswerEnd, Finish, Item, MessageItem, ModelEvent } from "../spec/model.ts";
+import { createTextDecoder, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
+
+export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
+  /** What was said before: invented ids go on from there, so that none comes twice in a conversation. */
+  readonly history?: readonly Item[];
+}
+
+export async function* wrapTextCalls(events: AsyncIterable<ModelEvent> | Iterable<ModelEvent>, options: TextCallOptions): AsyncGenerator<ModelEvent> {
+  const step = createTextCallStep(options);
+  for await (const event of events) yield* step(event);
+}
+
+interface OpenMessage {
+  readonly base: MessageItem;
+  readonly decoder: TextCallDecoder;
+  heard: boolean;
+}
+
+/** The same, one event at a time. */
+export function createTextCallStep(options: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
+  let items = 0;
+  const nextIndex = () => items++;
+  const places = new Map<number, number>();
+  const messages = new Map<number, OpenMessage>();
+  const before = (options.history ?? []).filter((item) => item.type === "call").length;
+  let called = false;
+
+  function place(index: number): number {
+    const known = places.get(index);
+    if (known !== undefined) return known;
+    const fresh = nextIndex();
+    places.set(index, fresh);
+    return fresh;
+  }
+
+  function openMessage(index: number, base: MessageItem): OpenMessage {
+    const turn = messages.size === 0 ? `${before}` : `${before}_${messages.size}`;
+    const prefix = before === 0 && messages.size === 0 ? "call_" : `call_${turn}_`;
+    const message = { base, decoder: createTextDecoder({ idPrefix: prefix, ...options, nextIndex }), heard: false };
+    messages.set(index, message);
+    return message;
+  }
+
+  /** What the decoder made of a message, with what the provider said about that message. */
+  function from(message: OpenMessage, events: readonly ModelEvent[]): readonly ModelEvent[] {
+    return events.map((event) => {
+      if (event.type === "item.started" && event.item.type === "call") called = true;
+      if ((event.type !== "item.started" && event.type !== "item.done") || event.item.type !== "message") return event;
+      return { ...event, item: { ...message.base, content: event.item.content } };
+    });
+  }
+
+  function ended(answer: AnswerEnd): readonly ModelEvent[] {
+    const finish: Finish | undefined = answer.outcome === "truncated" ? "length" : answer.outcome === "error" ? "error" : answer.finish;
+    const rest = [...messages.values()].flatMap((message) => from(message, message.decoder.end(finish)));
+    return [...rest, { type: "answer.ended", answer: called && answer.finish === "stop" ? { ...answer, finish: "tool_calls" } : answer }];
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case "item.started":
+        if (event.item.type !== "message") return [{ ...event, index: place(event.index) }];
+        openMessage(event.index, event.item);
+        return [];
+      case "item.delta": {
+        const message = messages.get(event.index);
+        if (message === undefined || event.field !== "text") return [{ ...event, index: place(event.index) }];
+        message.heard = true;
+        return from(message, message.decoder.push(event.delta));
+      }
+      case "item.done": {
+        if (event.item.type !== "message") return [{ ...event, index: place(event.index) }];
+        const message = messages.get(event.index) ?? openMessage(event.index, event.item);
+        const said = message.heard ? "" : partsToText(event.item.content.filter((part) => part.type === "text"));
+        const refusal = event.item.refusal === undefined ? [] : [{ ...event, index: place(event.index) }];
+        return [...from(message, message.decoder.push(said)), ...refusal];
+      }
+      case "answer.ended":
+        return ended(event.answer);
+      default:
+        return [event];
+    }
+  };
+}

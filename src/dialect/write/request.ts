@@ -1,0 +1,91 @@
+/** A request with tools as one without: taught in the prompt, calls and results of the history as text. */
+import { partsToText, text, type Part } from "../../base/content.ts";
+import type { CallItem, Item, MessageItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { Dialect } from "../dialect.ts";
+import { findDialect } from "../dialects.ts";
+import { encodeCalls } from "./call.ts";
+import { encodeResults } from "./result.ts";
+import { teach } from "./teach.ts";
+
+export function toTextRequest(request: ModelRequest, dialect: string | Dialect): ModelRequest {
+  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const { tools: _tools, toolChoice, parallel, instructions, stop, ...rest } = request;
+  const prompt = request.tools.length === 0 || toolChoice === "none" ? undefined : teachFor(request, spoken, toolChoice, parallel);
+  const told = [instructions, prompt].filter((part) => part !== undefined && part !== "").join("\n\n");
+  const stops = [...new Set([...(stop ?? []), ...(prompt === undefined ? [] : (spoken.stop ?? []))])];
+  return {
+    ...rest,
+    ...(told === "" ? {} : { instructions: told }),
+    ...(stops.length === 0 ? {} : { stop: stops }),
+    input: mergeMessages(historyToText(request, spoken)),
+    tools: [],
+  };
+}
+
+function teachFor(request: ModelRequest, dialect: Dialect, choice: ToolChoice | undefined, parallel: boolean | undefined): string {
+  const required = choice === "required" ? true : typeof choice === "object" ? ("name" in choice ? choice.name : choice.mode === "required") : false;
+  const allowed = typeof choice === "object" && "allowed" in choice ? new Set(choice.allowed) : undefined;
+  const tools = allowed === undefined ? request.tools : request.tools.filter((tool) => allowed.has(tool.name));
+  return teach(dialect, tools, { required, ...(parallel === undefined ? {} : { parallel }) });
+}
+
+/** Neighbouring calls are one answer, neighbouring results one turn; thoughts stay with the provider that made them. */
+function historyToText(request: ModelRequest, dialect: Dialect): readonly Item[] {
+  const items: Item[] = [];
+  const names = new Map(request.input.flatMap((item) => (item.type === "call" ? [[item.id, item.name] as const] : [])));
+  let position = 0;
+  for (let at = 0; at < request.input.length; at++) {
+    const item = request.input[at]!;
+    if (item.type === "call") {
+      const calls = run(request.input, at, (one): one is CallItem => one.type === "call");
+      items.push({ type: "message", role: "assistant", content: [text(encodeCalls(dialect, calls, request.tools, position))] });
+      position += calls.length;
+      at += calls.length - 1;
+    } else if (item.type === "result") {
+      const results = run(request.input, at, (one): one is ResultItem => one.type === "result");
+      items.push(resultsMessage(results, names, request, dialect));
+      at += results.length - 1;
+    } else if (item.type !== "reasoning") items.push(item);
+  }
+  return items;
+}
+
+function run<T extends Item>(items: readonly Item[], from: number, is: (item: Item) => item is T): readonly T[] {
+  const found: T[] = [];
+  for (let at = from; at < items.length; at++) {
+    const item = items[at]!;
+    if (!is(item)) break;
+    found.push(item);
+  }
+  return found;
+}
+
+function resultsMessage(results: readonly ResultItem[], names: ReadonlyMap<string, string>, request: ModelRequest, dialect: Dialect): MessageItem {
+  const written = results.map((result) => ({
+    name: result.name ?? names.get(result.callId) ?? "tool",
+    id: result.callId,
+    text: partsToText(result.content),
+    ok: result.ok,
+  }));
+  const media = results.flatMap(({ content }) => content.filter((part) => part.type !== "text" && part.type !== "resource"));
+  return { type: "message", role: dialect.result.role, content: [text(encodeResults(dialect, written, request.tools)), ...media] };
+}
+
+/** Templates want speakers to alternate. */
+function mergeMessages(items: readonly Item[]): readonly Item[] {
+  const merged: Item[] = [];
+  for (const item of items) {
+    const last = merged.at(-1);
+    if (item.type === "message" && last?.type === "message" && last.role === item.role && (item.role === "user" || item.role === "assistant")) {
+      merged[merged.length - 1] = { ...last, content: joinParts(last.content, item.content) };
+    } else merged.push(item);
+  }
+  return merged;
+}
+
+function joinParts(a: readonly Part[], b: readonly Part[]): readonly Part[] {
+  const end = a.at(-1);
+  const [start, ...rest] = b;
+  if (end?.type !== "text" || start?.type !== "text") return [...a, ...b];
+  return [...a.slice(0, -1), text(`${end.text}\n\n${start.text}`), ...rest];
+}

@@ -1,0 +1,42 @@
+/** What a tool gave back, as text a model of this dialect understands. */
+import type { Dialect } from "../dialect.ts";
+import { findDialect } from "../dialects.ts";
+import { encodeAttribute } from "../read/header.ts";
+import { neutralize } from "./neutral.ts";
+import type { ToolLike } from "../tools.ts";
+
+export interface ResultText {
+  readonly name: string;
+  readonly id: string;
+  readonly text: string;
+  readonly ok: boolean;
+}
+
+export function encodeResult(dialect: string | Dialect, result: ResultText, tools: readonly ToolLike[] = []): string {
+  return encodeResults(dialect, [result], tools);
+}
+
+/** Results of one turn, in the order of their calls. */
+export function encodeResults(dialect: string | Dialect, results: readonly ResultText[], tools: readonly ToolLike[] = []): string {
+  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  const { each, open = "", close = "" } = spoken.result;
+  const told = /\{error\}|\{ok\}/.test(each);
+  const written = results.map((result) => {
+    const text = neutralize(result.ok || told ? result.text : `Error: ${result.text}`, spoken, tools);
+    const values = new Map([
+      ["name", each.includes('"{name}"') ? encodeAttribute(result.name) : result.name],
+      ["id", encodeAttribute(result.id)],
+      ["text", text],
+      ["json", JSON.stringify(text)],
+      ["error", String(!result.ok)],
+      ["ok", String(result.ok)],
+    ]);
+    return each.replace(/\{(name|id|text|json|error|ok)\}/g, (_whole, key: string) => values.get(key)!);
+  });
+  return `${open}${written.join(open === "" ? "\n" : "")}${close}`;
+}
+
+export function stopSequences(dialect: string | Dialect): readonly string[] {
+  const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
+  return spoken.stop ?? [];
+}
