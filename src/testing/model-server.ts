@@ -4,6 +4,7 @@ import type { Codec } from "../wire/codec.ts";
 import { collectAsync } from "../wire/answer.ts";
 import { codecs } from "../wire/index.ts";
 import { encodeFrame } from "../wire/sse.ts";
+import { speakText } from "./text-mode.ts";
 
 /** A model behind real HTTP on 127.0.0.1, in every wire at once. */
 export interface ModelServer {
@@ -13,14 +14,17 @@ export interface ModelServer {
 }
 
 export interface ModelServerOptions {
+  /** Calls and results as text, as a model without calls of its own would have them. */
+  readonly dialect?: string;
   /** Called with each request body, as it came. */
   readonly onRequest?: (wire: string, body: unknown) => void;
 }
 
 export async function serveModel(model: Model, options: ModelServerOptions = {}): Promise<ModelServer> {
+  const served = options.dialect === undefined ? model : speakText(model, options.dialect);
   const { createServer } = process.getBuiltinModule("node:http");
   const server: Server = createServer((request, response) => {
-    answer(model, request, response, options).catch((error: unknown) => {
+    answer(served, request, response, options).catch((error: unknown) => {
       const message = error instanceof Error ? error.message : String(error);
       if (!response.headersSent) response.writeHead(400, { "content-type": "application/json" });
       response.end(JSON.stringify({ error: { message, type: "invalid_request_error" } }));

@@ -1,0 +1,49 @@
+import { partsToText, text } from "../base/content.ts";
+import { decodeText, encodeCalls } from "../dialect/index.ts";
+import type { Item, Model, ModelRequest } from "../spec/model.ts";
+import { answerToEvents, collectAsync } from "../wire/answer.ts";
+
+/**
+ * A model as a text-only one would behave: it sees calls and results as words, and writes its own
+ * calls into its answer. The other side of `createTextModel`.
+ */
+export function speakText(model: Model, dialect: string): Model {
+  return {
+    name: model.name,
+    async *ask(request, signal) {
+      const { items, ...end } = await collectAsync(model.ask(readConversation(request, dialect), signal));
+      const words = items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []));
+      const calls = items.filter((item) => item.type === "call");
+      if (calls.length > 0) words.push(encodeCalls(dialect, calls, []));
+      const message: Item = { type: "message", role: "assistant", content: [text(words.join("\n"))] };
+      yield* answerToEvents({ ...end, items: [message], finish: "stop" });
+    },
+  };
+}
+
+/** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */
+function readConversation(request: ModelRequest, dialect: string): ModelRequest {
+  const input: Item[] = [];
+  let open: { readonly id: string; readonly name: string }[] = [];
+  for (const item of request.input) {
+    if (item.type !== "message") continue;
+    const said = partsToText(item.content);
+    if (item.role === "assistant") {
+      const items = decodeText(said, { dialect, idPrefix: `text_${input.length}_` }).items;
+      open = items.filter((part) => part.type === "call");
+      input.push(...items);
+    } else if (item.role === "user" && open.length > 0) {
+      for (const { id, name } of open)
+        input.push({
+          type: "result",
+          callId: id,
+          kind: "function",
+          name,
+          content: [text(said)],
+          ok: !/\berror\b/i.test(said.slice(0, 200)),
+        });
+      open = [];
+    } else input.push(item);
+  }
+  return { ...request, input };
+}
