@@ -53,7 +53,7 @@ function turn(complete: boolean): fc.Arbitrary<readonly Item[]> {
 }
 
 const usage = fc.record({
-  input: fc.nat(1000),
+  input: fc.integer({ min: 10, max: 1000 }),
   output: fc.integer({ min: 50, max: 1000 }),
   cached: fc.nat(9),
   reasoning: fc.nat(50),
