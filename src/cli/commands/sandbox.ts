@@ -70,6 +70,8 @@ export const command = buildCommand<Flags, string[]>({
       try {
         if (flags.explain) await explain(sandbox, grant, { json: flags.json, asideFromOutput: argv.length > 0 });
         return argv.length === 0 ? exitCodes.done : await run(sandbox, argv, { grant, cwd });
+      } catch (error) {
+        throw toUsageError(error);
       } finally {
         await sandbox.close();
       }
@@ -111,18 +113,23 @@ async function run(
   return ending.exitCode ?? exitCodes.failed;
 }
 
-async function confine(
+function confine(
   sandbox: Sandbox,
   argv: readonly string[],
   at: { readonly grant: Grant; readonly cwd: string },
 ): Promise<ConfinedCommand> {
-  try {
-    return await sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), tty: process.stdin.isTTY });
-  } catch (error) {
-    if (!CallError.is(error)) throw error;
-    throw new UsageError(error.message, error.code === "no_sandbox" ? exitCodes.refused : exitCodes.usage);
-  }
+  return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), tty: process.stdin.isTTY });
 }
+
+/** Nothing ran: one line and a code a script can tell apart. */
+function toUsageError(error: unknown): unknown {
+  if (!CallError.is(error)) return error;
+  const codes: Readonly<Record<string, number>> = { no_sandbox: exitCodes.refused, failed: noSuchCommand };
+  return new UsageError(error.message, codes[error.code] ?? exitCodes.usage);
+}
+
+/** As shells do. */
+const noSuchCommand = 127;
 
 /** With our own streams, so that pipes and terminals work as if there were no sandbox. */
 function finish(confined: ConfinedCommand): Promise<Ending> {
@@ -138,7 +145,7 @@ function finish(confined: ConfinedCommand): Promise<Ending> {
     child.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === undefined) fail(error);
       say(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`);
-      end(error.code === "ENOENT" ? 127 : 126, null);
+      end(error.code === "ENOENT" ? noSuchCommand : 126, null);
     });
     child.once("exit", end);
   });

@@ -7,12 +7,14 @@ import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
 import { createBwrapBackend } from "./bwrap.ts";
+import { createContainerBackend } from "./container.ts";
 import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
 import { createLandlockBackend } from "./landlock.ts";
 import type { Rung, RungResult } from "./ladder.ts";
 import { findProgram, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
+import { createSeatbeltBackend, seatbeltProgram } from "./seatbelt.ts";
 import { createSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
@@ -27,6 +29,8 @@ export interface SandboxOptions {
   readonly only?: string;
   /** Tried before all others: a backend of one's own. */
   readonly backends?: readonly Backend[];
+  /** Run commands in this image instead; tried before the platform's own backends. */
+  readonly container?: { readonly program: "podman" | "docker"; readonly image: string };
   /** The launcher's path: applies Landlock, relays to the proxy. Left out: looked for; null: none. */
   readonly launcher?: string | null;
   /** Told of every request of a command whose network is a list of hosts. */
@@ -39,7 +43,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const machine = thisMachine(options.machine);
   const session = createSession(machine);
   let found: Promise<Rung | undefined> | undefined;
-  const rung = () => (found ??= findRung(rungs(options, machine, session), machine));
+  const rung = () => (found ??= Promise.resolve().then(() => findRung(rungs(options, machine, session), machine)));
 
   return {
     async confinement() {
@@ -54,6 +58,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
       }
       const backend = (await rung())?.backend;
       if (backend === undefined) throw noSandbox(machine);
+      if (backend.name !== "container") checkProgram(request, machine);
       return backend.confine(request, await openProxy(backend, request, options));
     },
     async explain(grant) {
@@ -79,15 +84,37 @@ export async function trySandboxes(options: SandboxOptions = {}): Promise<readon
 }
 
 function rungs(options: SandboxOptions, machine: Machine, session: Session): readonly Rung[] {
-  const { only, backends = [] } = options;
+  const { only, backends = [], container } = options;
   const launcher = options.launcher === undefined ? launcherPath(machine.env) : (options.launcher ?? undefined);
-  const own = backends.map((backend): Rung => ({ id: backend.name, backend, programs: [] }));
-  const all = [...own, ...platformRungs(machine, session, launcher)];
-  return only === undefined ? all : all.filter(({ id }) => id === only);
+  const relay = launcher === undefined ? {} : { launcher };
+  const all: readonly Rung[] = [
+    ...backends.map((backend) => ({ id: backend.name, backend, programs: [] })),
+    // Who asks for a container wants that one, not the next best thing.
+    ...(container === undefined
+      ? platformRungs(machine, session, launcher)
+      : [
+          {
+            id: "container",
+            backend: createContainerBackend({ ...container, ...relay }, machine, session),
+            programs: [],
+          },
+        ]),
+  ];
+  if (only === undefined) return all;
+  const chosen = all.filter(({ id }) => id === only);
+  if (chosen.length > 0) return chosen;
+  throw new CallError(
+    "no_sandbox",
+    `there is no backend '${only}' here, only ${all.map(({ id }) => id).join(", ") || "none"}`,
+  );
 }
 
 function platformRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
-  return machine.platform === "linux" ? linuxRungs(machine, session, launcher) : [];
+  if (machine.platform === "linux") return linuxRungs(machine, session, launcher);
+  // Windows: approvals only. A restricted token would be one more rung here.
+  return machine.platform === "darwin"
+    ? [{ id: "seatbelt", backend: createSeatbeltBackend(machine, session), programs: [seatbeltProgram] }]
+    : [];
 }
 
 function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
@@ -130,6 +157,17 @@ function checkWords({ argv, cwd, env }: ConfineRequest): void {
   const words = [...argv, cwd, ...Object.entries(env).flat()];
   if (words.some((word) => word.includes("\0")))
     throw new CallError("invalid_input", "a command, folder or variable may not contain a NUL character");
+}
+
+/** Found missing here rather than by the sandbox program, whose words about it would be taken for the command's. */
+function checkProgram({ argv: [program = ""], env }: ConfineRequest, machine: Machine): void {
+  const isName = !program.includes("/");
+  // Inside, the temp folder is another one: only there can it be known what lies in it.
+  if (!isName || (env["PATH"] ?? "").includes(machine.tempDir) || findProgram(program, env) !== undefined) return;
+  throw new CallError("failed", `there is no program '${program}' on the PATH`, {
+    hint: "check the program's name",
+    data: { step: "exec", code: "ENOENT" },
+  });
 }
 
 function noSandbox(machine: Machine): CallError {

@@ -1,0 +1,139 @@
+/**
+ * A container, where the user asks for one: the command sees an image's files and the granted
+ * folders, nothing else of the host. Never chosen by itself, because an image is a different machine.
+ */
+import { sep } from "node:path";
+import { CallError } from "../../base/error.ts";
+import type { Grant } from "../../spec/access.ts";
+import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import { explainEnding } from "./denial.ts";
+import { explainPlan } from "./explain.ts";
+import type { Machine } from "./machine.ts";
+import { planMounts } from "./plan.ts";
+import type { Plan, PlanEntry } from "./plan.ts";
+import { relayed } from "./relay.ts";
+import type { Session } from "./session.ts";
+import { runConfined } from "./start.ts";
+
+export interface ContainerSettings {
+  /** `podman` or `docker`, as a path or a name. */
+  readonly program: string;
+  readonly image: string;
+  /** Relays to our proxy inside; static, so it runs in any image. */
+  readonly launcher?: string;
+}
+
+const name = "container";
+
+export function createContainerBackend(settings: ContainerSettings, machine: Machine, session: Session): Backend {
+  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
+    const { grant, cwd, env } = request;
+    if (grant.policy === "full-access")
+      throw new CallError("no_sandbox", "a container cannot give access to every file");
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
+    const way = proxy?.socket === undefined ? undefined : hostRelay(request, proxy.socket, settings.launcher);
+    const guard = session.guard(plan.watched);
+    const inner = { ...env, ...way?.env, CALLGATE_CONFINED_BY: name };
+    return {
+      argv: containerArgv(
+        plan,
+        { ...request, env: inner, argv: way?.argv ?? request.argv },
+        settings,
+        machine,
+        way?.visible ?? [],
+      ),
+      // The client takes the values from its own environment, so none of them shows in a process list.
+      env: inner,
+      cwd,
+      warm: false,
+      sandbox: name,
+      async cleanup(ending) {
+        const refusedHost = await proxy?.close();
+        return (
+          guard.settle() ??
+          refusedHost ??
+          explainEnding({ ...request, argv: ending.argv ?? request.argv, writable: plan.roots }, ending)
+        );
+      },
+    };
+  }
+
+  return {
+    name,
+    proxyBy: "socket",
+    confine,
+    probe: () => probe(confine),
+    explain: (grant) => [
+      `The command sees the image ${settings.image} and the folders named here.`,
+      ...explainPlan(grant, machine),
+    ],
+  };
+}
+
+function hostRelay(request: ConfineRequest, socket: string, launcher: string | undefined) {
+  if (launcher === undefined) throw new CallError("no_sandbox", "allowed hosts in a container need the launcher");
+  return relayed(request.argv, socket, request.grant, launcher);
+}
+
+interface Shown {
+  readonly path: string;
+  readonly source: string;
+}
+
+export function containerArgv(
+  plan: Plan,
+  request: ConfineRequest,
+  { program, image }: ContainerSettings,
+  machine: Pick<Machine, "uid" | "gid" | "tempDir">,
+  shown: readonly Shown[] = [],
+): readonly string[] {
+  const { cwd, grant, env, argv, tty } = request;
+  const covered = plan.roots.some((root) => cwd === root || cwd.startsWith(root + sep));
+  return [
+    program,
+    ...["run", "--rm", "--init", "--interactive", ...(tty === true ? ["--tty"] : [])],
+    ...[
+      "--network",
+      grant.network === "on" ? "host" : "none",
+      "--cap-drop",
+      "ALL",
+      "--security-opt",
+      "no-new-privileges",
+    ],
+    ...["--read-only", "--tmpfs", machine.tempDir, "--tmpfs", "/run", "--pids-limit", "4096", "--ipc", "private"],
+    ...["--user", `${machine.uid}:${machine.gid}`, "--workdir", cwd],
+    ...(covered ? [] : volume(cwd, cwd, "ro")),
+    ...plan.entries.flatMap((entry) => entryVolume(entry)),
+    ...shown.flatMap(({ path, source }) => volume(source, path, "ro")),
+    ...Object.keys(env).flatMap((variable) => ["--env", variable]),
+    image,
+    ...argv,
+  ];
+}
+
+/** Only what lies in a granted folder exists in there at all; elsewhere there is nothing to hide. */
+function entryVolume({ path, use, kind }: PlanEntry): readonly string[] {
+  if (use === "write") return volume(path, path, "rw");
+  if (use === "read") return volume(path, path, "ro");
+  if (use === "temp" || path === "/run") return [];
+  return kind === "file" ? volume("/dev/null", path, "ro") : ["--tmpfs", `${path}:ro,mode=000`];
+}
+
+/** The long form: a colon in a path would end the short one early. */
+function volume(source: string, path: string, mode: "ro" | "rw"): readonly string[] {
+  if (`${source}${path}`.includes(","))
+    throw new CallError("no_sandbox", `a container cannot be given a path with a comma: ${path}`);
+  return ["--mount", `type=bind,source=${source},target=${path}${mode === "ro" ? ",readonly" : ""}`];
+}
+
+const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
+
+async function probe(confine: Backend["confine"]): Promise<ProbeResult> {
+  const { exitCode } = await runConfined(
+    confine({ argv: ["true"], cwd: "/var/empty", env: {}, grant: probeGrant }),
+    60_000,
+  );
+  return exitCode === 0
+    ? { ok: true, detail: "ran a command in a container" }
+    : { ok: false, detail: "no container could be started" };
+}

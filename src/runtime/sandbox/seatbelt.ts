@@ -1,0 +1,85 @@
+/** macOS: `sandbox-exec` with a profile made for the grant. Written from documentation and tested as text; it has not run on a Mac yet. */
+import { existsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import type { Grant } from "../../spec/access.ts";
+import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import { explainEnding } from "./denial.ts";
+import { explainPlan } from "./explain.ts";
+import type { Machine } from "./machine.ts";
+import { hostSockets } from "./machine.ts";
+import { planMounts } from "./plan.ts";
+import { proxyEnv } from "./relay.ts";
+import { seatbeltProfile } from "./seatbelt-profile.ts";
+import type { Session } from "./session.ts";
+import { runConfined } from "./start.ts";
+
+/** By its fixed path: a PATH entry could put another one in front. */
+export const seatbeltProgram = "/usr/bin/sandbox-exec";
+const name = "seatbelt";
+
+export function createSeatbeltBackend(machine: Machine, session: Session): Backend {
+  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
+    const { grant, cwd, env, argv } = request;
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine.env) });
+    const tempFolder = session.tempFolder(undefined);
+    const protect = plan.everything
+      ? []
+      : plan.roots.flatMap((root) => grant.protect.map((path) => (isAbsolute(path) ? path : join(root, path))));
+    const port = proxy?.port;
+    const profile = seatbeltProfile({
+      plan,
+      grant,
+      protect,
+      tempFolder,
+      ...(port === undefined ? {} : { proxyPort: port }),
+    });
+    const definitions = Object.entries(profile.parameters).flatMap(([key, value]) => ["-D", `${key}=${value}`]);
+    return {
+      argv: [seatbeltProgram, "-p", profile.text, ...definitions, "--", ...argv],
+      cwd,
+      env: {
+        ...env,
+        TMPDIR: tempFolder,
+        ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
+        CALLGATE_CONFINED_BY: name,
+      },
+      warm: false,
+      sandbox: name,
+      async cleanup(ending) {
+        const refusedHost = await proxy?.close();
+        const writable = plan.everything ? ["/"] : [...plan.roots, tempFolder];
+        return refusedHost ?? explainEnding({ grant, cwd, argv: ending.argv ?? argv, writable }, ending);
+      },
+    };
+  }
+
+  return { name, proxyBy: "port", confine, probe: () => probe(confine, machine), explain: explainSeatbelt };
+}
+
+function explainSeatbelt(grant: Grant): readonly string[] {
+  const [writes = "", ...rest] = explainPlan(grant, { tempDir: "folder named by TMPDIR" });
+  return [
+    writes,
+    ...rest.map((line) => (line.startsWith("The network is off") ? "The network is off, loopback too." : line)),
+  ];
+}
+
+const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
+
+async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
+  if (!existsSync(seatbeltProgram)) return { ok: false, detail: `${seatbeltProgram} is not there` };
+  const request = {
+    argv: ["/usr/bin/true"],
+    cwd: "/",
+    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
+    grant: probeGrant,
+  };
+  const { exitCode } = await runConfined(confine(request));
+  return exitCode === 0
+    ? { ok: true, detail: "ran a command under sandbox-exec" }
+    : {
+        ok: false,
+        detail: "sandbox-exec could not run a command",
+        fix: "it cannot start inside another sandbox: run callgate outside of one",
+      };
+}
