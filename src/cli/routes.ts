@@ -19,6 +19,7 @@ export const routes: Readonly<Record<string, Route>> = {
   replay: { brief: "a recorded session again, shown or run", load: () => import("./commands/replay.ts") },
   export: { brief: "a recorded session as a document", load: () => import("./commands/export.ts") },
   decode: { brief: "read a recorded answer of a model", load: () => import("./commands/decode.ts") },
+  schema: { brief: "a JSON Schema as a provider takes it", load: () => import("./commands/schema.ts") },
   patch: { brief: "apply a patch to this folder: all files or none", load: () => import("./commands/patch.ts") },
   undo: { brief: "take back what the last turn's file tools did", load: () => import("./commands/undo.ts") },
   policy: {

@@ -78,7 +78,7 @@ function asObject(shape: Shape, { trail }: Lowering): Shape {
   if (!shape.types) trail.change("", "type object was set at the root");
   else if (shape.types.length > 1) trail.change("/type", "only an object is taken at the root");
   if (shape.enum) trail.change("/enum", "an enum at the root was left out");
-  const { enum: _, items: __, default: ___, never: ____, ...rest } = shape;
+  const { enum: _, items: __, default: ___, never: ____, anyOf: _____, ...rest } = shape;
   const limits = new Map([...shape.limits].filter(([keyword]) => keyword.endsWith("Properties")));
   return { ...rest, limits, types: ["object"], properties: shape.properties ?? new Map() };
 }

@@ -168,10 +168,13 @@ function lowerFirst(branches: readonly Shape[], words: Words, at: Lowering): Jso
   return lower(withWords(one, { ...words, said: [...words.said, ...said] }), at);
 }
 
-function lowerAlternatives(branches: readonly Shape[], words: Words, nullable: boolean, at: Lowering): JsonObject {
-  const written = uniqueSchemas(branches.map((branch) => lower(branch, at)).flatMap(flattenUnion));
+function lowerAlternatives(branches: readonly Shape[], words: Words, takesNull: boolean, at: Lowering): JsonObject {
+  const all = uniqueSchemas(branches.map((branch) => lower(branch, at)).flatMap(flattenUnion));
+  // null comes last, however deep inside it was said.
+  const written = all.filter((schema) => schema["type"] !== "null");
+  const nullable = takesNull || written.length < all.length;
   const description = describe(words.description, words.said);
-  if (written.length === 1) return addNull(withDescription(written[0]!, description), nullable, at.rules);
+  if (written.length < 2) return addNull(withDescription(written[0] ?? { type: "null" }, description), nullable, at.rules);
   if (at.rules.unions === "anyOf-alone") {
     const [first, ...rest] = written;
     return addNull({ anyOf: [withDescription(first!, description), ...rest] }, nullable, at.rules);

@@ -1,0 +1,52 @@
+/** `callgate schema`: a JSON Schema as a provider takes it, and what was changed on the way. */
+import { buildCommand } from "@stricli/core";
+import { nearest } from "../../base/text.ts";
+import { normalize, schemaTargets, type SchemaTarget } from "../../spec/normalize.ts";
+import { runBatch } from "../batch.ts";
+import { printJson, readInput, runCommand, UsageError } from "../io.ts";
+
+interface Flags {
+  readonly target: string;
+  readonly batch: boolean;
+}
+
+async function schema(flags: Flags, file?: string): Promise<void> {
+  const target = toTarget(flags.target);
+  if (flags.batch) return runBatch((line) => normalizeLine(line, target));
+  const text = await readInput(file);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError(`${file === undefined || file === "-" ? "stdin" : file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
+  }
+  printJson(normalize(value, target));
+}
+
+/** `{id, target, schema}`; the flag's target where the line names none. */
+function normalizeLine(line: Record<string, unknown>, target: SchemaTarget): object {
+  if (!Object.hasOwn(line, "schema")) return { error: "the line has no 'schema'" };
+  return normalize(line["schema"], line["target"] === undefined ? target : toTarget(line["target"]));
+}
+
+function toTarget(name: unknown): SchemaTarget {
+  const found = schemaTargets.find((target) => target === name);
+  if (found !== undefined) return found;
+  const [guess] = nearest(String(name), schemaTargets, 1);
+  throw new UsageError(`there is no target '${String(name)}'${guess === undefined ? "" : `; did you mean '${guess}'?`} (${schemaTargets.join(", ")})`);
+}
+
+export const command = buildCommand({
+  docs: {
+    brief: "Normalise a JSON Schema for a provider",
+    fullDescription: `Prints {schema, changes} for one schema from FILE or stdin. With --batch: JSON lines {id, target, schema} in, {id, schema, changes} out.\nTargets: ${schemaTargets.join(", ")}.`,
+  },
+  parameters: {
+    flags: {
+      target: { kind: "parsed", parse: String, brief: `one of ${schemaTargets.join(", ")}`, default: "openai" },
+      batch: { kind: "boolean", brief: "JSON lines in, JSON lines out", default: false, withNegated: false },
+    },
+    positional: { kind: "tuple", parameters: [{ brief: "a file, or - for stdin", parse: String, optional: true, placeholder: "FILE" }] },
+  },
+  func: (flags: Flags, file?: string) => runCommand(() => schema(flags, file)),
+});
