@@ -141,12 +141,13 @@ export function itemToEvents(item: Item, index: number): readonly ModelEvent[] {
   ];
 }
 
-type Delta = readonly [field: DeltaField, delta: string, part?: number];
+type Delta = readonly [field: DeltaField, delta: string, part?: number | undefined];
 
 function deltasOf(item: Item): readonly Delta[] {
   const deltas: Delta[] = [];
   if (item.type === "message") {
-    item.content.forEach((part) => part.type === "text" && deltas.push(["text", part.text]));
+    // A part of its own is told apart; the first needs no number.
+    item.content.forEach((part, at) => part.type === "text" && deltas.push(["text", part.text, at || undefined]));
     if (item.refusal !== undefined) deltas.push(["refusal", item.refusal]);
   } else if (item.type === "reasoning") {
     item.summary?.forEach((words, part) => deltas.push(["summary", words, part]));

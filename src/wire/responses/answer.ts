@@ -157,5 +157,5 @@ function statusOf(outcome: Outcome): string {
 function encodeFailure(end: AnswerEnd): JsonObject | null {
   if (end.outcome !== "error" && end.outcome !== "truncated") return null;
   const error = end.error ?? { message: "The model's answer ended before it was complete." };
-  return { code: error.code ?? "server_error", message: error.message };
+  return defined({ code: error.code ?? "server_error", message: error.message, type: error.type });
 }

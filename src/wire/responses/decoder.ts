@@ -113,8 +113,12 @@ function createReader(options: DecodeOptions): Reader {
 
   function end(ending: Ending, response: Raw): void {
     start(response);
+    const told = new Set<Growing>();
     for (const [place, raw] of objects(response["output"]).entries()) {
-      const growing = book.match(raw, place) ?? open({ output_index: place }, raw);
+      const known = book.match(raw, place);
+      // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
+      const growing = known === undefined || told.has(known) ? open({ output_index: place }, raw) : known;
+      told.add(growing);
       if (!growing.isDone) finish(growing, raw);
     }
     let hasCalls = false;
