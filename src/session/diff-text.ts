@@ -36,11 +36,16 @@ export function unifiedDiff(sides: Sides): string {
     before === undefined ? "--- /dev/null" : `--- a/${from}`,
     after === undefined ? "+++ /dev/null" : `+++ b/${path}`,
   );
-  const hunks = patch.hunks.flatMap((hunk) => [
-    `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
-    ...hunk.lines,
+  const hunks = patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+    `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`,
+    ...lines,
   ]);
   return `${[...head, ...hunks].join("\n")}\n`;
+}
+
+/** A side without lines is named by the line before it. */
+function range(start: number, count: number): string {
+  return count === 0 ? `${start - 1},0` : `${start},${count}`;
 }
 
 /** Text, or undefined for what a diff cannot show. */

@@ -7,7 +7,7 @@ export type TextFile = Awaited<ReturnType<Files["readText"]>>;
 export function encodeText(text: string, like: Pick<TextFile, "bom" | "encoding">, path: string): Uint8Array {
   if (like.encoding === "latin1") {
     // Every character beyond one byte would be silently changed.
-    if (/[^\u0000-\u00ff]/.test(text)) {
+    if (/[\u0100-\uffff]/.test(text)) {
       throw new CallError("failed", `${path} is not UTF-8 and cannot hold the new text's characters.`, {
         hint: "Convert the file to UTF-8 first, or use plain characters.",
       });

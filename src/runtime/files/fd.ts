@@ -39,7 +39,8 @@ export function openPlace(path: string, handles: boolean): Place {
 export function openFolderAs(folder: string, name: string, handles: boolean): Place {
   if (!handles) {
     const real = realpathSync.native(folder);
-    return { folder: real, name, at: join(real, name), close() {} };
+    // Not joined: that would drop the '.', and a sibling's name is put in the name's place.
+    return { folder: real, name, at: `${real}/${name}`, close() {} };
   }
   const fd = openSync(folder, O_PATH | constants.O_DIRECTORY);
   try {
@@ -53,7 +54,11 @@ export function openFolderAs(folder: string, name: string, handles: boolean): Pl
 
 /** The folder at `place` itself, held; a link is refused. */
 export function enter(place: Place, name: string, handles: boolean): Place {
-  if (!handles) return openFolderAs(place.at, name, false);
+  if (!handles) {
+    if (!lstatSync(place.at).isDirectory())
+      throw new CallError("denied", `${shown(place.name)} is not a folder any more.`);
+    return openFolderAs(place.at, name, false);
+  }
   const fd = openSync(place.at, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   return { folder: join(place.folder, place.name), name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
 }

@@ -40,6 +40,8 @@ const ignorable = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
  * NTFS streams and HFS+ fillers do not make it another name.
  */
 export function foldName(name: string): string {
+  // Nearly every name, and folders hold many.
+  if (/^[\w-]+(?:\.[\w-]+)*$/.test(name)) return name.toLowerCase();
   const stream = name.indexOf(":");
   return (stream > 0 ? name.slice(0, stream) : name)
     .normalize("NFKC")

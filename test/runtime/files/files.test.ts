@@ -1,0 +1,307 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { createFileMemory, type FileChange } from "../../../src/runtime/files.ts";
+import { filesIn, grantFor, newWorkspace } from "../../tools/workspace.ts";
+
+let ws: string;
+let out: string;
+
+beforeEach(() => {
+  const parent = newWorkspace();
+  ws = join(parent, "ws");
+  out = join(parent, "out");
+  mkdirSync(join(ws, "src"), { recursive: true });
+  mkdirSync(join(out, "victim"), { recursive: true });
+  writeFileSync(join(ws, "src/a.txt"), "a\n");
+  writeFileSync(join(out, "secret.txt"), "secret\n");
+  writeFileSync(join(out, "target.txt"), "target\n");
+});
+
+describe.each([
+  ["by handles", true],
+  ["by resolved paths, as on other systems", false],
+])("files, %s", (_name, handles) => {
+  const files = (more = {}) => filesIn(ws, { handles, ...more });
+
+  test("a text is written and read back, with the folders on the way", async () => {
+    await files().write("x/y/z.txt", "hello", { parents: true });
+    expect(readFileSync(join(ws, "x/y/z.txt"), "utf8")).toBe("hello");
+    expect((await files().readText("x/y/z.txt")).text).toBe("hello");
+    expect(readdirSync(join(ws, "x/y"))).toEqual(["z.txt"]);
+  });
+
+  test("a missing folder is told, not made, unless asked for", async () => {
+    await expect(files().write("no/such.txt", "x")).rejects.toMatchObject({ code: "failed" });
+    expect(existsSync(join(ws, "no"))).toBe(false);
+  });
+
+  test.each(["../out/new.txt", "/etc/callgate-test", "src/../../out/new.txt"])(
+    "a write to %s stays out",
+    async (path) => {
+      await expect(files().write(path, "x", { parents: true })).rejects.toMatchObject({
+        code: "sandbox_denied",
+        data: { what: "write" },
+      });
+      expect(readdirSync(out)).toEqual(["secret.txt", "target.txt", "victim"]);
+    },
+  );
+
+  test("a folder whose name begins like the workspace's is not the workspace", async () => {
+    mkdirSync(`${ws}-evil`);
+    await expect(files().write(`${ws}-evil/x`, "x")).rejects.toMatchObject({ code: "sandbox_denied" });
+  });
+
+  test("a folder that is a link to the outside is not written through", async () => {
+    symlinkSync(out, join(ws, "dir"));
+    await expect(files().write("dir/new.txt", "x")).rejects.toMatchObject({ code: "sandbox_denied" });
+    await expect(files().write("dir/deep/new.txt", "x", { parents: true })).rejects.toMatchObject({
+      code: "sandbox_denied",
+    });
+    await expect(files().mkdir("dir/sub", { recursive: true })).rejects.toMatchObject({ code: "sandbox_denied" });
+    await expect(files().remove("dir/victim", { recursive: true })).rejects.toMatchObject({ code: "sandbox_denied" });
+    await expect(files().move("dir/secret.txt", "stolen.txt")).rejects.toMatchObject({ code: "sandbox_denied" });
+    expect(readdirSync(out)).toEqual(["secret.txt", "target.txt", "victim"]);
+  });
+
+  test("a file that is a link to the outside is neither read nor written, dangling or not", async () => {
+    symlinkSync(join(out, "secret.txt"), join(ws, "link.txt"));
+    symlinkSync(join(out, "new.txt"), join(ws, "dangling.txt"));
+    await expect(files().read("link.txt")).rejects.toMatchObject({ code: "denied" });
+    await expect(files().write("link.txt", "x")).rejects.toMatchObject({ code: "sandbox_denied" });
+    await expect(files().write("dangling.txt", "x")).rejects.toMatchObject({ code: "sandbox_denied" });
+    expect(readFileSync(join(out, "secret.txt"), "utf8")).toBe("secret\n");
+    expect(existsSync(join(out, "new.txt"))).toBe(false);
+  });
+
+  test("a link that stays inside is followed and stays a link", async () => {
+    symlinkSync("src/a.txt", join(ws, "inner.txt"));
+    await files().write("inner.txt", "changed");
+    expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("changed");
+    expect(readlinkSync(join(ws, "inner.txt"))).toBe("src/a.txt");
+  });
+
+  test("links in a circle are told", async () => {
+    symlinkSync("two", join(ws, "one"));
+    symlinkSync("one", join(ws, "two"));
+    await expect(files().write("one", "x")).rejects.toMatchObject({ code: "failed" });
+    await expect(files().read("one")).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("a hard link to a file outside is broken, not written through", async () => {
+    linkSync(join(out, "target.txt"), join(ws, "hl.txt"));
+    await files().write("hl.txt", "mine");
+    expect(readFileSync(join(out, "target.txt"), "utf8")).toBe("target\n");
+    expect(readFileSync(join(ws, "hl.txt"), "utf8")).toBe("mine");
+  });
+
+  test("removing a link removes the link", async () => {
+    symlinkSync(join(out, "secret.txt"), join(ws, "link.txt"));
+    await files().remove("link.txt");
+    expect(existsSync(join(out, "secret.txt"))).toBe(true);
+    expect(existsSync(join(ws, "link.txt"))).toBe(false);
+  });
+
+  test("removing a folder does not follow the links in it", async () => {
+    mkdirSync(join(ws, "d"));
+    symlinkSync(out, join(ws, "d/out"));
+    await files().remove("d", { recursive: true });
+    expect(readdirSync(out)).toEqual(["secret.txt", "target.txt", "victim"]);
+    expect(existsSync(join(ws, "d"))).toBe(false);
+  });
+
+  test("the workspace itself is not removed", async () => {
+    await expect(files().remove(".", { recursive: true })).rejects.toMatchObject({ code: "denied" });
+    expect(existsSync(ws)).toBe(true);
+  });
+
+  test("mode bits stay, and a new file gets the ones asked for", async () => {
+    writeFileSync(join(ws, "run.sh"), "#!/bin/sh\n");
+    chmodSync(join(ws, "run.sh"), 0o750);
+    await files().write("run.sh", "#!/bin/sh\necho\n");
+    await files().write("new.sh", "x", { mode: 0o700 });
+    expect(statSync(join(ws, "run.sh")).mode & 0o777).toBe(0o750);
+    expect(statSync(join(ws, "new.sh")).mode & 0o777).toBe(0o700);
+  });
+
+  test.each([
+    ".git/hooks/pre-commit",
+    ".GIT/config",
+    ".git./config",
+    ".git::$INDEX_ALLOCATION/config",
+    "git~1/config",
+    ".g\u200cit/config",
+    "sub/.git/x",
+  ])("%s is protected", async (path) => {
+    await expect(files().write(path, "x", { parents: true })).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test("a protected folder is not reached through a link, nor removed with its parent", async () => {
+    mkdirSync(join(ws, "repo/.git"), { recursive: true });
+    symlinkSync("repo/.git", join(ws, "g"));
+    await expect(files().write("g/config", "x")).rejects.toMatchObject({ code: "denied" });
+    await expect(files().remove("repo", { recursive: true })).rejects.toMatchObject({ code: "denied" });
+    expect(existsSync(join(ws, "repo/.git"))).toBe(true);
+  });
+
+  test("a protected path may be given whole or below a root", async () => {
+    const grant = grantFor(ws, { protect: [join(ws, "kept"), "conf/rules.toml"] });
+    await expect(files({ grant }).write("kept/x", "x", { parents: true })).rejects.toMatchObject({ code: "denied" });
+    await expect(files({ grant }).write("conf/rules.toml", "x", { parents: true })).rejects.toMatchObject({
+      code: "denied",
+    });
+    await files({ grant }).write("conf/other.toml", "x", { parents: true });
+  });
+
+  test("names that only look protected are written", async () => {
+    for (const path of [".gitignore", "git/x", ".github/x", "a.git"]) await files().write(path, "x", { parents: true });
+    expect(readdirSync(ws)).toEqual(expect.arrayContaining([".gitignore", "git", ".github", "a.git"]));
+  });
+
+  test("what is masked is not read, by whatever name, and not listed", async () => {
+    writeFileSync(join(ws, ".env"), "K=V\n");
+    symlinkSync(".env", join(ws, "notes.txt"));
+    linkSync(join(ws, ".env"), join(ws, "twin.txt"));
+    const grant = grantFor(ws, { mask: [join(ws, ".env"), out] });
+    for (const path of [".env", "notes.txt", "twin.txt", join(out, "secret.txt")]) {
+      await expect(files({ grant }).read(path)).rejects.toMatchObject({ code: "denied" });
+    }
+    expect((await files({ grant }).list(".")).map(({ name }) => name)).not.toContain(".env");
+  });
+
+  test("a file outside is read by its own path", async () => {
+    expect((await files().readText(join(out, "secret.txt"))).text).toBe("secret\n");
+  });
+
+  test("a pipe, a device and the system's own trees are refused, at once", async () => {
+    execFileSync("mkfifo", [join(ws, "pipe")]);
+    for (const path of [
+      "pipe",
+      "/dev/zero",
+      "/dev/stdin",
+      "/proc/self/environ",
+      "/proc/self/mem",
+      "/sys/kernel/notes",
+    ]) {
+      await expect(files().read(path)).rejects.toMatchObject({ code: expect.stringMatching(/denied|failed/) });
+    }
+    await expect(files().write("pipe", "x")).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test("odd paths are told, not followed", async () => {
+    await expect(files().read("a\0b")).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(files().read("")).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(files().write(`${"a/".repeat(3_000)}x`, "x", { parents: true })).rejects.toMatchObject({
+      code: "invalid_input",
+    });
+    await expect(files().write("n".repeat(300), "x")).rejects.toMatchObject({ code: "failed" });
+    await expect(files().read("src/a.txt/b")).rejects.toMatchObject({ code: "failed" });
+    await expect(files().read("src")).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("a name that differs only in case from one that is there is refused; changing the case by moving is not", async () => {
+    await expect(files().write("src/A.TXT", "x")).rejects.toMatchObject({ code: "failed" });
+    await files().move("src/a.txt", "src/A.txt");
+    expect(readdirSync(join(ws, "src"))).toEqual(["A.txt"]);
+  });
+
+  test("a write over a file that changed since it was read is told as stale, and done when asked for", async () => {
+    const at = files();
+    await at.readText("src/a.txt");
+    writeFileSync(join(ws, "src/a.txt"), "by somebody else\n");
+    await expect(at.write("src/a.txt", "mine")).rejects.toMatchObject({ code: "stale" });
+    expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("by somebody else\n");
+    await at.write("src/a.txt", "mine", { evenIfChanged: true });
+    expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("mine");
+  });
+
+  test("a file that was only touched has not changed", async () => {
+    const at = files();
+    await at.readText("src/a.txt");
+    utimesSync(join(ws, "src/a.txt"), new Date(), new Date(Date.now() + 5_000));
+    await at.write("src/a.txt", "mine");
+    expect(readFileSync(join(ws, "src/a.txt"), "utf8")).toBe("mine");
+  });
+
+  test("what one call read is remembered for the next calls of the session", async () => {
+    const memory = createFileMemory();
+    await files({ memory }).slice("src/a.txt", 1, 10);
+    writeFileSync(join(ws, "src/a.txt"), "other, longer\n");
+    await expect(files({ memory }).write("src/a.txt", "mine")).rejects.toMatchObject({ code: "stale" });
+    await files({ memory }).readText("src/a.txt");
+    await files({ memory }).write("src/a.txt", "mine");
+    await files({ memory }).write("src/a.txt", "mine again");
+  });
+
+  test("of many edits at once that check the version, none is lost", async () => {
+    const at = files();
+    await at.write("count.txt", "0");
+    const bump = async (): Promise<void> => {
+      const { text, version } = await at.readText("count.txt");
+      await at.write("count.txt", String(Number(text) + 1), { ifUnchanged: version }).catch(bump);
+    };
+    await Promise.all(Array.from({ length: 20 }, bump));
+    expect(readFileSync(join(ws, "count.txt"), "utf8")).toBe("20");
+  });
+
+  test("an exclusive write does not replace anything", async () => {
+    await expect(files().write("src/a.txt", "x", { exclusive: true })).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("text keeps its encoding and mark in what is told about it", async () => {
+    writeFileSync(join(ws, "bom.txt"), "\ufeffhé\r\n");
+    writeFileSync(join(ws, "u16.txt"), Buffer.from("\ufeffhé\n", "utf16le"));
+    writeFileSync(join(ws, "l1.txt"), Buffer.from("hé\n", "latin1"));
+    expect(await files().readText("bom.txt")).toMatchObject({ text: "hé\r\n", bom: true, encoding: "utf8" });
+    expect(await files().readText("u16.txt")).toMatchObject({ text: "hé\n", bom: true, encoding: "utf16le" });
+    expect(await files().readText("l1.txt")).toMatchObject({ text: "hé\n", bom: false, encoding: "latin1" });
+  });
+
+  test("a folder is copied whole, links as links, and never into itself", async () => {
+    symlinkSync("a.txt", join(ws, "src/l"));
+    await files().copy("src", "copy");
+    expect(readFileSync(join(ws, "copy/a.txt"), "utf8")).toBe("a\n");
+    expect(lstatSync(join(ws, "copy/l")).isSymbolicLink()).toBe(true);
+    await expect(files().copy("src", "src/again")).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(files().copy("src", "copy")).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("every change is told with what was there before", async () => {
+    const changes: FileChange[] = [];
+    const at = files({ onChange: (change: FileChange) => changes.push(change) });
+    await at.write("src/a.txt", "b\n");
+    await at.move("src", "lib");
+    await at.remove("lib", { recursive: true });
+    const told = changes.map(({ path, before, after }) => [
+      path.slice(ws.length + 1),
+      before && Buffer.from(before).toString(),
+      after && Buffer.from(after).toString(),
+    ]);
+    expect(told).toEqual([
+      ["src/a.txt", "a\n", "b\n"],
+      ["src/a.txt", "b\n", undefined],
+      ["lib/a.txt", undefined, "b\n"],
+      ["lib/a.txt", "b\n", undefined],
+    ]);
+  });
+
+  test("nothing may be written under a read-only grant", async () => {
+    const grant = grantFor(ws, { policy: "read-only", write: [] });
+    await expect(files({ grant }).write("src/a.txt", "x")).rejects.toMatchObject({ code: "sandbox_denied" });
+    expect((await files({ grant }).readText("src/a.txt")).text).toBe("a\n");
+  });
+});
