@@ -12,6 +12,10 @@ export interface Route {
 export const routes: Readonly<Record<string, Route>> = {
   chat: { brief: "an interactive session in this folder", load: () => import("./commands/chat.ts") },
   exec: { brief: "one headless turn: a prompt in, the answer out", load: () => import("./commands/exec.ts") },
+  demo: {
+    brief: "a small repair job, end to end, on the built-in offline model",
+    load: () => import("./commands/demo.ts"),
+  },
   call: { brief: "one call of one tool, through the whole line", load: () => import("./commands/call.ts") },
   init: { brief: "choose a model, write the settings, try them", load: () => import("./commands/init.ts") },
   sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },

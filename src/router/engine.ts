@@ -11,7 +11,7 @@ import { createShaper, type ShapeOptions } from "../result/shape.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { toSchema } from "../spec/schema.ts";
-import type { ApprovalMode, Approver, CallEvent, Gate, Recorder } from "../spec/stages.ts";
+import type { ApprovalMode, Approver, CallEvent, Confinement, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import { createHost, type HostOptions } from "./host.ts";
@@ -50,6 +50,8 @@ export interface Engine {
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
+  /** What confines commands here; probed when first asked for. */
+  confinement(): Promise<Confinement>;
   on(listener: (event: CallEvent) => void): () => void;
   close(): Promise<void>;
 }
@@ -120,6 +122,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     situation: () => toSituation(gate, at, settings),
     openTerminals: host.openTerminals,
+    confinement: host.confinement,
     on(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

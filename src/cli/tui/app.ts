@@ -11,7 +11,8 @@ import type { Session } from "../../session/index.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { createApprovalView } from "./approval-view.ts";
 import { slashCommands, type SlashContext } from "./slash.ts";
-import { createTheme } from "./theme.ts";
+import { visible } from "../visible.ts";
+import { createTheme, paintDiff } from "./theme.ts";
 import { createTranscriptView } from "./transcript-view.ts";
 
 export interface ChatApp {
@@ -49,6 +50,7 @@ export function createChatApp(colour: boolean): ChatApp {
     new Promise((resolve) => {
       const { session } = context;
       let busy = false;
+      let lastDiff: string | undefined;
       const leave = (restart?: Restart) => {
         session.interrupt();
         stopListening();
@@ -62,12 +64,14 @@ export function createChatApp(colour: boolean): ChatApp {
       const slash = createSlash({
         ...context,
         note: say,
+        lastDiff: () => lastDiff,
         restart: leave,
         quit: () => leave(),
         runCommand: async (args) => say(await context.runCommand(args)),
       });
       const stopListening = session.on((event) => {
         transcript.show(event);
+        if (event.type === "diff.updated") lastDiff = paintDiff(visible(event.diff), theme);
         if (event.type === "usage.updated") status.setText(theme.dim(describeStatus(context, event.contextTokens)));
         tui.requestRender();
       });

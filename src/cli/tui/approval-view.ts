@@ -50,19 +50,10 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
 }
 
 function choices(request: ApprovalRequest) {
-  const always = request.always
-    ? [
-        {
-          value: "always",
-          label: "Yes, always",
-          description: `writes '${toVisibleLine(request.always.rule)}' to ${request.always.file}; also allows: ${toVisibleLine(request.always.alsoAllows)}`,
-        },
-      ]
-    : [];
   return [
     { value: "once", label: "Yes, once" },
     { value: "session", label: "Yes, for this session", description: "this very call, until the session ends" },
-    ...always,
+    ...(request.always ? [{ value: "always", label: "Yes, always", description: "writes the rule above" }] : []),
     { value: "no", label: "No" },
     { value: "no-because", label: "No, and say why" },
     { value: "stop", label: "No, and stop the turn" },
@@ -97,5 +88,11 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
       theme.bad(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`),
     );
   lines.push(theme.dim(`  runs ${grant.confined ? `confined (${grant.policy})` : "unconfined"}`));
+  if (request.always) {
+    const { rule, file, alsoAllows } = request.always;
+    lines.push(
+      theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${file}; it also allows: ${toVisibleLine(alsoAllows)}`),
+    );
+  }
   return lines.join("\n");
 }

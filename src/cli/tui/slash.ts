@@ -11,6 +11,8 @@ export interface SlashContext {
   readonly model: string;
   readonly journalPath: string | undefined;
   note(text: string): void;
+  /** What the last turn changed on disk, painted. */
+  lastDiff(): string | undefined;
   /** Runs another `callgate` command and shows what it prints. */
   runCommand(args: readonly string[]): Promise<void>;
   /** Ends this session's process part and starts over with other settings. */
@@ -66,12 +68,12 @@ export const slashCommands: readonly Slash[] = [
   {
     name: "diff",
     description: "what the last turn changed",
-    run: (at) => at.runCommand(["undo", "--dry-run", at.session.id]),
+    run: (at) => at.note(at.lastDiff() ?? "nothing has changed yet"),
   },
   {
     name: "undo",
     description: "take the last turn's file changes back",
-    run: (at) => at.runCommand(["undo", at.session.id]),
+    run: (at) => at.runCommand(["undo"]),
   },
   {
     name: "resume",
