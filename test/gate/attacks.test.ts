@@ -44,7 +44,8 @@ function prepare(attack: Attack): { readonly ws: string; readonly fill: (text: s
   git("init", "-q");
   git("add", "README.md");
   git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one");
-  const fill = (text: string) => text.replaceAll("{WS}", ws).replaceAll("{OUT}", out).replaceAll("{HOME}", join(root, "home"));
+  const fill = (text: string) =>
+    text.replaceAll("{WS}", ws).replaceAll("{OUT}", out).replaceAll("{HOME}", join(root, "home"));
   for (const step of attack.setup ?? []) execFileSync("bash", ["-c", fill(step)], { cwd: ws, stdio: "ignore", env });
   return { ws, fill };
 }
@@ -78,5 +79,8 @@ test.each(commands.map((attack) => [attack.id, attack] as const))("%s", (_id, at
   });
   const dialect = attack.shell === "zsh" || attack.shell === "powershell" ? attack.shell : "bash";
   const verdict = decideCommand({ shell: fill(toText(attack.input)), dialect, cwd: ws }, policy);
-  expect(expectations[attack.expected]?.(verdict.decision), `${attack.expected}, but ${verdict.decision}: ${verdict.reason}`).toBe(true);
+  expect(
+    expectations[attack.expected]?.(verdict.decision),
+    `${attack.expected}, but ${verdict.decision}: ${verdict.reason}`,
+  ).toBe(true);
 });

@@ -5,7 +5,7 @@
 import { judge } from "./harmless.ts";
 import { judgeGit } from "./git.ts";
 import { readers } from "./readers.ts";
-import { specials } from "./specials.ts";
+import { specials, versionOnly } from "./specials.ts";
 import { isInterpreter, isShell } from "./unwrap.ts";
 
 /** Single letters are short options, the rest long ones (any beginning of them counts too). */
@@ -77,7 +77,7 @@ const lookingSubcommands: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 
 /** Programs made to run what they are given, and builtins that evaluate: only a longer rule may cover them. */
 const neverByName = new Set(
-  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft".split(
+  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql".split(
     " ",
   ),
 );
@@ -87,23 +87,24 @@ export function wayOut(name: string, args: readonly string[], covered: number, f
   const spelled = args.slice(0, covered - 1);
   const extra = args.slice(covered - 1);
   if (covered === 1 && neverByName.has(name)) return `${name} can run or change anything; a rule has to spell out more`;
-  if (isShell(name)) return undefined;
+  if (isShell(name)) return shellWayOut(name, extra);
   if (name === "git") return gitWayOut(args, spelled);
-  if (isInterpreter(name) && !specials.has(name))
-    return interpreterWayOut(name, extra, fed) ?? optionWayOut(name, extra);
-  if (readers.has(name) || (specials.has(name) && !isInterpreter(name))) {
+  if (readers.has(name) || (specials.has(name) && !versionOnly.has(name))) {
     const judged = judge(name, extra);
-    return "why" in judged && !waysOut.has(name) ? judged.why : optionWayOut(name, extra);
+    return "why" in judged ? judged.why : undefined;
   }
-  if (isInterpreter(name)) {
-    const judged = judge(name, extra);
-    return "why" in judged ? (interpreterWayOut(name, extra, fed) ?? optionWayOut(name, extra)) : undefined;
-  }
+  if (versionOnly.has(name) && !("why" in judge(name, args))) return undefined;
+  if (isInterpreter(name)) return interpreterWayOut(name, extra, fed) ?? optionWayOut(name, extra);
   const looking = lookingSubcommands.get(name);
   const sub = args.find((arg) => !arg.startsWith("-"));
   if (looking !== undefined && covered === 1 && sub !== undefined && !looking.has(sub))
     return `${name} ${sub} has to be allowed by name`;
   return containerWayOut(name, extra) ?? optionWayOut(name, extra);
+}
+
+/** The text after -c is judged by itself; a script file is whatever stands in it. */
+function shellWayOut(name: string, args: readonly string[]): string | undefined {
+  return args.some((arg) => /^-[a-z]*c$/.test(arg)) ? undefined : `${name} runs a script; a rule has to name it`;
 }
 
 function optionWayOut(name: string, args: readonly string[]): string | undefined {
@@ -114,7 +115,9 @@ function optionWayOut(name: string, args: readonly string[]): string | undefined
       stems.some((stem) => isSpelling(arg, stem)) ||
       (name === "tar" && index === 0 && /^[a-zA-Z]+$/.test(arg) && /[IFPT]/.test(arg)),
   );
-  return bad === undefined ? undefined : `${name} ${bad} can run or touch something else`;
+  const scheme = name === "curl" || name === "wget" ? args.find((arg) => /^(?!https?:)[a-z]+:/i.test(arg)) : undefined;
+  const found = bad ?? scheme;
+  return found === undefined ? undefined : `${name} ${found} can run or touch something else`;
 }
 
 function isSpelling(arg: string, stem: string): boolean {

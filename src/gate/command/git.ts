@@ -205,10 +205,9 @@ function isHarmful(option: string, letters: string): boolean {
         (letter) => option.startsWith(`-${letter}`) || (/^-[a-zA-Z]+$/.test(option) && option.includes(letter)),
       ) || option.startsWith("-O")
     );
-  const name = option
-    .slice(2)
-    .replace(/=.*/s, "")
-    .replace(/^no-(?!index)/, "");
+  const name = option.slice(2).replace(/=.*/s, "");
+  // Switching something off is harmless; `--no-index` switches nothing off.
+  if (name.startsWith("no")) return "no-index".startsWith(name);
   if (exceptions.has(name)) return false;
   return harmful.some((bad) => bad === name || (name.length > 0 && bad.startsWith(name)));
 }

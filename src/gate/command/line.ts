@@ -40,6 +40,8 @@ interface State {
   readonly functions: Set<string>;
   cwds: readonly string[];
   assigned: boolean;
+  /** The text positions refer to; undefined inside a substitution, where they may not. */
+  source: string | undefined;
 }
 
 export function readLine(line: string, context: LineContext): LineReading {
@@ -52,6 +54,7 @@ export function readLine(line: string, context: LineContext): LineReading {
     functions: new Set(),
     cwds: context.cwds,
     assigned: false,
+    source: line,
   };
   if (line.length > maxLineLength) state.unclear.add(`the line is longer than ${maxLineLength} characters`);
   else readScript(parse(line), state);
@@ -140,15 +143,26 @@ function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: St
   if (calls) state.unclear.add("a function that calls itself (a fork bomb?)");
 }
 
+const commandTypes = new Set([
+  "Command",
+  "AndOr",
+  "Pipeline",
+  "Subshell",
+  "BraceGroup",
+  "CompoundList",
+  "Redirected",
+  "Function",
+]);
+
 /** Visits whatever is below, for the sake of deny rules and danger; the caller has noted the doubt. */
 function readLoosely(node: SyntaxNode, state: State): void {
   forEachChild(node, (child) => {
-    if (child.type === "Script" || child.type === "CompoundList") readScript(child, state);
+    if (child.type === "Script") readApart(child, state);
     else if (child.type === "Statement") readStatement(child, state);
     else if (child.type === "Word") readParts(child, state);
+    else if (commandTypes.has(child.type)) readNode(child, state, { sure: false, fed: false });
     else readLoosely(child, state);
   });
-  // A `cd` inside may or may not have happened.
 }
 
 function construct(type: string): string {
@@ -171,6 +185,7 @@ function readCommand(node: Command, state: State, place: Place): void {
     state.doubts.add(`it sets ${env.map(({ name }) => name).join(", ")}`);
     return;
   }
+  if (hasStrayParenthesis(node, state.source)) state.unclear.add("it does not parse (a parenthesis after a command)");
   const words = [node.name, ...node.args].flatMap((item) =>
     item.type === "Word" ? words1(item, state) : argumentAssignment(item, state),
   );
@@ -178,6 +193,14 @@ function readCommand(node: Command, state: State, place: Place): void {
   const found = { words, cwds: state.cwds, env, fed };
   state.commands.push(found);
   if (words[0]?.value === "cd") changeFolder(found, state, place.sure);
+}
+
+/** The parser passes over a `(` after a command's name, which bash refuses. */
+function hasStrayParenthesis(node: Command, source: string | undefined): boolean {
+  if (source === undefined || node.name === undefined) return false;
+  const [next] = node.suffix;
+  const between = source.slice(node.name.end, next === undefined ? node.end : next.pos);
+  return between.includes("(") || /^[ \t]*\(/.test(source.slice(node.end, node.end + 200));
 }
 
 function words1(node: Word, state: State): readonly ShellWord[] {
@@ -210,11 +233,18 @@ function readParts(node: Word, state: State): void {
     if (part.type === "Literal" || part.type === "SingleQuoted" || part.type === "Glob") continue;
     if ("script" in part && part.script !== undefined) {
       state.doubts.add("it runs a command inside another");
-      const before = state.cwds;
-      readScript(part.script, state);
-      state.cwds = before;
+      readApart(part.script, state);
     } else readLoosely(part, state);
   }
+}
+
+/** In a process of its own, whose folder ends with it. */
+function readApart(script: ParsedScript, state: State): void {
+  const { cwds, source } = state;
+  state.source = undefined;
+  readScript(script, state);
+  state.cwds = cwds;
+  state.source = source;
 }
 
 const writing = new Set([">", ">>", ">|", "&>", "&>>", "<>"]);

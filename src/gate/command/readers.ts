@@ -55,6 +55,7 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
     du: {
       short: "0aAbcd:hHklmsStxDPB:X:",
       long: `null all apparent-size block-size= bytes total max-depth= human-readable inodes count-links no-dereference separate-dirs si summarize threshold= time? time-style= exclude= one-file-system ${help}`,
+      pathOptions: ["X"],
     },
     df: {
       short: "aB:hHiklPt:Tvx:",

@@ -179,6 +179,9 @@ function judgeVersion(name: string): Judge {
       : why(`${name} is not known to be harmless`);
 }
 
+/** Known here only for telling their version. */
+export const versionOnly: ReadonlySet<string> = new Set(versions.filter((name) => !["git", "jq", "rg"].includes(name)));
+
 export const specials: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ...versions.map((name) => [name, judgeVersion(name)] as const),
   ["find", judgeFind],

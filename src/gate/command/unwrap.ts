@@ -161,14 +161,27 @@ export function unwrap(found: Found): Unwrapped {
     return { ...nothing, hidden: `only running it tells which program ${found.words[0]?.raw ?? ""} is` };
   const { name } = programName(typed);
   if (shells.has(name)) return unwrapShell(found);
+  // `command -v` only says where a program is.
+  if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
   if (wrapper !== undefined) return unwrapProgram(found, wrapper);
   if (name === "eval") return unwrapText(found.words.slice(1), "eval");
   if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
   if (name === "source" || name === ".") return { ...nothing, hidden: "it runs a file in this shell" };
+  if (name === "alias")
+    return { ...nothing, lines: values(found.words.slice(1)).map((item) => item.slice(item.indexOf("=") + 1)) };
+  if (isFedCode(found, name)) return { ...nothing, hidden: `${name} runs what it is fed` };
   if (name === "find") return unwrapFind(found);
   if (name === "git") return unwrapGit(found);
   return nothing;
+}
+
+/** An interpreter without a script takes its input for one. */
+function isFedCode(found: Found, name: string): boolean {
+  if (name === "at" || name === "batch") return true;
+  if (name === "crontab") return found.fed;
+  if (!found.fed || !isInterpreter(name) || /^(g?make|bc|[gmn]?awk)$/.test(name)) return false;
+  return found.words.slice(1).every((item) => item.value === undefined || item.value.startsWith("-"));
 }
 
 function unwrapText(words: readonly ShellWord[], name: string): Unwrapped {
