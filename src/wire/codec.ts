@@ -54,6 +54,10 @@ export interface Quirks {
   readonly idLength?: number;
   /** Chat servers that take `custom` tools. */
   readonly customTools?: boolean;
+  /** Chat servers that take `tool_choice: {type: "allowed_tools"}`; for all others the list itself is cut down. */
+  readonly allowedTools?: boolean;
+  /** Ignores or refuses `tool_choice`: the list is cut down to what may be called. */
+  readonly noToolChoice?: boolean;
 }
 
 export interface EncodedRequest {

@@ -11,8 +11,8 @@ import { slots } from "./slots.ts";
 
 export interface Calls {
   take(delta: CallDelta): void;
-  /** Returns how many calls there are. */
-  done(outcome: Outcome): number;
+  /** Returns how many calls there are. Missing ids are derived from the answer's id, so that turns do not share them. */
+  done(outcome: Outcome, answerId: string): number;
 }
 
 export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOptions): Calls {
@@ -42,8 +42,8 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
 
   return {
     take: (delta) => show(assembler.take(delta)),
-    done(outcome) {
-      const ids = createIdMaker(options.idSeed);
+    done(outcome, answerId) {
+      const ids = createIdMaker(options.idSeed ?? answerId);
       const open = assembler.calls();
       let next = Math.max(-1, ...open.map((call) => call.slot)) + 1;
       let position = 0;

@@ -30,6 +30,7 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
   const words = createWords(emit, options.thinkTags === true);
   const calls = createCalls(emit, options);
   const ending: Ending = { isFinal: false };
+  let answerId = "";
   let hasStarted = false;
   let hasEnded = false;
 
@@ -43,6 +44,7 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
     if (hasStarted) return;
     hasStarted = true;
     const id = word(chunk["id"]);
+    answerId = id ?? "";
     const model = word(chunk["model"]);
     emit({ type: "answer.started", ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
   }
@@ -67,7 +69,7 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
     hasEnded = true;
     const outcome = outcomeOf(ending);
     words.done();
-    emit({ type: "answer.ended", answer: toEnd(ending, outcome, calls.done(outcome)) });
+    emit({ type: "answer.ended", answer: toEnd(ending, outcome, calls.done(outcome, answerId)) });
     return drain();
   }
 

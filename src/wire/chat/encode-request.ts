@@ -22,7 +22,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   const body: JsonObject = {
     model: request.model,
     messages: encodeMessages(request, lowered.book, quirks),
-    ...encodeTools(request, lowered.tools, lowered.book, quirks),
+    ...encodeTools(request, lowered.tools, lowered.book, options),
     ...encodeSettings(request, quirks),
     ...echoed(request.extra, "chat"),
   };
@@ -48,16 +48,34 @@ function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
 }
 
 /** Nothing to call: no `tools`, no choice and no parallel flag, because servers refuse each of them alone. */
-function encodeTools(request: ModelRequest, tools: readonly WireTool[], book: NameBook, quirks: Quirks): JsonObject {
+function encodeTools(
+  request: ModelRequest,
+  all: readonly WireTool[],
+  book: NameBook,
+  options: EncodeOptions,
+): JsonObject {
+  const quirks = options.quirks ?? {};
+  const tools = all.filter((tool) => mayCall(tool.name, request.toolChoice, book, quirks));
   if (tools.length === 0) return {};
+  const isOpenAI = (options.target ?? "openai").startsWith("openai");
+  const choice = quirks.noToolChoice === true ? undefined : request.toolChoice;
   return defined({
-    tools: tools.map((tool) => encodeTool(tool, quirks)),
-    tool_choice: request.toolChoice === undefined ? undefined : encodeChoice(request.toolChoice, tools, book, quirks),
+    tools: tools.map((tool) => encodeTool(tool, isOpenAI, quirks)),
+    tool_choice: choice === undefined ? undefined : encodeChoice(choice, tools, book, quirks),
     parallel_tool_calls: quirks.noParallelFlag === true ? undefined : request.parallel,
   });
 }
 
-function encodeTool(tool: WireTool, quirks: Quirks): JsonObject {
+/** Where a server cannot be told what may be called, it is told of nothing else. */
+function mayCall(name: string, choice: ToolChoice | undefined, book: NameBook, quirks: Quirks): boolean {
+  if (choice === "none") return quirks.noToolChoice !== true;
+  if (typeof choice !== "object") return true;
+  const isSaid = "allowed" in choice ? quirks.allowedTools === true : quirks.noToolChoice !== true;
+  return isSaid || choiceNames(choice, book)?.has(name) === true;
+}
+
+/** `strict` is OpenAI's own word; others refuse it. */
+function encodeTool(tool: WireTool, isOpenAI: boolean, quirks: Quirks): JsonObject {
   const { spec, name } = tool;
   if (spec.kind === "custom" && quirks.customTools === true) {
     const { format } = spec;
@@ -67,7 +85,8 @@ function encodeTool(tool: WireTool, quirks: Quirks): JsonObject {
         : format;
     return { type: "custom", custom: defined({ name, description: spec.description, format: nested }) };
   }
-  const { description, parameters, strict } = tool;
+  const { description, parameters } = tool;
+  const strict = isOpenAI ? tool.strict : undefined;
   return { type: "function", function: defined({ name, description, parameters, strict }) };
 }
 
@@ -78,6 +97,7 @@ function encodeChoice(choice: ToolChoice, tools: readonly WireTool[], book: Name
     return custom ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
   };
   if ("allowed" in choice) {
+    if (quirks.allowedTools !== true) return choice.mode;
     const names = [...(choiceNames(choice, book) ?? [])];
     return { type: "allowed_tools", allowed_tools: { mode: choice.mode, tools: names.map(refer) } };
   }
