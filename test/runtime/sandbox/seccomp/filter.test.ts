@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { assemble } from "../../../../src/runtime/sandbox/seccomp/assemble.ts";
+import { refused, seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
+import type { SocketRule } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
+import { auditArchitecture, syscallNumber, syscalls } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
+import type { Architecture, SyscallName } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
+import { runFilter } from "./interpreter.ts";
+
+const EPERM = { errno: 1 };
+const ENOSYS = { errno: 38 };
+const architectures: readonly Architecture[] = ["x64", "arm64"];
+
+describe.each(architectures)("on %s", (architecture) => {
+  const program = (sockets: SocketRule = "private", more = {}) => seccompProgram({ architecture, sockets, ...more });
+  const call = (name: SyscallName, ...args: (number | bigint)[]) => ({
+    nr: syscallNumber(name, architecture),
+    arch: auditArchitecture[architecture],
+    args: args.map(BigInt),
+  });
+  const has = (name: SyscallName) => syscallNumber(name, architecture) >= 0;
+
+  test.each(refused.filter(has))("%s is refused", (name) => {
+    expect(runFilter(program(), call(name))).toEqual(EPERM);
+  });
+
+  test.each(["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] as const)(
+    "%s looks as if the kernel had none",
+    (name) => {
+      expect(runFilter(program(), call(name))).toEqual(ENOSYS);
+    },
+  );
+
+  test("a call by another architecture's numbers kills", () => {
+    const foreign = [0x40000003, 0x40000028, auditArchitecture[architecture === "x64" ? "arm64" : "x64"]];
+    for (const arch of foreign) expect(runFilter(program(), { nr: 20, arch })).toBe("kill");
+  });
+
+  test("x32 calls are not there", () => {
+    const nr = 0x40000000 | syscallNumber("unshare", architecture);
+    expect(runFilter(program(), { nr, arch: auditArchitecture[architecture] })).toEqual(
+      architecture === "x64" ? ENOSYS : "allow",
+    );
+  });
+
+  test("processes and threads may be made, namespaces not", () => {
+    const thread = 0x3d0f00;
+    expect(runFilter(program(), call("clone", 17))).toBe("allow");
+    expect(runFilter(program(), call("clone", thread))).toBe("allow");
+    for (const flag of [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]) {
+      expect(runFilter(program(), call("clone", flag | 17))).toEqual(EPERM);
+      expect(runFilter(program(), call("unshare", flag))).toEqual(EPERM);
+    }
+    expect(runFilter(program(), call("unshare", 0x80))).toEqual(EPERM);
+    expect(runFilter(program(), call("unshare", 0x400))).toBe("allow");
+  });
+
+  test("nothing can be typed into a terminal, whatever the upper half of the request says", () => {
+    for (const request of [0x5412n, 0x541cn, 0x100005412n])
+      expect(runFilter(program(), call("ioctl", 0, request))).toEqual(EPERM);
+    expect(runFilter(program(), call("ioctl", 0, 0x5413))).toBe("allow");
+  });
+
+  test.each([
+    ["private", [1, 2, 10, 16]],
+    ["host", [1, 2, 10, 16]],
+    ["unix", [1]],
+  ] as const)("with %s sockets, of all families only %j", (sockets, families) => {
+    for (let family = 0; family < 64; family++) {
+      const expected = families.some((one) => one === family) ? "allow" : EPERM;
+      expect([family, runFilter(program(sockets), call("socket", family, 1, 0))]).toEqual([family, expected]);
+    }
+  });
+
+  test("with tcp sockets only streams of the internet families, and only TCP", () => {
+    const stream = 1 | 0o2000000 | 0o4000; // SOCK_CLOEXEC and SOCK_NONBLOCK ride along
+    for (const family of [2, 10]) {
+      expect(runFilter(program("tcp"), call("socket", family, stream, 0))).toBe("allow");
+      expect(runFilter(program("tcp"), call("socket", family, stream, 6))).toBe("allow");
+      for (const protocol of [132, 262])
+        expect(runFilter(program("tcp"), call("socket", family, stream, protocol))).toEqual(EPERM);
+      for (const type of [2, 3, 5]) expect(runFilter(program("tcp"), call("socket", family, type, 0))).toEqual(EPERM);
+    }
+    expect(runFilter(program("tcp"), call("socket", 1, 2, 0))).toBe("allow");
+    expect(runFilter(program("tcp"), call("socket", 40, 1, 0))).toEqual(EPERM);
+  });
+
+  test("where Landlock overlooks it, a file cannot be cut short by reading it", () => {
+    const careful = program("unix", { refuseTruncate: true });
+    expect(runFilter(careful, call("truncate"))).toEqual(EPERM);
+    expect(runFilter(careful, call("openat2"))).toEqual(ENOSYS);
+    expect(runFilter(careful, call("openat", 0, 0, 0x200))).toEqual(EPERM);
+    expect(runFilter(careful, call("openat", 0, 0, 0x241))).toBe("allow");
+    expect(runFilter(careful, call("openat", 0, 0, 0))).toBe("allow");
+    if (has("open")) expect(runFilter(careful, call("open", 0, 0x200))).toEqual(EPERM);
+  });
+
+  test("extended attributes are unsupported only where asked for", () => {
+    expect(runFilter(program("unix", { refuseAttributes: true }), call("setxattr"))).toEqual({ errno: 95 });
+    expect(runFilter(program(), call("setxattr"))).toBe("allow");
+  });
+
+  test("every call that is not named is allowed", () => {
+    const named = new Set(Object.keys(syscalls).map((name) => syscallNumber(name as SyscallName, architecture)));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 600 }),
+        fc.array(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { maxLength: 6 }),
+        (nr, args) => {
+          fc.pre(!named.has(nr));
+          expect(runFilter(program(), { nr, arch: auditArchitecture[architecture], args })).toBe("allow");
+        },
+      ),
+    );
+  });
+
+  test("the program fits the kernel's limits and is the same each time", () => {
+    expect(program().length % 8).toBe(0);
+    expect(program().length / 8).toBeLessThan(100);
+    expect(program()).toEqual(program());
+  });
+});
+
+test("no two names of one architecture share a number", () => {
+  for (const architecture of architectures) {
+    const numbers = Object.keys(syscalls)
+      .map((name) => syscallNumber(name as SyscallName, architecture))
+      .filter((nr) => nr >= 0);
+    expect(new Set(numbers).size).toBe(numbers.length);
+  }
+});
+
+test("a jump to nowhere, backwards or too far is a mistake of ours and throws", () => {
+  expect(() => assemble([{ test: "eq", k: 1, then: "nowhere" }])).toThrow(RangeError);
+  expect(() => assemble([{ label: "back" }, { ret: 0 }, { test: "eq", k: 1, then: "back" }])).toThrow(RangeError);
+  const far = Array.from({ length: 300 }, () => ({ ret: 0 }));
+  expect(() => assemble([{ test: "eq", k: 1, then: "end" }, ...far, { label: "end" }, { ret: 0 }])).toThrow(RangeError);
+});
