@@ -29,13 +29,11 @@ function plain(answer: Answer): Answer {
 }
 
 const rich: fc.Arbitrary<Item> = fc.oneof(
-  fc
-    .tuple(words, words)
-    .map(([thought, value]): Item => ({
-      type: "reasoning",
-      text: thought,
-      opaque: { wire: "messages", kind: "signature", value },
-    })),
+  fc.tuple(words, words).map(([thought, value]): Item => ({
+    type: "reasoning",
+    text: thought,
+    opaque: { wire: "messages", kind: "signature", value },
+  })),
   words.map((value): Item => ({ type: "reasoning", opaque: { wire: "messages", kind: "redacted_thinking", value } })),
   words.map((value): Item => ({
     type: "message",
@@ -43,30 +41,24 @@ const rich: fc.Arbitrary<Item> = fc.oneof(
     content: [text(value)],
     extra: { wire: "messages", fields: { citations: [{ type: "x", cited_text: value }] } },
   })),
-  fc
-    .tuple(callArbitrary(true), fc.uuid())
-    .map(([call, id]): Item => ({
-      ...call,
-      id,
-      caller: { type: "code_execution_20250825", tool_id: "srv" },
-      extra: { wire: "messages", fields: { toolset_name: "t" } },
-    })),
-  fc
-    .uuid()
-    .map((id): Item => ({
-      type: "server_call",
-      name: "web_search",
-      id,
-      wire: "messages",
-      raw: { type: "server_tool_use", id, name: "web_search", input: { q: id } },
-    })),
-  fc
-    .uuid()
-    .map((id): Item => ({
-      type: "other",
-      wire: "messages",
-      raw: { type: "web_search_tool_result", tool_use_id: id, content: [] },
-    })),
+  fc.tuple(callArbitrary(true), fc.uuid()).map(([call, id]): Item => ({
+    ...call,
+    id,
+    caller: { type: "code_execution_20250825", tool_id: "srv" },
+    extra: { wire: "messages", fields: { toolset_name: "t" } },
+  })),
+  fc.uuid().map((id): Item => ({
+    type: "server_call",
+    name: "web_search",
+    id,
+    wire: "messages",
+    raw: { type: "server_tool_use", id, name: "web_search", input: { q: id } },
+  })),
+  fc.uuid().map((id): Item => ({
+    type: "other",
+    wire: "messages",
+    raw: { type: "web_search_tool_result", tool_use_id: id, content: [] },
+  })),
 );
 
 const richAnswer: fc.Arbitrary<Answer> = fc.array(rich, { maxLength: 6 }).map((items) => ({

@@ -48,45 +48,37 @@ const rich: fc.Arbitrary<Item> = fc.oneof(
     text: words,
     opaque: words.map((value) => ({ wire: "responses", kind: "encrypted_content", value })),
   }),
-  fc
-    .tuple(fc.array(words, { minLength: 1, maxLength: 3 }), words)
-    .map(([parts, refusal]): Item => ({
-      type: "message",
-      role: "assistant",
-      content: parts.map(text),
-      refusal,
-      phase: "final_answer",
-    })),
-  fc
-    .tuple(callArbitrary(true), words)
-    .map(([call, id]): Item => ({
-      ...call,
-      id: `c${id}`,
-      namespace: "mcp__docs",
-      caller: { type: "program", caller_id: id },
-    })),
-  fc
-    .tuple(words, fc.uuid())
-    .map(([input, id]): Item => ({
-      type: "call",
-      kind: "custom",
-      id,
-      name: "apply_patch",
-      arguments: input,
-      complete: true,
-    })),
+  fc.tuple(fc.array(words, { minLength: 1, maxLength: 3 }), words).map(([parts, refusal]): Item => ({
+    type: "message",
+    role: "assistant",
+    content: parts.map(text),
+    refusal,
+    phase: "final_answer",
+  })),
+  fc.tuple(callArbitrary(true), words).map(([call, id]): Item => ({
+    ...call,
+    id: `c${id}`,
+    namespace: "mcp__docs",
+    caller: { type: "program", caller_id: id },
+  })),
+  fc.tuple(words, fc.uuid()).map(([input, id]): Item => ({
+    type: "call",
+    kind: "custom",
+    id,
+    name: "apply_patch",
+    arguments: input,
+    complete: true,
+  })),
   fc
     .tuple(native, fc.uuid())
     .map(([[kind, args], id]): Item => ({ type: "call", kind, id, name: kind, arguments: args, complete: true })),
-  fc
-    .uuid()
-    .map((id): Item => ({
-      type: "server_call",
-      name: "web_search",
-      id,
-      wire: "responses",
-      raw: { type: "web_search_call", id, status: "completed" },
-    })),
+  fc.uuid().map((id): Item => ({
+    type: "server_call",
+    name: "web_search",
+    id,
+    wire: "responses",
+    raw: { type: "web_search_call", id, status: "completed" },
+  })),
   fc.uuid().map((id): Item => ({ type: "other", wire: "responses", raw: { type: "program", id, code: "x" } })),
   words.map((value): Item => ({
     type: "compaction",
