@@ -1,5 +1,5 @@
 /** A neutral request as a Chat Completions body that strict servers and chat templates take. */
-import { text, type Part } from "../../base/content.ts";
+import { partsToText, text, type Part } from "../../base/content.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { CallItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
@@ -137,11 +137,14 @@ function encodeSaid(items: readonly SaidItem[], speech: Speech): readonly JsonOb
   const { quirks } = speech;
   const calls = items.filter((item) => item.type === "call").map((call) => encodeCall(call, speech));
   const messages = items.filter((item) => item.type === "message");
-  const words = messages.flatMap((message) => message.content);
+  // One string: templates take nothing else here, and a model's own pictures have no place on this wire.
+  const words = partsToText(
+    messages.flatMap((message) => message.content.filter((part) => part.type !== "text" || part.text !== "")),
+  );
   const refusal = messages.find((message) => message.refusal !== undefined)?.refusal;
-  const content = words.length === 0 ? emptyContent(calls.length > 0, quirks) : encodeContent(words);
+  const content = words === "" ? emptyContent(calls.length > 0, quirks) : words;
   // An assistant message with nothing in it is refused by several servers.
-  if (calls.length === 0 && words.length === 0 && refusal === undefined) return [];
+  if (calls.length === 0 && words === "" && refusal === undefined) return [];
   return [
     defined({
       role: "assistant",
