@@ -20,23 +20,33 @@ describe("what is kept of an output", () => {
         const bytes = Buffer.from(text);
         const capture = createCapture(bytes.length + 1);
         for (const piece of pieces(bytes, at)) capture.push(piece);
-        expect(capture.read()).toMatchObject({ head: decodeBytes(bytes).text, tail: "", droppedBytes: 0, totalBytes: bytes.length });
+        expect(capture.read()).toMatchObject({
+          head: decodeBytes(bytes).text,
+          tail: "",
+          droppedBytes: 0,
+          totalBytes: bytes.length,
+        });
       }),
     );
   });
 
   test("never exceeds the limit, is made of whole characters, and every byte is kept or counted", () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom("a", "é", "✓", "😀", "\n"), maxLength: 400 }), cuts, fc.integer({ min: 1, max: 300 }), (text, at, max) => {
-        const bytes = Buffer.from(text);
-        const capture = createCapture(max);
-        for (const piece of pieces(bytes, at)) capture.push(piece);
-        const { head, tail, droppedBytes, totalBytes } = capture.read();
-        expect(Buffer.byteLength(head + tail)).toBeLessThanOrEqual(max);
-        expect(Buffer.byteLength(head) + Buffer.byteLength(tail) + droppedBytes).toBe(totalBytes);
-        expect(text.startsWith(head)).toBe(true);
-        expect(text.endsWith(tail)).toBe(true);
-      }),
+      fc.property(
+        fc.string({ unit: fc.constantFrom("a", "é", "✓", "😀", "\n"), maxLength: 400 }),
+        cuts,
+        fc.integer({ min: 1, max: 300 }),
+        (text, at, max) => {
+          const bytes = Buffer.from(text);
+          const capture = createCapture(max);
+          for (const piece of pieces(bytes, at)) capture.push(piece);
+          const { head, tail, droppedBytes, totalBytes } = capture.read();
+          expect(Buffer.byteLength(head + tail)).toBeLessThanOrEqual(max);
+          expect(Buffer.byteLength(head) + Buffer.byteLength(tail) + droppedBytes).toBe(totalBytes);
+          expect(text.startsWith(head)).toBe(true);
+          expect(text.endsWith(tail)).toBe(true);
+        },
+      ),
     );
   });
 
@@ -45,7 +55,13 @@ describe("what is kept of an output", () => {
     capture.push(Buffer.from("first "));
     capture.skip(1000);
     capture.push(Buffer.from("last"));
-    expect(capture.take()).toEqual({ head: "first ", tail: "last", droppedBytes: 1000, totalBytes: 1010, binary: false });
+    expect(capture.take()).toEqual({
+      head: "first ",
+      tail: "last",
+      droppedBytes: 1000,
+      totalBytes: 1010,
+      binary: false,
+    });
     expect(capture.read().totalBytes).toBe(0);
   });
 });

@@ -1,0 +1,232 @@
+/* The keeper: waits for one command, starts it, and stays until everything it started is gone. */
+#include "launcher.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)
+#endif
+
+ssize_t send_fds(int socket, const void *bytes, size_t size, const int *fds, size_t count) {
+  struct iovec part = {(void *)(uintptr_t)bytes, size};
+  union { struct cmsghdr align; char bytes[CMSG_SPACE(3 * sizeof(int))]; } control = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (count > 0) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(head), fds, count * sizeof(int));
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+/* Up to three descriptors go into `fds`; -1 where there was none. */
+ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]) {
+  struct iovec part = {bytes, size};
+  union { struct cmsghdr align; char bytes[CMSG_SPACE(3 * sizeof(int))]; } control;
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
+  for (int i = 0; i < 3; i++) fds[i] = -1;
+  ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  struct cmsghdr *head = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+  if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+    size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    memcpy(fds, CMSG_DATA(head), (count < 3 ? count : 3) * sizeof(int));
+  }
+  return n;
+}
+
+struct keeper { int control; pid_t command; bool sheltered; };
+
+static void tell(struct keeper *k, struct report report, int fd) {
+  (void)!send_fds(k->control, &report, sizeof report, &fd, fd >= 0 ? 1 : 0);
+}
+
+/* Every child of every thread of `pid`, then their children. */
+void each_descendant(pid_t pid, visit *see, void *context, int depth) {
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/%d/task", pid);
+  DIR *threads = opendir(path);
+  if (!threads) return;
+  for (struct dirent *entry; (entry = readdir(threads));) {
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", pid, entry->d_name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    for (char *at = text, *end; (end = strchr(at, ' ')); at = end + 1) {
+      pid_t child = (pid_t)strtol(at, NULL, 10);
+      if (child <= 1) continue;
+      if (depth < 64) each_descendant(child, see, context, depth + 1);
+      see(child, context);
+    }
+  }
+  closedir(threads);
+}
+
+static void kill_one(pid_t pid, void *context) {
+  (void)context;
+  kill(pid, SIGKILL);
+}
+
+/* Orphans come back to us as their subreaper, so the looking ends when we have no child left. */
+static void kill_descendants(struct keeper *k) {
+  for (int round = 0; round < 1000; round++) {
+    if (k->command > 0) kill(-k->command, SIGKILL);
+    each_descendant(getpid(), kill_one, NULL, 0);
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {}
+    if (pid < 0 && errno == ECHILD) return;
+    usleep(round < 20 ? 200 : 2000);
+  }
+}
+
+/* Sleeping in a read of descriptor 0? */
+static void see_waiting(pid_t pid, void *context) {
+  char path[64], text[64] = {0};
+  snprintf(path, sizeof path, "/proc/%d/syscall", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (read(fd, text, sizeof text - 1) > 0) {
+    int number = -1;
+    unsigned long first = 1;
+    if (sscanf(text, "%d %lx", &number, &first) == 2 && number == SYS_read && first == 0) *(bool *)context = true;
+  }
+  close(fd);
+}
+
+static int open_terminal(const struct request *r, int *master) {
+  *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (*master < 0) return -1;
+  int unlock = 0;
+  struct winsize size = {.ws_col = r->columns, .ws_row = r->rows};
+  if (ioctl(*master, TIOCSPTLCK, &unlock) < 0 || ioctl(*master, TIOCSWINSZ, &size) < 0) return -1;
+  return ioctl(*master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) {
+  struct attempt a = {.request = r, .fds = fds, .new_session = r->has_tty};
+  int master = -1, slave = -1, tty[3];
+  if (r->has_tty) {
+    if ((slave = open_terminal(r, &master)) < 0) {
+      tell(k, (struct report){.type = 'F', .step = 't', .error = errno}, -1);
+      _exit(1);
+    }
+    tty[0] = tty[1] = tty[2] = slave;
+    a.fds = tty;
+    tell(k, (struct report){.type = 'T'}, master);
+  } else if (!r->wants_input) {
+    fds[2] = fds[1];
+    fds[1] = fds[0];
+    fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  }
+  k->command = start_program(&a);
+  if (k->command < 0) {
+    tell(k, (struct report){.type = 'F', .step = (uint8_t)a.step, .error = a.error}, -1);
+    _exit(1);
+  }
+  /* A copy of ours would keep the output open for ever. */
+  for (int i = 0; i < 3; i++) if (fds[i] >= 0) close(fds[i]);
+  if (slave >= 0) close(slave);
+  if (master >= 0) close(master);
+}
+
+/* Reaps; reports the command's end. Leaves when nothing is left. */
+static void keeper_reap(struct keeper *k) {
+  int status;
+  struct rusage usage;
+  struct report end = {0};
+  pid_t pid;
+  while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+    if (pid != k->command) continue;
+    uint64_t cpu = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    end = (struct report){.type = 'X', .status = status, .cpu_us = cpu, .peak_kb = (uint32_t)usage.ru_maxrss};
+    k->command = 0;
+  }
+  bool alone = pid < 0 && errno == ECHILD;
+  end.survivors = !alone;
+  if (end.type) tell(k, end, -1);
+  if (alone) _exit(0);
+}
+
+static void keeper_obey(struct keeper *k, const uint8_t message[2]) {
+  bool waiting = false;
+  switch (message[0]) {
+  case 'G':
+    if (k->command > 0) kill(-k->command, message[1]);
+    return;
+  case 'Q':
+    each_descendant(getpid(), see_waiting, &waiting, 0);
+    tell(k, (struct report){.type = 'Q', .status = waiting}, -1);
+    return;
+  default: /* K, and the end of the socket */
+    if (!k->sheltered) kill_descendants(k); /* a sandbox dies as a whole when its first process does */
+    tell(k, (struct report){.type = 'D'}, -1);
+    _exit(0);
+  }
+}
+
+/* Waits for one request, starts it, and stays until everything it started is gone. */
+int keeper_main(int control, bool sheltered) {
+  struct keeper k = {.control = control, .sheltered = sheltered};
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the command must not be able to reach into us */
+  prctl(PR_SET_NAME, "callgate-keeper");
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &mask, NULL);
+  int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+
+  uint8_t head[4];
+  int fds[3];
+  if (receive_fds(control, head, sizeof head, fds) != sizeof head) return 0;
+  uint32_t size = get32(head);
+  if (size > MAX_FRAME) return 1;
+  uint8_t *payload = must(malloc(size + 1));
+  for (uint32_t got = 0; got < size;) {
+    ssize_t n = read(control, payload + got, size - got);
+    if (n <= 0) return 0;
+    got += (uint32_t)n;
+  }
+  struct request r;
+  if (!request_read(&r, payload, size)) {
+    tell(&k, (struct report){.type = 'F', .step = 'd', .error = EINVAL}, -1);
+    return 1;
+  }
+  keeper_start(&k, &r, fds);
+  request_free(&r);
+  free(payload);
+  for (;;) {
+    struct pollfd polls[2] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
+    if (poll(polls, 2, -1) < 0) continue;
+    if (polls[1].revents) {
+      struct signalfd_siginfo info;
+      while (read(signals, &info, sizeof info) > 0) {}
+      keeper_reap(&k);
+    }
+    if (polls[0].revents) {
+      uint8_t message[2] = {'K', 0};
+      ssize_t n = recv(control, message, sizeof message, MSG_WAITALL);
+      if (n != sizeof message) message[0] = 'K';
+      keeper_obey(&k, message);
+    }
+  }
+}

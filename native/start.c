@@ -1,0 +1,158 @@
+/* From a request to a running program, without copying the process that asks for it. */
+#include "launcher.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static int failed(struct attempt *a, char step) {
+  a->error = errno ? errno : EINVAL;
+  a->step = step;
+  if (a->in_place) dprintf(2, "callgate-launcher: %s (step %c)\n", strerror(a->error), step);
+  _exit(step == 'x' && a->error == ENOENT ? 127 : 126);
+}
+
+/* Root without its capabilities: Landlock stops writes, not mounts or module loading. */
+static void drop_capabilities(struct attempt *a) {
+  struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0}};
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  for (unsigned long capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  if (syscall(SYS_capset, &head, none) < 0) failed(a, 'l');
+}
+
+static void restrict_files(struct attempt *a) {
+  const struct request *r = a->request;
+  struct { uint64_t fs, net, scoped; } attr = {r->handled[0], r->handled[1], r->handled[2]};
+  /* Older kernels know a shorter structure; what they do not know must not be asked of them. */
+  size_t size = attr.scoped ? 24 : attr.net ? 16 : 8;
+  int ruleset = (int)syscall(SYS_LANDLOCK_CREATE, &attr, size, 0);
+  if (ruleset < 0) failed(a, 'l');
+  for (size_t i = 0; i < r->path_count; i++) {
+    struct __attribute__((packed)) { uint64_t access; int32_t fd; } rule;
+    int fd = open((const char *)r->paths[i].data + 8, O_PATH | O_CLOEXEC);
+    if (fd < 0) continue; /* what is not there needs no rule */
+    struct stat st;
+    uint64_t access = get64(r->paths[i].data);
+    /* Rights over a folder's entries mean nothing for a file, and the kernel refuses them there. */
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) access &= 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000;
+    rule.access = access & attr.fs;
+    rule.fd = fd;
+    if (rule.access && syscall(SYS_LANDLOCK_ADD_RULE, ruleset, 1, &rule, 0) < 0) failed(a, 'l');
+    close(fd);
+  }
+  for (size_t i = 0; i < r->port_count; i++) {
+    struct { uint64_t access, port; } rule = {get64(r->ports[i].data + 8), get64(r->ports[i].data)};
+    if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, 2, &rule, 0) < 0) failed(a, 'l');
+  }
+  if (syscall(SYS_LANDLOCK_RESTRICT, ruleset, 0) < 0) failed(a, 'l');
+  close(ruleset);
+}
+
+/* As execvp does, with the path list of the environment that is given, and without allocating. */
+static void execute(const struct request *r) {
+  char **argv = r->argv;
+  const char *program = argv[0], *list = "/usr/local/bin:/usr/bin:/bin";
+  char path[PATH_MAX];
+  int error = ENOENT;
+  for (char **e = r->envp; *e; e++)
+    if (strncmp(*e, "PATH=", 5) == 0) list = *e + 5;
+  bool direct = strchr(program, '/') != NULL;
+  for (;;) {
+    size_t length = direct ? 0 : strcspn(list, ":");
+    if (length + strlen(program) + 2 <= sizeof path) {
+      memcpy(path, list, length);
+      if (length) path[length++] = '/';
+      strcpy(path + length, program);
+      execve(path, argv, r->envp);
+      if (errno == ENOEXEC) {
+        argv[0] = path;
+        argv[-1] = "/bin/sh";
+        execve("/bin/sh", argv - 1, r->envp);
+        argv[0] = (char *)(uintptr_t)program;
+      }
+      if (errno == EACCES || (errno != ENOENT && errno != ENOTDIR)) error = errno;
+      if (errno == E2BIG) break;
+    }
+    if (direct || list[strcspn(list, ":")] == 0) break;
+    list += strcspn(list, ":") + 1;
+  }
+  errno = error;
+}
+
+/* Runs between clone and exec, in the caller's memory: no allocation, no return. */
+int become_program(void *argument) {
+  struct attempt *a = argument;
+  const struct request *r = a->request;
+  sigset_t none;
+  sigemptyset(&none);
+  for (int s = 1; s < 32; s++) signal(s, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  setsid();
+  /* First out of the way of the numbers they are meant for, then into place. */
+  int fds[3];
+  for (int i = 0; i < 3; i++)
+    if ((fds[i] = fcntl(a->fds[i], F_DUPFD_CLOEXEC, 20)) < 0) failed(a, 'd');
+  int control = a->control ? fcntl(a->control_fd, F_DUPFD_CLOEXEC, 20) : -1;
+  int self = a->control ? fcntl(a->self_fd, F_DUPFD_CLOEXEC, 20) : -1;
+  for (int i = 0; i < 3; i++) dup2(fds[i], i);
+  if (a->new_session && ioctl(0, TIOCSCTTY, 0) < 0) failed(a, 't');
+  syscall(SYS_CLOSE_RANGE, 3, 19, 0);
+  for (size_t i = 0; i < r->fd_count; i++) {
+    int fd = memfd_create("callgate", MFD_CLOEXEC);
+    const uint8_t *data = r->fds[i].data;
+    size_t size = r->fds[i].size - 1;
+    if (fd < 0 || write(fd, data + 1, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0) failed(a, 'd');
+    if (fd == data[0]) fcntl(fd, F_SETFD, 0);
+    else if (dup2(fd, data[0]) < 0) failed(a, 'd');
+    else close(fd);
+  }
+  if (a->control && (dup2(control, CONTROL_FD) < 0 || dup2(self, SELF_FD) < 0)) failed(a, 'd');
+  syscall(SYS_CLOSE_RANGE, 20, ~0U, 0);
+  if (chdir(r->cwd) < 0) failed(a, 'c');
+  if (r->has_owner && (setgroups(0, NULL) < 0 || setresgid(r->gid, r->gid, r->gid) < 0 || setresuid(r->uid, r->uid, r->uid) < 0)) failed(a, 'u');
+  for (size_t i = 0; i < r->limit_count; i++) {
+    const uint8_t *p = r->limits[i].data;
+    struct rlimit limit = {get64(p + 4), get64(p + 12)};
+    if (setrlimit(get32(p), &limit) < 0) failed(a, 'r');
+  }
+  if (r->has_landlock || r->seccomp) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (r->has_landlock) {
+    drop_capabilities(a);
+    restrict_files(a);
+  }
+  if (r->seccomp) {
+    struct sock_fprog program = {(unsigned short)(r->seccomp_size / sizeof(struct sock_filter)), (struct sock_filter *)(uintptr_t)r->seccomp};
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) failed(a, 's');
+  }
+  execute(r);
+  return failed(a, 'x');
+}
+
+/* Starts the program without copying this process; waits until it executes or failed. */
+pid_t start_program(struct attempt *a) {
+  static uint8_t stack[64 * 1024 + PATH_MAX] __attribute__((aligned(16)));
+  a->error = 0;
+  pid_t pid = clone(become_program, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, a);
+  if (pid < 0) {
+    a->error = errno;
+    a->step = 'x';
+  } else if (a->error) {
+    waitpid(pid, NULL, 0);
+    pid = -1;
+  }
+  return pid;
+}
