@@ -1,0 +1,73 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { jsonSchema, streamText, tool } from "ai";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { text } from "../../../src/base/content.ts";
+import type { Answer } from "../../../src/spec/model.ts";
+import { answerToEvents } from "../../../src/wire/answer.ts";
+import { messages } from "../../../src/wire/messages/index.ts";
+import { encodeSse } from "../../../src/wire/sse.ts";
+import { serve, type TestServer } from "../server.ts";
+
+const opaque = { wire: "responses", kind: "encrypted_content", value: "ENC" };
+const answer: Answer = {
+  items: [
+    { type: "reasoning", text: "hm", opaque },
+    { type: "message", role: "assistant", content: [text("Hé 😀")] },
+    { type: "call", kind: "function", id: "call_a", name: "get_weather", arguments: '{"city":"Oslo"}', complete: true },
+    { type: "call", kind: "function", id: "call_b", name: "get_weather", arguments: '{"city":"Rome"}', complete: true },
+  ],
+  outcome: "ok",
+  finish: "tool_calls",
+  usage: { input: 11, output: 7, cached: 5 },
+};
+
+let server: TestServer;
+beforeEach(async () => {
+  server = await serve(() => {
+    const encoder = messages.createEncoder({ model: "m" });
+    return {
+      type: "text/event-stream",
+      body: encodeSse(answerToEvents(answer).flatMap((event) => [...encoder.push(event)])),
+    };
+  });
+});
+afterEach(() => server.close());
+
+test("the AI SDK reads our stream, and sends back what it was given, sealed state included", async () => {
+  const provider = createAnthropic({ baseURL: server.url, apiKey: "none" });
+  const weather = tool({
+    description: "the weather",
+    inputSchema: jsonSchema<{ city: string }>({
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+    }),
+    execute: ({ city }) => `sunny in ${city}`,
+  });
+  const result = streamText({
+    model: provider("m"),
+    prompt: "hi",
+    maxOutputTokens: 100,
+    tools: { get_weather: weather },
+    stopWhen: ({ steps }) => steps.length === 2,
+  });
+  const steps = await result.steps;
+  expect(steps).toHaveLength(2);
+  expect(steps[0]!.text).toBe("Hé 😀");
+  expect(steps[0]!.reasoningText).toBe("hm");
+  expect(steps[0]!.finishReason).toBe("tool-calls");
+  expect(steps[0]!.toolResults.map(({ toolCallId, output }) => [toolCallId, output])).toEqual([
+    ["call_a", "sunny in Oslo"],
+    ["call_b", "sunny in Rome"],
+  ]);
+  expect((await result.usage).outputTokens).toBe(7);
+  const second = messages.decodeRequest(server.requests[1]!.body);
+  expect(second.input.slice(1)).toMatchObject([
+    { type: "reasoning", text: "hm", opaque },
+    { type: "message", content: [text("Hé 😀")] },
+    { type: "call", id: "call_a" },
+    { type: "call", id: "call_b" },
+    { type: "result", callId: "call_a", content: [text("sunny in Oslo")] },
+    { type: "result", callId: "call_b" },
+  ]);
+});
