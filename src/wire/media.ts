@@ -1,10 +1,7 @@
 /** Images and files by their bytes or their address, as data URLs where a wire wants one string. */
 import type { FilePart, ImagePart } from "../base/content.ts";
 
-export function toDataUrl(
-  part: { readonly mediaType?: string | undefined; readonly data: string },
-  fallback: string,
-): string {
+function toDataUrl(part: { readonly mediaType?: string | undefined; readonly data: string }, fallback: string): string {
   return `data:${part.mediaType ?? fallback};base64,${part.data}`;
 }
 

@@ -1,5 +1,5 @@
 /** `<think>…</think>` at the front of the text, for servers that leave the thoughts of a model in its words. */
-export interface ThinkPiece {
+interface ThinkPiece {
   readonly inside: boolean;
   readonly text: string;
 }

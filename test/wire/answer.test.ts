@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { text } from "../../src/base/content.ts";
 import { answerToEvents, collect } from "../../src/wire/answer.ts";

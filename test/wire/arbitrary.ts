@@ -1,5 +1,5 @@
 /** Neutral answers and requests to check laws with. Only what every function-style wire can say. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { text } from "../../src/base/content.ts";
 import type {
   Answer,

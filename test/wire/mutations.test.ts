@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { messages } from "../../src/wire/messages/index.ts";
 import { responses } from "../../src/wire/responses/index.ts";

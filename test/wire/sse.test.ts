@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { createParser } from "eventsource-parser";
 import { describe, expect, test } from "vitest";
 import type { Frame } from "../../src/wire/codec.ts";

@@ -55,17 +55,15 @@ describe("tools for wires that have functions only", () => {
   });
 
   test("one bad tool never takes another with it", () => {
-    const bad = tool(
-      "bad",
-      new Proxy(
-        {},
-        {
-          ownKeys: () => {
-            throw new Error("broken schema");
-          },
+    const unreadable: JsonObject = new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error("broken schema");
         },
-      ) as JsonObject,
-    ); // a schema nobody can read
+      },
+    );
+    const bad = tool("bad", unreadable);
     const { tools, dropped } = lowerTools([tool("good"), bad, tool("good")], { target: "anthropic" });
     expect(tools.map(({ name }) => name)).toEqual(["good"]);
     expect(dropped.map(({ name }) => name).toSorted()).toEqual(["bad", "good"]);

@@ -117,7 +117,7 @@ function endFrames(end: AnswerEnd, head: JsonObject, calls: number): readonly Fr
   return [...[last, ...usage].map((value) => ({ data: JSON.stringify(value) })), { data: "[DONE]" }];
 }
 
-export function encodeError(error: ModelError | undefined): JsonObject {
+function encodeError(error: ModelError | undefined): JsonObject {
   const { message = "the model's answer broke off", type = "server_error", code } = error ?? {};
   return { message, type, param: null, code: code ?? null };
 }

@@ -97,7 +97,7 @@ function finishReason(end: AnswerEnd): string | undefined {
   return end.finish === "error" ? (end.error?.code ?? "OTHER") : "STOP";
 }
 
-export function encodeError(error: AnswerEnd["error"]): JsonObject {
+function encodeError(error: AnswerEnd["error"]): JsonObject {
   return {
     code: error?.status ?? 500,
     message: error?.message ?? "the model's answer broke off",

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { answerToEvents, collect } from "../../../src/wire/answer.ts";
 import { chat } from "../../../src/wire/chat/index.ts";

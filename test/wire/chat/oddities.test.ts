@@ -615,7 +615,7 @@ test("CRLF and lone CR end lines too", () => {
 });
 
 test("think tags are read as thoughts when asked, wherever they are cut", () => {
-  const pieces = [..."<think>a <b> c</think>\nHi </think> there"];
+  const pieces = "<think>a <b> c</think>\nHi </think> there".split("");
   const body = sse([...pieces.map((content) => delta({ content })), finish("stop"), done]);
   expect(decodeBody(chat, body, [], { thinkTags: true })).toMatchObject({
     reasoning: "a <b> c",

@@ -143,7 +143,9 @@ test("our decoder reads what a server built on the openai types writes, over a r
     chunk({
       tool_calls: [{ index: 0, id: "call_a", type: "function", function: { name: "get_weather", arguments: "" } }],
     }),
-    ...[...'{"city":"Oslo"}'].map((letter) => chunk({ tool_calls: [{ index: 0, function: { arguments: letter } }] })),
+    ...'{"city":"Oslo"}'
+      .split("")
+      .map((letter) => chunk({ tool_calls: [{ index: 0, function: { arguments: letter } }] })),
     chunk({}, "tool_calls"),
     { ...head, choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } },
   ];

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Item, ModelRequest } from "../../../src/spec/model.ts";
 import { answerToEvents } from "../../../src/wire/answer.ts";
