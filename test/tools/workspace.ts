@@ -1,8 +1,12 @@
 import { mkdtempSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { partsToText } from "../../src/base/content.ts";
+import type { Json } from "../../src/base/json.ts";
+import { createEngine, type EngineOptions } from "../../src/router/engine.ts";
 import type { Grant } from "../../src/spec/access.ts";
 import type { ToolContext } from "../../src/spec/tool.ts";
+import { builtins } from "../../src/tools/index.ts";
 import { createFiles, type FilesOptions } from "../../src/runtime/files.ts";
 
 /** A fresh folder of its own. */
@@ -45,5 +49,20 @@ export function contextIn(workspace: string, more: Partial<ToolContext> = {}): T
     model: {},
     session: new Map(),
     ...more,
+  };
+}
+
+/** The whole line around the built-ins, in a folder of its own; what the tools answer, as text. */
+export function engineIn(workspace: string, more: Partial<EngineOptions> = {}) {
+  const engine = createEngine({ workspace, tools: builtins, approval: "never", ...more });
+  return {
+    engine,
+    call: (name: string, input?: Json | string) => engine.call(name, input),
+    async ask(name: string, input?: Json | string): Promise<string> {
+      const ended = await engine.call(name, input);
+      const words = partsToText(ended.content);
+      if (!ended.ok) throw new Error(`${ended.code}: ${words}`);
+      return words;
+    },
   };
 }

@@ -1,7 +1,8 @@
 import { CallError } from "../../index.ts";
 import { encodeText, type Files } from "../text-file.ts";
 
-const maxAttempts = 3;
+/** Of edits that meet, one succeeds each time; more than this in a row is somebody else writing without end. */
+const maxAttempts = 100;
 
 /**
  * Reads a text, changes it, writes it back in its own encoding. If somebody else wrote in between, the

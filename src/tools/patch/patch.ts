@@ -40,7 +40,7 @@ export interface PatchOutcome extends ToolResult {
 }
 
 /** A file changed under our hands this often in a row is being written by somebody else. */
-const maxAttempts = 3;
+const maxAttempts = 20;
 
 /** Applies a patch: all files, or none and a CallError that says why. */
 export async function applyPatch(

@@ -53,14 +53,15 @@ function ask(worker: Worker, job: WorkerJob, timeoutMs: number, signal: AbortSig
     const settle = (then: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      worker.removeAllListeners();
+      worker.off("message", onMessage).off("error", onError);
       then();
     };
+    const onMessage = (answer: WorkerAnswer) => settle(() => resolve(answer));
+    const onError = (error: unknown) => settle(() => reject(error));
     const onAbort = () => settle(() => reject(new CallError("aborted", "The search was interrupted.")));
     const timer = setTimeout(() => settle(() => reject(tooLong(timeoutMs))), timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
-    worker.once("message", (answer: WorkerAnswer) => settle(() => resolve(answer)));
-    worker.once("error", (error) => settle(() => reject(error)));
+    worker.on("message", onMessage).on("error", onError);
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker.postMessage(job);
   });

@@ -1,0 +1,82 @@
+import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { engineIn, newWorkspace } from "./workspace.ts";
+
+let ws: string;
+let ask: ReturnType<typeof engineIn>["ask"];
+
+const put = (name: string, text: string | Buffer, seconds = 0) => {
+  mkdirSync(join(ws, name, ".."), { recursive: true });
+  writeFileSync(join(ws, name), text);
+  utimesSync(join(ws, name), 1_700_000_000 + seconds, 1_700_000_000 + seconds);
+};
+
+beforeEach(() => {
+  ws = newWorkspace();
+  put("old.ts", "const needle = 1;\n", 1);
+  put("src/new.ts", "one\n// a needle here\nthree\nneedle\n", 2);
+  put("src/other.js", "needles\n", 3);
+  ({ ask } = engineIn(ws));
+});
+
+const grep = (input: object) => ask("grep_files", { pattern: "needle", ...input });
+
+test("files that match come newest first", async () => {
+  expect(await grep({})).toBe([`${ws}/src/other.js`, `${ws}/src/new.ts`, `${ws}/old.ts`].join("\n"));
+});
+
+test("include, path and limit narrow the search", async () => {
+  expect(await grep({ include: "*.ts" })).toBe([`${ws}/src/new.ts`, `${ws}/old.ts`].join("\n"));
+  expect(await grep({ include: "src/**/*.ts" })).toBe(`${ws}/src/new.ts`);
+  expect(await grep({ path: "src", limit: 1 })).toMatch(/^.*other\.js\n\(More than 1 files match/);
+  expect(await grep({ path: "old.ts" })).toBe(`${ws}/old.ts`);
+});
+
+test("matching lines are shown with their numbers when asked for", async () => {
+  expect(await grep({ lines: true, include: "new.ts" })).toBe(`${ws}/src/new.ts\n  2: // a needle here\n  4: needle`);
+});
+
+test("a pattern matches within lines, ignores case with (?i), and finds what is not ASCII", async () => {
+  put("x.txt", "a\nb NEEDLE é\n");
+  expect(await grep({ pattern: "a\\s+b" })).toBe("No matches found.");
+  expect(await grep({ pattern: "(?i)^b needle" })).toBe(`${ws}/x.txt`);
+  expect(await grep({ pattern: "é$" })).toBe(`${ws}/x.txt`);
+});
+
+test("ignored, hidden, binary files and links are left out; a deeper ignore file may take back", async () => {
+  put(".gitignore", "build/\n*.log\n");
+  put("build/x.ts", "needle");
+  put("a.log", "needle");
+  put("keep/.gitignore", "!a.log\n");
+  put("keep/a.log", "needle", 9);
+  put(".hidden/x", "needle");
+  put("bin", Buffer.from("needle\0"));
+  put("sub/x.log", "needle");
+  symlinkSync(join(ws, "old.ts"), join(ws, "link.ts"));
+  expect(await grep({})).toBe(
+    [`${ws}/keep/a.log`, `${ws}/src/other.js`, `${ws}/src/new.ts`, `${ws}/old.ts`].join("\n"),
+  );
+  expect(await grep({ path: "sub" })).toBe("No matches found.");
+});
+
+test("a broken pattern and an empty one are told", async () => {
+  await expect(grep({ pattern: "(" })).rejects.toThrow(/not a regular expression/);
+  await expect(grep({ pattern: "  " })).rejects.toThrow(/empty/);
+});
+
+test("many searches at once all end", async () => {
+  const answers = await Promise.all(Array.from({ length: 6 }, () => grep({ include: "old.ts" })));
+  expect(new Set(answers)).toEqual(new Set([`${ws}/old.ts`]));
+});
+
+describe("where ripgrep is", () => {
+  test("it is used, with the pattern as one argument and never as an option", async () => {
+    const rg = join(newWorkspace(), "rg");
+    writeFileSync(rg, `#!/bin/sh\nprintf '%s\\n' "$@" >&2\nprintf 'found/here\\0'\n`);
+    chmodSync(rg, 0o755);
+    const { engine } = engineIn(ws, { service: { ripgrep: rg }, sandbox: "full-access" });
+    const ended = await engine.call("grep_files", { pattern: "--pre=sh" });
+    expect(ended).toMatchObject({ ok: true, content: [{ text: "found/here" }] });
+  });
+});
