@@ -58,7 +58,7 @@ describe.each(pairs)("%s → neutral → %s → neutral", (from, to) => {
         if (answer.usage !== undefined)
           expect(there.usage).toMatchObject({ input: answer.usage.input, output: answer.usage.output });
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 
@@ -72,7 +72,7 @@ describe.each(pairs)("%s → neutral → %s → neutral", (from, to) => {
         expect([there.temperature, there.topP]).toEqual([input.temperature, input.topP]);
         expect(chosen(there)).toEqual(chosen(input));
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });

@@ -63,14 +63,15 @@ describe.each(wires)("%s", (wire) => {
 
   test("5,000 broken bodies: no crash, no hang, nothing runs that did not end properly", () => {
     const bodies = streams.map(({ body }) => new TextDecoder().decode(body));
+    const wrong: string[] = [];
     for (let number = 0; number < 5000; number++) {
-      const random = createRandom(number);
-      const text = mutate(bodies[number % bodies.length]!, random);
+      const text = mutate(bodies[number % bodies.length]!, createRandom(number));
       const answer = decodeRecording(codec, [text.slice(0, text.length / 2), text.slice(text.length / 2)]);
       const calls = answer.items.filter((item) => item.type === "call");
-      if (answer.outcome !== "ok") expect(calls.filter((call) => call.complete)).toEqual([]);
-      expect(new Set(calls.map((call) => call.id)).size).toBe(calls.length);
-      expect(JSON.stringify(reportAnswer(answer))).toContain('"outcome"');
+      if (answer.outcome !== "ok" && calls.some((call) => call.complete)) wrong.push(`${number}: may run`);
+      if (new Set(calls.map((call) => call.id)).size !== calls.length) wrong.push(`${number}: ids`);
+      if (!JSON.stringify(reportAnswer(answer)).includes('"outcome"')) wrong.push(`${number}: report`);
     }
+    expect(wrong).toEqual([]);
   });
 });

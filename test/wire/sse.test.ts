@@ -33,7 +33,7 @@ describe("reading server-sent events", () => {
         ).toEqual(whole);
         expect(decodeSse(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes))).toEqual(whole);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -45,7 +45,7 @@ describe("reading server-sent events", () => {
         parser.feed(`${text}\n\n`);
         expect(decodeSse(`${text}\n\n`)).toEqual(theirs.filter((frame) => frame.data !== ""));
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 

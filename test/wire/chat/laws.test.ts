@@ -20,7 +20,7 @@ describe("Chat Completions", () => {
         const chunks = bounds.slice(1).map((end, at) => body.slice(bounds[at], end));
         expect(decodeRecording(chat, chunks)).toEqual(answer);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -31,7 +31,7 @@ describe("Chat Completions", () => {
         expect(chat.decodeAnswer(body)).toEqual(answer);
         expect(decodeRecording(chat, [streamed(answer)])).toEqual(answer);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -46,7 +46,7 @@ describe("Chat Completions", () => {
         const input = back.input.filter((item) => item.type !== "reasoning" || item.text !== "");
         expect({ ...back, input }).toEqual(asked);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 

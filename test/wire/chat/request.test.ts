@@ -224,6 +224,6 @@ test("whatever the history, no strict server refuses the request", () => {
       });
       expect(refusals(JSON.parse(JSON.stringify(body)))).toEqual([]);
     }),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   );
 });

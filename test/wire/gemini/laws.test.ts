@@ -28,7 +28,7 @@ describe("Gemini generateContent", () => {
         expect(decodeRecording(gemini, [streamed(answer)])).toEqual(answer);
         expect(gemini.decodeAnswer(JSON.parse(JSON.stringify(gemini.encodeAnswer(answer))))).toEqual(answer);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -53,7 +53,7 @@ describe("Gemini generateContent", () => {
         const back = gemini.decodeRequest({ model: "m", ...body });
         expect({ ...back, input: asSpoken(back.input) }).toEqual({ ...said, input: asSpoken(said.input) });
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });
