@@ -113,6 +113,15 @@ export function createExec(options: ExecOptions): Exec {
   };
 }
 
+/** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */
+export async function warmUp(options: ExecOptions): Promise<void> {
+  const { processes } = options;
+  const base = await processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
+  if (!options.grant.confined || processes.spawner.name !== "launcher") return;
+  const { launch } = await confine(options, { argv: ["true"] }, { base, tty: false });
+  if (launch.shelter) processes.spawner.prepare(launch.shelter);
+}
+
 interface Ready {
   readonly launch: Pick<Launch, "argv" | "cwd" | "env" | "fds" | "uid" | "gid" | "shelter" | "landlock">;
   readonly sandbox: string;

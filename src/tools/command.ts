@@ -1,12 +1,10 @@
 /** What the command tools share: what a call touches, how a description tells of the sandbox, how an outcome is told. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import type { Access, Tool, ToolContext, ToolResult } from "../index.ts";
+import type { Access, ExecResult, Situation, ToolContext, ToolResult } from "../index.ts";
 import { findPatchCommand, patchTargets, type PatchCommand } from "./patch/in-shell.ts";
 import { applyPatch, describeOutcome } from "./patch/patch.ts";
 
-export type Situation = Parameters<Exclude<Tool["description"], string>>[0];
-export type ExecResult = Awaited<ReturnType<ToolContext["exec"]["run"]>>;
 type CapturedOutput = ExecResult["output"];
 type Outcome = NonNullable<ToolResult["exec"]>;
 

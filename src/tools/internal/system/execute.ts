@@ -22,3 +22,5 @@ export const internalSystemExecute = defineTool({
   run: ({ command, cwd: workdir, timeout = 30_000 }, ctx) =>
     runCommand({ command: { shell: command }, workdir, timeoutMs: timeout }, ctx),
 });
+
+export default internalSystemExecute;
