@@ -17,7 +17,7 @@ import {
 import { RequestError } from "../request-error.ts";
 import { decodeBlock } from "./decode-block.ts";
 import { wire } from "./ending.ts";
-import { decodeContent } from "./parts.ts";
+import { decodeContent, decodeSystem } from "./parts.ts";
 import { decodeChoice, decodeTools } from "./tools.ts";
 
 const namedFields: ReadonlySet<string> = new Set(
@@ -60,12 +60,6 @@ function threadRefused(): RequestError {
   const message = "Threads are not supported here: send the whole conversation.";
   const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
   return new RequestError(400, message, { type: "error", error: { type: "invalid_request_error", message, details } });
-}
-
-function decodeSystem(system: unknown): string | undefined {
-  if (typeof system === "string") return word(system);
-  const texts = objects(system).flatMap((block) => word(block["text"]) ?? []);
-  return texts.length > 0 ? texts.join("\n\n") : undefined;
 }
 
 function decodeMessage(raw: Raw): readonly Item[] {
@@ -124,6 +118,7 @@ function decodeExtra(raw: Raw): Extra | undefined {
   const keep = (key: string, fields: Raw) => {
     if (Object.keys(fields).length > 0) extra = withFields(wire, extra, { [key]: fields });
   };
+  if (array(raw["system"]).length > 1) extra = withFields(wire, extra, { system: raw["system"] });
   const thinking = object(raw["thinking"]);
   const { type, budget_tokens, ...shown } = thinking;
   // `enabled` with its budget has a neutral name; any other way of thinking is this API's own.

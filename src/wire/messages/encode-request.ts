@@ -1,5 +1,5 @@
 /** A request in the Messages wire: turns that alternate, results first in the user's, only thoughts this API signed. */
-import type { JsonObject } from "../../base/json.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
 import type { Item, ModelRequest, OtherItem, ResultItem } from "../../spec/model.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type Turn } from "../history.ts";
@@ -7,7 +7,7 @@ import { idRules, legalId } from "../ids.ts";
 import { defined, echoed, jsonObject, object } from "../raw.ts";
 import { requestBlocks, type Spell } from "./encode-block.ts";
 import { wire } from "./ending.ts";
-import { encodeContent } from "./parts.ts";
+import { decodeSystem, encodeContent } from "./parts.ts";
 import { encodeChoice, encodeTools } from "./tools.ts";
 
 /** The API wants a limit; this one is below what its models of today allow. */
@@ -21,7 +21,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     { wire, laterSystem, isSaid: () => true },
   );
   const messages = mergeTurns(history.turns.flatMap((turn) => encodeTurn(turn, book.spell)));
-  const { thinking, output_config, metadata, ...more } = echoed(request.extra, wire);
+  const { thinking, output_config, metadata, system, ...more } = echoed(request.extra, wire);
   const config = defined({
     ...object(output_config),
     effort: request.reasoning?.effort,
@@ -32,12 +32,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   const body = defined({
     model: request.model,
     max_tokens: request.maxOutputTokens ?? defaultMaxTokens,
-    system:
-      history.system === undefined
-        ? undefined
-        : isCached
-          ? markLast([{ type: "text", text: history.system }])
-          : history.system,
+    system: encodeSystem(history.system, system, isCached),
     messages: isCached ? markLastUser(messages) : messages,
     tools: tools.length === 0 ? undefined : isCached ? markLast(tools) : tools,
     tool_choice: tools.length === 0 ? undefined : encodeChoice(request, book),
@@ -51,6 +46,12 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     ...more,
   });
   return { body: jsonObject(body), names: book.table, dropped };
+}
+
+/** The client's own blocks, cut and marked as it likes, as long as they still say the same. */
+function encodeSystem(words: string | undefined, blocks: Json | undefined, isCached: boolean): Json | undefined {
+  if (words === undefined || (blocks !== undefined && decodeSystem(blocks) === words)) return blocks;
+  return isCached ? markLast([{ type: "text", text: words }]) : words;
 }
 
 /** This API's own compaction is a block among the others; a summary of ours is what the user says. */

@@ -3,7 +3,19 @@ import type { FilePart, ImagePart, Part } from "../../base/content.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
 import { base64ToText, textToBase64 } from "../base64.ts";
-import { array, defined, echoed, extraFields, jsonObject, object, type Raw, string, withFields, word } from "../raw.ts";
+import {
+  array,
+  defined,
+  echoed,
+  extraFields,
+  jsonObject,
+  object,
+  objects,
+  type Raw,
+  string,
+  withFields,
+  word,
+} from "../raw.ts";
 import { wire } from "./ending.ts";
 
 export interface DecodedContent {
@@ -137,4 +149,11 @@ function encodeFile(part: FilePart): JsonObject {
 function encodeSource(part: ImagePart | FilePart, mediaType: string): JsonObject {
   if (part.data !== undefined) return { type: "base64", media_type: part.mediaType ?? mediaType, data: part.data };
   return part.fileId === undefined ? { type: "url", url: part.url ?? "" } : { type: "file", file_id: part.fileId };
+}
+
+/** The system prompt as one text, however many blocks it came in. */
+export function decodeSystem(system: unknown): string | undefined {
+  if (typeof system === "string") return word(system);
+  const texts = objects(system).flatMap((block) => word(block["text"]) ?? []);
+  return texts.length > 0 ? texts.join("\n\n") : undefined;
 }

@@ -240,13 +240,14 @@ describe("the request a Messages client sends", () => {
     messages.decodeRequest({ model: "m", messages: [{ role: "user", content }], ...more });
 
   test("system blocks, a system message inside, cache marks, unknown fields", () => {
+    const system = [
+      { type: "text", text: "one" },
+      { type: "text", text: "two", cache_control: { type: "ephemeral" } },
+    ];
     const asked = messages.decodeRequest({
       model: "m",
       max_tokens: 5,
-      system: [
-        { type: "text", text: "one" },
-        { type: "text", text: "two", cache_control: { type: "ephemeral" } },
-      ],
+      system,
       messages: [
         { role: "user", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] },
         { role: "system", content: "env", output_config: { effort: "low" } },
@@ -263,13 +264,16 @@ describe("the request a Messages client sends", () => {
       cacheKey: "default",
       extra: {
         wire: "messages",
-        fields: { context_management: { edits: [] }, thinking: { type: "adaptive", display: "summarized" } },
+        fields: { context_management: { edits: [] }, thinking: { type: "adaptive", display: "summarized" }, system },
       },
     });
     expect(messages.encodeRequest(asked).body).toMatchObject({
       thinking: { type: "adaptive", display: "summarized" },
       context_management: { edits: [] },
+      system,
     });
+    // Once they say something else, they are not the client's any more.
+    expect(messages.encodeRequest({ ...asked, instructions: "new" }).body["system"]).toMatchObject([{ text: "new" }]);
   });
 
   test("results, with what only this wire knows kept in its place", () => {
