@@ -4,7 +4,7 @@
  */
 import { CallError } from "../base/error.ts";
 import type { Shaper } from "../result/shape.ts";
-import type { Asked, Checked, Ended, Permitted } from "../spec/call.ts";
+import type { Asked, Bound, Checked, Ended, Permitted } from "../spec/call.ts";
 import { check } from "../spec/check.ts";
 import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
@@ -21,7 +21,7 @@ export interface Stages {
 
 /** The furthest state a call reached: what its record says when it ended early. */
 interface Reached {
-  call: Asked | Checked | Permitted;
+  call: Asked | Bound | Checked | Permitted;
 }
 
 /** A hook that rewrites its own rewriting would never end. */
@@ -55,6 +55,7 @@ async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Pr
   let asked: Asked = reached.call;
   for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
     const bound = stages.registry.bind(asked);
+    reached.call = bound;
     const checked = await check(bound, stages.at);
     reached.call = checked;
     const passed = await stages.gate.pass(checked, signal);

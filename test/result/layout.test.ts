@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { layoutExec } from "../../src/result/layout.ts";
+
+const outcome = {
+  stdout: "out\n",
+  stderr: "err\n",
+  output: "out\nerr\n",
+  exitCode: 3,
+  durationMs: 1_234,
+  timedOut: false,
+};
+const whole = (text: string) => text;
+
+test("plain: the output, and the exit code when it is not zero", () => {
+  expect(layoutExec(outcome, "plain", whole)).toBe("out\nerr\n[exit code 3]");
+  expect(layoutExec({ ...outcome, exitCode: 0 }, "plain", whole)).toBe("out\nerr\n");
+  expect(layoutExec({ ...outcome, exitCode: 0, output: "" }, "plain", whole)).toBe("[no output]");
+});
+
+test("plain: a command that ran out of time says so", () => {
+  expect(layoutExec({ ...outcome, exitCode: 124, timedOut: true }, "plain", whole)).toContain(
+    "[command timed out after 1234 milliseconds]",
+  );
+});
+
+test("seed 000: stdout, stderr and exit_code, each under its name", () => {
+  expect(layoutExec(outcome, "seed", whole)).toBe("stdout:\nout\n\nstderr:\nerr\n\nexit_code: 3");
+});
+
+test("codex: exit code, wall time, output", () => {
+  expect(layoutExec(outcome, "codex", whole)).toBe("Exit code: 3\nWall time: 1.2 seconds\nOutput:\nout\nerr\n");
+  expect(layoutExec({ ...outcome, sessionId: 7 }, "codex", whole)).toContain("Process running with session ID 7");
+});
+
+test("codex's older shell: one JSON text", () => {
+  expect(JSON.parse(layoutExec(outcome, "codex-json", whole))).toEqual({
+    output: "out\nerr\n",
+    metadata: { exit_code: 3, duration_seconds: 1.2 },
+  });
+});

@@ -1,0 +1,95 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createLanes } from "../../src/router/lanes.ts";
+import type { Asked, Ended } from "../../src/spec/call.ts";
+
+const ask = (name: string): Asked => ({ id: name, name, kind: "function", arguments: "{}", askedAt: 0 });
+const end = (asked: Asked): Ended => ({ ...asked, ok: true, content: [], endedAt: 0, durationMs: 0 });
+
+/** Lanes whose calls end when told to, and a record of what runs at once. */
+function createProbe(ready?: Promise<void>) {
+  const running = new Set<string>();
+  const overlaps: string[][] = [];
+  const finish = new Map<string, (error?: Error) => void>();
+  const lanes = createLanes({
+    isParallel: ({ name }) => name.startsWith("look"),
+    isMutating: ({ name }) => name.startsWith("change"),
+    run: (asked) =>
+      new Promise((resolve, reject) => {
+        running.add(asked.name);
+        overlaps.push([...running]);
+        finish.set(asked.name, (error) => {
+          running.delete(asked.name);
+          if (error) reject(error);
+          else resolve(end(asked));
+        });
+      }),
+    ...(ready ? { ready } : {}),
+  });
+  return { lanes, running, overlaps, finish };
+}
+
+const tick = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+test("calls that only look run together", async () => {
+  const { lanes, running } = createProbe();
+  for (const name of ["look1", "look2", "look3"]) void lanes.add(ask(name));
+  await tick();
+  expect([...running]).toEqual(["look1", "look2", "look3"]);
+});
+
+test("a call that changes something waits for those before it and holds those after it", async () => {
+  const { lanes, running, finish } = createProbe();
+  for (const name of ["look1", "change1", "look2"]) void lanes.add(ask(name));
+  await tick();
+  expect([...running]).toEqual(["look1"]);
+  finish.get("look1")!();
+  await tick();
+  expect([...running]).toEqual(["change1"]);
+  finish.get("change1")!();
+  await tick();
+  expect([...running]).toEqual(["look2"]);
+});
+
+test("a call that fails badly does not hold the ones behind it", async () => {
+  const { lanes, running, finish } = createProbe();
+  const failing = lanes.add(ask("change1"));
+  void lanes.add(ask("look1"));
+  await tick();
+  finish.get("change1")!(new Error("fault"));
+  await expect(failing).rejects.toThrow("fault");
+  await tick();
+  expect([...running]).toEqual(["look1"]);
+});
+
+test("until the host says ready, changing calls wait and looking ones do not", async () => {
+  let open: () => void = () => undefined;
+  const { lanes, running } = createProbe(new Promise<void>((resolve) => (open = resolve)));
+  void lanes.add(ask("look1"));
+  void lanes.add(ask("change1"));
+  await tick();
+  expect([...running]).toEqual(["look1"]);
+  open();
+});
+
+test("whatever the order, a changing call never overlaps another call", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 12 }), async (kinds) => {
+      const { lanes, overlaps, finish } = createProbe();
+      const names = kinds.map((looks, index) => `${looks ? "look" : "change"}${index}`);
+      const all = names.map((name) => lanes.add(ask(name)));
+      for (let left = names.length; left > 0;) {
+        await tick();
+        for (const [name, done] of finish) {
+          finish.delete(name);
+          done();
+          left--;
+        }
+      }
+      expect((await Promise.all(all)).map(({ name }) => name)).toEqual(names);
+      for (const together of overlaps)
+        if (together.length > 1) expect(together.every((name) => name.startsWith("look"))).toBe(true);
+    }),
+    { numRuns: 40 },
+  );
+});
