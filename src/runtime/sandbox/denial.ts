@@ -24,7 +24,7 @@ export function explainEnding(command: DeniedCommand, { exitCode, signal }: Endi
     return { what: "command", reason: "the command made a system call the sandbox forbids" };
   if (exitCode === null) return undefined;
   const words = simpleCommands(command.argv);
-  return deniedWrite(words, command) ?? deniedNetwork(words, command.grant);
+  return deniedNetwork(words, command.grant) ?? deniedWrite(words, command);
 }
 
 /** Programs whose operands are changed. Anything else that fails is not put down to the sandbox. */

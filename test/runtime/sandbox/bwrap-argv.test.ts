@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { bwrapArgv } from "../../../src/runtime/sandbox/bwrap-argv.ts";
+import type { BwrapOptions } from "../../../src/runtime/sandbox/bwrap-argv.ts";
+import type { Plan } from "../../../src/runtime/sandbox/plan.ts";
+import type { Grant } from "../../../src/spec/access.ts";
+
+const grant: Grant = {
+  policy: "workspace-write",
+  confined: true,
+  write: ["/ws"],
+  protect: [".git"],
+  mask: [],
+  network: "off",
+};
+const plan: Plan = {
+  everything: false,
+  roots: ["/ws"],
+  watched: [],
+  entries: [
+    { path: "/run", use: "hide", kind: "directory" },
+    { path: "/tmp", use: "temp", kind: "directory" },
+    { path: "/ws", use: "write", kind: "directory" },
+    { path: "/ws/.git", use: "read", kind: "directory" },
+    { path: "/home/u/.ssh", use: "hide", kind: "directory" },
+    { path: "/home/u/.npmrc", use: "hide", kind: "file" },
+  ],
+};
+const options: BwrapOptions = { program: "/usr/bin/bwrap", proc: "fresh", disableUserns: true, asRoot: false };
+
+function words(
+  more: {
+    readonly grant?: Grant;
+    readonly plan?: Plan;
+    readonly options?: Partial<BwrapOptions>;
+    readonly env?: Record<string, string>;
+    readonly tty?: boolean;
+  } = {},
+): string {
+  const request = {
+    argv: ["ls", "-la"],
+    cwd: "/ws",
+    env: more.env ?? {},
+    grant: more.grant ?? grant,
+    ...(more.tty === undefined ? {} : { tty: more.tty }),
+  };
+  return bwrapArgv(more.plan ?? plan, request, { ...options, ...more.options }).join(" ");
+}
+
+test("mounts come in the plan's order, the command last", () => {
+  const line = words();
+  const order = [
+    "--ro-bind / /",
+    "--dev /dev",
+    "--proc /proc",
+    "--tmpfs /run",
+    "--tmpfs /tmp",
+    "--bind /ws /ws",
+    "--ro-bind /ws/.git /ws/.git",
+    "-- ls -la",
+  ];
+  const places = order.map((part) => line.indexOf(part));
+  expect(places).not.toContain(-1);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+});
+
+test("every capability is dropped, user namespaces are closed, and nothing outlives us", () => {
+  expect(words()).toContain("--cap-drop ALL");
+  expect(words()).toContain(
+    "--unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net --die-with-parent --new-session",
+  );
+});
+
+test("only a granted network shares the host's", () => {
+  expect(words({ grant: { ...grant, network: "on" } })).not.toContain("--unshare-net");
+  expect(words({ grant: { ...grant, network: ["example.org"] } })).toContain("--unshare-net");
+});
+
+test("bubblewrap's own reaper cannot be reached through its memory file", () => {
+  expect(words()).toContain("--tmpfs /proc/1 --remount-ro /proc/1");
+});
+
+test("root cannot write the kernel's switches", () => {
+  expect(words({ options: { asRoot: true } })).toContain("--ro-bind /proc/sys /proc/sys");
+  expect(words()).not.toContain("/proc/sys");
+});
+
+test("a bound /proc is read-only as a whole", () => {
+  expect(words({ options: { proc: "bound" } })).toContain("--ro-bind /proc /proc");
+  expect(words({ options: { proc: "bound" } })).not.toContain("--proc ");
+});
+
+test("hidden folders cannot be listed or filled, hidden files are empty", () => {
+  expect(words()).toContain("--perms 0000 --tmpfs /home/u/.ssh");
+  expect(words()).toContain("--remount-ro /home/u/.ssh");
+  expect(words()).toContain("--ro-bind /dev/null /home/u/.npmrc");
+});
+
+test("a folder of the host backs the temp folder only while no mount point lies in it", () => {
+  expect(words({ options: { tempFolder: "/state/tmp" } })).toContain("--bind /state/tmp /tmp");
+  const inTemp: Plan = { ...plan, entries: [...plan.entries, { path: "/tmp/ws", use: "write", kind: "directory" }] };
+  expect(words({ plan: inTemp, options: { tempFolder: "/state/tmp" } })).not.toContain("/state/tmp");
+});
+
+test("variables that steer the loader reach the command only, never bubblewrap itself", () => {
+  expect(words({ env: { LD_PRELOAD: "/ws/evil.so", PATH: "/bin" } })).toContain("--setenv LD_PRELOAD /ws/evil.so");
+  expect(words({ env: { PATH: "/bin" } })).not.toContain("--setenv");
+});
+
+test("a terminal from outside stays the command's terminal", () => {
+  expect(words({ tty: true })).not.toContain("--new-session");
+});
+
+test("the same inputs give the same words", () => {
+  expect(words()).toBe(words());
+});

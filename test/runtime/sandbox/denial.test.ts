@@ -1,0 +1,80 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { explainEnding } from "../../../src/runtime/sandbox/denial.ts";
+import type { Grant } from "../../../src/spec/access.ts";
+import { freshFolder } from "./folder.ts";
+
+function scene(network: Grant["network"] = "off") {
+  const folder = freshFolder();
+  const [workspace, outside] = [join(folder, "ws"), join(folder, "out")];
+  for (const path of [workspace, outside, join(workspace, ".git")]) mkdirSync(path);
+  writeFileSync(join(outside, "victim"), "");
+  const grant: Grant = {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [".git"],
+    mask: [],
+    network,
+  };
+  const ended = (argv: readonly string[], exitCode: number | null = 1, signal: string | null = null) =>
+    explainEnding({ argv, cwd: workspace, grant, writable: [workspace] }, { exitCode, signal });
+  return { workspace, outside, ended, shell: (line: string, exitCode = 1) => ended(["bash", "-lc", line], exitCode) };
+}
+
+test("a command that succeeded was not stopped", () => {
+  const { outside, shell } = scene();
+  expect(shell(`touch ${outside}/x`, 0)).toBeUndefined();
+});
+
+test("a forbidden system call is known by its signal", () => {
+  const { ended } = scene();
+  expect(ended(["prog"], null, "SIGSYS")).toMatchObject({ what: "command" });
+  expect(ended(["prog"], 159)).toMatchObject({ what: "command" });
+  expect(ended(["prog"], null, "SIGKILL")).toBeUndefined();
+});
+
+test.each([
+  ["a redirect", (out: string) => `echo hi > ${out}/new`, "new"],
+  ["an appending redirect after other commands", (out: string) => `cd . && ls; echo hi >> '${out}/victim'`, "victim"],
+  ["an operand of a program that writes", (out: string) => `mkdir -p ${out}/folder`, "folder"],
+  ["dd's of=", (out: string) => `dd if=/dev/zero of=${out}/disk`, "disk"],
+  ["a pipe into tee", (out: string) => `echo x | tee ${out}/log`, "log"],
+])("%s outside the roots is the refused write", (_name, line, name) => {
+  const { outside, shell } = scene();
+  expect(shell(line(outside))).toMatchObject({ what: "write", target: join(outside, name) });
+});
+
+test("a protected name inside the root is the refused write", () => {
+  const { workspace, shell, ended } = scene();
+  expect(shell("echo x > .git/config")).toMatchObject({ what: "write", target: join(workspace, ".git", "config") });
+  expect(ended(["git", "commit", "-m", "x"])).toMatchObject({ what: "write", target: join(workspace, ".git") });
+});
+
+test("failures that have nothing to do with the sandbox are not put down to it", () => {
+  const { outside, shell } = scene();
+  for (const line of [
+    `grep nothing ${outside}/victim`,
+    `diff ${outside}/victim /etc/passwd`,
+    "false",
+    "echo x > inside/missing/file",
+    "npm test",
+    "ls 2>/dev/null",
+  ]) {
+    expect([line, shell(line)]).toEqual([line, undefined]);
+  }
+});
+
+test("a program that needs the network names its host; loopback is never the reason", () => {
+  const { shell } = scene();
+  expect(shell("curl -s https://example.com/a", 6)).toMatchObject({ what: "network", target: "example.com" });
+  expect(shell("git clone git@example.com:a/b", 128)).toMatchObject({ what: "network", target: "example.com" });
+  expect(shell("npm install left-pad")).toMatchObject({ what: "network" });
+  expect(shell("curl http://127.0.0.1:3000", 7)).toBeUndefined();
+  expect(shell("npm test")).toBeUndefined();
+});
+
+test("with allowed hosts it is the proxy that knows", () => {
+  expect(scene(["example.org"]).shell("curl https://example.com", 56)).toBeUndefined();
+});
