@@ -125,8 +125,10 @@ function sentence(error: SchemaError, found: unknown, node: () => Record<string,
 
 function missing(names: unknown, found: unknown, node: Record<string, unknown>): string {
   const wanted = Array.isArray(names) ? names.map(String) : [];
-  const declared = keysOf(node["properties"]);
-  const extra = keysOf(found).filter((key) => !declared.includes(key));
+  const declared = new Set(keysOf(node["properties"]));
+  const extra = keysOf(found)
+    .filter((key) => !declared.has(key))
+    .slice(0, 200);
   return wanted
     .map((name) => {
       const [guess] = nearest(name, extra, 1);
@@ -139,14 +141,15 @@ function missing(names: unknown, found: unknown, node: Record<string, unknown>):
 
 function unknownKeys(names: unknown, node: Record<string, unknown>, found: unknown): string {
   const declared = keysOf(node["properties"]);
-  const free = declared.filter((key) => !keysOf(found).includes(key));
+  const given = new Set(keysOf(found));
+  const free = declared.filter((key) => !given.has(key)).slice(0, 200);
   const unknown = Array.isArray(names) ? names.map(String) : [];
-  const guesses = unknown.map((name) => {
+  const guesses = unknown.slice(0, 8).map((name) => {
     const [guess] = nearest(name, free, 1);
     return guess === undefined ? `'${name}'` : `'${name}' (did you mean '${guess}'?)`;
   });
   const allowed = declared.length === 0 ? "none are allowed" : `allowed: ${declared.slice(0, 40).join(", ")}`;
-  return `has ${unknown.length === 1 ? "an unknown key" : "unknown keys"} ${guesses.slice(0, 8).join(", ")}; ${allowed}`;
+  return `has ${unknown.length === 1 ? "an unknown key" : "unknown keys"} ${guesses.join(", ")}; ${allowed}`;
 }
 
 function oneOfValues(values: unknown, found: unknown): string {

@@ -22,6 +22,8 @@ interface Place {
 
 /** Nesting beyond this is nobody's schema; a validator would run out of stack on it. */
 const deepest = 200;
+/** Nor does one have so many parts; what lies beyond is not looked at. */
+const mostPlaces = 20_000;
 
 export function findFaults(root: JsonObject): readonly Fault[] {
   const { places, tooDeep } = collectPlaces(root);
@@ -42,7 +44,7 @@ function collectPlaces(root: JsonObject): {
   const places = new Map<Record<string, unknown>, Place>();
   const tooDeep: Place[] = [];
   const stack: Place[] = [{ node: root, keys: [], above: undefined, depth: 0 }];
-  for (let place = stack.pop(); place; place = stack.pop()) {
+  for (let place = stack.pop(); place && places.size < mostPlaces; place = stack.pop()) {
     if (places.has(place.node)) continue;
     if (place.depth > deepest) {
       tooDeep.push(place);

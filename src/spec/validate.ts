@@ -37,8 +37,21 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
     sound ??= withoutFaults(schema, findFaults(schema));
     uses++;
     if (uses === busyAfter && options.compile === true) accepts = compile(typebox, sound);
-    const ok = accepts ? accepts(value) : typebox.Check(sound, value);
-    return ok ? { ok, value } : { ok, issues: explain(sound, value, typebox.Errors(sound, value)[1]) };
+    try {
+      const ok = accepts ? accepts(value) : typebox.Check(sound, value);
+      return ok ? { ok, value } : { ok, issues: explain(sound, value, typebox.Errors(sound, value)[1]) };
+    } catch (error) {
+      // Only a hostile schema gets here (too deep, too large for the fault finder): what cannot be checked is not run.
+      return {
+        ok: false,
+        issues: [
+          {
+            path: "",
+            message: `cannot be checked against this tool's schema (${error instanceof Error ? error.message : String(error)})`,
+          },
+        ],
+      };
+    }
   }
 
   return (value) => (loaded ? check(loaded, value) : load().then((typebox) => check(typebox, value)));

@@ -208,14 +208,14 @@ const checks: Readonly<Record<SchemaTarget, TargetCheck>> = {
 function checkStrict(node: Record<string, unknown>): readonly (string | false)[] {
   const types = typesOf(node);
   const names = isObject(node["properties"]) ? Object.keys(node["properties"]) : [];
-  const required = Array.isArray(node["required"]) ? node["required"] : [];
+  const required = new Set<unknown>(Array.isArray(node["required"]) ? node["required"] : []);
   const formats = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
   return [
     !says(node) && "neither type nor anyOf nor $ref",
     "$ref" in node && Object.keys(node).length > 1 && "something beside $ref",
     types.includes("object") && node["additionalProperties"] !== false && "an open object",
     types.includes("object") &&
-      (names.length !== required.length || names.some((name) => !required.includes(name))) &&
+      (names.length !== required.size || names.some((name) => !required.has(name))) &&
       "a property that is not required",
     typeof node["pattern"] === "string" && /\(\?(?:[=!]|<[=!])/.test(node["pattern"]) && "a pattern that looks around",
     node["format"] !== undefined && !formats.includes(String(node["format"])) && `format ${String(node["format"])}`,

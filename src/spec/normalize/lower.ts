@@ -31,7 +31,7 @@ const deepest = 60;
 
 export function lower(source: Shape, at: Lowering): JsonObject {
   const { rules, trail } = at;
-  if (at.depth > deepest || !trail.spend()) {
+  if (at.depth > deepest || !trail.spend("write")) {
     trail.change(source.at, "nested too deep or too large; cut here");
     return untyped(source, rules, trail);
   }
@@ -174,7 +174,8 @@ function lowerAlternatives(branches: readonly Shape[], words: Words, takesNull: 
   const written = all.filter((schema) => schema["type"] !== "null");
   const nullable = takesNull || written.length < all.length;
   const description = describe(words.description, words.said);
-  if (written.length < 2) return addNull(withDescription(written[0] ?? { type: "null" }, description), nullable, at.rules);
+  if (written.length < 2)
+    return addNull(withDescription(written[0] ?? { type: "null" }, description), nullable, at.rules);
   if (at.rules.unions === "anyOf-alone") {
     const [first, ...rest] = written;
     return addNull({ anyOf: [withDescription(first!, description), ...rest] }, nullable, at.rules);
@@ -270,6 +271,7 @@ function lowerObject(shape: Shape, at: Lowering): Written {
   const { rules, trail } = at;
   const properties: Written = {};
   const required: string[] = [];
+  const demanded = new Set(shape.required);
   for (const [name, inner] of shape.properties ?? []) {
     if (inner.never) {
       trail.change(inner.at, "a property that takes nothing was left out");
@@ -277,13 +279,13 @@ function lowerObject(shape: Shape, at: Lowering): Written {
     }
     const key = rules.plainNames ? spellProperty(name) : name;
     if (key !== name) trail.change(inner.at, `renamed to '${key}'`);
-    const isRequired = shape.required?.includes(name) ?? false;
+    const isRequired = demanded.has(name);
     const lowered = lower(inner, at);
     if (rules.closed && !isRequired) trail.change(inner.at, "optional, so it may be null");
     properties[key] = rules.closed && !isRequired ? addNull(lowered, true, rules) : lowered;
     if (isRequired || rules.closed) required.push(key);
   }
-  for (const name of shape.required ?? []) {
+  for (const name of demanded) {
     if (!shape.properties?.has(name)) trail.change(`${shape.at}/required`, `'${name}' is required but not described`);
   }
   const isNamed = shape.properties !== undefined || rules.emptyProperties;

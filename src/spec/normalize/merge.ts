@@ -93,7 +93,8 @@ export function uniteObjects(branches: readonly Shape[], at: string): Shape {
       properties.set(name, own ? uniteProperty(own, shape) : shape);
     }
   }
-  const required = [...properties.keys()].filter((name) => branches.every((branch) => branch.required?.includes(name)));
+  const demanded = branches.map((branch) => new Set(branch.required));
+  const required = [...properties.keys()].filter((name) => demanded.every((names) => names.has(name)));
   const isClosed = branches.every((branch) => branch.additional === false);
   return {
     at,

@@ -106,7 +106,7 @@ export function readShape(source: unknown, at: string, trail: Trail, depth = 0):
     trail.change(at, "not a schema; anything is taken");
     return empty;
   }
-  if (depth > deepest || !trail.spend()) {
+  if (depth > deepest || !trail.spend("read")) {
     trail.change(at, "nested too deep or too large; anything is taken");
     return empty;
   }
@@ -174,13 +174,7 @@ function isPlainValue(value: unknown): value is Json {
 
 function readObject(source: Record<string, unknown>, at: string, trail: Trail, below: Below): Partial<Shape> {
   const properties = source["properties"];
-  const map = isObject(properties)
-    ? new Map(
-        Object.keys(properties)
-          .filter((key) => key !== "__proto__")
-          .map((key) => [key, below(properties[key], `properties/${escapeKey(key)}`)]),
-      )
-    : undefined;
+  const map = isObject(properties) ? readProperties(properties, at, trail, below) : undefined;
   if (properties !== undefined && !map)
     trail.change(`${at}/properties`, "properties is not an object and was left out");
   const required = Array.isArray(source["required"])
@@ -196,6 +190,25 @@ function readObject(source: Record<string, unknown>, at: string, trail: Trail, b
     ...(required ? { required } : {}),
     ...(additional === undefined ? {} : { additional }),
   };
+}
+
+function readProperties(
+  properties: Record<string, unknown>,
+  at: string,
+  trail: Trail,
+  below: Below,
+): ReadonlyMap<string, Shape> {
+  const map = new Map<string, Shape>();
+  for (const key of Object.keys(properties)) {
+    if (trail.spent("read")) {
+      trail.change(`${at}/properties`, "too many properties; the rest was left out");
+      break;
+    }
+    if (key === "__proto__")
+      trail.change(`${at}/properties/__proto__`, "a property that no program can use safely was left out");
+    else map.set(key, below(properties[key], `properties/${escapeKey(key)}`));
+  }
+  return map;
 }
 
 function readArray(source: Record<string, unknown>, at: string, trail: Trail, below: Below): Partial<Shape> {

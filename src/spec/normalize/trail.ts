@@ -7,19 +7,21 @@ export interface Change {
 
 export interface Trail {
   change(path: string, what: string): void;
-  /** False when the schema has cost more than any real one would. */
-  spend(): boolean;
+  /** False when reading or writing the schema has cost more than any real one would. */
+  spend(on: "read" | "write"): boolean;
+  /** True once nothing more may be spent on it. */
+  spent(on: "read" | "write"): boolean;
   changes(): readonly Change[];
 }
 
 /** Real schemas have some hundred nodes; the largest of 1,564 has a few thousand. */
-const mostNodes = 50_000;
+const mostNodes = 20_000;
 const mostChanges = 1000;
 const longestPath = 400;
 
 export function createTrail(): Trail {
   const changes = new Map<string, Change>();
-  let left = mostNodes;
+  const left = { read: mostNodes, write: mostNodes };
   let unsaid = 0;
   return {
     change(path, what) {
@@ -28,7 +30,8 @@ export function createTrail(): Trail {
       if (changes.size < mostChanges) changes.set(key, { path: path.slice(0, longestPath), what });
       else unsaid++;
     },
-    spend: () => left-- > 0,
+    spend: (on) => left[on]-- > 0,
+    spent: (on) => left[on] <= 0,
     changes: () =>
       unsaid === 0 ? [...changes.values()] : [...changes.values(), { path: "", what: `and ${unsaid} more changes` }],
   };

@@ -1,0 +1,136 @@
+/** A folder of tool files to tools: the path is the name (seed 002). Dropping a file in is how a user adds a tool. */
+import { readdir } from "node:fs/promises";
+import { basename, extname, join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isObject } from "../base/json.ts";
+import { checkDeclaration, fromObject, type ToolObject } from "../spec/define.ts";
+import { folderName, partFault } from "../spec/name.ts";
+import type { AnyTool, Logger } from "../spec/tool.ts";
+
+export interface LoadOptions {
+  /** Put before every name; empty for none. */
+  readonly prefix?: string;
+  readonly log?: Logger;
+}
+
+export interface LoadedTools {
+  /** In name order. */
+  readonly tools: readonly AnyTool[];
+  /** Names by group; files at the top are under "". */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+  /** Files that gave no tool, and why. The others are not disturbed by them. */
+  readonly refused: readonly Refusal[];
+}
+
+export interface Refusal {
+  readonly file: string;
+  readonly reason: string;
+}
+
+interface Found {
+  readonly file: string;
+  readonly groups: readonly string[];
+  readonly action: string;
+}
+
+/** Where Node runs TypeScript by itself; elsewhere such a file is refused with that reason. */
+const runsTypeScript = Boolean((process as { features?: { typescript?: unknown } }).features?.typescript);
+const endings = new Set([".js", ".mjs", ".cjs", ".ts", ".mts"]);
+
+export async function loadTools(dir: string, options: LoadOptions = {}): Promise<LoadedTools> {
+  const { prefix = "internal", log } = options;
+  const refused: Refusal[] = [];
+  const tools = new Map<string, { readonly tool: AnyTool; readonly file: string }>();
+  for (const found of await findFiles(dir, [], refused, dir)) {
+    try {
+      const tool = await loadFile(found, prefix);
+      const other = tools.get(tool.name);
+      if (other) throw new TypeError(`'${tool.name}' is already defined by ${relative(dir, other.file)}`);
+      tools.set(tool.name, { tool, file: found.file });
+      log?.debug(`loaded tool ${tool.name}`, { file: found.file });
+    } catch (error) {
+      // A user's file may throw anything at all; that is its own failure, and named as such.
+      refused.push({ file: found.file, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  for (const { file, reason } of refused) log?.warn(`refused tool file: ${reason}`, { file });
+  const sorted = [...tools.values()].map(({ tool }) => tool).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  log?.info(`loaded ${sorted.length} tools`, { dir });
+  return { tools: sorted, groups: groupsOf(sorted), refused };
+}
+
+async function findFiles(
+  dir: string,
+  groups: readonly string[],
+  refused: Refusal[],
+  root: string,
+): Promise<readonly Found[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
+    if (dir === root)
+      throw new TypeError(`cannot read the tools folder ${dir}: ${cause.code ?? cause.message}`, { cause });
+    refused.push({ file: dir, reason: `cannot be read: ${cause.code ?? cause.message}` });
+    return [];
+  });
+  const found: Found[] = [];
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const file = join(dir, entry.name);
+    const action = basename(entry.name, extname(entry.name));
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    if (entry.isDirectory()) found.push(...(await findFiles(file, [...groups, entry.name], refused, root)));
+    else if (
+      endings.has(extname(entry.name)) &&
+      action !== "index" &&
+      !entry.name.endsWith(".d.ts") &&
+      !/\.test$/.test(action)
+    )
+      found.push({ file, groups, action });
+  }
+  return found;
+}
+
+async function loadFile({ file, groups, action }: Found, prefix: string): Promise<AnyTool> {
+  for (const part of [...groups, action]) {
+    const fault = partFault(part, prefix);
+    if (fault) throw new TypeError(fault);
+  }
+  if (/\.m?ts$/.test(file) && !runsTypeScript)
+    throw new TypeError("this Node cannot run TypeScript by itself; save it as .js or .mjs");
+  const exported = await importTool(file);
+  const given = exported["name"];
+  if (typeof given === "string" && given !== action) throw new TypeError(nameMismatch(given, action, prefix));
+  const name = folderName(prefix, groups, action);
+  const group = groups.length > 0 ? { group: groups.join("_") } : {};
+  // What a file exports is checked as it enters: `handler` is the seed's form, `run` ours.
+  if (typeof exported["handler"] === "function")
+    return fromObject({ ...(exported as unknown as ToolObject), ...group, name });
+  return checkDeclaration({ ...(exported as unknown as AnyTool), ...group, name });
+}
+
+/** `export default`, `export const tool`, or `module.exports`. */
+async function importTool(file: string): Promise<Record<string, unknown>> {
+  const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  for (const candidate of [module["default"], module["tool"], module["module.exports"], module]) {
+    if (isObject(candidate) && (typeof candidate["handler"] === "function" || typeof candidate["run"] === "function"))
+      return candidate;
+  }
+  throw new TypeError(
+    "exports no tool: use export default (or module.exports) with description, inputSchema and handler, or a defineTool",
+  );
+}
+
+function nameMismatch(given: string, action: string, prefix: string): string {
+  return (
+    partFault(given, prefix) ??
+    `the file is '${action}' but its tool is named '${given}'; the file's name is the action`
+  );
+}
+
+function groupsOf(tools: readonly AnyTool[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  for (const { name, group = "" } of tools) {
+    const names = groups.get(group);
+    if (names) names.push(name);
+    else groups.set(group, [name]);
+  }
+  return groups;
+}
