@@ -33,7 +33,10 @@ export interface Tool<S extends InputSchema = InputSchema> {
   readonly aliases?: readonly string[];
   readonly group?: string;
   readonly metadata?: JsonObject;
-  readonly run: (input: Infer<S>, ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
+  readonly run: (
+    input: Infer<S>,
+    ctx: ToolContext,
+  ) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 }
 
 /** A tool whose input type is forgotten: `never` says so honestly, and no `any` is needed. */
@@ -41,7 +44,10 @@ export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "exam
   readonly access?: Access | ((input: never, at: AccessContext) => Access | Promise<Access>);
   readonly mutates?: boolean | ((input: never) => boolean);
   readonly examples?: readonly ToolExample<unknown>[];
-  readonly run: (input: never, ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
+  readonly run: (
+    input: never,
+    ctx: ToolContext,
+  ) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 }
 
 export interface ToolExample<Input> {
@@ -113,7 +119,9 @@ export interface McpContent {
   readonly structuredContent?: unknown;
 }
 
-export type ToolProgress = string | { readonly message?: string; readonly progress?: number; readonly total?: number; readonly data?: Json };
+export type ToolProgress =
+  | string
+  | { readonly message?: string; readonly progress?: number; readonly total?: number; readonly data?: Json };
 
 /** What a handler is given. Capabilities reach exactly as far as the call's grant. */
 export interface ToolContext {
