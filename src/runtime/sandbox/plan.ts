@@ -101,7 +101,7 @@ interface Protections {
 /** What was granted by its own name inside a protected one stays open. */
 function protections(grant: Grant, roots: readonly string[], writes: readonly string[]): Protections {
   const found: Protections = { entries: [], watched: [] };
-  for (const root of roots) {
+  for (const root of roots.filter((path) => statSync(path).isDirectory())) {
     for (const name of grant.protect) {
       const path = isAbsolute(name) ? resolve(name) : join(root, name);
       if (!contains(root, path) || path === root || grant.write.includes(path)) continue;

@@ -1,0 +1,277 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createSandbox, runConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
+import type { SandboxOptions } from "../../../src/runtime/sandbox/sandbox.ts";
+import type { Grant } from "../../../src/spec/access.ts";
+import { freshFolder } from "./folder.ts";
+
+const rungs = await trySandboxes();
+const has = (id: string) => rungs.some((rung) => rung.id === id && rung.ok);
+const env = { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" };
+
+function scene(options: SandboxOptions = {}, more: Partial<Grant> = {}) {
+  const workspace = freshFolder("/var/tmp");
+  const stateDir = freshFolder();
+  const sandbox = createSandbox({ ...options, machine: { stateDir, ...options.machine } });
+  onTestFinished(() => sandbox.close());
+  const grant: Grant = {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [".git"],
+    mask: [],
+    network: "off",
+    ...more,
+  };
+  async function run(line: string, extra: { readonly env?: Record<string, string>; readonly callId?: string } = {}) {
+    const command = await sandbox.confine({
+      argv: ["sh", "-c", line],
+      cwd: workspace,
+      grant,
+      callId: extra.callId ?? "c1",
+      env: { ...env, ...extra.env },
+    });
+    const end = await runConfined(command);
+    return { ...end, command, denied: await command.cleanup(end) };
+  }
+  return { workspace, stateDir, sandbox, grant, run };
+}
+
+test("where nothing can confine, a call that must be confined ends, and one that need not runs plainly", async () => {
+  const { sandbox, workspace, grant } = scene({ machine: { platform: "win32" } });
+  expect(await sandbox.confinement()).toEqual({ name: "none", available: false });
+  const request = { argv: ["true"], cwd: workspace, env, grant };
+  await expect(sandbox.confine(request)).rejects.toMatchObject({ code: "no_sandbox" });
+  expect(await sandbox.confine({ ...request, grant: { ...grant, confined: false } })).toMatchObject({
+    argv: ["true"],
+    env,
+    sandbox: "none",
+  });
+});
+
+test("a backend that is not here is named, not replaced by another", async () => {
+  const { sandbox, workspace, grant } = scene({ only: "nonesuch" });
+  await expect(sandbox.confine({ argv: ["true"], cwd: workspace, env, grant })).rejects.toMatchObject({
+    code: "no_sandbox",
+    message: expect.stringContaining("nonesuch"),
+  });
+});
+
+test("a backend of one's own comes first", async () => {
+  const { sandbox } = scene({
+    backends: [
+      {
+        name: "mine",
+        proxyBy: "socket",
+        probe: async () => ({ ok: true, detail: "" }),
+        explain: () => ["mine"],
+        confine: ({ argv, cwd, env: own }) => ({
+          argv: ["wrapped", ...argv],
+          cwd,
+          env: own,
+          warm: false,
+          sandbox: "mine",
+          cleanup: async () => undefined,
+        }),
+      },
+    ],
+  });
+  expect(await sandbox.confinement()).toEqual({ name: "mine", available: true });
+});
+
+test("what no program can be given is told before anything starts", async () => {
+  const { sandbox, workspace, grant } = scene();
+  const ask = (argv: string[], cwd = workspace) => sandbox.confine({ argv, cwd, env, grant });
+  for (const argv of [[], [""], ["a\0b"]]) await expect(ask(argv)).rejects.toMatchObject({ code: "invalid_input" });
+  await expect(ask(["ls"], `${workspace}\0`)).rejects.toMatchObject({ code: "invalid_input" });
+});
+
+describe.skipIf(!has("bwrap"))("bwrap", () => {
+  const only = { only: "bwrap" } as const;
+
+  test("a missing program is told, not run into", async () => {
+    const { sandbox, workspace, grant } = scene(only);
+    await expect(sandbox.confine({ argv: ["no-such-program"], cwd: workspace, env, grant })).rejects.toMatchObject({
+      code: "failed",
+      data: { code: "ENOENT" },
+    });
+  });
+
+  test("the command's exit code, output and environment are its own", async () => {
+    const { exitCode, stdout } = await scene(only).run("echo $A $CALLGATE_CONFINED_BY; exit 7", { env: { A: "b" } });
+    expect([exitCode, stdout]).toEqual([7, "b bwrap+seccomp\n"]);
+  });
+
+  test("a protected name the command makes is gone afterwards, kept aside, and reported", async () => {
+    const { workspace, stateDir, run } = scene(only);
+    const { exitCode, denied } = await run("mkdir .git && echo evil > .git/config");
+    expect([exitCode, denied?.target]).toEqual([0, join(workspace, ".git")]);
+    expect(readdirSync(workspace)).toEqual([]);
+    expect(readdirSync(join(stateDir, "quarantine"))).toHaveLength(1);
+  });
+
+  test("no command leaves anything of the sandbox on the host", async () => {
+    const { workspace, run } = scene(only, { protect: [".git", ".callgate", "a/b/c"] });
+    await run("ls -a");
+    expect(readdirSync(workspace)).toEqual([]);
+  });
+
+  test("the temp folder is private and lasts from one command to the next", async () => {
+    const { run } = scene(only);
+    await run("echo kept > /tmp/callgate-note");
+    expect((await run("cat /tmp/callgate-note")).stdout).toBe("kept\n");
+    expect(existsSync("/tmp/callgate-note")).toBe(false);
+    expect((await scene(only).run("cat /tmp/callgate-note")).exitCode).toBe(1);
+  });
+
+  test("a library the model preloads is loaded inside, never by the sandbox program outside", async () => {
+    const { workspace, run } = scene(only, { policy: "workspace-write" });
+    const outside = freshFolder("/var/tmp");
+    writeFileSync(
+      join(workspace, "evil.c"),
+      `#include <fcntl.h>\n__attribute__((constructor)) static void go(void) { open("${outside}/pwned", O_CREAT | O_WRONLY, 0644); }\n`,
+    );
+    execFileSync("gcc", ["-shared", "-fPIC", "-o", join(workspace, "evil.so"), join(workspace, "evil.c")]);
+    await run("true", { env: { LD_PRELOAD: join(workspace, "evil.so") } });
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  test("read-only means nothing changes, though a temp folder is there", async () => {
+    const { workspace, run } = scene(only, { policy: "read-only", write: [] });
+    const { denied, exitCode } = await run("echo x > /tmp/a && cat /tmp/a && echo x > made");
+    expect([exitCode === 0, denied]).toEqual([
+      false,
+      expect.objectContaining({ what: "write", target: join(workspace, "made") }),
+    ]);
+  });
+
+  test("what a person agreed to afterwards opens: an existing file, a new one, a protected one", async () => {
+    const other = freshFolder("/var/tmp");
+    writeFileSync(join(other, "old"), "old\n");
+    const { workspace, sandbox, grant } = scene(only);
+    mkdirSync(join(workspace, ".git"));
+    const run = async (line: string, write: readonly string[]) => {
+      const command = await sandbox.confine({
+        argv: ["sh", "-c", line],
+        cwd: workspace,
+        env,
+        grant: { ...grant, write: [workspace, ...write] },
+      });
+      return (await runConfined(command)).exitCode;
+    };
+    expect(await run(`echo x >> ${other}/old`, [join(other, "old")])).toBe(0);
+    expect(await run(`echo x > ${other}/new`, [join(other, "new")])).toBe(0);
+    expect(await run(`echo x >> ${other}/old`, [join(other, "newer")])).not.toBe(0);
+    expect(await run("echo x > .git/config", [join(workspace, ".git")])).toBe(0);
+    expect(readFileSync(join(other, "new"), "utf8")).toBe("x\n");
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("root works in somebody else's workspace as its owner", async () => {
+    const { workspace, run } = scene(only);
+    chownSync(workspace, 65534, 65534);
+    const { exitCode, stdout } = await run("touch made && id -u");
+    expect([exitCode, stdout]).toEqual([0, "65534\n"]);
+    expect(lstatSync(join(workspace, "made")).uid).toBe(65534);
+  });
+
+  test("the same request gives the same words, so that one can be started ahead", async () => {
+    const { sandbox, workspace, grant } = scene(only);
+    const request = { argv: ["true"], cwd: workspace, env, grant };
+    const [one, two] = [await sandbox.confine(request), await sandbox.confine(request)];
+    expect(one.argv).toEqual(two.argv);
+    expect(one.warm).toBe(true);
+    mkdirSync(join(workspace, ".git"));
+    expect((await sandbox.confine(request)).argv).not.toEqual(one.argv);
+  });
+
+  test("the explanation says what is open and what is not", async () => {
+    const { sandbox, grant, workspace } = scene(only);
+    const text = (await sandbox.explain(grant)).join("\n");
+    expect(text).toContain("bwrap+seccomp");
+    expect(text).toContain(workspace);
+    expect(text).toContain("The network is off");
+  });
+});
+
+const launchers = [
+  ["with the launcher's relay", {}],
+  ["with Node's relay", { launcher: null }],
+] as const;
+
+describe.skipIf(!has("bwrap")).each(launchers)("allowed hosts %s", (_name, options) => {
+  async function hosted(more: SandboxOptions = {}) {
+    const server = createServer((request, response) => response.end(`served ${request.url}`));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as AddressInfo;
+    const requests: object[] = [];
+    const made = scene(
+      { only: "bwrap", ...options, onRequest: (request) => requests.push(request), ...more },
+      { network: [`127.0.0.1:${port}`] },
+    );
+    return { ...made, port, requests };
+  }
+
+  test("a command reaches what is allowed, and each request names its call", async () => {
+    const { run, port, requests } = await hosted();
+    const { stdout, denied } = await run(`curl -sS --noproxy '' http://127.0.0.1:${port}/a`, { callId: "call-7" });
+    expect([stdout, denied]).toEqual(["served /a", undefined]);
+    expect(requests).toEqual([{ host: "127.0.0.1", port, method: "GET", allowed: true, callId: "call-7" }]);
+  });
+
+  test("a command that asks for another host gets a no, and the call a denial", async () => {
+    const { run } = await hosted();
+    const { denied } = await run("curl -sS http://example.invalid/");
+    expect(denied).toMatchObject({ what: "network", target: "example.invalid:80" });
+  });
+
+  test("without the proxy there is no way out", async () => {
+    const { run, port } = await hosted();
+    expect((await run(`curl -sS --max-time 2 --noproxy '*' http://127.0.0.1:${port}/`)).exitCode).not.toBe(0);
+  });
+
+  test("the command's exit code passes through, and the proxy ends with it", async () => {
+    const { run, sandbox, workspace, grant } = await hosted();
+    expect((await run("exit 9")).exitCode).toBe(9);
+    const command = await sandbox.confine({ argv: ["true"], cwd: workspace, env, grant });
+    expect(command.warm).toBe(false);
+    await command.cleanup({ exitCode: 0, signal: null });
+  });
+});
+
+describe.skipIf(!has("landlock"))("landlock", () => {
+  test("reaches an allowed host through the proxy's port, and no other port", async () => {
+    const server = createServer((_request, response) => response.end("served"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const { run } = scene({ only: "landlock" }, { network: [`127.0.0.1:${port}`] });
+    expect((await run(`curl -sS --noproxy '' http://127.0.0.1:${port}/`)).stdout).toBe("served");
+    expect((await run(`curl -sS --noproxy '*' http://127.0.0.1:${port}/`)).exitCode).not.toBe(0);
+  });
+
+  test("puts protected files back and says so", async () => {
+    const { workspace, run } = scene({ only: "landlock" });
+    mkdirSync(join(workspace, ".git"));
+    writeFileSync(join(workspace, ".git", "config"), "[core]\n");
+    const { denied } = await run("echo evil > .git/config");
+    expect(denied).toMatchObject({ what: "write", target: join(workspace, ".git", "config") });
+    expect(readFileSync(join(workspace, ".git", "config"), "utf8")).toBe("[core]\n");
+  });
+
+  test("hides a masked file in a folder whose other files stay readable", async () => {
+    const home = freshFolder("/var/tmp");
+    writeFileSync(join(home, "secret"), "secret\n");
+    writeFileSync(join(home, "notes"), "notes\n");
+    const { run } = scene({ only: "landlock" }, { mask: [join(home, "secret")] });
+    expect((await run(`cat ${home}/notes`)).stdout).toBe("notes\n");
+    expect((await run(`cat ${home}/secret`)).exitCode).not.toBe(0);
+  });
+});
