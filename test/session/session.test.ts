@@ -48,7 +48,9 @@ async function play(steps: readonly ScriptedStep[], wire: keyof typeof codecs, p
 }
 
 const endings = (events: readonly SessionEvent[]) =>
-  events.flatMap((event) => (event.type === "call.ended" ? [{ tool: event.call.tool, ok: event.call.ok, code: event.call.code }] : []));
+  events.flatMap((event) =>
+    event.type === "call.ended" ? [{ tool: event.call.tool, ok: event.call.ok, code: event.call.code }] : [],
+  );
 
 test.each(["responses", "chat", "messages", "gemini"] as const)(
   "over %s a turn reads, runs and changes files, and the model is told each result",
@@ -86,7 +88,10 @@ test("an unknown tool is answered so that the model can go on", async () => {
 });
 
 test("what the journal holds rebuilds the same history", async () => {
-  const { journal, session } = await play([{ calls: [{ name: "shell_command", input: { command: "true" } }] }, { text: "ok" }], "responses");
+  const { journal, session } = await play(
+    [{ calls: [{ name: "shell_command", input: { command: "true" } }] }, { text: "ok" }],
+    "responses",
+  );
   const { rebuildHistory } = await import("../../src/session/index.ts");
   expect(journal.problems).toEqual([]);
   expect(rebuildHistory(journal.records).items).toEqual(session.history);

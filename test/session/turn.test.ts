@@ -1,0 +1,209 @@
+/** The turn loop's promises, through a real engine with a scripted model. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createEngine, defineTool, type AnyTool } from "../../src/index.ts";
+import { createSession, rebuildHistory, type SessionEvent, type SessionOptions } from "../../src/session/index.ts";
+import { openJournal, readJournal } from "../../src/store/index.ts";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
+
+const anything = { type: "object" } as const;
+const echo = defineTool({
+  name: "echo",
+  description: "Echo.",
+  input: anything,
+  parallel: true,
+  run: (input) => JSON.stringify(input),
+});
+const slow = defineTool({
+  name: "slow",
+  description: "Slow.",
+  input: anything,
+  run: (_input, ctx) =>
+    new Promise<string>((resolve) => ctx.signal.addEventListener("abort", () => resolve("stopped"))),
+});
+
+function start(
+  steps: readonly ScriptedStep[],
+  options: Partial<SessionOptions> & { tools_?: readonly AnyTool[] } = {},
+) {
+  const workspace = mkdtempSync(join(tmpdir(), "callgate-turn-"));
+  const engine = createEngine({ tools: options.tools_ ?? [echo, slow], workspace, approval: "never" });
+  const model = createScriptedModel(steps);
+  const journalPath = join(workspace, "journal.jsonl");
+  const session = createSession({
+    id: "s",
+    engine,
+    model,
+    tools: () => [],
+    journal: openJournal(journalPath),
+    ...options,
+  });
+  const play = async (prompt: string) => {
+    const events: SessionEvent[] = [];
+    for await (const event of session.send(prompt)) events.push(event);
+    return events;
+  };
+  return { session, model, play, journalPath };
+}
+
+const last = (events: readonly SessionEvent[]) => events.findLast((event) => event.type === "turn.ended");
+
+test("results go back in the order of the calls, whichever ended first", async () => {
+  const sleepy = defineTool({
+    name: "sleepy",
+    description: "Sleeps.",
+    input: { type: "object", properties: { ms: { type: "number" } }, required: ["ms"] },
+    parallel: true,
+    run: async ({ ms }) => {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      return `slept ${ms}`;
+    },
+  });
+  const { play, model } = start(
+    [{ calls: [30, 1, 15].map((ms) => ({ name: "sleepy", input: { ms } })) }, { text: "ok" }],
+    { tools_: [sleepy] },
+  );
+  await play("go");
+  const results = model.requests[1]!.input.filter((item) => item.type === "result");
+  expect(results.map(({ content }) => (content[0] as { text: string }).text)).toEqual([
+    "slept 30",
+    "slept 1",
+    "slept 15",
+  ]);
+});
+
+test("a call that is not whole is never run, and the model is told", async () => {
+  const { play, model } = start([
+    { calls: [{ name: "echo", arguments: '{"a":', complete: false }] },
+    { text: "sorry" },
+  ]);
+  const events = await play("go");
+  expect(events.filter((event) => event.type === "call.permitted")).toEqual([]);
+  expect(JSON.stringify(model.requests[1]!.input.at(-1))).toContain("not whole");
+});
+
+test("an interruption leaves a history that pairs every call with an output", async () => {
+  const { session, play } = start([{ calls: [{ name: "slow" }, { name: "echo" }] }]);
+  session.on((event) => event.type === "call.permitted" && setTimeout(() => session.interrupt(), 5));
+  expect(last(await play("go"))).toMatchObject({ reason: "interrupted" });
+  const calls = session.history.flatMap((item) => (item.type === "call" ? [item.id] : []));
+  const results = session.history.flatMap((item) => (item.type === "result" ? [item.callId] : []));
+  expect(results).toEqual(calls);
+});
+
+test("what is typed during a turn goes in at its next request", async () => {
+  const { session, play, model } = start([{ calls: [{ name: "echo" }] }, { text: "ok" }]);
+  session.on((event) => event.type === "call.ended" && session.steer("and hurry"));
+  await play("go");
+  expect(JSON.stringify(model.requests[1]!.input.at(-1))).toContain("and hurry");
+});
+
+test("a message that arrives with the last answer is still answered", async () => {
+  const { session, play, model } = start([{ text: "done" }, { text: "also done" }]);
+  session.on((event) => event.type === "item.done" && model.requests.length === 1 && session.steer("one more"));
+  expect(last(await play("go"))).toMatchObject({ text: "also done", requests: 2 });
+});
+
+test("a model that repeats itself is stopped", async () => {
+  const { play } = start(Array.from({ length: 20 }, () => ({ calls: [{ name: "echo", input: { same: true } }] })));
+  expect(last(await play("go"))).toMatchObject({ reason: "loop" });
+});
+
+test.each([
+  ["requests", { maxRequests: 2 }],
+  ["calls", { maxCalls: 2 }],
+  ["tokens", { maxTokens: 20 }],
+] as const)("a turn stops at its limit of %s", async (_what, limits) => {
+  const step = (n: number): ScriptedStep => ({
+    calls: [{ name: "echo", input: { n } }],
+    end: { usage: { input: 5, output: 5 } },
+  });
+  const { play } = start([0, 1, 2, 3].map(step), { limits });
+  expect(last(await play("go"))).toMatchObject({ reason: "limit", requests: 2 });
+});
+
+test("a budget in dollars stops a run, by the user's own prices", async () => {
+  const step = (n: number): ScriptedStep => ({
+    calls: [{ name: "echo", input: { n } }],
+    end: { usage: { input: 1_000_000, output: 0 } },
+  });
+  const { play, session } = start([0, 1, 2].map(step), { limits: { maxCostUsd: 1.5 }, price: { input: 1, output: 1 } });
+  expect(last(await play("go"))).toMatchObject({ reason: "limit", requests: 2 });
+  expect(session.costUsd).toBe(2);
+});
+
+test("a broken stream is asked for again, and no call of it has run", async () => {
+  const broken: ScriptedStep = {
+    text: "half",
+    calls: [{ name: "echo", complete: false }],
+    end: { outcome: "truncated" },
+  };
+  const { play, model } = start([broken, { text: "whole" }], {
+    isRetryable: (answer) => answer.outcome === "truncated",
+  });
+  const events = await play("go");
+  expect(last(events)).toMatchObject({ reason: "done", text: "whole", calls: 0 });
+  expect(model.requests).toHaveLength(2);
+  expect(events.some((event) => event.type === "warning")).toBe(true);
+});
+
+test("an error of the model ends the turn with its words", async () => {
+  const { play } = start([{ end: { outcome: "error", error: { message: "no such key", type: "auth" } } }]);
+  expect(last(await play("go"))).toMatchObject({ reason: "error", detail: "no such key" });
+});
+
+test("a history near the window is summarised, keeps the user's words, and the journal keeps what it replaced", async () => {
+  const { play, session, model, journalPath } = start(
+    [
+      { calls: [{ name: "echo", input: { n: 1 } }], end: { usage: { input: 950, output: 10 } } },
+      { text: "Hand-over: echo was called." },
+      { text: "done" },
+    ],
+    { contextWindow: 1_000 },
+  );
+  const events = await play("find the fault");
+  expect(events.some((event) => event.type === "history.compacted" && event.reason === "limit")).toBe(true);
+  expect(JSON.stringify(model.requests[2]!.input)).toContain("find the fault");
+  expect(JSON.stringify(model.requests[2]!.input)).toContain("Hand-over: echo was called.");
+  expect(session.history.some((item) => item.type === "call")).toBe(false);
+  const { records } = readJournal(journalPath);
+  expect(records.some((record) => record.type === "item.added" && JSON.stringify(record).includes('"call"'))).toBe(
+    true,
+  );
+  expect(rebuildHistory(records).items).toEqual(session.history);
+});
+
+test("a history the provider refuses as too long is summarised and sent again", async () => {
+  const { play } = start([
+    { end: { outcome: "error", error: { message: "too long", type: "context_overflow" } } },
+    { text: "summary" },
+    { text: "done" },
+  ]);
+  expect(last(await play("go"))).toMatchObject({ reason: "done", text: "done" });
+});
+
+test("the plan is an event, and survives a compaction", async () => {
+  const { updatePlan } = await import("../../src/tools/index.ts");
+  const plan = { plan: [{ step: "mend it", status: "in_progress" }] };
+  const { play, session, model } = start(
+    [{ calls: [{ name: "update_plan", input: plan }] }, { text: "ok" }, { text: "summary" }],
+    { tools_: [updatePlan] },
+  );
+  expect((await play("go")).find((event) => event.type === "plan.updated")).toEqual({ type: "plan.updated", plan });
+  await session.compact();
+  expect(JSON.stringify(session.history)).toContain("mend it");
+  expect(model.requests).toHaveLength(3);
+});
+
+test("the prefix of each request is the request before it, byte for byte", async () => {
+  const { play, model } = start(
+    [1, 2, 3].map((n) => ({ calls: [{ name: "echo", input: { n } }] })).concat([{ text: "ok" } as never]),
+  );
+  await play("go");
+  const texts = model.requests.map(({ input, instructions, tools }) =>
+    JSON.stringify([instructions, tools, input]).slice(0, -2),
+  );
+  for (const [index, text] of texts.entries()) if (index > 0) expect(text.startsWith(texts[index - 1]!)).toBe(true);
+});
