@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import type { Access, Command, NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
-import { foreignDenials, matchStep } from "./command/match.ts";
+import { foreignDenials, lineDenials, matchStep } from "./command/match.ts";
 import { mayRead, understand, type Step, type Surroundings, type Understood } from "./command/understand.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
@@ -108,12 +108,8 @@ function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
 }
 
 function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {
-  const foreign =
-    command.dialect === "powershell"
-      ? foreignDenials(command.shell ?? "", policy.rules)
-      : understood.unclear.length > 0
-        ? policy.rules.denials.slice(0, 1)
-        : [];
+  const isForeign = command.dialect === "powershell";
+  const foreign = isForeign ? foreignDenials(command.shell ?? "", policy.rules) : lineDenials(understood, policy.rules);
   return [
     ...foreign.map(({ rule }) => ruleVerdict(rule)),
     ...understood.unclear.map((text) => modeVerdict("dangerous", policy, text)),

@@ -230,7 +230,7 @@ const suggest = buildCommand<CheckFlags, string[]>({
     runCommand(async () => {
       const [rules, confinement] = await Promise.all([loadRuleFiles(flags), findConfinement()]);
       const policy = toPolicy(
-        { approval: "unless-trusted", ...flags, workspace: flags.cwd ?? "." },
+        { ...flags, approval: flags.approval ?? "unless-trusted", workspace: flags.cwd ?? "." },
         rules,
         confinement,
       );

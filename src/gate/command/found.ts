@@ -24,6 +24,10 @@ export interface LineReading {
   readonly doubts: readonly string[];
   /** Why nobody can say what it would run: somebody has to look at it. */
   readonly unclear: readonly string[];
+  /** Literal text that bash might evaluate later (a value with `$(` in it): searched for denied names. */
+  readonly dormant: readonly string[];
+  /** Something is evaluated that was put together on the line: a deny rule then holds for all of it. */
+  readonly evaluates: boolean;
 }
 
 export interface Redirected {

@@ -11,6 +11,7 @@ import {
   type Command,
   type CompoundList,
   type Pipeline,
+  type ParameterExpansionPart,
   type Redirection,
   type ParsedScript,
   type Statement,
@@ -38,6 +39,11 @@ interface State {
   readonly doubts: Set<string>;
   readonly unclear: Set<string>;
   readonly functions: Set<string>;
+  readonly dormant: Set<string>;
+  /** A value was put together that is more than plain text. */
+  tainted: boolean;
+  /** Arithmetic, tests or `@P` look at values. */
+  evaluates: boolean;
   cwds: readonly string[];
   assigned: boolean;
   /** The text positions refer to; undefined inside a substitution, where they may not. */
@@ -52,6 +58,9 @@ export function readLine(line: string, context: LineContext): LineReading {
     doubts: new Set(),
     unclear: new Set(),
     functions: new Set(),
+    dormant: new Set(),
+    tainted: false,
+    evaluates: false,
     cwds: context.cwds,
     assigned: false,
     source: line,
@@ -66,6 +75,8 @@ export function readLine(line: string, context: LineContext): LineReading {
     redirects: state.redirects,
     doubts: [...state.doubts],
     unclear: [...state.unclear],
+    dormant: [...state.dormant],
+    evaluates: state.evaluates && state.tainted,
   };
 }
 
@@ -113,6 +124,8 @@ function readNode(node: SyntaxNode, state: State, place: Place): void {
     case "Function":
       return readFunction(node, state);
     default:
+      if (node.type === "TestCommand" || node.type === "ArithmeticCommand" || node.type === "ArithmeticFor")
+        state.evaluates = true;
       state.doubts.add(construct(node.type));
       return readLoosely(node, state);
   }
@@ -159,10 +172,20 @@ function readLoosely(node: SyntaxNode, state: State): void {
   forEachChild(node, (child) => {
     if (child.type === "Script") readApart(child, state);
     else if (child.type === "Statement") readStatement(child, state);
-    else if (child.type === "Word") readParts(child, state);
+    else if (child.type === "Word") readLooseWord(child, state);
     else if (commandTypes.has(child.type)) readNode(child, state, { sure: false, fed: false });
     else readLoosely(child, state);
   });
+}
+
+function readLooseWord(node: Word, state: State): void {
+  readParts(node, state);
+  if (node.parts === undefined) return noteDormant(node.value, state);
+  for (const part of node.parts) if ("value" in part) noteDormant(part.value, state);
+}
+
+function noteDormant(value: string | undefined, state: State): void {
+  if (value !== undefined && /\$\(|`/.test(value)) state.dormant.add(value);
 }
 
 function construct(type: string): string {
@@ -192,8 +215,20 @@ function readCommand(node: Command, state: State, place: Place): void {
   if (state.functions.has(words[0]?.value ?? "")) state.doubts.add("it calls a function defined on the line");
   const found = { words, cwds: state.cwds, env, fed };
   state.commands.push(found);
+  // These set or look at variables by name, and evaluate subscripts in the name.
+  if (evaluating.has(words[0]?.value ?? "")) {
+    state.evaluates = true;
+    if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
+    for (const { value } of words) noteDormant(value, state);
+  }
   if (words[0]?.value === "cd") changeFolder(found, state, place.sure);
 }
+
+const evaluating = new Set(
+  "let declare typeset local export readonly unset read mapfile readarray printf test [ wait set eval getopts".split(
+    " ",
+  ),
+);
 
 /** The parser passes over a `(` after a command's name, which bash refuses. */
 function hasStrayParenthesis(node: Command, source: string | undefined): boolean {
@@ -217,14 +252,22 @@ function argumentAssignment(node: Assignment, state: State): readonly ShellWord[
   ];
 }
 
+/** A value of letters, digits and the marks of paths cannot be code, however it is looked at later. */
+const plainValue = /^[\w.,:@%+/= -]*$/;
+
 function readAssignment(node: Assignment, state: State): { name: string; value: string | undefined } {
   if (node.index !== undefined || node.value.type === "ArrayValue") {
     state.doubts.add("arrays can evaluate");
+    state.tainted = true;
+    state.evaluates ||= node.index !== undefined;
     readLoosely(node, state);
     return { name: node.name, value: undefined };
   }
   const words = words1(node.value, state);
-  return { name: node.name, value: words.length === 1 ? words[0]?.value : undefined };
+  const value = words.length === 1 ? words[0]?.value : undefined;
+  if (value === undefined || !plainValue.test(value)) state.tainted = true;
+  noteDormant(value, state);
+  return { name: node.name, value };
 }
 
 /** Substitutions inside a word run commands of their own. */
@@ -234,8 +277,22 @@ function readParts(node: Word, state: State): void {
     if ("script" in part && part.script !== undefined) {
       state.doubts.add("it runs a command inside another");
       readApart(part.script, state);
-    } else readLoosely(part, state);
+      continue;
+    }
+    if (part.type === "ArithmeticExpansion" || (part.type === "ParameterExpansion" && isLooking(part)))
+      state.evaluates = true;
+    readLoosely(part, state);
   }
+}
+
+/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only put in. */
+function isLooking(part: ParameterExpansionPart): boolean {
+  return (
+    part.prefix === "!" ||
+    part.index !== undefined ||
+    part.operation?.type === "Transform" ||
+    part.operation?.type === "Slice"
+  );
 }
 
 /** In a process of its own, whose folder ends with it. */

@@ -5,7 +5,7 @@ import { wayOut } from "./escape.ts";
 import { readers } from "./readers.ts";
 import { specials } from "./specials.ts";
 import { isWrapper } from "./unwrap.ts";
-import type { Step } from "./understand.ts";
+import type { Step, Understood } from "./understand.ts";
 
 /** Programs whose words are not commands, beside the ones that only look. */
 const notWrappers = new Set(
@@ -151,6 +151,13 @@ function denialsNamedIn(text: string, rules: RuleSet): readonly CommandRule[] {
   return [...names].flatMap((name) =>
     (rules.commands.get(name) ?? []).filter((candidate) => candidate.rule.decision === "deny"),
   );
+}
+
+/** What a line might evaluate although no command of it says so. */
+export function lineDenials(understood: Understood, rules: RuleSet): readonly CommandRule[] {
+  if (rules.denials.length === 0) return [];
+  if (understood.unclear.length > 0 || understood.evaluates) return rules.denials.slice(0, 1);
+  return understood.dormant.flatMap((text) => denialsNamedIn(text.slice(0, 100_000), rules));
 }
 
 /** PowerShell is not parsed: a denied name anywhere in it, or anything computed, is a no. */

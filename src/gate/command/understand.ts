@@ -38,13 +38,23 @@ export interface Understood {
   readonly redirects: readonly Redirected[];
   readonly doubts: readonly string[];
   readonly unclear: readonly string[];
+  readonly dormant: readonly string[];
+  readonly evaluates: boolean;
 }
 
 const maxSteps = 2_000;
 
 export function understand(command: Command, at: Surroundings): Understood {
   const cwd = resolve(at.workspace, command.cwd ?? ".");
-  const pile: Pile = { steps: [], redirects: [], doubts: new Set(), unclear: new Set(), at };
+  const pile: Pile = {
+    steps: [],
+    redirects: [],
+    doubts: new Set(),
+    unclear: new Set(),
+    dormant: new Set(),
+    evaluates: false,
+    at,
+  };
   if (command.shell !== undefined) {
     for (const doubt of foreignDoubts(command.shell, command.dialect))
       (doubt.unclear ? pile.unclear : pile.doubts).add(doubt.text);
@@ -55,7 +65,15 @@ export function understand(command: Command, at: Surroundings): Understood {
     if (total > 1_000_000) pile.unclear.add("the words are too long to look at");
     else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], pile);
   } else pile.unclear.add("there is no command");
-  return { steps: pile.steps, redirects: pile.redirects, doubts: [...pile.doubts], unclear: [...pile.unclear] };
+  const { steps, redirects, evaluates } = pile;
+  return {
+    steps,
+    redirects,
+    evaluates,
+    doubts: [...pile.doubts],
+    unclear: [...pile.unclear],
+    dormant: [...pile.dormant],
+  };
 }
 
 interface Pile {
@@ -63,13 +81,17 @@ interface Pile {
   readonly redirects: Redirected[];
   readonly doubts: Set<string>;
   readonly unclear: Set<string>;
+  readonly dormant: Set<string>;
   readonly at: Surroundings;
+  evaluates: boolean;
 }
 
 function addLine(line: string, cwds: readonly string[], pile: Pile): void {
   const reading = readLine(line, { cwds, home: pile.at.home });
   reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
+  reading.dormant.forEach((text) => pile.dormant.add(text));
+  pile.evaluates ||= reading.evaluates;
   pile.redirects.push(...reading.redirects);
   addCommands(reading.commands, pile);
 }
