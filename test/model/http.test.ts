@@ -1,0 +1,167 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { createHttpModel, createTransport, defaultLimits, type HttpModelOptions } from "../../src/model/index.ts";
+import { chat } from "../../src/wire/chat/index.ts";
+import { collectAsync } from "../../src/wire/index.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function modelAt(answer: RequestListener, options: Partial<HttpModelOptions> = {}) {
+  const server = createServer(answer);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return createHttpModel({
+    codec: chat,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    model: "m",
+    keyName: "MY_KEY",
+    sleep: async () => undefined,
+    ...options,
+  });
+}
+
+const request = {
+  model: "m",
+  input: [{ type: "message", role: "user", content: [{ type: "text", text: "hi" }] }],
+  tools: [],
+} as const;
+const ask = (model: Awaited<ReturnType<typeof modelAt>>, signal = new AbortController().signal) =>
+  collectAsync(model.ask(request, signal));
+const refuse =
+  (status: number, body: object, headers: Record<string, string> = {}): RequestListener =>
+  (_request, response) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify(body));
+  };
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "1", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const say: RequestListener = (_request, response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(`${chunk({ role: "assistant", content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`);
+};
+
+test("a wrong key is told with the variable to set", async () => {
+  const { outcome, error } = await ask(await modelAt(refuse(401, { error: { message: "bad key" } })));
+  expect(outcome).toBe("error");
+  expect(error).toMatchObject({ type: "auth", status: 401 });
+  expect(error!.message).toContain("MY_KEY");
+});
+
+test("an unknown model is told by its name", async () => {
+  expect(
+    (await ask(await modelAt(refuse(404, { error: { message: "no model", code: "model_not_found" } })))).error,
+  ).toMatchObject({
+    type: "unknown_model",
+    message: expect.stringContaining("'m'"),
+  });
+});
+
+test.each([
+  [400, { error: { message: "x", code: "context_length_exceeded" } }],
+  [
+    400,
+    { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 9 tokens > 8 maximum" } },
+  ],
+  [413, { error: "too large" }],
+])("a conversation that is too long is recognised (%i %o)", async (status, body) => {
+  expect((await ask(await modelAt(refuse(status, body)))).error).toMatchObject({ type: "context_overflow" });
+});
+
+test("trouble that may pass is tried again, and then works", async () => {
+  let requests = 0;
+  const model = await modelAt((incoming, response) =>
+    ++requests < 3 ? refuse(503, { error: { message: "busy" } })(incoming, response) : say(incoming, response),
+  );
+  expect(await ask(model)).toMatchObject({ outcome: "ok", finish: "stop" });
+  expect(requests).toBe(3);
+});
+
+test("the server's own wait is respected", async () => {
+  const waits: number[] = [];
+  let requests = 0;
+  const model = await modelAt(
+    (incoming, response) =>
+      ++requests === 1
+        ? refuse(429, { error: { message: "slow down" } }, { "retry-after": "2" })(incoming, response)
+        : say(incoming, response),
+    { sleep: async (ms) => void waits.push(ms) },
+  );
+  await ask(model);
+  expect(waits).toEqual([2_000]);
+});
+
+test("a wrong request is not tried again", async () => {
+  let requests = 0;
+  await ask(
+    await modelAt((incoming, response) => {
+      requests++;
+      refuse(400, { error: { message: "what?" } })(incoming, response);
+    }),
+  );
+  expect(requests).toBe(1);
+});
+
+test("a stream that breaks off gives its text and says that it broke", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(chunk({ content: "half" }));
+    setTimeout(() => response.destroy(), 20);
+  });
+  const answer = await ask(model);
+  expect(answer.outcome).toBe("truncated");
+  expect(answer.error).toMatchObject({ type: "network" });
+  expect(JSON.stringify(answer.items)).toContain("half");
+});
+
+test("a stream that goes silent ends at its limit", async () => {
+  const transport = createTransport({ ...defaultLimits, silenceMs: 60 });
+  const model = await modelAt(
+    (_incoming, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(chunk({ content: "still" }));
+    },
+    { transport },
+  );
+  expect((await ask(model)).error).toMatchObject({ type: "network", message: expect.stringContaining("nothing came") });
+});
+
+test("a server that never answers ends at its limit", async () => {
+  const model = await modelAt(() => undefined, {
+    transport: createTransport({ ...defaultLimits, firstByteMs: 60 }),
+    retries: 0,
+  });
+  expect((await ask(model)).error).toMatchObject({ type: "network", message: expect.stringContaining("no answer") });
+});
+
+test("nobody there is told with the address", async () => {
+  const model = createHttpModel({ codec: chat, baseUrl: "http://127.0.0.1:9/v1", model: "m", retries: 0 });
+  expect((await collectAsync(model.ask(request, new AbortController().signal))).error).toMatchObject({
+    message: expect.stringContaining("127.0.0.1:9"),
+  });
+});
+
+test("an abort ends the request at once", async () => {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 20);
+  expect((await ask(await modelAt(() => undefined), stop.signal)).error).toMatchObject({ type: "aborted" });
+});
+
+test("a body that is not a stream is read too", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify({
+        id: "1",
+        choices: [{ index: 0, message: { role: "assistant", content: "whole" }, finish_reason: "stop" }],
+      }),
+    );
+  });
+  expect(await ask(model)).toMatchObject({ outcome: "ok", items: [{ type: "message", content: [{ text: "whole" }] }] });
+});
