@@ -22,8 +22,8 @@ export function changeWords({ from, before, after }: Sides): "add" | "update" | 
 export function unifiedDiff(sides: Sides): string {
   const { path, from = path, before, after } = sides;
   const head = [`diff --git a/${from} b/${path}`];
-  if (before === undefined) head.push("new file");
-  if (after === undefined) head.push("deleted file");
+  if (before === undefined) head.push("new file mode 100644");
+  if (after === undefined) head.push("deleted file mode 100644");
   if (from !== path) head.push(`rename from ${from}`, `rename to ${path}`);
   const old = toText(before);
   const now = toText(after);
