@@ -26,8 +26,8 @@ export interface OpenCall {
 }
 
 export interface Assembler {
-  /** The call this delta belongs to, already grown by it. */
-  take(delta: CallDelta): OpenCall;
+  /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
+  take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
   /** In slot order; calls that never got a name nor arguments are left out. */
   calls(): readonly OpenCall[];
   /** A name that may still grow into a declared one. */
@@ -98,7 +98,7 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
     return !declared.has(call.name) && (declared.has(joined) || mayGrow(joined));
   }
 
-  function grow(call: OpenCall, delta: CallDelta): void {
+  function grow(call: OpenCall, delta: CallDelta): string {
     if (delta.index !== undefined) byIndex.set(delta.index, call);
     if (delta.id !== undefined) {
       call.id ??= delta.id;
@@ -109,9 +109,11 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
       else if (delta.name !== call.name && continues(call, delta.name)) call.name += delta.name;
     }
     if (delta.custom) call.custom = true;
-    // The whole call said a second time adds nothing.
-    if (delta.args !== "" && !(delta.args === call.args && isFinished(call))) call.args += delta.args;
     if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
+    // The whole call said a second time adds nothing.
+    if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
+    call.args += delta.args;
+    return delta.args;
   }
 
   function mayGrow(name: string): boolean {
@@ -123,9 +125,8 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
   return {
     take(delta) {
       const call = find(delta) ?? open(delta);
-      grow(call, delta);
       last = call;
-      return call;
+      return { call, added: grow(call, delta) };
     },
     calls: () => calls.filter((call) => call.name !== "" || call.args !== "").toSorted((a, b) => a.slot - b.slot),
     isPartialName: mayGrow,

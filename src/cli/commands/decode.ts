@@ -1,3 +1,4 @@
+/** `callgate decode`: what a recorded answer says, as one JSON object. */
 import { buildCommand } from "@stricli/core";
 import { isObject } from "../../base/json.ts";
 import type { Answer } from "../../spec/model.ts";
@@ -75,6 +76,7 @@ async function answerLine(
 
 async function decode(wire: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
   if (isWireName(wire)) return decodeRecording(codecs[wire], chunks, { declared: tools.map((tool) => tool.name) });
+  if (wire === "text") return decodeText("auto", chunks, tools);
   if (wire.startsWith("text:")) return decodeText(wire.slice("text:".length), chunks, tools);
   throw new UsageError(`there is no wire '${wire}'; there are ${wireNames}`);
 }

@@ -18,30 +18,33 @@ export interface Calls {
 export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOptions): Calls {
   const declared = new Set([...(options.declared ?? []), ...(options.names?.keys() ?? [])]);
   const assembler = createAssembler(declared);
-  const shown = new Map<OpenCall, number>();
+  const shown = new Set<OpenCall>();
 
   /** Only `item.done` says what a call is; a name that may still change is not shown at all. */
-  function show(call: OpenCall): void {
+  function show(call: OpenCall, added: string): void {
     if (call.name === "" || isParallelWrapper(call.name) || assembler.isPartialName(call.name)) return;
     const index = slots.calls + call.slot;
     const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
-    const before = shown.get(call);
-    if (before === undefined) {
+    const isNew = !shown.has(call);
+    if (isNew) {
+      shown.add(call);
       emit({
         type: "item.started",
         index,
         item: { type: "call", ...tool, id: call.id ?? "", arguments: "", complete: false },
       });
     }
-    const delta = before === undefined ? call.args : call.args.slice(before);
-    shown.set(call, call.args.length);
+    const delta = isNew ? call.args : added;
     // A wrapped freeform text is JSON on the way; nobody can show that.
     if (delta === "" || (tool.kind === "custom" && !call.custom)) return;
     emit({ type: "item.delta", index, field: "arguments", delta });
   }
 
   return {
-    take: (delta) => show(assembler.take(delta)),
+    take(delta) {
+      const { call, added } = assembler.take(delta);
+      show(call, added);
+    },
     done(outcome, answerId) {
       const ids = createIdMaker(options.idSeed ?? answerId);
       const open = assembler.calls();

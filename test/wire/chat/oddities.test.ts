@@ -622,3 +622,11 @@ test("think tags are read as thoughts when asked, wherever they are cut", () => 
     text: "\nHi </think> there",
   });
 });
+
+test("arguments of a megabyte in small pieces cost the same per byte", () => {
+  const decoder = chat.createDecoder({ declared: tools });
+  const piece = { data: JSON.stringify(calls(call({ index: 0, name: "search", args: "x".repeat(8) }))) };
+  const started = performance.now();
+  for (let at = 0; at < 125_000; at++) decoder.push(piece);
+  expect(performance.now() - started).toBeLessThan(10_000);
+});
