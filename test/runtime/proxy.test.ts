@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { createProxy } from "../../src/runtime/proxy.ts";
 import type { ProxiedRequest, ProxyOptions } from "../../src/runtime/proxy.ts";

@@ -29,45 +29,38 @@ const tempBytes = 1024 ** 3;
  * capability: without that, root inside could undo each mount below.
  */
 export function bwrapArgv(plan: Plan, request: ConfineRequest, options: BwrapOptions): readonly string[] {
+  const hidden = plan.entries.filter((entry) => entry.use === "hide" && entry.kind === "directory");
   return [
-    options.program,
-    ...["--seccomp", String(seccompFd)],
-    ...[plan.everything ? "--bind" : "--ro-bind", "/", "/"],
-    ...["--dev", "/dev"],
-    ...procMounts(options),
-    ...plan.entries.flatMap((entry) => mount(entry, plan, options)),
-    ...plan.entries
-      .filter((entry) => entry.use === "hide" && entry.kind === "directory")
-      .flatMap(({ path }) => ["--remount-ro", path]),
-    ...["--chdir", request.cwd],
-    ...namespaces(request.grant, options),
-    ...["--die-with-parent", ...(request.tty === true ? [] : ["--new-session"]), "--cap-drop", "ALL"],
-    ...loaderVariables(request.env).flatMap(([name, value]) => ["--setenv", name, value]),
-    "--",
-    ...request.argv,
-  ];
+    [options.program, "--seccomp", String(seccompFd)],
+    [plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"],
+    procMounts(options),
+    ...plan.entries.map((entry) => mount(entry, plan, options)),
+    ...hidden.map(({ path }) => ["--remount-ro", path]),
+    ["--chdir", request.cwd],
+    namespaces(request.grant, options),
+    request.tty === true ? [] : ["--new-session"],
+    ["--die-with-parent", "--cap-drop", "ALL"],
+    ...loaderVariables(request.env).map(([name, value]) => ["--setenv", name, value]),
+    ["--", ...request.argv],
+  ].flat();
 }
 
 function namespaces(grant: Grant, { disableUserns }: BwrapOptions): readonly string[] {
-  return [
-    "--unshare-user",
-    ...(disableUserns ? ["--disable-userns"] : []),
-    ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-    ...(grant.network === "on" ? [] : ["--unshare-net"]),
-  ];
+  const user = disableUserns ? ["--unshare-user", "--disable-userns"] : ["--unshare-user"];
+  const network = grant.network === "on" ? [] : ["--unshare-net"];
+  return [...user, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", ...network];
 }
 
 /** Kernel switches that check for the global uid 0 instead of a capability, so that dropping capabilities does not help. */
 const rootWritable = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
 
+/** Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it. */
+const hideReaper = ["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"];
+
 function procMounts({ proc, asRoot }: BwrapOptions): readonly string[] {
   if (proc === "bound") return ["--ro-bind", "/proc", "/proc"];
-  return [
-    ...["--proc", "/proc"],
-    // Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it.
-    ...["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"],
-    ...(asRoot ? rootWritable.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", path, path]) : []),
-  ];
+  const switches = rootWritable.flatMap((path) => (asRoot && existsSync(path) ? ["--ro-bind", path, path] : []));
+  return ["--proc", "/proc", ...hideReaper, ...switches];
 }
 
 function mount(

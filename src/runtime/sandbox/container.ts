@@ -90,25 +90,17 @@ export function containerArgv(
   const { cwd, grant, env, argv, tty } = request;
   const covered = plan.roots.some((root) => cwd === root || cwd.startsWith(root + sep));
   return [
-    program,
-    ...["run", "--rm", "--init", "--interactive", ...(tty === true ? ["--tty"] : [])],
-    ...[
-      "--network",
-      grant.network === "on" ? "host" : "none",
-      "--cap-drop",
-      "ALL",
-      "--security-opt",
-      "no-new-privileges",
-    ],
-    ...["--read-only", "--tmpfs", machine.tempDir, "--tmpfs", "/run", "--pids-limit", "4096", "--ipc", "private"],
-    ...["--user", `${machine.uid}:${machine.gid}`, "--workdir", cwd],
-    ...(covered ? [] : volume(cwd, cwd, "ro")),
-    ...plan.entries.flatMap((entry) => entryVolume(entry)),
-    ...shown.flatMap(({ path, source }) => volume(source, path, "ro")),
-    ...Object.keys(env).flatMap((variable) => ["--env", variable]),
-    image,
-    ...argv,
-  ];
+    [program, "run", "--rm", "--init", "--interactive", ...(tty === true ? ["--tty"] : [])],
+    ["--network", grant.network === "on" ? "host" : "none"],
+    ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096", "--ipc", "private"],
+    ["--read-only", "--tmpfs", machine.tempDir, "--tmpfs", "/run"],
+    ["--user", `${machine.uid}:${machine.gid}`, "--workdir", cwd],
+    covered ? [] : volume(cwd, cwd, "ro"),
+    ...plan.entries.map(entryVolume),
+    ...shown.map(({ path, source }) => volume(source, path, "ro")),
+    ...Object.keys(env).map((variable) => ["--env", variable]),
+    [image, ...argv],
+  ].flat();
 }
 
 /** Only what lies in a granted folder exists in there at all; elsewhere there is nothing to hide. */

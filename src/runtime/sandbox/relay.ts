@@ -28,10 +28,9 @@ export function relayed(argv: readonly string[], socket: string, grant: Grant, l
 /** What programs look at; both cases, because some read only one. */
 export function proxyEnv(url: string): Readonly<Record<string, string>> {
   const direct = "localhost,127.0.0.1,::1";
-  return {
-    ...{ HTTP_PROXY: url, HTTPS_PROXY: url, http_proxy: url, https_proxy: url, ALL_PROXY: url, all_proxy: url },
-    ...{ NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: "1" },
-  };
+  const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+  const proxied = Object.fromEntries(names.map((name) => [name, url]));
+  return { ...proxied, NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: "1" };
 }
 
 /** The launcher's relay in Node's words, for where there is no launcher; it ends as its command ends. */

@@ -66,7 +66,7 @@ test("mounts come in the plan's order, the command last", () => {
 test("every capability is dropped, user namespaces are closed, and nothing outlives us", () => {
   expect(words()).toContain("--cap-drop ALL");
   expect(words()).toContain(
-    "--unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net --die-with-parent --new-session",
+    "--unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net --new-session --die-with-parent",
   );
 });
 

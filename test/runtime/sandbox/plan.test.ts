@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { contains, planMounts } from "../../../src/runtime/sandbox/plan.ts";
 import type { Plan } from "../../../src/runtime/sandbox/plan.ts";

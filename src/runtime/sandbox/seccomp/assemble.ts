@@ -8,7 +8,7 @@ export type Step =
   | { readonly label: string }
   | { readonly load: number }
   | { readonly ret: number }
-  | { readonly test: Test; readonly k: number; readonly then?: string; readonly otherwise?: string };
+  | { readonly test: Test; readonly k: number; readonly yes?: string; readonly no?: string };
 
 /** Equal, any of these bits set, at least. */
 export type Test = "eq" | "anyBit" | "atLeast";
@@ -43,7 +43,7 @@ export function assemble(steps: readonly Step[]): Uint8Array {
     const at = index * 8;
     if ("load" in step) return write(view, at, [opcodes.load, 0, 0, step.load]);
     if ("ret" in step) return write(view, at, [opcodes.ret, 0, 0, step.ret]);
-    return write(view, at, [opcodes[step.test], jump(index, step.then), jump(index, step.otherwise), step.k]);
+    return write(view, at, [opcodes[step.test], jump(index, step.yes), jump(index, step.no), step.k]);
   });
   return bytes;
 }

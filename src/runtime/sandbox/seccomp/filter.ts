@@ -126,15 +126,15 @@ export function seccompProgram({
   const known = (names: readonly SyscallName[]) => names.map(number).filter((nr) => nr >= 0);
   return assemble([
     { load: offset.arch },
-    { test: "eq", k: auditArchitecture[architecture], otherwise: "kill" },
+    { test: "eq", k: auditArchitecture[architecture], no: "kill" },
     { load: offset.nr },
     // The x32 twin of every call would slip past the numbers below.
-    ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, then: "nosys" }] as const) : []),
-    ...inspected.map((name): Step => ({ test: "eq", k: number(name), then: name })),
+    ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, yes: "nosys" }] as const) : []),
+    ...inspected.map((name): Step => ({ test: "eq", k: number(name), yes: name })),
     ...(refuseTruncate ? truncations(number) : []),
-    ...(refuseAttributes ? known(attributes).map((k): Step => ({ test: "eq", k, then: "unsupported" })) : []),
-    ...known(fallBack).map((k): Step => ({ test: "eq", k, then: "nosys" })),
-    ...known(refused).map((k): Step => ({ test: "eq", k, then: "refuse" })),
+    ...(refuseAttributes ? known(attributes).map((k): Step => ({ test: "eq", k, yes: "unsupported" })) : []),
+    ...known(fallBack).map((k): Step => ({ test: "eq", k, yes: "nosys" })),
+    ...known(refused).map((k): Step => ({ test: "eq", k, yes: "refuse" })),
     { ret: action.allow },
     ...inspections(sockets),
     ...(refuseTruncate ? truncatingOpens : []),
@@ -155,34 +155,34 @@ function inspections(sockets: SocketRule): readonly Step[] {
   return [
     { label: "ioctl" },
     { load: offset.arg(1) },
-    { test: "eq", k: TIOCSTI, then: "refuse" },
-    { test: "eq", k: TIOCLINUX, then: "refuse", otherwise: "allow" },
+    { test: "eq", k: TIOCSTI, yes: "refuse" },
+    { test: "eq", k: TIOCLINUX, yes: "refuse", no: "allow" },
     { label: "clone" },
     { load: offset.arg(0) },
-    { test: "anyBit", k: newNamespaces, then: "refuse", otherwise: "allow" },
+    { test: "anyBit", k: newNamespaces, yes: "refuse", no: "allow" },
     { label: "unshare" },
     { load: offset.arg(0) },
-    { test: "anyBit", k: newNamespaces | newTimeNamespace, then: "refuse", otherwise: "allow" },
+    { test: "anyBit", k: newNamespaces | newTimeNamespace, yes: "refuse", no: "allow" },
     { label: "socket" },
     { load: offset.arg(0) },
-    ...families[sockets].map((k): Step => ({ test: "eq", k, then: "allow" })),
+    ...families[sockets].map((k): Step => ({ test: "eq", k, yes: "allow" })),
     ...(sockets === "tcp" ? streamsOnly : []),
     { ret: action.errno | errno.EPERM },
   ];
 }
 
 const streamsOnly: readonly Step[] = [
-  { test: "eq", k: family.inet, then: "stream" },
-  { test: "eq", k: family.inet6, otherwise: "refuse" },
+  { test: "eq", k: family.inet, yes: "stream" },
+  { test: "eq", k: family.inet6, no: "refuse" },
   { label: "stream" },
   { load: offset.arg(1) },
-  { test: "anyBit", k: socketTypeBits.nonStream, then: "refuse" },
-  { test: "anyBit", k: socketTypeBits.stream, then: "protocol", otherwise: "refuse" },
+  { test: "anyBit", k: socketTypeBits.nonStream, yes: "refuse" },
+  { test: "anyBit", k: socketTypeBits.stream, yes: "protocol", no: "refuse" },
   { label: "protocol" },
   { load: offset.arg(2) },
   // Other stream protocols (SCTP, MPTCP) are not covered by Landlock's TCP rules: IPPROTO_IP and TCP only.
-  { test: "eq", k: 0, then: "allow" },
-  { test: "eq", k: 6, then: "allow", otherwise: "refuse" },
+  { test: "eq", k: 0, yes: "allow" },
+  { test: "eq", k: 6, yes: "allow", no: "refuse" },
 ];
 
 const O_TRUNC = 0x200;
@@ -196,19 +196,17 @@ function truncations(number: (name: SyscallName) => number): readonly Step[] {
     ["open", "open"],
     ["openat", "openat"],
   ] as const;
-  return jumps
-    .filter(([name]) => number(name) >= 0)
-    .map(([name, then]): Step => ({ test: "eq", k: number(name), then }));
+  return jumps.filter(([name]) => number(name) >= 0).map(([name, yes]): Step => ({ test: "eq", k: number(name), yes }));
 }
 
 const truncatingOpens: readonly Step[] = [
   { label: "open" },
   { load: offset.arg(1) },
-  { test: "anyBit", k: O_TRUNC, then: "reading", otherwise: "allow" },
+  { test: "anyBit", k: O_TRUNC, yes: "reading", no: "allow" },
   { label: "openat" },
   { load: offset.arg(2) },
-  { test: "anyBit", k: O_TRUNC, otherwise: "allow" },
+  { test: "anyBit", k: O_TRUNC, no: "allow" },
   { label: "reading" },
   // Opened for writing too, Landlock sees it.
-  { test: "anyBit", k: O_WRONLY_or_RDWR, then: "allow", otherwise: "refuse" },
+  { test: "anyBit", k: O_WRONLY_or_RDWR, yes: "allow", no: "refuse" },
 ];

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/runtime/sandbox/seccomp/assemble.ts";
 import { refused, seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
@@ -131,8 +131,8 @@ test("no two names of one architecture share a number", () => {
 });
 
 test("a jump to nowhere, backwards or too far is a mistake of ours and throws", () => {
-  expect(() => assemble([{ test: "eq", k: 1, then: "nowhere" }])).toThrow(RangeError);
-  expect(() => assemble([{ label: "back" }, { ret: 0 }, { test: "eq", k: 1, then: "back" }])).toThrow(RangeError);
+  expect(() => assemble([{ test: "eq", k: 1, yes: "nowhere" }])).toThrow(RangeError);
+  expect(() => assemble([{ label: "back" }, { ret: 0 }, { test: "eq", k: 1, yes: "back" }])).toThrow(RangeError);
   const far = Array.from({ length: 300 }, () => ({ ret: 0 }));
-  expect(() => assemble([{ test: "eq", k: 1, then: "end" }, ...far, { label: "end" }, { ret: 0 }])).toThrow(RangeError);
+  expect(() => assemble([{ test: "eq", k: 1, yes: "end" }, ...far, { label: "end" }, { ret: 0 }])).toThrow(RangeError);
 });
