@@ -1,0 +1,526 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { CallError } from "../../src/base/error.ts";
+import { createGate, type GateOptions, type GateRecord } from "../../src/gate/gate.ts";
+import type { Rule } from "../../src/gate/rules.ts";
+import type { Access } from "../../src/spec/access.ts";
+import type { Checked, Ended, Permitted } from "../../src/spec/call.ts";
+import type { ApprovalAnswer, ApprovalRequest, CallEvent, Gate, Rewritten } from "../../src/spec/stages.ts";
+import type { AnyTool } from "../../src/spec/tool.ts";
+import { createWorkspace } from "./workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(() => workspace.remove());
+const signal = new AbortController().signal;
+
+let count = 0;
+function checked(
+  access: Access,
+  more: Partial<Checked> & { readonly name?: string; readonly repeatable?: boolean } = {},
+): Checked {
+  const tool: AnyTool = {
+    name: more.name ?? "shell",
+    description: "a tool",
+    input: { type: "object" },
+    repeatable: more.repeatable ?? true,
+    run: () => undefined,
+  };
+  const mutates = (access.commands ?? access.write ?? access.network) !== undefined;
+  return {
+    id: `call-${count++}`,
+    kind: "function",
+    arguments: "{}",
+    askedAt: 0,
+    input: {},
+    access,
+    mutates,
+    notes: [],
+    ...more,
+    name: tool.name,
+    tool,
+  };
+}
+
+const run = (shell: string): Access => ({ commands: [{ shell, cwd: workspace.ws }] });
+
+function gate(options: Partial<GateOptions> = {}): Gate {
+  return createGate({
+    settings: { approval: "on-request", sandbox: "workspace-write" },
+    workspace: workspace.ws,
+    confinement: { name: "test", available: true },
+    home: workspace.home,
+    ...options,
+  });
+}
+
+function answering(...answers: (ApprovalAnswer | undefined)[]) {
+  const asked: ApprovalRequest[] = [];
+  return {
+    asked,
+    approver: {
+      ask: async (request: ApprovalRequest) => (asked.push(request), answers.length > 1 ? answers.shift() : answers[0]),
+    },
+  };
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!CallError.is(error)) throw new Error(`expected a CallError, got ${String(error)}`);
+  return error.code;
+}
+
+async function permit(passing: Promise<Permitted | Rewritten>): Promise<Permitted> {
+  const passed = await passing;
+  if ("rewritten" in passed) throw new Error("was rewritten");
+  return passed;
+}
+
+describe("the table of modes", () => {
+  const harmless = run("ls");
+  const dangerous = run("rm -rf src");
+  const other = run("npm test");
+  const escalated = { ...run("npm test"), escalation: { justification: "why not" } };
+  const modes = ["never", "on-request", "on-failure", "unless-trusted", "disabled"] as const;
+  const outcome = async (access: Access, options: Partial<GateOptions>) =>
+    permit(gate(options).pass(checked(access), signal)).then(
+      (permitted) => (permitted.grant.confined ? "confined" : "open"),
+      (error: unknown) => (CallError.is(error) ? error.code : "fault"),
+    );
+  const row = (access: Access, sandbox: "workspace-write" | "full-access", available = true) =>
+    Promise.all(
+      modes.map((approval) =>
+        outcome(access, { settings: { approval, sandbox }, confinement: { name: "x", available } }),
+      ),
+    );
+
+  test("known harmless runs in every mode", async () => {
+    expect(await row(harmless, "workspace-write")).toEqual([
+      "confined",
+      "confined",
+      "confined",
+      "confined",
+      "confined",
+    ]);
+    expect(await row(harmless, "full-access")).toEqual(["open", "open", "open", "open", "open"]);
+  });
+  test("dangerous is refused or asked about, with or without a sandbox", async () => {
+    expect(await row(dangerous, "workspace-write")).toEqual([
+      "denied",
+      "needs_approval",
+      "needs_approval",
+      "needs_approval",
+      "denied",
+    ]);
+    expect(await row(dangerous, "full-access")).toEqual([
+      "denied",
+      "needs_approval",
+      "needs_approval",
+      "needs_approval",
+      "denied",
+    ]);
+  });
+  test("other runs confined, or is asked about under unless-trusted", async () => {
+    expect(await row(other, "workspace-write")).toEqual([
+      "confined",
+      "confined",
+      "confined",
+      "needs_approval",
+      "denied",
+    ]);
+  });
+  test("other with nothing to confine it runs only under full access", async () => {
+    expect(await row(other, "full-access")).toEqual(["open", "open", "open", "needs_approval", "denied"]);
+    expect(await row(other, "workspace-write", false)).toEqual([
+      "denied",
+      "needs_approval",
+      "needs_approval",
+      "needs_approval",
+      "denied",
+    ]);
+  });
+  test("escalation is refused or asked about", async () => {
+    expect(await row(escalated, "workspace-write")).toEqual([
+      "denied",
+      "needs_approval",
+      "needs_approval",
+      "needs_approval",
+      "denied",
+    ]);
+  });
+});
+
+describe("a person is asked", () => {
+  const settings = { approval: "unless-trusted", sandbox: "workspace-write" } as const;
+
+  test("yes once is for once", async () => {
+    const { asked, approver } = answering({ answer: "once" });
+    const one = gate({ settings, approver });
+    expect((await permit(one.pass(checked(run("npm test")), signal))).ruling.by).toBe("person");
+    await one.pass(checked(run("npm test")), signal);
+    expect(asked).toHaveLength(2);
+  });
+
+  test("yes for the session is for the same command, however it is spaced, and for no other", async () => {
+    const { asked, approver } = answering({ answer: "session" });
+    const one = gate({ settings, approver });
+    await one.pass(checked(run("npm test -- a")), signal);
+    expect((await permit(one.pass(checked(run("  npm   test -- 'a'")), signal))).ruling.by).toBe("memory");
+    await one.pass(checked(run("npm test -- b")), signal);
+    await one.pass(checked({ commands: [{ shell: "npm test -- a", cwd: join(workspace.ws, "src") }] }), signal);
+    expect(asked).toHaveLength(3);
+  });
+
+  test("a session's yes to two files is a yes to each of them", async () => {
+    const { asked, approver } = answering({ answer: "session" });
+    const one = gate({ settings, approver });
+    await one.pass(checked({ write: ["a.txt", "b.txt"] }, { name: "apply_patch" }), signal);
+    await one.pass(checked({ write: ["b.txt"] }, { name: "apply_patch" }), signal);
+    expect(asked).toHaveLength(1);
+    await one.pass(checked({ write: ["c.txt"] }, { name: "apply_patch" }), signal);
+    expect(asked).toHaveLength(2);
+  });
+
+  test("always writes the rule that was shown, and it holds at once", async () => {
+    const saved: Rule[] = [];
+    const { asked, approver } = answering({ answer: "always" });
+    const one = gate({
+      settings,
+      approver,
+      always: { file: "/rules.toml", save: async (rule) => void saved.push(rule) },
+    });
+    await one.pass(checked(run("npm run build")), signal);
+    expect(asked[0]?.always).toMatchObject({
+      rule: 'command = ["npm", "run", "build"], decision = "allow"',
+      file: "/rules.toml",
+    });
+    expect(saved).toEqual([{ command: ["npm", "run", "build"], decision: "allow" }]);
+    expect((await permit(one.pass(checked(run("npm run build --verbose")), signal))).ruling.by).toBe("rule");
+  });
+
+  test("always is not offered for what would allow everything", async () => {
+    const { asked, approver } = answering({ answer: "once" });
+    const one = gate({ settings, approver, always: { file: "/rules.toml", save: async () => undefined } });
+    for (const line of ["bash x.sh", "python3 x.py", "sudo ls", "rm x", "$X y", "npm test > /tmp/x"])
+      await one.pass(checked(run(line)), signal);
+    expect(asked.map((request) => request.always)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("no is told with its message, stop ends the turn", async () => {
+    const no = gate({ settings, approver: answering({ answer: "no", message: "use pnpm" }).approver });
+    await expect(no.pass(checked(run("npm test")), signal)).rejects.toMatchObject({
+      code: "rejected",
+      message: "The user said no: use pnpm",
+    });
+    const stop = gate({ settings, approver: answering({ answer: "stop" }).approver });
+    await expect(stop.pass(checked(run("npm test")), signal)).rejects.toMatchObject({
+      code: "rejected",
+      data: { stopTurn: true },
+    });
+  });
+
+  test("nobody there means needs_approval, at once", async () => {
+    expect(await codeOf(gate({ settings }).pass(checked(run("npm test")), signal))).toBe("needs_approval");
+    expect(
+      await codeOf(gate({ settings, approver: answering(undefined).approver }).pass(checked(run("npm test")), signal)),
+    ).toBe("needs_approval");
+  });
+
+  test("a link swapped while the person reads voids the yes", async () => {
+    const path = join(workspace.ws, "swapped");
+    mkdirSync(path);
+    const approver = {
+      ask: async () => {
+        rmSync(path, { recursive: true });
+        symlinkSync(workspace.out, path);
+        return { answer: "once" } as const;
+      },
+    };
+    const one = gate({ settings, approver });
+    expect(await codeOf(one.pass(checked({ write: ["swapped/new.txt"] }), signal))).toBe("stale");
+    rmSync(path);
+  });
+
+  test("asking and the answer are events", async () => {
+    const events: CallEvent[] = [];
+    await gate({
+      settings,
+      approver: answering({ answer: "once" }).approver,
+      emit: (event) => events.push(event),
+    }).pass(checked(run("npm test")), signal);
+    expect(events.map((event) => event.type)).toEqual(["approval.asked", "approval.answered"]);
+  });
+
+  test("a changed definition of an MCP tool asks again", async () => {
+    const { asked, approver } = answering({ answer: "session" });
+    const one = gate({ approver });
+    const call = (properties: object) => {
+      const made = checked({}, { name: "mail/send", mutates: true });
+      return { ...made, tool: { ...made.tool, input: { type: "object", properties } } } as Checked;
+    };
+    await one.pass(call({ to: { type: "string" } }), signal);
+    await one.pass(call({ to: { type: "string" } }), signal);
+    expect(asked).toHaveLength(1);
+    await one.pass(call({ to: { type: "string" }, context: { type: "string" } }), signal);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("grants", () => {
+  const grantOf = async (access: Access, options: Partial<GateOptions> = {}, name = "shell") =>
+    (await permit(gate(options).pass(checked(access, { name }), signal))).grant;
+
+  test("a tool that states no writing gets none, and no network", async () => {
+    expect(await grantOf({ read: ["README.md"] })).toMatchObject({ write: [], network: "off" });
+    expect(await grantOf({})).toMatchObject({ write: [], network: "off" });
+  });
+  test("a command gets the workspace, and protected names stay", async () => {
+    const grant = await grantOf(run("npm test"));
+    expect(grant.write).toEqual([workspace.ws]);
+    expect(grant.protect).toContain(".git");
+    expect(grant.mask).toContain(join(workspace.home, ".ssh"));
+  });
+  test("read-only grants no writing", async () => {
+    expect(await grantOf(run("ls"), { settings: { approval: "on-request", sandbox: "read-only" } })).toMatchObject({
+      write: [],
+      policy: "read-only",
+    });
+  });
+  test("an agreed write outside opens exactly that", async () => {
+    const { approver } = answering({ answer: "once" });
+    expect((await grantOf({ write: [join(workspace.out, "new.txt")] }, { approver })).write).toEqual([
+      workspace.ws,
+      join(workspace.out, "new.txt"),
+    ]);
+  });
+  test("an agreed write to a protected file opens that file and not the workspace", async () => {
+    const { approver } = answering({ answer: "once" });
+    expect((await grantOf({ write: [".git/config"] }, { approver })).write).toEqual([
+      join(workspace.ws, ".git/config"),
+    ]);
+  });
+  test("an agreed escalation is outside the sandbox", async () => {
+    const { approver } = answering({ answer: "once" });
+    expect(await grantOf({ ...run("npm test"), escalation: {} }, { approver })).toMatchObject({
+      policy: "full-access",
+      confined: false,
+      network: "on",
+    });
+  });
+  test("a denied path is masked for commands too", async () => {
+    const grant = await grantOf(run("npm test"), { rules: [{ path: "./.env", access: "read", decision: "deny" }] });
+    expect(grant.mask).toContain(join(workspace.ws, ".env"));
+  });
+});
+
+describe("paths of tools", () => {
+  const decision = async (access: Access, options: Partial<GateOptions> = {}) =>
+    permit(gate(options).pass(checked(access, { name: "apply_patch" }), signal)).then(
+      () => "allow",
+      (error: unknown) => (CallError.is(error) ? error.code : "fault"),
+    );
+  test.each([
+    ".git/hooks/pre-commit",
+    ".GIT/config",
+    ".git::$INDEX_ALLOCATION/config",
+    ".git./config",
+    ".git /config",
+    "GIT~1/config",
+    ".callgate/rules.toml",
+    "../out/x",
+    "/etc/passwd",
+    "src/../../out/x",
+    "a\0b",
+  ])("writing %j asks", async (path) => {
+    expect(await decision({ write: [path] })).toBe("needs_approval");
+    expect(await decision({ write: [path] }, { settings: { approval: "never", sandbox: "workspace-write" } })).toBe(
+      "denied",
+    );
+  });
+  test("writing inside is confined by the file capability", async () => {
+    expect(await decision({ write: ["src/new.txt", ".github/x.yml", ".gitignore"] })).toBe("allow");
+  });
+  test("links are followed before deciding", async () => {
+    symlinkSync(workspace.out, join(workspace.ws, "outdir"));
+    symlinkSync(join(workspace.out, "secret.txt"), join(workspace.ws, "outfile"));
+    symlinkSync(join(workspace.out, "not-there"), join(workspace.ws, "dangling"));
+    expect(await decision({ write: ["outdir/new.txt"] })).toBe("needs_approval");
+    expect(await decision({ write: ["dangling"] })).toBe("needs_approval");
+    expect(await decision({ read: ["outfile"] })).toBe("needs_approval");
+  });
+  test("a deny rule for a name holds for a link to it", async () => {
+    writeFileSync(join(workspace.ws, ".env"), "K=V\n");
+    symlinkSync(".env", join(workspace.ws, "notes.txt"));
+    const rules: Rule[] = [{ path: ".env", access: "read", decision: "deny" }];
+    expect(await decision({ read: ["notes.txt"] }, { rules })).toBe("denied");
+    expect(await decision({ read: [".env"] }, { rules })).toBe("denied");
+    expect(await decision(run("cat notes.txt"), { rules })).toBe("denied");
+    expect(await decision(run("cat < notes.txt"), { rules })).toBe("denied");
+    expect(await decision({ read: ["README.md"] }, { rules })).toBe("allow");
+  });
+  test("a path of thousands of parts is decided quickly", async () => {
+    const started = performance.now();
+    await decision({ write: ["a/".repeat(5_000)] });
+    expect(performance.now() - started).toBeLessThan(50);
+  });
+});
+
+describe("tools, servers, hosts", () => {
+  const decision = async (call: Checked, rules: readonly Rule[], settings?: GateOptions["settings"]) =>
+    permit(gate({ rules, ...(settings === undefined ? {} : { settings }) }).pass(call, signal)).then(
+      () => "allow",
+      (error: unknown) => (CallError.is(error) ? error.code : "fault"),
+    );
+  test("an MCP tool that changes something asks; an allow-list lets it pass; a deny wins over it", async () => {
+    const call = () => checked({}, { name: "mail/send", mutates: true });
+    expect(await decision(call(), [])).toBe("needs_approval");
+    expect(await decision(call(), [{ mcp: "mail", decision: "allow" }])).toBe("allow");
+    expect(await decision(call(), [{ mcp: "mail/send", decision: "allow" }])).toBe("allow");
+    expect(await decision(call(), [{ mcp: "mailer", decision: "allow" }])).toBe("needs_approval");
+    expect(
+      await decision(call(), [
+        { mcp: "mail/*", decision: "allow" },
+        { mcp: "mail/send", decision: "deny" },
+      ]),
+    ).toBe("denied");
+  });
+  test("a tool can be denied by name or pattern", async () => {
+    expect(
+      await decision(checked({ read: ["README.md"] }, { name: "read_file" }), [{ tool: "read_*", decision: "deny" }]),
+    ).toBe("denied");
+  });
+  test("a tool rule does not wave danger through", async () => {
+    const settings = { approval: "unless-trusted", sandbox: "workspace-write" } as const;
+    const rules: Rule[] = [{ tool: "shell", decision: "allow" }];
+    expect(await decision(checked(run("npm test")), rules, settings)).toBe("allow");
+    expect(await decision(checked(run("rm -rf src")), rules, settings)).toBe("needs_approval");
+  });
+  test("a host must be granted or allowed by a rule, label by label", async () => {
+    const call = (host: string) => checked({ network: [host] }, { name: "fetch" });
+    const rules: Rule[] = [{ host: "*.example.org", decision: "allow" }];
+    expect(await decision(call("api.example.org"), rules)).toBe("allow");
+    expect(await decision(call("api.example.org:8080"), rules)).toBe("allow");
+    for (const host of [
+      "example.org.evil.invalid",
+      "evilexample.org",
+      "example.org",
+      "x.example.org\0.evil.invalid",
+      "*.example.org.evil",
+    ])
+      expect(await decision(call(host), rules)).toBe("needs_approval");
+  });
+});
+
+describe("widening after a refusal", () => {
+  const denied = { what: "write", target: "/data/x", reason: "read-only" } as const;
+  test("asks once, for repeatable calls, and opens only what was refused", async () => {
+    const { asked, approver } = answering({ answer: "once" });
+    const one = gate({ approver });
+    const permitted = await permit(one.pass(checked(run("npm test")), signal));
+    const wider = await one.widen(permitted, denied, signal);
+    expect(wider?.grant.write).toEqual([workspace.ws, "/data/x"]);
+    expect(wider?.grant.network).toBe("off");
+    expect(asked).toHaveLength(1);
+    expect(await one.widen(permitted, denied, signal)).toBeUndefined();
+  });
+  test("not without somebody to ask, not under never, not for what cannot be repeated", async () => {
+    const { approver } = answering({ answer: "once" });
+    const call = checked(run("npm test"));
+    const widen = async (options: Partial<GateOptions>, made: Checked) => {
+      const one = gate(options);
+      return one.widen(await permit(one.pass(made, signal)), denied, signal);
+    };
+    expect(await widen({}, call)).toBeUndefined();
+    expect(
+      await widen({ approver, settings: { approval: "never", sandbox: "workspace-write" } }, call),
+    ).toBeUndefined();
+    expect(await widen({ approver }, checked(run("npm test"), { repeatable: false }))).toBeUndefined();
+  });
+  test("no ends the call as rejected", async () => {
+    const one = gate({ approver: answering({ answer: "no" }).approver });
+    const permitted = await permit(one.pass(checked(run("npm test")), signal));
+    expect(await codeOf(one.widen(permitted, denied, signal))).toBe("rejected");
+  });
+});
+
+describe("hooks", () => {
+  test("a hook can block, and its reason is told", async () => {
+    const one = gate({ hooks: [{ tool: "sh*", before: () => ({ block: "not on Fridays" }) }] });
+    await expect(one.pass(checked(run("ls")), signal)).rejects.toMatchObject({
+      code: "denied",
+      message: "Blocked by a hook: not on Fridays",
+    });
+  });
+  test("a rewritten call comes back to be checked from the start", async () => {
+    const one = gate({
+      hooks: [{ before: ({ input }) => (JSON.stringify(input) === "{}" ? { input: { safe: true } } : undefined) }],
+    });
+    const passed = await one.pass(checked(run("ls")), signal);
+    expect(passed).toMatchObject({ rewritten: { arguments: '{"safe":true}' } });
+  });
+  test("a hook that rewrites for ever is stopped", async () => {
+    let n = 0;
+    const one = gate({ hooks: [{ before: () => ({ input: { n: n++ } }) }] });
+    const call = checked(run("ls"));
+    const codes: string[] = [];
+    for (let i = 0; i < 20 && codes.length === 0; i++)
+      await one.pass(call, signal).catch((error: unknown) => codes.push(CallError.is(error) ? error.code : "fault"));
+    expect(codes).toEqual(["denied"]);
+  });
+  test("a hook that fails or takes too long blocks", async () => {
+    const failing = gate({ hooks: [{ before: () => Promise.reject(new Error("broken")) }] });
+    expect(await codeOf(failing.pass(checked(run("ls")), signal))).toBe("denied");
+    const slow = gate({ hooks: [{ timeoutMs: 20, before: () => new Promise(() => undefined) }] });
+    expect(await codeOf(slow.pass(checked(run("ls")), signal))).toBe("denied");
+  });
+  test("an after-hook replaces what the model is told", async () => {
+    const one = gate({ hooks: [{ after: () => ({ content: "hidden" }) }] });
+    const ended: Ended = {
+      id: "1",
+      name: "shell",
+      tool: "shell",
+      kind: "function",
+      arguments: "{}",
+      askedAt: 0,
+      ok: true,
+      content: [{ type: "text", text: "secret" }],
+      endedAt: 1,
+      durationMs: 1,
+    };
+    expect((await one.after(ended, signal)).content).toEqual([{ type: "text", text: "hidden" }]);
+  });
+});
+
+test("every decision is recorded with who made it", async () => {
+  const records: GateRecord[] = [];
+  const one = gate({
+    record: (entry) => void records.push(entry),
+    rules: [{ command: "npm", decision: "deny", reason: "we use pnpm" }],
+  });
+  await one.pass(checked(run("ls")), signal);
+  await one.pass(checked(run("npm test")), signal).catch(() => undefined);
+  expect(records.map(({ outcome, ruling }) => [outcome, ruling.by, ruling.reason])).toEqual([
+    ["permitted", "policy", "ls only looks"],
+    ["refused", "rule", "we use pnpm"],
+  ]);
+});
+
+test("what confines is looked at once, when the first command comes", async () => {
+  const confinement = vi.fn(async () => ({ name: "none", available: false }));
+  const one = gate({ confinement });
+  await one.pass(checked({ read: ["README.md"] }), signal);
+  expect(confinement).not.toHaveBeenCalled();
+  expect(await codeOf(one.pass(checked(run("npm test")), signal))).toBe("needs_approval");
+  await one.pass(checked(run("ls")), signal);
+  expect(confinement).toHaveBeenCalledTimes(1);
+});
