@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCapture } from "../../../src/runtime/process/capture.ts";
 import { decodeBytes } from "../../../src/runtime/process/decode.ts";

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Launch } from "../../../src/runtime/process/child.ts";
 import { createFrameReader, encodeFrame, encodeLaunch } from "../../../src/runtime/process/launcher-protocol.ts";
