@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { CallError, defineTool } from "../index.ts";
-import { search, type SearchHit } from "./search/search.ts";
+import type { SearchHit } from "./search/request.ts";
+import { search } from "./search/search.ts";
 
 /** Files that contain a pattern, newest first; with the lines if asked. */
 export const grepFiles = defineTool({

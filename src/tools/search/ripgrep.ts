@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { CallError, type ToolContext } from "../../index.ts";
-import type { SearchHit, SearchRequest, SearchResult } from "./search.ts";
+import type { SearchHit, SearchRequest, SearchResult } from "./request.ts";
 
 const pathKey = "search.ripgrep";
 

@@ -6,32 +6,8 @@ import picomatch from "picomatch";
 import { CallError, type ToolContext } from "../../index.ts";
 import { createSearchPool, type SearchPool } from "./pool.ts";
 import { findRipgrep, searchWithRipgrep } from "./ripgrep.ts";
+import type { SearchRequest, SearchResult } from "./request.ts";
 import { walkFiles, type Candidate } from "./walk.ts";
-
-export interface SearchRequest {
-  readonly pattern: string;
-  /** A file or folder. */
-  readonly path: string;
-  /** Only files whose path fits this glob. */
-  readonly include?: string;
-  readonly ignoreCase?: boolean;
-  /** Matching lines too, not only the files. */
-  readonly lines: boolean;
-  readonly limit: number;
-}
-
-export interface SearchHit {
-  readonly path: string;
-  readonly lines: readonly { readonly number: number; readonly text: string }[];
-}
-
-export interface SearchResult {
-  /** Newest first. */
-  readonly hits: readonly SearchHit[];
-  /** There were more. */
-  readonly more: boolean;
-  readonly notes: readonly string[];
-}
 
 const timeoutMs = 30_000;
 const maxFiles = 200_000;
