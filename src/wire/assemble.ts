@@ -4,7 +4,7 @@
  * has, in this order: a known index that nothing contradicts, an unseen id with a name (a new call), a
  * known id, a name alone (a new call), nothing (the call touched last).
  */
-import { isWhole } from "./raw.ts";
+import { createNesting, type Nesting } from "./nesting.ts";
 
 export interface CallDelta {
   readonly index?: number | undefined;
@@ -22,6 +22,8 @@ export interface OpenCall {
   id: string | undefined;
   name: string;
   args: string;
+  /** Follows the arguments as they grow, so that nothing is read twice. */
+  readonly nesting: Nesting;
   extra: Record<string, unknown> | undefined;
 }
 
@@ -34,9 +36,9 @@ export interface Assembler {
   isPartialName(name: string): boolean;
 }
 
-/** Only an object can be known to be over: any more text would break it. */
+/** Only an object or a list can be known to be over: any more text would break it. */
 function isFinished(call: OpenCall): boolean {
-  return !call.custom && call.args.trimEnd().endsWith("}") && isWhole(call.args);
+  return !call.custom && call.nesting.isOver;
 }
 
 export function createAssembler(declared: ReadonlySet<string>): Assembler {
@@ -52,7 +54,15 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
     const slot = wanted !== undefined && !slots.has(wanted) ? wanted : highest + 1;
     slots.add(slot);
     highest = Math.max(highest, slot);
-    const call: OpenCall = { slot, custom: delta.custom, id: undefined, name: "", args: "", extra: undefined };
+    const call: OpenCall = {
+      slot,
+      custom: delta.custom,
+      id: undefined,
+      name: "",
+      args: "",
+      nesting: createNesting(),
+      extra: undefined,
+    };
     calls.push(call);
     return call;
   }
@@ -113,6 +123,7 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
     // The whole call said a second time adds nothing.
     if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
     call.args += delta.args;
+    call.nesting.read(delta.args);
     return delta.args;
   }
 
