@@ -110,6 +110,34 @@ describe("from one wire to another and back", () => {
     },
   );
 
+  test.each(["responses", "messages"] as const)(
+    "what Gemini wants back with a call comes back from a client of %s",
+    (wire) => {
+      const call: Item = {
+        type: "call",
+        kind: "function",
+        id: "call_1",
+        name: "f",
+        arguments: "{}",
+        complete: true,
+        extra: { wire: "gemini", fields: { thoughtSignature: "U0lH" } },
+      };
+      const encoder = codecs[wire].createEncoder();
+      const answer: Answer = { items: [call], outcome: "ok", finish: "tool_calls" };
+      const frames = answerToEvents(answer).flatMap((event) => [...encoder.push(event)]);
+      const streamed = decodeRecording(codecs[wire], [encodeSse(frames)]);
+      expect(streamed.items.map((item) => item.type)).toEqual(["reasoning", "call"]);
+      const told = codecs[wire].encodeAnswer(answer);
+      const request =
+        wire === "responses"
+          ? { input: told["output"] }
+          : { messages: [{ role: "assistant", content: told["content"] }] };
+      const { input } = codecs[wire].decodeRequest({ model: "m", ...request });
+      expect(input).toMatchObject([call]);
+      expect(JSON.stringify(codecs.gemini.encodeRequest({ model: "m", tools: [], input }).body)).toContain("U0lH");
+    },
+  );
+
   test("our own summary comes back from a client that keeps only opaque compaction", () => {
     const told = codecs.responses.encodeAnswer({ items: [{ type: "compaction", text: "So far: é" }], outcome: "ok" });
     expect(codecs.responses.decodeRequest({ model: "m", input: told["output"] }).input).toMatchObject([

@@ -14,6 +14,7 @@ import {
   withFields,
   word,
 } from "../raw.ts";
+import { unpackCarriers } from "../envelope.ts";
 import { RequestError } from "../request-error.ts";
 import { decodeBlock } from "./decode-block.ts";
 import { wire } from "./ending.ts";
@@ -36,7 +37,7 @@ export function decodeRequest(body: unknown): ModelRequest {
   return defined({
     model: string(raw["model"]) ?? "",
     instructions: decodeSystem(raw["system"]),
-    input: objects(raw["messages"]).flatMap(decodeMessage),
+    input: unpackCarriers(objects(raw["messages"]).flatMap(decodeMessage)),
     tools: decodeTools(raw["tools"]),
     ...decodeChoice(raw["tool_choice"]),
     maxOutputTokens: number(raw["max_tokens"]),

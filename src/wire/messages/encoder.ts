@@ -7,11 +7,12 @@ import type { JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
+import { withCarrier } from "../envelope.ts";
 import { inventId } from "../ids.ts";
 import { spellerOf } from "../names.ts";
 import { array, object } from "../raw.ts";
 import { answerBlocks, callBlock } from "./encode-block.ts";
-import { encodeError, encodeStop, encodeUsage } from "./ending.ts";
+import { encodeError, encodeStop, encodeUsage, wire } from "./ending.ts";
 
 interface Started {
   readonly id?: string;
@@ -31,7 +32,7 @@ function headOf(started: Started, options: AnswerEncodeOptions): JsonObject {
 export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
   if (answer.outcome === "error" || answer.outcome === "truncated") return encodeError(answer);
   const spell = spellerOf(options.names);
-  const content = answer.items.flatMap((item) => answerBlocks(item, spell));
+  const content = answer.items.flatMap((item) => withCarrier(item, wire)).flatMap((item) => answerBlocks(item, spell));
   return {
     ...headOf(answer, options),
     content,
@@ -129,6 +130,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
 
     function writeCall(): void {
       if (item.type !== "call") return;
+      for (const carrier of withCarrier(item, wire).slice(0, -1)) answerBlocks(carrier, spell).forEach(writeWhole);
       const isCut = !item.complete && end?.outcome !== "ok";
       start(callBlock(item, spell));
       delta({ type: "input_json_delta", partial_json: isCut ? item.arguments : argumentsText(item) });

@@ -7,14 +7,17 @@
 import type { JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, CallItem, Item, ModelEvent } from "../../spec/model.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
+import { withCarrier } from "../envelope.ts";
 import { inventId } from "../ids.ts";
 import { encodeResponse, type ResponseHead } from "./answer.ts";
+import { wire } from "./decode-item.ts";
 import { encodeOutputItem } from "./encode-item.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
   const head = headOf(answer, options);
   const output = answer.items
+    .flatMap((item) => withCarrier(item, wire))
     .map((item, place) => encodeOutputItem(item, head.id, place))
     .filter((item) => item !== undefined);
   return encodeResponse(head, output, answer);
@@ -66,6 +69,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   }
 
   function finish(index: number, item: Item, end: AnswerEnd | undefined): void {
+    for (const carrier of withCarrier(item, wire).slice(0, -1)) tell(carrier);
     const writer = announce(index, item);
     if (writer === undefined) return;
     // Whatever id it ends with, it keeps the one it was announced under.
@@ -73,6 +77,12 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     // A call of a turn that failed is shown, never declared done: done means run it.
     const isHeldBack = item.type === "call" && !item.complete && end?.outcome !== "ok";
     output[writer.place] = isHeldBack ? writer.suspend(raw) : writer.finish(raw);
+  }
+
+  /** An item that no event of its own brought. */
+  function tell(item: Item): void {
+    const raw = encodeOutputItem(item, begin({}).id, output.length);
+    if (raw !== undefined) output.push(createWriter(item.type, raw, output.length, emit).finish(raw));
   }
 
   function write(event: ModelEvent, end?: AnswerEnd): void {

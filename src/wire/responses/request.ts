@@ -18,6 +18,7 @@ import {
   withFields,
   word,
 } from "../raw.ts";
+import { unpackCarriers } from "../envelope.ts";
 import { decodeItem, wire } from "./decode-item.ts";
 import { encodeInputItem } from "./encode-item.ts";
 import { pairCalls } from "./history.ts";
@@ -113,7 +114,7 @@ export function decodeRequest(body: unknown): ModelRequest {
 function decodeInput(input: unknown): readonly Item[] {
   if (typeof input === "string")
     return input === "" ? [] : [{ type: "message", role: "user", content: [{ type: "text", text: input }] }];
-  return objects(input).map(decodeItem);
+  return unpackCarriers(objects(input).map(decodeItem));
 }
 
 /** Tools that came as items. The items stay where they are; this is for wires that know one list only. */

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
 import type { Answer, Item, ModelRequest } from "../../../src/spec/model.ts";

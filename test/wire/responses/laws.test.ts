@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
 import type { Answer, Item, ModelRequest, ToolSpec } from "../../../src/spec/model.ts";
@@ -27,7 +27,7 @@ function plain(answer: Answer): Answer {
       }
       if (item.type !== "message" && item.type !== "reasoning") return item;
       const { id: _id, ...bare } = item;
-      return bare as Item; // the same item without its id
+      return bare;
     }),
     ...(counted === undefined ? {} : { usage: counted as Answer["usage"] & object }),
   };
@@ -192,7 +192,7 @@ describe("Responses", () => {
     }));
     fc.assert(
       fc.property(asked, (one) => {
-        const { toolChoice, parallel, ...rest } = one;
+        const { toolChoice: _choice, parallel: _parallel, ...rest } = one;
         const sent = one.tools.length === 0 ? rest : one;
         const { body, dropped } = responses.encodeRequest(sent);
         expect(dropped).toEqual([]);
