@@ -1,5 +1,5 @@
 /** Counts per tool: calls, endings by code, durations, bytes. Kept in memory, given out as an object or as Prometheus text. */
-import { partsToText } from "../base/content.ts";
+import type { Part } from "../base/content.ts";
 import type { Ended } from "../spec/call.ts";
 
 export interface Metrics {
@@ -15,6 +15,7 @@ export interface ToolMetrics {
   readonly durationMs: {
     readonly count: number;
     readonly sum: number;
+    readonly mean: number;
     readonly p50: number;
     readonly p90: number;
     readonly p99: number;
@@ -23,7 +24,7 @@ export interface ToolMetrics {
   readonly bytesOut: number;
 }
 
-/** Upper bounds in milliseconds, each about 1.5 times the one before: a quantile is right to within that. */
+/** Upper bounds in milliseconds, each about 1.5 times the one before: a quantile is right to within that (and at most the last). */
 const bounds = Array.from({ length: 40 }, (_, index) => 0.05 * 1.5 ** index);
 
 interface Counter {
@@ -66,12 +67,27 @@ export function createMetrics(): Metrics {
       else counter.errors.set(ended.code ?? "failed", (counter.errors.get(ended.code ?? "failed") ?? 0) + 1);
       counter.sum += ended.durationMs;
       counter.buckets[bucketOf(ended.durationMs)]!++;
-      counter.bytesIn += ended.arguments.length;
-      counter.bytesOut += partsToText(ended.content).length;
+      const { bytesIn, bytesOut } = sizeOf(ended);
+      counter.bytesIn += bytesIn;
+      counter.bytesOut += bytesOut;
     },
     snapshot: () => Object.fromEntries(sorted().map(([tool, counter]) => [tool, toMetrics(counter)])),
     prometheus: () => writePrometheus(sorted()),
   };
+}
+
+/** Bytes of the arguments as they came, and of what is told back; pictures and files by their encoded size. */
+export function sizeOf(ended: Ended): { readonly bytesIn: number; readonly bytesOut: number } {
+  return {
+    bytesIn: Buffer.byteLength(ended.arguments),
+    bytesOut: ended.content.reduce((sum, part) => sum + partBytes(part), 0),
+  };
+}
+
+function partBytes(part: Part): number {
+  const text = "text" in part ? part.text : undefined;
+  const data = "data" in part ? part.data : undefined;
+  return Buffer.byteLength(text ?? "") + (data?.length ?? 0);
 }
 
 function bucketOf(ms: number): number {
@@ -85,7 +101,7 @@ function toMetrics({ calls, successes, errors, sum, buckets, bytesIn, bytesOut }
     calls,
     successes,
     errors: Object.fromEntries(errors),
-    durationMs: { count: calls, sum, p50: at(0.5), p90: at(0.9), p99: at(0.99) },
+    durationMs: { count: calls, sum, mean: calls === 0 ? 0 : sum / calls, p50: at(0.5), p90: at(0.9), p99: at(0.99) },
     bytesIn,
     bytesOut,
   };
@@ -95,7 +111,7 @@ function quantile(buckets: readonly number[], rank: number): number {
   let seen = 0;
   for (const [index, count] of buckets.entries()) {
     seen += count;
-    if (seen >= rank && seen > 0) return bounds[index] ?? Infinity;
+    if (seen >= rank && seen > 0) return bounds[index] ?? bounds.at(-1)!;
   }
   return 0;
 }
@@ -111,7 +127,7 @@ function writePrometheus(counters: readonly (readonly [string, Counter])[]): str
     "# HELP callgate_call_duration_seconds How long calls took, from asked to ended.",
     "# TYPE callgate_call_duration_seconds histogram",
     ...counters.flatMap(([tool, counter]) => writeHistogram(tool, counter)),
-    "# HELP callgate_call_bytes_total Characters of arguments in and content out.",
+    "# HELP callgate_call_bytes_total Bytes of arguments in and content out.",
     "# TYPE callgate_call_bytes_total counter",
     ...counters.flatMap(([tool, { bytesIn, bytesOut }]) => [
       `callgate_call_bytes_total{tool=${label(tool)},direction="in"} ${bytesIn}`,

@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { chooseTools, familyOf, offerTools, profiles, selectProfile } from "../../src/registry/profile.ts";
+import { freeform } from "../../src/spec/freeform.ts";
+import type { AnyTool } from "../../src/spec/tool.ts";
+
+const tool = (name: string, extra: Partial<AnyTool> = {}): AnyTool => ({
+  name,
+  description: name,
+  input: { type: "object" },
+  run: () => "",
+  ...extra,
+});
+const builtin = [
+  tool("shell"),
+  tool("shell_command"),
+  tool("local_shell", { native: { type: "local_shell" } }),
+  tool("exec_command"),
+  tool("write_stdin"),
+  tool("read_file"),
+  tool("list_dir"),
+  tool("grep_files"),
+  tool("apply_patch", { input: freeform({ syntax: "lark", definition: 'start: "x"' }) }),
+  tool("update_plan"),
+  tool("view_image"),
+  tool("web_search", { native: { type: "web_search" } }),
+  tool("internal_file_read"),
+  tool("str_replace_editor"),
+];
+const names = builtin.map(({ name }) => name);
+const all = [...builtin, tool("github/list"), tool("my_own")];
+const seen = (settings: Parameters<typeof selectProfile>[0]) =>
+  chooseTools(builtin, selectProfile(settings), names).map(({ name }) => name);
+
+test.each([
+  ["gpt-5-codex", ["apply_patch", "shell_command", "view_image"]],
+  ["codex-mini-latest", ["local_shell", "view_image"]],
+  ["gpt-5", ["shell", "view_image"]],
+  ["openai/gpt-5.2-codex", ["apply_patch", "exec_command", "update_plan", "view_image", "write_stdin"]],
+  ["qwen3-coder", ["apply_patch", "grep_files", "list_dir", "read_file", "shell_command", "update_plan", "view_image"]],
+])("%s sees the tools of its family", (model, expected) => {
+  expect(seen({ model })).toEqual(expected);
+});
+
+test("features switch tools by the seeds' names", () => {
+  expect(seen({ model: "gpt-5", features: { ShellTool: false } })).toEqual(["view_image"]);
+  expect(seen({ model: "gpt-5", features: { UnifiedExec: true, ViewImageTool: false } })).toEqual([
+    "exec_command",
+    "write_stdin",
+  ]);
+  expect(seen({ model: "gpt-5", features: { WebSearchRequest: true, PlanTool: true } })).toEqual([
+    "shell",
+    "update_plan",
+    "view_image",
+    "web_search",
+  ]);
+  expect(seen({ model: "gpt-5", experimental_supported_tools: ["read_file"] })).toEqual([
+    "read_file",
+    "shell",
+    "view_image",
+  ]);
+  expect(seen({ profile: "codex", features: { UnifiedExec: false } })).toContain("shell_command");
+});
+
+test("the user's own tools and servers are seen beside the built-in ones, the other built-ins are not", () => {
+  const shown = chooseTools(all, selectProfile({ model: "gpt-5" }), names).map(({ name }) => name);
+  expect(shown).toEqual(["github/list", "my_own", "shell", "view_image"]);
+});
+
+test("a profile of one's own starts from another", () => {
+  const settings = { profile: "mine", profiles: { mine: { from: "gpt-5", tools: ["read_file"], own: false } } };
+  expect(selectProfile(settings)).toMatchObject({ name: "mine", layout: "codex" });
+  expect(chooseTools(all, selectProfile(settings), names).map(({ name }) => name)).toEqual(["read_file"]);
+  expect(seen({ profile: "internal" })).toEqual(["internal_file_read"]);
+});
+
+test("an unknown profile is told with the nearest", () => {
+  expect(() => selectProfile({ profile: "defualt" })).toThrow(
+    /there is no profile 'defualt'; did you mean 'default'\?/,
+  );
+});
+
+test("a profile decides the form: freeform and native tools where the wire has them, functions elsewhere", () => {
+  const kinds = (settings: Parameters<typeof selectProfile>[0]) =>
+    Object.fromEntries(offerTools(builtin, selectProfile(settings), names).map((spec) => [spec.name, spec.kind]));
+  expect(kinds({ profile: "gpt-5-codex" })).toMatchObject({ apply_patch: "custom", shell_command: "function" });
+  expect(kinds({ profile: "gpt-5-codex", features: { ApplyPatchFreeform: false } })).toMatchObject({
+    apply_patch: "function",
+  });
+  expect(kinds({ profile: "codex-mini-latest" })).toMatchObject({ local_shell: "native" });
+  expect(
+    Object.values(kinds({ profile: "xml", features: { WebSearchRequest: true } })).every((kind) => kind === "function"),
+  ).toBe(true);
+});
+
+test("the same tools give the same bytes whatever their order", () => {
+  const profile = selectProfile({});
+  expect(JSON.stringify(offerTools(all.toReversed(), profile, names))).toBe(
+    JSON.stringify(offerTools(all, profile, names)),
+  );
+});
+
+test("every family names a profile that exists", () => {
+  for (const model of ["gpt-5", "gpt-5.1", "gpt-6", "codex-mini-latest", "claude-opus", ""])
+    expect(profiles.some(({ name }) => name === familyOf(model))).toBe(true);
+});
