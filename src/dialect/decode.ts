@@ -1,12 +1,12 @@
 /** Text with calls in it to events of the neutral model, piece by piece or whole. */
-import type { Answer, Finish, Item, ModelEvent } from "../spec/model.ts";
+import type { Answer, AnswerEnd, Finish, Item, ModelEvent } from "../spec/model.ts";
 import type { Dialect } from "./dialect.ts";
 import { findDialect } from "./dialects.ts";
 import { createEmitter } from "./emit.ts";
 import { append, createInput } from "./input.ts";
 import { readAnswer, type Start } from "./read/answer.ts";
 import type { Context } from "./read/context.ts";
-import { createPlan } from "./read/plan.ts";
+import { planOf } from "./read/plan.ts";
 import { createToolTable, type ToolLike } from "./tools.ts";
 
 export interface TextDecoderOptions {
@@ -14,7 +14,10 @@ export interface TextDecoderOptions {
   readonly dialect: string | Dialect;
   /** The tools of the request: their schemas give the types. None: any name is taken, values stay text. */
   readonly tools?: readonly ToolLike[];
-  /** Where the answer begins: some prompts end with an opened thought. `unknown` holds text back until that is clear. */
+  /**
+   * Where the answer begins: some prompts end with an opened thought. `unknown` (the default: a recording
+   * does not say) holds text back until that is clear; `text` hands it on at once, as live streams want.
+   */
   readonly startsIn?: Start;
   /** `strict`: a call that needed any repair is not whole. */
   readonly recover?: "default" | "strict";
@@ -43,8 +46,18 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
     strict: options.recover === "strict",
   });
   const input = createInput();
-  const context: Context = { input, emit, tools, opened: [], call: emit.call };
-  const reading = readAnswer(context, createPlan(dialect), options.startsIn ?? "text");
+  const context: Context = {
+    input,
+    emit,
+    tools,
+    opened: [],
+    call(head) {
+      // Once a call is told it cannot go back to being text.
+      input.recorded = undefined;
+      return emit.call(head);
+    },
+  };
+  const reading = readAnswer(context, planOf(dialect), options.startsIn ?? "unknown");
   return {
     push(text) {
       if (text !== "") {
@@ -66,7 +79,10 @@ export function decodeText(text: string, options: TextDecoderOptions & { readonl
   const decoder = createTextDecoder(options);
   const events = [...decoder.push(text), ...decoder.end(options.finish)];
   const items: Item[] = [];
-  for (const event of events) if (event.type === "item.done") items[event.index] = event.item;
-  const called = items.some((item) => item.type === "call");
-  return { outcome: "ok", finish: options.finish ?? (called ? "tool_calls" : "stop"), items };
+  let end: AnswerEnd = { outcome: "ok" };
+  for (const event of events) {
+    if (event.type === "item.done") items[event.index] = event.item;
+    if (event.type === "answer.ended") end = event.answer;
+  }
+  return { ...end, items };
 }

@@ -53,7 +53,9 @@ function mergeBlocks(blocks: readonly Block[]): readonly Block[] {
         open: [open],
         close: [...new Set([...(same?.close ?? []), ...block.close])],
         bodies: bodies.filter((body, index) => bodies.indexOf(body) === index),
-        ...(same?.between === undefined && block.between === undefined ? {} : { between: [...(same?.between ?? []), ...(block.between ?? [])] }),
+        ...(same?.between === undefined && block.between === undefined
+          ? {}
+          : { between: [...(same?.between ?? []), ...(block.between ?? [])] }),
       });
     }
   }
@@ -70,7 +72,10 @@ function createAuto(): Dialect {
     notes: "Marked forms only. Name the dialect where you know it: the same opener means different things.",
     trust: "special-token",
     blocks: mergeBlocks(parts.flatMap(({ blocks }) => blocks)),
-    reasoning: [think, ...parts.flatMap(({ reasoning }) => reasoning ?? []).filter(({ open }) => open[0] !== "<think>")],
+    reasoning: [
+      think,
+      ...parts.flatMap(({ reasoning }) => reasoning ?? []).filter(({ open }) => open[0] !== "<think>"),
+    ],
     drop: [...new Set(parts.flatMap(({ drop }) => drop ?? []))],
     stray: [...new Set(parts.flatMap(({ stray }) => stray ?? []))],
     results: [...new Set(parts.flatMap(({ results }) => results ?? []))],
@@ -80,7 +85,9 @@ function createAuto(): Dialect {
 
 export const dialects: readonly Dialect[] = [...named, createAuto()];
 
-const byName = new Map(dialects.flatMap((dialect) => [dialect.name, ...(dialect.aliases ?? [])].map((name) => [name, dialect] as const)));
+const byName = new Map(
+  dialects.flatMap((dialect) => [dialect.name, ...(dialect.aliases ?? [])].map((name) => [name, dialect] as const)),
+);
 
 /** The dialect of that name or alias, or undefined. `callgate:NONCE` is our own with that marker. */
 export function lookUpDialect(name: string): Dialect | undefined {

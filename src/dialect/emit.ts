@@ -4,7 +4,7 @@
  */
 import { text as textPart } from "../base/content.ts";
 import type { JsonObject } from "../base/json.ts";
-import type { CallItem, DeltaField, Finish, ModelEvent } from "../spec/model.ts";
+import type { AnswerEnd, CallItem, DeltaField, Finish, ModelEvent } from "../spec/model.ts";
 import { unwrapCustom, type TextTool, type ToolTable } from "./tools.ts";
 
 /** A call being read. Pieces of its arguments are written as they come. */
@@ -73,8 +73,22 @@ interface OpenCall {
   why: string | undefined;
 }
 
+/** Why a call is not whole, when the answer ended before it did. */
+export const cutWhy = "the answer ended inside the call";
+
 /** Finishes after which nothing of the answer may run: the model was stopped in the middle of something. */
 const cutShort: ReadonlySet<string | undefined> = new Set(["length", "error", "content_filter"]);
+
+/** How the answer ended, as far as its text tells. */
+function endOf(finish: Finish | undefined, cut: boolean, called: boolean): AnswerEnd {
+  if (finish === "length" || finish === "content_filter") return { outcome: "incomplete", finish };
+  if (finish === "error") return { outcome: "error", finish };
+  if (cut) return { outcome: "truncated", ...(finish === undefined ? {} : { finish }) };
+  return {
+    outcome: "ok",
+    finish: called && (finish === undefined || finish === "stop") ? "tool_calls" : (finish ?? "stop"),
+  };
+}
 
 export function createEmitter(options: EmitterOptions): Emitter {
   let events: ModelEvent[] = [];
@@ -169,7 +183,16 @@ export function createEmitter(options: EmitterOptions): Emitter {
     const tool = options.tools.find(head.name);
     const repairs = new Set(head.repairs);
     const index = options.nextIndex();
-    const open: OpenCall = { index, head, id: freshId(head.id), tool, repairs, args: "", state: "open", why: undefined };
+    const open: OpenCall = {
+      index,
+      head,
+      id: freshId(head.id),
+      tool,
+      repairs,
+      args: "",
+      state: "open",
+      why: undefined,
+    };
     calls.push(open);
     events.push({ type: "item.started", index, item: item(open, false) });
     return {
@@ -241,13 +264,16 @@ export function createEmitter(options: EmitterOptions): Emitter {
       flush();
       for (const open of calls) {
         const repaired = options.strict && open.repairs.size > 0;
-        const whole = open.state === "closed" && !cutShort.has(finish) && !repaired;
+        const runnable = open.state === "closed" && !cutShort.has(finish) && !repaired;
         if (repaired) open.why ??= "it needed a repair";
-        if (open.state === "open") open.why ??= "the answer ended inside the call";
-        else if (!whole) open.why ??= `the answer ended with ${finish}`;
-        events.push({ type: "item.done", index: open.index, item: item(open, whole) });
+        if (open.state === "open") open.why ??= cutWhy;
+        else if (!runnable) open.why ??= `the answer ended with ${finish}`;
+        events.push({ type: "item.done", index: open.index, item: item(open, runnable) });
       }
+      const cut = calls.some(({ state, why }) => state === "open" || why === cutWhy);
+      const whole = calls.some(({ state }) => state === "closed");
       if (issues.length > 0) events.push({ type: "other", wire: "text", raw: { dialect: options.dialect, issues } });
+      events.push({ type: "answer.ended", answer: endOf(finish, cut, whole) });
       return this.drain();
     },
   };

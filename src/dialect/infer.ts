@@ -28,8 +28,11 @@ function fromTemplate(text: string): readonly Inferred[] {
     const opened = opens.length === 0 ? marks.slice(0, 1) : opens;
     const evidence = [...new Set([...opens, ...marks])].filter((mark) => plain.includes(mark));
     const must = dialect.blocks[0]?.bodies[0]?.kind === "json" ? opens : marks;
-    const whole = opened.some((mark) => plain.includes(mark)) && (must.length === 0 || must.every((mark) => plain.includes(mark)));
-    const rivals = dialect.blocks[0]?.bodies[0]?.kind === "json" ? ["<function=", "<arg_key>", "<invoke"].filter((mark) => plain.includes(mark)).length : 0;
+    const whole = opened.some((mark) => plain.includes(mark)) && must.every((mark) => plain.includes(mark));
+    const rivals =
+      dialect.blocks[0]?.bodies[0]?.kind === "json"
+        ? ["<function=", "<arg_key>", "<invoke"].filter((mark) => plain.includes(mark)).length
+        : 0;
     return { dialect: dialect.name, evidence, score: whole ? evidence.join("").length - 12 * rivals : 0 };
   });
 }
@@ -47,7 +50,9 @@ function signature(dialect: Dialect): readonly [readonly string[], readonly stri
 function bodySignature(body: Body): readonly string[] {
   switch (body.kind) {
     case "tagged":
-      return [body.tags.call, body.tags.parameter].map((tag) => tag.slice(0, tag.indexOf("{name}"))).filter((tag) => tag.length > 3);
+      return [body.tags.call, body.tags.parameter]
+        .map((tag) => tag.slice(0, tag.indexOf("{name}")))
+        .filter((tag) => tag.length > 3);
     case "pairs":
       return [body.key.open, body.value.open, ...(body.separator === undefined ? [] : [body.separator])];
     case "named":
@@ -81,7 +86,16 @@ function fromTranscripts(texts: readonly string[]): readonly Inferred[] {
         doubt += dialect.trust === "markerless" ? 0.1 : 0;
       }
       const first = dialect.blocks[0]?.bodies[0]?.kind;
-      const fits = texts.some((text) => signature(dialect).flat().every((mark) => text.includes(mark)) && first !== undefined);
-      return { dialect: dialect.name, evidence: [`${whole} whole calls in ${texts.length} answers`], score: whole === 0 ? 0 : whole - doubt + (fits ? 0.5 : 0) };
+      const fits = texts.some(
+        (text) =>
+          signature(dialect)
+            .flat()
+            .every((mark) => text.includes(mark)) && first !== undefined,
+      );
+      return {
+        dialect: dialect.name,
+        evidence: [`${whole} whole calls in ${texts.length} answers`],
+        score: whole === 0 ? 0 : whole - doubt + (fits ? 0.5 : 0),
+      };
     });
 }

@@ -65,6 +65,22 @@ export function* codeAt(input: Input, offset = 0): Reading<number> {
   return input.buffer.charCodeAt(input.at + offset);
 }
 
+/** The code at the cursor if it is there already, else -1: the quick look before a pause is worth it. */
+export function peek(input: Input): number {
+  return input.at < input.buffer.length ? input.buffer.charCodeAt(input.at) : -1;
+}
+
+/** How many characters from the offset on fit, at most `limit`. */
+export function* runLength(input: Input, fits: (code: number) => boolean, limit: number, offset = 0): Reading<number> {
+  let length = 0;
+  for (;;) {
+    const end = Math.min(input.buffer.length, input.at + offset + limit);
+    while (input.at + offset + length < end && fits(input.buffer.charCodeAt(input.at + offset + length))) length++;
+    if (input.at + offset + length < input.buffer.length || input.ended || length >= limit) return length;
+    yield;
+  }
+}
+
 const undecided = -2;
 const none = -1;
 
@@ -113,9 +129,7 @@ const spaceLimit = 65_536;
 
 /** Offset of the first character that is no white space; at the end, the offset of the end. */
 export function* afterSpace(input: Input, offset = 0): Reading<number> {
-  let at = offset;
-  while (at < offset + spaceLimit && isSpace(yield* codeAt(input, at))) at++;
-  return at;
+  return offset + (yield* runLength(input, isSpace, spaceLimit, offset));
 }
 
 export function* skipSpace(input: Input): Reading<string> {
@@ -148,11 +162,7 @@ function nextCandidate(input: Input, scanner: Scanner, from: number): number {
  * Hands text to `sink` until a marker stands at the cursor, and returns it; undefined at the end.
  * Holds back only what may still become a marker.
  */
-export function* textUntil(
-  input: Input,
-  scanner: Scanner,
-  sink: (text: string) => void,
-): Reading<string | undefined> {
+export function* textUntil(input: Input, scanner: Scanner, sink: (text: string) => void): Reading<string | undefined> {
   for (;;) {
     let at = input.at;
     let found = none;
@@ -182,7 +192,10 @@ export function* wordUntil(input: Input, stops: string, limit = 256): Reading<st
 }
 
 /** Runs a reader over text that is all there: it never pauses. */
-export function readAll<T>(text: string, read: (input: Input) => Reading<T>): { readonly value: T; readonly rest: string } {
+export function readAll<T>(
+  text: string,
+  read: (input: Input) => Reading<T>,
+): { readonly value: T; readonly rest: string } {
   const input = createInput(text, true);
   const step = read(input).next();
   if (step.done !== true) throw new TypeError("a reader paused although the text had ended");

@@ -3,7 +3,7 @@
  * It hands on JSON text while it reads (the model's own bytes wherever they are JSON already), names
  * each repair, evaluates nothing and never completes what was cut.
  */
-import { codeAt, isSpace, markerAt, need, take, type Input, type Reading } from "./input.ts";
+import { codeAt, isSpace, markerAt, need, peek, runLength, take, type Input, type Reading } from "./input.ts";
 
 export type Sink = (json: string) => void;
 
@@ -26,7 +26,7 @@ const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const looseNumber = /^[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?$/;
 
 export function* readLiteral(input: Input, out: Sink, style: Style, notes: Notes, depth = 0): Reading<Outcome> {
-  const code = yield* codeAt(input);
+  const code = peek(input) < 0 ? yield* codeAt(input) : peek(input);
   if (code < 0) return "cut";
   if (depth > depthLimit) return "bad";
   if (code === 0x7b) return yield* readObject(input, out, style, notes, depth);
@@ -45,13 +45,13 @@ function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth:
   for (let first = true; ; first = false) {
     const space = yield* skipFiller(input, style, notes);
     if (space === undefined) return "cut";
-    const code = yield* codeAt(input);
+    const code = peek(input);
     if (code === 0x7d) {
       if (comma !== "") notes.add("trailing-comma");
       out(space + take(input, 1));
       return "ok";
     }
-    if (!first && comma === "") return "bad";
+    if (!first && comma === "") return code < 0 ? "cut" : "bad";
     out(comma + space);
     const outcome = yield* readPair(input, out, style, notes, depth);
     if (outcome !== "ok") return outcome;
@@ -63,8 +63,8 @@ function* readPair(input: Input, out: Sink, style: Style, notes: Notes, depth: n
   const key = yield* readKey(input, out, style, notes);
   if (key !== "ok") return key;
   const before = yield* skipFiller(input, style, notes);
-  if (before === undefined || (yield* codeAt(input)) < 0) return "cut";
-  if ((yield* codeAt(input)) !== 0x3a) return "bad";
+  if (before === undefined || peek(input) < 0) return "cut";
+  if (peek(input) !== 0x3a) return "bad";
   out(before + take(input, 1));
   const after = yield* skipFiller(input, style, notes);
   if (after === undefined) return "cut";
@@ -79,8 +79,7 @@ export function* readKey(input: Input, out: Sink, style: Style, notes: Notes): R
   if (style.quote !== undefined && (yield* markerAt(input, [style.quote])) !== undefined) {
     return yield* readTokenString(input, out, style.quote);
   }
-  let length = 0;
-  while (length <= 256 && isWordCode(yield* codeAt(input, length))) length++;
+  const length = yield* runLength(input, isWordCode, 257);
   if (length === 0 || length > 256) return "bad";
   const key = take(input, length);
   if (style.quote === undefined && !(style.python && looseNumber.test(key))) notes.add("unquoted-key");
@@ -109,13 +108,13 @@ function* readList(input: Input, out: Sink, style: Style, notes: Notes, depth: n
   for (let first = true; ; first = false) {
     const space = yield* skipFiller(input, style, notes);
     if (space === undefined) return "cut";
-    if ((yield* codeAt(input)) === end.charCodeAt(0)) {
+    if (peek(input) === end.charCodeAt(0)) {
       if (comma !== "" && end === "]") notes.add("trailing-comma");
       take(input, 1);
       out(`${space}]`);
       return "ok";
     }
-    if (!first && comma === "") return (yield* codeAt(input)) < 0 ? "cut" : "bad";
+    if (!first && comma === "") return peek(input) < 0 ? "cut" : "bad";
     out(comma + space);
     const outcome = yield* readLiteral(input, out, style, notes, depth + 1);
     if (outcome !== "ok") return outcome;
@@ -125,16 +124,16 @@ function* readList(input: Input, out: Sink, style: Style, notes: Notes, depth: n
 
 /** The comma is handed on only with the item after it. */
 function* readComma(input: Input, out: Sink, style: Style, notes: Notes): Reading<string> {
-  out((yield* skipFiller(input, style, notes)) ?? "");
-  return (yield* codeAt(input)) === 0x2c ? take(input, 1) : "";
+  if (peek(input) !== 0x2c) out((yield* skipFiller(input, style, notes)) ?? "");
+  return peek(input) === 0x2c ? take(input, 1) : "";
 }
 
 /** White space is handed on as written, comments are dropped. Undefined: a comment never ended. */
 export function* skipFiller(input: Input, style: Style, notes: Notes): Reading<string | undefined> {
   let space = "";
   for (;;) {
-    const code = yield* codeAt(input);
-    if (isSpace(code)) space += take(input, 1);
+    const code = peek(input) < 0 ? yield* codeAt(input) : peek(input);
+    if (isSpace(code)) space += take(input, yield* runLength(input, isSpace, 65_536));
     else if (code === 0x2f && style.quote === undefined) {
       const second = yield* codeAt(input, 1);
       if (second !== 0x2f && second !== 0x2a) return space;
@@ -196,8 +195,8 @@ function* readString(input: Input, out: Sink, style: Style, notes: Notes): Readi
     return yield* readTripleString(input, out, style, notes, quote);
   }
   for (;;) {
-    plainRun(input, out, quote);
-    const code = yield* codeAt(input);
+    plainRun(input, out, quote, style);
+    const code = peek(input) < 0 ? yield* codeAt(input) : peek(input);
     if (code < 0) return "cut";
     if (code === quote) {
       take(input, 1);
@@ -211,7 +210,7 @@ function* readString(input: Input, out: Sink, style: Style, notes: Notes): Readi
 
 function* readTripleString(input: Input, out: Sink, style: Style, notes: Notes, quote: number): Reading<Outcome> {
   for (;;) {
-    plainRun(input, out, quote);
+    plainRun(input, out, quote, style);
     const code = yield* codeAt(input);
     if (code < 0) return "cut";
     if (code === quote) {
@@ -228,16 +227,20 @@ function* readTripleString(input: Input, out: Sink, style: Style, notes: Notes, 
   }
 }
 
-/** Everything up to the next quote, backslash, double quote or control character, in one piece. */
-function plainRun(input: Input, out: Sink, quote: number): void {
+/** Everything that is the inside of a JSON string as it stands, escapes included, in one piece. */
+function plainRun(input: Input, out: Sink, quote: number, style: Style): void {
   const { buffer } = input;
   let at = input.at;
   for (; at < buffer.length; at++) {
     const code = buffer.charCodeAt(at);
-    if (code === quote || code === 0x5c || code === 0x22 || code < 0x20) break;
+    if (code === 0x5c && style.python !== true && simpleEscapes.has(buffer.charCodeAt(at + 1))) at++;
+    else if (code === quote || code === 0x5c || code === 0x22 || code < 0x20) break;
   }
   if (at > input.at) out(take(input, at - input.at));
 }
+
+/** `" \\ / b f n r t`, as they may follow a backslash in JSON. */
+const simpleEscapes: ReadonlySet<number> = new Set(Array.from('"\\/bfnrt', (char) => char.charCodeAt(0)));
 
 function* readSpecial(input: Input, out: Sink, style: Style, notes: Notes, code: number): Reading<Outcome> {
   if (code === 0x5c) return yield* readEscape(input, out, style, notes);
@@ -292,13 +295,8 @@ const words = new Map([
 ]);
 
 function* readWord(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
-  let length = 0;
-  for (;;) {
-    const code = yield* codeAt(input, length);
-    if (length > 4096) return "bad";
-    if (!isWordCode(code) && code !== 0x2b && !(style.quote !== undefined && isBareCode(code))) break;
-    length++;
-  }
+  const length = yield* runLength(input, style.quote === undefined ? isPlainWordCode : isBareCode, wordLimit);
+  if (length >= wordLimit) return "bad";
   // Inside something, more may have followed; alone, the end of the text is the end of the word.
   const ended = depth > 0 && (yield* codeAt(input, length)) < 0;
   const word = input.buffer.slice(input.at, input.at + length).trimEnd();
@@ -308,6 +306,12 @@ function* readWord(input: Input, out: Sink, style: Style, notes: Notes, depth: n
   take(input, length);
   out(json);
   return "ok";
+}
+
+const wordLimit = 4096;
+
+function isPlainWordCode(code: number): boolean {
+  return isWordCode(code) || code === 0x2b;
 }
 
 /** What an unquoted Gemma value may hold. */

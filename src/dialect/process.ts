@@ -11,7 +11,10 @@ export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
   readonly history?: readonly Item[];
 }
 
-export async function* wrapTextCalls(events: AsyncIterable<ModelEvent> | Iterable<ModelEvent>, options: TextCallOptions): AsyncGenerator<ModelEvent> {
+export async function* wrapTextCalls(
+  events: AsyncIterable<ModelEvent> | Iterable<ModelEvent>,
+  options: TextCallOptions,
+): AsyncGenerator<ModelEvent> {
   const step = createTextCallStep(options);
   for await (const event of events) yield* step(event);
 }
@@ -42,24 +45,39 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
   function openMessage(index: number, base: MessageItem): OpenMessage {
     const turn = messages.size === 0 ? `${before}` : `${before}_${messages.size}`;
     const prefix = before === 0 && messages.size === 0 ? "call_" : `call_${turn}_`;
-    const message = { base, decoder: createTextDecoder({ idPrefix: prefix, ...options, nextIndex }), heard: false };
+    const message = {
+      base,
+      decoder: createTextDecoder({ idPrefix: prefix, startsIn: "text", ...options, nextIndex }),
+      heard: false,
+    };
     messages.set(index, message);
     return message;
   }
 
   /** What the decoder made of a message, with what the provider said about that message. */
   function from(message: OpenMessage, events: readonly ModelEvent[]): readonly ModelEvent[] {
-    return events.map((event) => {
-      if (event.type === "item.started" && event.item.type === "call") called = true;
-      if ((event.type !== "item.started" && event.type !== "item.done") || event.item.type !== "message") return event;
-      return { ...event, item: { ...message.base, content: event.item.content } };
-    });
+    // How the answer ended is the provider's to say.
+    return events
+      .filter(({ type }) => type !== "answer.ended")
+      .map((event) => {
+        if (event.type === "item.started" && event.item.type === "call") called = true;
+        if ((event.type !== "item.started" && event.type !== "item.done") || event.item.type !== "message")
+          return event;
+        return { ...event, item: { ...message.base, content: event.item.content } };
+      });
   }
 
   function ended(answer: AnswerEnd): readonly ModelEvent[] {
-    const finish: Finish | undefined = answer.outcome === "truncated" ? "length" : answer.outcome === "error" ? "error" : answer.finish;
+    const finish: Finish | undefined =
+      answer.outcome === "truncated" ? "length" : answer.outcome === "error" ? "error" : answer.finish;
     const rest = [...messages.values()].flatMap((message) => from(message, message.decoder.end(finish)));
-    return [...rest, { type: "answer.ended", answer: called && answer.finish === "stop" ? { ...answer, finish: "tool_calls" } : answer }];
+    return [
+      ...rest,
+      {
+        type: "answer.ended",
+        answer: called && answer.finish === "stop" ? { ...answer, finish: "tool_calls" } : answer,
+      },
+    ];
   }
 
   return (event) => {

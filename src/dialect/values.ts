@@ -50,7 +50,8 @@ export function isPlainText(wanted: Wanted): boolean {
 export function textToJson(text: string, wanted: Wanted, notes: Notes): string {
   if (isPlainText(wanted) || wanted === undefined) return JSON.stringify(text);
   const word = text.trim();
-  if (wanted === "any") return /^[[{]/.test(word) ? (containerToJson(word, wanted, notes) ?? JSON.stringify(text)) : JSON.stringify(text);
+  if (wanted === "any")
+    return /^[[{]/.test(word) ? (containerToJson(word, wanted, notes) ?? JSON.stringify(text)) : JSON.stringify(text);
   return (
     scalarToJson(word, wanted) ??
     (wanted.has("object") || wanted.has("array") ? containerToJson(word, wanted, notes) : undefined) ??
@@ -74,7 +75,7 @@ function scalarToJson(word: string, wanted: ReadonlySet<string>): string | undef
 /** Digits pass as they are: a double would round what is beyond 2^53. */
 function plainInteger(word: string): string {
   const sign = word.startsWith("-") ? "-" : "";
-  return sign + (word.replace(/^[+-]/, "").replace(/^0+(?=\d)/, ""));
+  return sign + word.replace(/^[+-]/, "").replace(/^0+(?=\d)/, "");
 }
 
 function finite(value: number, word: string): string | undefined {

@@ -18,7 +18,10 @@ export interface Case {
   readonly complete?: false;
 }
 
-export const cases: readonly Case[] = readFileSync(new URL("../../../shared/data/text-calls.jsonl", import.meta.url), "utf8")
+export const cases: readonly Case[] = readFileSync(
+  new URL("../../../shared/data/text-calls.jsonl", import.meta.url),
+  "utf8",
+)
   .split("\n")
   .filter((line) => line !== "")
   .map((line) => JSON.parse(line) as Case);
@@ -54,7 +57,9 @@ function argumentsOf(call: CallItem): unknown {
 
 function stable(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner) ? Object.fromEntries(Object.entries(inner).toSorted()) : inner,
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
   );
 }
 
@@ -75,7 +80,8 @@ export function judge(one: Case, items: readonly Item[]): string | undefined {
     if (!ids) return "another id";
     if (one.expected_text !== null) {
       const text = items.map((item) => (item.type === "message" ? partsToText(item.content) : "")).join("");
-      if (squeeze(text) !== squeeze(one.expected_text)) return `text ${JSON.stringify(text)} instead of ${JSON.stringify(one.expected_text)}`;
+      if (squeeze(text) !== squeeze(one.expected_text))
+        return `text ${JSON.stringify(text)} instead of ${JSON.stringify(one.expected_text)}`;
     }
   }
   if (one.expected_reasoning !== undefined) {

@@ -1,6 +1,20 @@
 /** A whole answer: plain text, thoughts, and the blocks that hold calls. */
 import type { Reasoning, TaggedBody } from "../dialect.ts";
-import { afterSpace, codeAt, left, markerAt, skipMarker, skipSpace, startRecording, stopRecording, take, textUntil, unread, wordUntil, type Reading } from "../input.ts";
+import {
+  afterSpace,
+  codeAt,
+  left,
+  markerAt,
+  skipMarker,
+  skipSpace,
+  startRecording,
+  stopRecording,
+  take,
+  textUntil,
+  unread,
+  wordUntil,
+  type Reading,
+} from "../input.ts";
 import { createBlockReader, type BlockReader } from "./block.ts";
 import { readChannels } from "./channels.ts";
 import { createHeldCalls, type Context } from "./context.ts";
@@ -36,7 +50,9 @@ function* readThoughts(context: Context, plan: Plan, reasoning: Reasoning): Read
   const { input, emit } = context;
   const scanner = plan.thoughts.get(reasoning)!;
   for (;;) {
-    const marker = yield* textUntil(input, scanner, (text) => emit.reasoning(input.ended ? withoutPartial(text, reasoning.close) : text));
+    const marker = yield* textUntil(input, scanner, (text) =>
+      emit.reasoning(input.ended ? withoutPartial(text, reasoning.close) : text),
+    );
     if (marker === undefined) return emit.endReasoning();
     if (reasoning.close.includes(marker)) {
       take(input, marker.length);
@@ -127,7 +143,13 @@ function* readBlock(context: Context, plan: Plan, reader: BlockReader, marker: s
 }
 
 /** A call without its block counts if its tool is declared, or if nobody said which tools there are. */
-function* readBare(context: Context, plan: Plan, reader: BlockReader, marker: string, body: TaggedBody): Reading<boolean> {
+function* readBare(
+  context: Context,
+  plan: Plan,
+  reader: BlockReader,
+  marker: string,
+  body: TaggedBody,
+): Reading<boolean> {
   const header = yield* headerAt(context.input, marker.length, body.end ?? ">");
   if (header === undefined || (context.tools.declared && context.tools.find(header.name) === undefined)) return false;
   const bare = fresh(context);

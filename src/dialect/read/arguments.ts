@@ -75,7 +75,10 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
       const wanted = wantedOf(parameters, name);
       if (given.has(name) && !isList(wanted)) twice = true;
       given.add(name);
-      const plain = told === "text" ? wanted === undefined || wanted === "any" || wanted.has("string") : told === undefined && isPlainText(wanted);
+      const plain =
+        told === "text"
+          ? wanted === undefined || wanted === "any" || wanted.has("string")
+          : told === undefined && isPlainText(wanted);
       const streams = plain && !twice && !(wanted === undefined && told === undefined && options.undeclared === "json");
       return streams && !isWrapper(name, wanted) ? streamed(name) : buffered(name, wanted, told);
     },
@@ -85,7 +88,8 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
         writer.write(inner);
         return !twice;
       }
-      if (wrapper !== undefined) writer.write(key(wrapper.name) + jsonOf(wrapper.name, wrapper.text, undefined, wrapper.told));
+      if (wrapper !== undefined)
+        writer.write(key(wrapper.name) + jsonOf(wrapper.name, wrapper.text, undefined, wrapper.told));
       for (const [name, items] of lists) writer.write(key(name) + joinList(items));
       writer.write(open ? "}" : "{}");
       return !twice;

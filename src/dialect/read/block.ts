@@ -1,6 +1,19 @@
 /** One block: from its opener to its end, whatever bodies it holds. Text that turns out to be no call goes back as text. */
 import type { Block, Body } from "../dialect.ts";
-import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, startRecording, stopRecording, take, textUntil, type Reading } from "../input.ts";
+import {
+  afterSpace,
+  codeAt,
+  createScanner,
+  markerAt,
+  markers,
+  skipMarker,
+  skipSpace,
+  startRecording,
+  stopRecording,
+  take,
+  textUntil,
+  type Reading,
+} from "../input.ts";
 import type { Context, Result } from "./context.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readActionBody, readCodeblockBody } from "./line-body.ts";
@@ -32,12 +45,10 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);
 
-  let last: Body["kind"] | undefined;
-
   function* readOne(context: Context): Reading<Result> {
     for (const body of bodies) {
       if (!(yield* body.starts(context))) continue;
-      last = body.body.kind;
+      context.last = body.body.kind;
       return yield* body.read(context);
     }
     return "none";
@@ -64,7 +75,7 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   /** Words between the last call and the closer. JSON must be followed by nothing; elements stand by themselves. */
   function* skipJunk(context: Context): Reading<boolean> {
     const { input } = context;
-    if (last !== "tagged") return false;
+    if (context.last !== "tagged") return false;
     let junk = "";
     const marker = yield* textUntil(input, junkEnd, (text) => (junk += text));
     if (marker !== undefined && closes.includes(marker)) take(input, marker.length);
@@ -77,7 +88,8 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
     for (;;) {
       yield* skipSpace(input);
       while ((yield* skipMarker(input, skipped)) !== undefined) yield* skipSpace(input);
-      if (context.opened.length > 0 && ((yield* skipMarker(input, closes)) !== undefined || (yield* codeAt(input)) < 0)) return "ok";
+      if (context.opened.length > 0 && ((yield* skipMarker(input, closes)) !== undefined || (yield* codeAt(input)) < 0))
+        return "ok";
       const result = yield* readOne(context);
       if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
       const more = yield* goesOn(context);
@@ -136,7 +148,9 @@ function reader(body: Body, block: Block): BodyReader {
       return (context) => readNamedBody(context, body);
     case "tagged": {
       const marks: TaggedMarks = createTaggedMarks(body, block);
-      return body.nested === undefined ? (context) => readTaggedBody(context, marks) : (context) => readNestedBody(context, marks);
+      return body.nested === undefined
+        ? (context) => readTaggedBody(context, marks)
+        : (context) => readNestedBody(context, marks);
     }
     case "pairs": {
       const marks: PairsMarks = createPairsMarks(body, block);

@@ -1,5 +1,19 @@
 /** Answers in channels: a header says whether thoughts, text or a call's arguments follow. */
-import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, unread, wordUntil, type Reading } from "../input.ts";
+import { cutWhy } from "../emit.ts";
+import {
+  afterSpace,
+  codeAt,
+  createScanner,
+  markerAt,
+  markers,
+  skipMarker,
+  skipSpace,
+  take,
+  textUntil,
+  unread,
+  wordUntil,
+  type Reading,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import type { Context } from "./context.ts";
 import { readJsonBody } from "./json-body.ts";
@@ -34,7 +48,8 @@ function* readHarmony(context: Context): Reading<void> {
     take(input, found.length);
     const recipient = /\bto=([^\s<]{1,256})/.exec(header)?.[1];
     const channel = /<\|channel\|>\s*([a-z]{1,32})/.exec(header)?.[1];
-    if (header.includes("<|start|>") && /<\|start\|>(?:functions|tool)/.test(header)) return emit.issue("fabricated-result");
+    if (header.includes("<|start|>") && /<\|start\|>(?:functions|tool)/.test(header))
+      return emit.issue("fabricated-result");
     if (recipient !== undefined && recipient !== "user" && recipient !== "assistant") {
       yield* readArguments(context, recipient.replace(/^functions\./, ""));
       continue;
@@ -51,11 +66,15 @@ function* readArguments(context: Context, name: string): Reading<void> {
   yield* skipSpace(input);
   const writer = context.call({ name });
   const code = yield* codeAt(input);
-  const outcome = code === 0x7b ? yield* readLiteral(input, writer.write, {}, writer.repairs) : code < 0 ? "cut" : "bad";
+  const outcome =
+    code === 0x7b ? yield* readLiteral(input, writer.write, {}, writer.repairs) : code < 0 ? "cut" : "bad";
   yield* skipSpace(input);
-  const ended = (yield* skipMarker(input, markers(["<|call|>", "<|end|>", "<|return|>"]))) !== undefined || (yield* codeAt(input)) < 0;
-  if (outcome === "ok" && (ended || (yield* markerAt(input, harmonyHeads.markers)) !== undefined)) return writer.close();
-  writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments are not JSON");
+  const ended =
+    (yield* skipMarker(input, markers(["<|call|>", "<|end|>", "<|return|>"]))) !== undefined ||
+    (yield* codeAt(input)) < 0;
+  if (outcome === "ok" && (ended || (yield* markerAt(input, harmonyHeads.markers)) !== undefined))
+    return writer.close();
+  writer.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
   if (!ended) yield* textUntil(input, harmonyEnds, () => {});
 }
 
@@ -78,7 +97,11 @@ function* readMuse(context: Context, plan: Plan): Reading<void> {
     } else yield* textUntil(input, museEnds, emit.text);
     if (recipient === "self") emit.endReasoning();
     if ((yield* codeAt(input)) < 0) return;
-    if ((yield* skipMarker(input, ["<|eom|>", "<|eot|>"])) === undefined && (yield* markerAt(input, ["<|start|>assistant to="])) === undefined) emit.text(take(input, 1));
+    if (
+      (yield* skipMarker(input, ["<|eom|>", "<|eot|>"])) === undefined &&
+      (yield* markerAt(input, ["<|start|>assistant to="])) === undefined
+    )
+      emit.text(take(input, 1));
   }
 }
 
@@ -115,9 +138,17 @@ function* readInkling(context: Context): Reading<void> {
     const kind = (yield* wordUntil(input, "|")) ?? "";
     yield* skipMarker(input, ["|>"]);
     if (kind === "invoke_tool_json") {
-      const result = yield* readJsonBody({ ...context, opened: [] }, { kind: "json", args: ["args", "arguments", "parameters"] });
+      const result = yield* readJsonBody(
+        { ...context, opened: [] },
+        { kind: "json", args: ["args", "arguments", "parameters"] },
+      );
       yield* textUntil(input, inklingEnds, result === "none" ? emit.text : () => {});
-    } else yield* textUntil(input, inklingEnds, kind === "thinking" ? emit.reasoning : kind === "text" ? emit.text : () => {});
+    } else
+      yield* textUntil(
+        input,
+        inklingEnds,
+        kind === "thinking" ? emit.reasoning : kind === "text" ? emit.text : () => {},
+      );
     if (kind === "thinking") emit.endReasoning();
     yield* skipMarker(input, ["<|end_message|>"]);
   }

@@ -1,4 +1,5 @@
 /** What every body reader is given, and how it says what became of a call. */
+import type { Body } from "../dialect.ts";
 import type { CallHead, CallWriter, Emitter } from "../emit.ts";
 import type { Input } from "../input.ts";
 import type { Notes } from "../literal.ts";
@@ -10,6 +11,8 @@ export interface Context {
   readonly tools: ToolTable;
   /** Calls of the block being read: what breaks the block breaks them all. */
   readonly opened: CallWriter[];
+  /** The body read last. */
+  last?: Body["kind"];
   /** Starts a call; held back where nothing vouches for it yet. */
   call(head: CallHead): CallWriter;
 }

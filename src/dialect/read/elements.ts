@@ -88,7 +88,8 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
   const types = typesOf(node, rules.root, 0);
   const text = () => (rules.entities ? decodeEntities(inner) : inner);
   const word = inner.trim();
-  const nested = depth < depthLimit && (types.size === 0 || !types.has("string")) ? contentOf(inner, rules.prefix) : undefined;
+  const nested =
+    depth < depthLimit && (types.size === 0 || !types.has("string")) ? contentOf(inner, rules.prefix) : undefined;
   if (nested !== undefined && nested.elements.length > 0 && nested.text.trim() === "") {
     return groupToJson(nested.elements, node, types, rules, depth);
   }
@@ -96,9 +97,17 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
   return textToJson(text(), types.size === 0 ? undefined : types, rules.notes);
 }
 
-function groupToJson(elements: readonly Element[], node: Record<string, unknown>, types: ReadonlySet<string>, rules: ElementRules, depth: number): string {
+function groupToJson(
+  elements: readonly Element[],
+  node: Record<string, unknown>,
+  types: ReadonlySet<string>,
+  rules: ElementRules,
+  depth: number,
+): string {
   const branch = (keyword: string) => branchWith(node, keyword, rules.root)?.[keyword];
-  const list = (types.has("array") || types.size === 0) && elements.every(({ name }, index) => name === "item" || name === String(index));
+  const list =
+    (types.has("array") || types.size === 0) &&
+    elements.every(({ name }, index) => name === "item" || name === String(index));
   if (list || (types.has("array") && !types.has("object"))) {
     const items = branch("items");
     const own = elements.every(({ name }, index) => name === "item" || name === String(index));
@@ -108,7 +117,12 @@ function groupToJson(elements: readonly Element[], node: Record<string, unknown>
   return objectToJson(elements, branch("properties"), rules, depth);
 }
 
-export function objectToJson(elements: readonly Element[], properties: unknown, rules: ElementRules, depth: number): string {
+export function objectToJson(
+  elements: readonly Element[],
+  properties: unknown,
+  rules: ElementRules,
+  depth: number,
+): string {
   const groups = new Map<string, string[]>();
   for (const { name, inner } of elements) groups.set(name, [...(groups.get(name) ?? []), inner]);
   const fields = [...groups].map(([name, inners]) => {
@@ -125,8 +139,14 @@ function repeatedToJson(inners: readonly string[], schema: unknown, rules: Eleme
   return `[${inners.map((inner) => elementToJson(inner, items, rules, depth)).join(",")}]`;
 }
 
-function branchWith(node: Record<string, unknown>, keyword: string, root: unknown): Record<string, unknown> | undefined {
+function branchWith(
+  node: Record<string, unknown>,
+  keyword: string,
+  root: unknown,
+): Record<string, unknown> | undefined {
   if (Object.hasOwn(node, keyword)) return node;
-  const branches = ["anyOf", "oneOf", "allOf"].flatMap((union) => (Array.isArray(node[union]) ? (node[union] as unknown[]) : []));
+  const branches = ["anyOf", "oneOf", "allOf"].flatMap((union) =>
+    Array.isArray(node[union]) ? (node[union] as unknown[]) : [],
+  );
   return branches.map((branch) => follow(root, branch)).find((branch) => Object.hasOwn(branch, keyword));
 }

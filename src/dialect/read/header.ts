@@ -52,10 +52,19 @@ function unquote(text: string): string {
 function unfinished(text: string, length: number, line: boolean): Header | undefined {
   const split = text.indexOf("=");
   if (split > 0) {
-    return { name: text.slice(0, split).trim(), value: text.slice(split + 1), attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
+    return {
+      name: text.slice(0, split).trim(),
+      value: text.slice(split + 1),
+      attributes: new Map(),
+      selfClosing: false,
+      length,
+      repair: "unclosed-tag",
+    };
   }
   const name = text.trim();
-  return !line || name === "" ? undefined : { name, attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
+  return !line || name === ""
+    ? undefined
+    : { name, attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
 }
 
 function* attributeHeader(input: Input, offset: number, end: string): Reading<Header | undefined> {

@@ -1,6 +1,6 @@
 /** Calls written as JSON: `{"name": …, "arguments": {…}}`, alone, in a list, or under OpenAI's `function` key. */
 import type { JsonBody } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../emit.ts";
 import { codeAt, take, type Reading } from "../input.ts";
 import { readKey, readLiteral, skipFiller, type Outcome } from "../literal.ts";
 import { normalizeLiteral } from "../values.ts";
@@ -63,9 +63,10 @@ function* readObject(context: Context, body: JsonBody): Reading<Result> {
     begin(context, draft)?.write(draft.early);
   }
   if (outcome !== "ok" || draft.writer === undefined) {
-    draft.writer?.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments are not JSON");
+    draft.writer?.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
     // A name alone, cut before its arguments: the call is reported, and can never run.
-    if (outcome === "cut" && draft.writer === undefined && draft.name !== undefined) begin(context, draft)?.fail("no arguments");
+    if (outcome === "cut" && draft.writer === undefined && draft.name !== undefined)
+      begin(context, draft)?.fail("no arguments");
     return broken(context);
   }
   for (const note of draft.notes) draft.writer.repairs.add(note);

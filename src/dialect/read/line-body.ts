@@ -1,7 +1,18 @@
 /** Formats of lines: `Action:` / `Action Input:` (ReAct), and Continue's `TOOL_NAME:` / `BEGIN_ARG:` block. */
 import type { ActionBody } from "../dialect.ts";
 import type { CallWriter } from "../emit.ts";
-import { codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, wordUntil, type Reading } from "../input.ts";
+import {
+  codeAt,
+  createScanner,
+  markerAt,
+  markers,
+  skipMarker,
+  skipSpace,
+  take,
+  textUntil,
+  wordUntil,
+  type Reading,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { isPlainText, wantedOf } from "../values.ts";
 import { createArguments } from "./arguments.ts";
@@ -11,14 +22,16 @@ import { isObject } from "../../base/json.ts";
 export function* readActionBody(context: Context, body: ActionBody): Reading<Result> {
   const { input } = context;
   const name = (yield* wordUntil(input, "\n"))?.trim().replace(/^[`"[]|[`"\]]$/g, "");
-  if (name === undefined || name === "" || (context.tools.declared && context.tools.find(name) === undefined)) return "none";
+  if (name === undefined || name === "" || (context.tools.declared && context.tools.find(name) === undefined))
+    return "none";
   yield* skipSpace(input);
   if ((yield* skipMarker(input, body.input)) === undefined) return "none";
   while ((yield* codeAt(input)) === 32) take(input, 1);
   const fence = yield* skipMarker(input, ["```json\n", "```\n"]);
   const writer = context.call({ name, untyped: true });
   context.opened.push(writer);
-  const ok = (yield* codeAt(input)) === 0x7b ? yield* readJson(context, writer) : yield* readLine(context, body, writer);
+  const ok =
+    (yield* codeAt(input)) === 0x7b ? yield* readJson(context, writer) : yield* readLine(context, body, writer);
   if (fence !== undefined && ok) {
     yield* skipSpace(input);
     yield* skipMarker(input, ["```"]);

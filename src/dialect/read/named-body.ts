@@ -1,6 +1,6 @@
 /** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
 import type { NamedBody } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../emit.ts";
 import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
@@ -45,7 +45,11 @@ function* closeCall(context: Context, body: NamedBody): Reading<Result> {
 }
 
 /** The name or the id: short, on the way to its separator. */
-function* readWord(context: Context, ends: ReturnType<typeof createScanner>, separator: readonly string[]): Reading<string | undefined> {
+function* readWord(
+  context: Context,
+  ends: ReturnType<typeof createScanner>,
+  separator: readonly string[],
+): Reading<string | undefined> {
   let word = "";
   const stop = separator.includes("\n") ? ends : createScanner(ends.markers, ["{", "<"]);
   const marker = yield* textUntil(context.input, stop, (text) => (word += text.slice(0, nameLimit + 1)));
@@ -72,7 +76,7 @@ function* readArguments(context: Context, body: NamedBody, head: string, id: str
     writer.close();
     return "ok";
   }
-  writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments are not JSON");
+  writer.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
   return "broken";
 }
 
@@ -87,7 +91,9 @@ function kimiName(context: Context, head: string): { readonly name: string | und
   if (/^\d{1,9}$/.test(head)) return { name: undefined, id: head };
   const full = /^(?:functions?[._])?(.{1,256}?)(?:[:_]\d{1,9})?$/.exec(head)?.[1] ?? head;
   const exact = /^functions\.(.{1,256}):\d{1,9}$/.exec(head)?.[1];
-  const name = [head, exact, full].find((candidate) => candidate !== undefined && context.tools.find(candidate) !== undefined);
+  const name = [head, exact, full].find(
+    (candidate) => candidate !== undefined && context.tools.find(candidate) !== undefined,
+  );
   return { name: name ?? exact ?? full, id: head };
 }
 

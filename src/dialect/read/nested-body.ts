@@ -1,4 +1,5 @@
 /** Calls whose parameters are elements that may hold elements, each tag behind a token: MiniMax M3. */
+import { cutWhy } from "../emit.ts";
 import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Reading } from "../input.ts";
 import { normalizeLiteral } from "../values.ts";
 import type { Context, Result } from "./context.ts";
@@ -32,7 +33,7 @@ function start(context: Context, name: string, raw: string | undefined, prefix =
   const writer = context.call({ name, untyped: true, repairs });
   context.opened.push(writer);
   if (json === undefined) {
-    writer.fail("the answer ended inside the call");
+    writer.fail(cutWhy);
     return "broken";
   }
   writer.write(json);
@@ -48,5 +49,10 @@ function toJson(context: Context, name: string, raw: string, prefix: string, not
   const content = contentOf(raw, prefix);
   if (content === undefined || content.text.trim() !== "") return undefined;
   const parameters = context.tools.find(name)?.parameters;
-  return objectToJson(content.elements, parameters?.["properties"], { prefix, entities: false, notes, root: parameters }, 0);
+  return objectToJson(
+    content.elements,
+    parameters?.["properties"],
+    { prefix, entities: false, notes, root: parameters },
+    0,
+  );
 }

@@ -1,7 +1,19 @@
 /** A name, then key and value elements in turn: GLM and its relatives. */
 import type { Block, PairsBody } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
-import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, type Reading, type Scanner } from "../input.ts";
+import { cutWhy, type CallWriter } from "../emit.ts";
+import {
+  afterSpace,
+  codeAt,
+  createScanner,
+  markerAt,
+  markers,
+  skipMarker,
+  skipSpace,
+  take,
+  textUntil,
+  type Reading,
+  type Scanner,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createArguments, type Arguments, type ValueSink } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
@@ -61,13 +73,14 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
   if ((yield* codeAt(input)) === 0x7b) return yield* readJson(context, marks, writer);
   for (;;) {
     yield* skipSpace(input);
-    if ((yield* codeAt(input)) < 0) return broken(writer, "the answer ended inside the call");
+    if ((yield* codeAt(input)) < 0) return broken(writer, cutWhy);
     if ((yield* skipMarker(input, [marks.body.key.open])) !== undefined) {
       if (!(yield* readPair(context, marks, args, writer))) return broken(writer, "a parameter cannot be read");
       continue;
     }
     const close = yield* readClose(context, marks);
-    if (close === undefined && (yield* markerAt(input, marks.opens)) === undefined) return broken(writer, "the parameters cannot be read");
+    if (close === undefined && (yield* markerAt(input, marks.opens)) === undefined)
+      return broken(writer, "the parameters cannot be read");
     if (close === undefined) writer.repairs.add("implicit-close");
     if (!args.finish()) return broken(writer, "a parameter was given twice");
     writer.close();
@@ -77,7 +90,9 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
 
 /** Its own closing tag is the call's to take; the block's is left to the block. */
 function* readClose(context: Context, marks: PairsMarks): Reading<string | undefined> {
-  return marks.body.call === undefined ? yield* markerAt(context.input, marks.closes) : yield* skipMarker(context.input, marks.closes);
+  return marks.body.call === undefined
+    ? yield* markerAt(context.input, marks.closes)
+    : yield* skipMarker(context.input, marks.closes);
 }
 
 function broken(writer: CallWriter, why: string): Result {
@@ -103,7 +118,8 @@ function* readPair(context: Context, marks: PairsMarks, args: Arguments, writer:
   if (end === undefined || end === "<" || key.length > 1024) return false;
   if (end === marks.body.key.close) take(input, end.length);
   const at = yield* afterSpace(input);
-  if ((yield* markerAt(input, [marks.body.value.open], at)) !== undefined) take(input, at + marks.body.value.open.length);
+  if ((yield* markerAt(input, [marks.body.value.open], at)) !== undefined)
+    take(input, at + marks.body.value.open.length);
   else if ((yield* markerAt(input, marks.valueEnds.markers, at)) === undefined && (yield* codeAt(input, at)) >= 0) {
     writer.repairs.add("implicit-open");
     take(input, at);

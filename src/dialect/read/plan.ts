@@ -23,9 +23,28 @@ export interface Plan {
 }
 
 /** Ends of turns that some servers leave in the text. */
-const turnEnds = ["</s>", "<|im_end|>", "<|eot_id|>", "<|eot|>", "<|eom|>", "<|eom_id|>", "<|endoftext|>", "<|end|>", "<|return|>"];
+const turnEnds = [
+  "</s>",
+  "<|im_end|>",
+  "<|eot_id|>",
+  "<|eot|>",
+  "<|eom|>",
+  "<|eom_id|>",
+  "<|endoftext|>",
+  "<|end|>",
+  "<|return|>",
+];
 
-export function createPlan(dialect: Dialect): Plan {
+/** A plan holds no state of an answer, so one serves every decoder of its dialect. */
+const made = new WeakMap<Dialect, Plan>();
+
+export function planOf(dialect: Dialect): Plan {
+  const plan = made.get(dialect) ?? createPlan(dialect);
+  made.set(dialect, plan);
+  return plan;
+}
+
+function createPlan(dialect: Dialect): Plan {
   const ends = [...turnEnds, ...(dialect.reasoning ?? []).flatMap(({ close }) => close)];
   const blocks = dialect.blocks.map((block) => createBlockReader(block, ends));
   const openings = openingsOf(dialect, blocks);
@@ -38,7 +57,10 @@ export function createPlan(dialect: Dialect): Plan {
     openings,
     inText: createScanner([...openings.keys()]),
     thoughts: new Map(reasoning.map((one) => [one, createScanner(one.close, opens)])),
-    undecided: createScanner(reasoning.flatMap(({ open, close }) => [...open, ...close]), opens),
+    undecided: createScanner(
+      reasoning.flatMap(({ open, close }) => [...open, ...close]),
+      opens,
+    ),
     stray: markers(dialect.stray ?? [], ends, dialect.blocks.flatMap(strayCloses)),
   };
 }

@@ -1,6 +1,6 @@
 /** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
 import type { PythonBody } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../emit.ts";
 import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import type { Context, Result } from "./context.ts";
@@ -38,7 +38,16 @@ export function* nameAt(input: Input, offset: number): Reading<number> {
 }
 
 function isNameCode(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || code === 0x5f || code === 0x2e || code === 0x2d || code === 0x2f || code > 0x7f;
+  return (
+    (code >= 0x30 && code <= 0x39) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x61 && code <= 0x7a) ||
+    code === 0x5f ||
+    code === 0x2e ||
+    code === 0x2d ||
+    code === 0x2f ||
+    code > 0x7f
+  );
 }
 
 function* readCall(context: Context, body: PythonBody): Reading<Result> {
@@ -52,7 +61,7 @@ function* readCall(context: Context, body: PythonBody): Reading<Result> {
   context.opened.push(writer);
   const outcome = yield* readArguments(context, writer);
   if (outcome === "ok") writer.close();
-  else writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments cannot be read");
+  else writer.fail(outcome === "cut" ? cutWhy : "the arguments cannot be read");
   return outcome === "ok" ? "ok" : "broken";
 }
 
@@ -73,7 +82,10 @@ function* readArguments(context: Context, writer: CallWriter): Reading<"ok" | "b
       return "ok";
     }
     if (code < 0) return "cut";
-    const outcome = (yield* skipMarker(input, ["**"])) !== undefined ? yield* readMap(context, writer, count) : yield* readArgument(context, writer, given);
+    const outcome =
+      (yield* skipMarker(input, ["**"])) !== undefined
+        ? yield* readMap(context, writer, count)
+        : yield* readArgument(context, writer, given);
     if (outcome !== "ok") return outcome;
   }
 }

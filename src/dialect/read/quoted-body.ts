@@ -1,4 +1,5 @@
 /** `call:name{key:value}` with strings between quoting tokens: Gemma. */
+import { cutWhy } from "../emit.ts";
 import type { QuotedBody } from "../dialect.ts";
 import { codeAt, skipMarker, skipSpace, wordUntil, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
@@ -17,6 +18,6 @@ export function* readQuotedBody(context: Context, body: QuotedBody): Reading<Res
     yield* skipSpace(input);
     return "ok";
   }
-  writer.fail(outcome === "cut" ? "the answer ended inside the call" : "the arguments cannot be read");
+  writer.fail(outcome === "cut" ? cutWhy : "the arguments cannot be read");
   return "broken";
 }

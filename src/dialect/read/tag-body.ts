@@ -2,9 +2,19 @@
  * One tag per tool. Cline's parameters are child elements and stream; Suna's may also be attributes or
  * the body text, and are laid out when the closing tag came.
  */
+import { cutWhy } from "../emit.ts";
 import type { XmlParameter } from "../../spec/tool.ts";
 import type { TagRules, TaggedBody } from "../dialect.ts";
-import { codeAt, createScanner, markerAt, startRecording, stopRecording, take, textUntil, unread, type Reading } from "../input.ts";
+import {
+  codeAt,
+  createScanner,
+  startRecording,
+  stopRecording,
+  take,
+  textUntil,
+  unread,
+  type Reading,
+} from "../input.ts";
 import type { TextTool } from "../tools.ts";
 import { normalizeLiteral, propertyOf, textToJson, wantedOf } from "../values.ts";
 import type { Context, Result } from "./context.ts";
@@ -26,18 +36,34 @@ export function* toolAt(context: Context): Reading<{ readonly tool: TextTool; re
 }
 
 function isTagCode(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || code === 0x5f || code === 0x2d || code === 0x2e || code === 0x3a;
+  return (
+    (code >= 0x30 && code <= 0x39) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x61 && code <= 0x7a) ||
+    code === 0x5f ||
+    code === 0x2d ||
+    code === 0x2e ||
+    code === 0x3a
+  );
 }
 
-export function* readTag(context: Context, rules: TagRules, found: { readonly tool: TextTool; readonly tag: string }): Reading<Result> {
+export function* readTag(
+  context: Context,
+  rules: TagRules,
+  found: { readonly tool: TextTool; readonly tag: string },
+): Reading<Result> {
   const { input } = context;
   startRecording(input);
   take(input, found.tag.length + 1);
   const attributes = yield* readAttributes(context);
   let result: Result = "none";
   if (attributes !== undefined) {
-    const streams = rules.body === "elements" && rules.trim === "one-newline" && found.tool.xml?.parameters === undefined;
-    result = streams && !attributes.closed && attributes.text.trim() === "" ? yield* readStreamed(context, found) : yield* readBuffered(context, rules, found, attributes);
+    const streams =
+      rules.body === "elements" && rules.trim === "one-newline" && found.tool.xml?.parameters === undefined;
+    result =
+      streams && !attributes.closed && attributes.text.trim() === ""
+        ? yield* readStreamed(context, found)
+        : yield* readBuffered(context, rules, found, attributes);
   }
   const raw = stopRecording(input);
   if (result === "none") context.emit.text(raw);
@@ -65,20 +91,37 @@ function* readAttributes(context: Context): Reading<Attributes | undefined> {
   return undefined;
 }
 
-function* readStreamed(context: Context, { tool, tag }: { readonly tool: TextTool; readonly tag: string }): Reading<Result> {
+function* readStreamed(
+  context: Context,
+  { tool, tag }: { readonly tool: TextTool; readonly tag: string },
+): Reading<Result> {
   const properties = tool.parameters?.["properties"];
   const pair = { open: `<${tag}>`, close: `</${tag}>` };
   const body: TaggedBody = {
     kind: "tagged",
     call: [pair],
-    parameter: (isObject(properties) ? Object.keys(properties) : []).map((name) => ({ open: `<${name}>`, close: `</${name}>`, name })),
+    parameter: (isObject(properties) ? Object.keys(properties) : []).map((name) => ({
+      open: `<${name}>`,
+      close: `</${name}>`,
+      name,
+    })),
     trim: "one-newline",
     tags: { call: "", parameter: "" },
   };
-  return yield* readNamedCall(context, createTaggedMarks(body, undefined), pair, { name: tool.name, attributes: new Map(), selfClosing: false, length: 0 });
+  return yield* readNamedCall(context, createTaggedMarks(body, undefined), pair, {
+    name: tool.name,
+    attributes: new Map(),
+    selfClosing: false,
+    length: 0,
+  });
 }
 
-function* readBuffered(context: Context, rules: TagRules, found: { readonly tool: TextTool; readonly tag: string }, attributes: Attributes): Reading<Result> {
+function* readBuffered(
+  context: Context,
+  rules: TagRules,
+  found: { readonly tool: TextTool; readonly tag: string },
+  attributes: Attributes,
+): Reading<Result> {
   const inner = attributes.closed ? "" : yield* readInner(context, found.tag);
   const { tool } = found;
   const repairs = new Set<string>();
@@ -87,7 +130,7 @@ function* readBuffered(context: Context, rules: TagRules, found: { readonly tool
   const writer = context.call({ name: tool.name, untyped: true, repairs });
   context.opened.push(writer);
   if (json === undefined) {
-    writer.fail("the answer ended inside the call");
+    writer.fail(cutWhy);
     return "broken";
   }
   writer.write(json);
@@ -120,8 +163,15 @@ function* readInner(context: Context, tag: string): Reading<string | undefined> 
 }
 
 /** Attributes, elements and body text to the parameters they stand for. */
-function layOut(context: Context, rules: TagRules, tool: TextTool, attributeText: string, inner: string, notes: Set<string>): string | undefined {
-  if (inner.trimStart().startsWith("{") && rules.body === "elements") {
+function layOut(
+  context: Context,
+  rules: TagRules,
+  tool: TextTool,
+  attributeText: string,
+  inner: string,
+  notes: Set<string>,
+): string | undefined {
+  if (inner.trimStart().startsWith("{")) {
     const json = normalizeLiteral(inner, notes);
     if (json !== undefined) {
       notes.add("json-body");
@@ -134,7 +184,13 @@ function layOut(context: Context, rules: TagRules, tool: TextTool, attributeText
   return unmapped(rules, tool, parseAttributes(attributeText), inner, notes);
 }
 
-function mapped(tool: TextTool, mapping: readonly XmlParameter[], attributes: ReadonlyMap<string, string>, inner: string, notes: Set<string>): string | undefined {
+function mapped(
+  tool: TextTool,
+  mapping: readonly XmlParameter[],
+  attributes: ReadonlyMap<string, string>,
+  inner: string,
+  notes: Set<string>,
+): string | undefined {
   const wanted = new Set(mapping.filter(({ node }) => node === "element").map(elementName));
   const content = pick(inner, wanted);
   const fields: string[] = [];
@@ -149,7 +205,8 @@ function mapped(tool: TextTool, mapping: readonly XmlParameter[], attributes: Re
     } else if (node === "element") {
       const found = content.elements.filter((element) => element.name === elementName(parameter));
       const inners = found.map((element) => oneNewline(element.inner));
-      if (inners.length === 1) add(name, elementToJson(inners[0]!, propertyOf(tool.parameters, name), rulesOf(tool, notes)));
+      if (inners.length === 1)
+        add(name, elementToJson(inners[0]!, propertyOf(tool.parameters, name), rulesOf(tool, notes)));
       else if (inners.length > 1) add(name, JSON.stringify(inners));
       else if (parameter.required !== false && required(tool, name)) return undefined;
     } else if (content.text.trim() !== "") add(name, textToJson(oneNewline(content.text), type, notes));
@@ -185,7 +242,10 @@ function pick(inner: string, names: ReadonlySet<string>): Content {
   let text = "";
   let rest = inner;
   for (;;) {
-    const open = [...names].map((name) => ({ name, at: rest.indexOf(`<${name}>`) })).filter(({ at }) => at >= 0).toSorted((a, b) => a.at - b.at)[0];
+    const open = [...names]
+      .map((name) => ({ name, at: rest.indexOf(`<${name}>`) }))
+      .filter(({ at }) => at >= 0)
+      .toSorted((a, b) => a.at - b.at)[0];
     if (open === undefined) return { elements, text: text + rest };
     const from = open.at + open.name.length + 2;
     const close = closeFor(rest, open.name, from, names);
@@ -205,19 +265,35 @@ function closeFor(text: string, name: string, from: number, names: ReadonlySet<s
   return text.lastIndexOf(close) >= from ? text.lastIndexOf(close) : -1;
 }
 
-function unmapped(rules: TagRules, tool: TextTool, attributes: ReadonlyMap<string, string>, inner: string, notes: Set<string>): string | undefined {
+function unmapped(
+  rules: TagRules,
+  tool: TextTool,
+  attributes: ReadonlyMap<string, string>,
+  inner: string,
+  notes: Set<string>,
+): string | undefined {
   const properties = tool.parameters?.["properties"];
   const names = isObject(properties) ? Object.keys(properties) : [];
-  const given = [...attributes].map(([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`);
+  const given = [...attributes].map(
+    ([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`,
+  );
   const strings = new Set(names.filter((name) => wantedOf(tool.parameters, name) !== undefined));
   const content = contentOf(inner, "") ?? pick(inner, strings);
   if (content.elements.length === 0 || (content.text.trim() !== "" && onlyText(tool) !== undefined)) {
     const only = onlyText(tool);
     if (inner.trim() !== "" && only === undefined) return undefined;
-    if (only !== undefined && inner.trim() !== "") given.push(`${JSON.stringify(only)}:${JSON.stringify(rules.entities === true ? decodeEntities(inner.trim()) : inner.trim())}`);
+    if (only !== undefined && inner.trim() !== "")
+      given.push(
+        `${JSON.stringify(only)}:${JSON.stringify(rules.entities === true ? decodeEntities(inner.trim()) : inner.trim())}`,
+      );
     return `{${given.join(",")}}`;
   }
-  const repeated = content.elements.some((one, index) => content.elements.findIndex((other) => other.name === one.name) < index && wantedOf(tool.parameters, one.name) !== undefined && !isArray(tool, one.name));
+  const repeated = content.elements.some(
+    (one, index) =>
+      content.elements.findIndex((other) => other.name === one.name) < index &&
+      wantedOf(tool.parameters, one.name) !== undefined &&
+      !isArray(tool, one.name),
+  );
   if (repeated) return undefined;
   const body = objectToJson(content.elements, properties, rulesOf(tool, notes, rules.entities === true), 0);
   return given.length === 0 ? body : `{${[...given, ...(body === "{}" ? [] : [body.slice(1, -1)])].join(",")}}`;

@@ -4,8 +4,20 @@
  * that was never closed ends where the next declared one begins.
  */
 import type { Block, TaggedBody, TagPair } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
-import { afterSpace, codeAt, createScanner, markerAt, markers, skipMarker, skipSpace, take, textUntil, type Reading, type Scanner } from "../input.ts";
+import { cutWhy, type CallWriter } from "../emit.ts";
+import {
+  afterSpace,
+  codeAt,
+  createScanner,
+  markerAt,
+  markers,
+  skipMarker,
+  skipSpace,
+  take,
+  textUntil,
+  type Reading,
+  type Scanner,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createArguments, type Arguments, type Told, type ValueSink } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
@@ -44,7 +56,12 @@ export function createTaggedMarks(body: TaggedBody, block: Block | undefined): T
     blockCloses,
     fixed: new Map(body.parameter.flatMap((pair) => (pair.name === undefined ? [] : [[pair.open, pair.name]]))),
     inValue: createScanner(parameterCloses, callCloses, blockCloses, parameterOpens, callOpens),
-    afterValue: markers(parameterOpens, callCloses, blockCloses, block === undefined || block.open.length === 0 ? [] : callOpens),
+    afterValue: markers(
+      parameterOpens,
+      callCloses,
+      blockCloses,
+      block === undefined || block.open.length === 0 ? [] : callOpens,
+    ),
     afterCall: markers(blockCloses, callOpens, blockOpens, block?.between ?? []),
   };
 }
@@ -71,7 +88,7 @@ export function* readNamedCall(context: Context, marks: TaggedMarks, pair: TagPa
   if (header.selfClosing) writer.write("{}");
   if (ending === "implicit") writer.repairs.add("implicit-close");
   if (ending === "closed" || ending === "implicit") writer.close();
-  else writer.fail(ending === "cut" ? "the answer ended inside the call" : "the parameters cannot be read");
+  else writer.fail(ending === "cut" ? cutWhy : "the parameters cannot be read");
   return ending === "closed" || ending === "implicit" ? "ok" : "broken";
 }
 
@@ -176,6 +193,8 @@ function* readValue(context: Context, marks: TaggedMarks, value: OpenValue): Rea
   // Depth of calls quoted inside the value, and of parameters inside those.
   let quoted = 0;
   let inner = 0;
+  // Where another call was met, only the value's own closing tag is proof that it was quoted.
+  let met = false;
   for (;;) {
     const marker = yield* textUntil(input, marks.inValue, value.sink.text);
     if (marker === undefined) return "cut";
@@ -186,7 +205,10 @@ function* readValue(context: Context, marks: TaggedMarks, value: OpenValue): Rea
         return "closed";
       }
     } else if (marks.callOpens.includes(marker)) {
-      if ((yield* headerAt(input, marker.length, marks.end)) !== undefined) quoted++;
+      if ((yield* headerAt(input, marker.length, marks.end)) !== undefined) {
+        quoted++;
+        met = true;
+      }
     } else if (marks.parameterOpens.includes(marker)) {
       if (quoted > 0) inner++;
       else if (yield* startsNext(context, marks, value.args, marker)) return "implicit";
@@ -195,7 +217,7 @@ function* readValue(context: Context, marks: TaggedMarks, value: OpenValue): Rea
         quoted--;
         inner = 0;
       }
-    } else if (yield* endsCall(context, marks, marker)) return "implicit";
+    } else if (yield* endsCall(context, marks, marker)) return met ? "bad" : "implicit";
     value.sink.text(take(input, marker.length));
   }
 }

@@ -11,14 +11,17 @@ interface Entry {
 /** One JSON object, or undefined when a line belongs to no key. */
 export function yamlToJson(text: string, parameters: unknown, notes: Notes): string | undefined {
   const lines = text.replace(/^\n/, "").replace(/\s+$/, "").split("\n");
-  const indent = Math.min(...lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length));
+  const indent = Math.min(
+    ...lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length),
+  );
   const entries: { key: string; inline: string; block: string[] }[] = [];
   if (text.trim() === "") return "{}";
   for (const line of lines) {
     const flat = line.slice(Math.min(indent, line.length - line.trimStart().length));
     const match = /^(?:"([^"]{1,128})"|([A-Za-z0-9_.$-]{1,128}))\s*:(?:\s(.*))?$/.exec(flat);
     const last = entries.at(-1);
-    if (match && (last === undefined || !/^["']{3}/.test(last.inline))) entries.push({ key: match[1] ?? match[2]!, inline: (match[3] ?? "").trim(), block: [] });
+    if (match && (last === undefined || !/^["']{3}/.test(last.inline)))
+      entries.push({ key: match[1] ?? match[2]!, inline: (match[3] ?? "").trim(), block: [] });
     else if (last === undefined) {
       if (flat.trim() !== "" && !flat.startsWith("#")) return undefined;
     } else last.block.push(flat);
@@ -31,13 +34,18 @@ function valueToJson(entry: Entry, parameters: unknown, notes: Notes): string {
   const wanted = wantedOf(parameters, entry.key);
   const { inline } = entry;
   const body = dedent(entry.block);
-  if (/^[|>][+-]?$/.test(inline)) return JSON.stringify(inline.startsWith(">") ? body.replaceAll("\n", " ") : `${body}${inline.endsWith("-") ? "" : "\n"}`);
+  if (/^[|>][+-]?$/.test(inline))
+    return JSON.stringify(
+      inline.startsWith(">") ? body.replaceAll("\n", " ") : `${body}${inline.endsWith("-") ? "" : "\n"}`,
+    );
   if (inline === "" && body !== "") {
     const items = body.split("\n").map((line) => /^-\s+(.*)$/.exec(line.trim())?.[1]);
-    if (items.every((item) => item !== undefined)) return `[${items.map((item) => scalar(item!, undefined, notes)).join(",")}]`;
+    if (items.every((item) => item !== undefined))
+      return `[${items.map((item) => scalar(item!, undefined, notes)).join(",")}]`;
     return textToJson(body, wanted, notes);
   }
-  if (body !== "") return textToJson(`${inline}\n${entry.block.join("\n")}${/^["']{3}/.test(inline) ? "\n" : ""}`, wanted, notes);
+  if (body !== "")
+    return textToJson(`${inline}\n${entry.block.join("\n")}${/^["']{3}/.test(inline) ? "\n" : ""}`, wanted, notes);
   return scalar(inline, wanted, notes);
 }
 

@@ -66,7 +66,14 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON list after [TOOL_CALLS]",
     models: ["Mistral 7B v0.3", "Mistral Nemo"],
     trust: "special-token",
-    blocks: [{ open: ["[TOOL_CALLS]"], close: [], bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] }], between: ["[TOOL_CALLS]", ","] }],
+    blocks: [
+      {
+        open: ["[TOOL_CALLS]"],
+        close: [],
+        bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] }],
+        between: ["[TOOL_CALLS]", ","],
+      },
+    ],
     reasoning: [{ open: ["[THINK]"], close: ["[/THINK]"] }],
     results: ["[TOOL_RESULTS]"],
     result: { role: "user", each: '[TOOL_RESULTS]{"content": {json}, "call_id": "{id}"}[/TOOL_RESULTS]' },
@@ -79,7 +86,12 @@ export const jsonDialects: readonly Dialect[] = [
     notes: "Without the tag, only a message that is nothing but calls counts.",
     trust: "markerless",
     blocks: [
-      { open: ["<|python_tag|>"], close: [], bodies: [withParameters, { kind: "python", list: "brackets", suffix: ".call" }], between: [";", "<|python_tag|>"] },
+      {
+        open: ["<|python_tag|>"],
+        close: [],
+        bodies: [withParameters, { kind: "python", list: "brackets", suffix: ".call" }],
+        between: [";", "<|python_tag|>"],
+      },
       { open: [], close: [], bodies: [withParameters], between: [";"], whole: true },
     ],
     result: plainResult,
@@ -114,7 +126,14 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON in a ```tool_call fence",
     models: ["any model, taught by the prompt"],
     trust: "taught",
-    blocks: [{ open: ["```tool_call\n", "```tool_calls\n", "```json\n", "```tool_code\n"], close: ["```"], bodies: [json], lineStart: true }],
+    blocks: [
+      {
+        open: ["```tool_call\n", "```tool_calls\n", "```json\n", "```tool_code\n"],
+        close: ["```"],
+        bodies: [json],
+        lineStart: true,
+      },
+    ],
     reasoning: [think],
     results: ["```tool_result"],
     stop: ["```tool_result"],
@@ -156,7 +175,13 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON after <|action_start|><|plugin|>",
     models: ["InternLM 2", "Intern-S1"],
     trust: "special-token",
-    blocks: [{ open: ["<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"], close: ["<|action_end|>"], bodies: [withParameters] }],
+    blocks: [
+      {
+        open: ["<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>\n<|plugin|>"],
+        close: ["<|action_end|>"],
+        bodies: [withParameters],
+      },
+    ],
     reasoning: [think],
     result: plainResult,
   },
@@ -165,7 +190,13 @@ export const jsonDialects: readonly Dialect[] = [
     title: 'List of {"NAME": {…}} in <|tools_prefix|>',
     models: ["Apertus"],
     trust: "special-token",
-    blocks: [{ open: ["<|tools_prefix|>"], close: ["<|tools_suffix|>"], bodies: [{ kind: "json", nameAsKey: true, list: true }] }],
+    blocks: [
+      {
+        open: ["<|tools_prefix|>"],
+        close: ["<|tools_suffix|>"],
+        bodies: [{ kind: "json", nameAsKey: true, list: true }],
+      },
+    ],
     reasoning: [{ open: ["<|inner_prefix|>"], close: ["<|inner_suffix|>"] }],
     result: { role: "user", each: "[{json}]" },
   },
@@ -175,7 +206,13 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON list in <|START_ACTION|>",
     models: ["Command R7B", "Command A", "Cohere2 MoE"],
     trust: "special-token",
-    blocks: [{ open: ["<|START_ACTION|>"], close: ["<|END_ACTION|>"], bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }] }],
+    blocks: [
+      {
+        open: ["<|START_ACTION|>"],
+        close: ["<|END_ACTION|>"],
+        bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }],
+      },
+    ],
     reasoning: [{ open: ["<|START_THINKING|>"], close: ["<|END_THINKING|>"] }],
     drop: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"],
     results: ["<|START_TOOL_RESULT|>"],
@@ -190,7 +227,13 @@ export const jsonDialects: readonly Dialect[] = [
     title: "Action: and a JSON fence",
     models: ["Command R+"],
     trust: "taught",
-    blocks: [{ open: ["Action:\n```json\n", "Action: ```json\n"], close: ["```"], bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }] }],
+    blocks: [
+      {
+        open: ["Action:\n```json\n", "Action: ```json\n"],
+        close: ["```"],
+        bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }],
+      },
+    ],
     results: ["<results>"],
     result: { role: "user", each: "<results>\n{text}\n</results>" },
   },
@@ -200,7 +243,13 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON after a `function call` role",
     models: ["GigaChat 3", "GigaChat 3.1"],
     trust: "special-token",
-    blocks: [{ open: ["<|message_sep|>\n\nfunction call<|role_sep|>\n", "function call<|role_sep|>\n", "<|function_call|>"], close: [], bodies: [json] }],
+    blocks: [
+      {
+        open: ["<|message_sep|>\n\nfunction call<|role_sep|>\n", "function call<|role_sep|>\n", "<|function_call|>"],
+        close: [],
+        bodies: [json],
+      },
+    ],
     stray: ["<|message_sep|>"],
     result: plainResult,
   },
@@ -208,7 +257,12 @@ export const jsonDialects: readonly Dialect[] = [
 
 /** `<tool_calls>` with a list, or a call per line: four families that differ in nothing else. */
 function toolCallsList(name: string): Dialect {
-  const models = { jamba: "Jamba", apriel: "Apriel 1.5/1.6", "hunyuan-a13b": "Hunyuan A13B", "minimax-m1": "MiniMax M1" }[name]!;
+  const models = {
+    jamba: "Jamba",
+    apriel: "Apriel 1.5/1.6",
+    "hunyuan-a13b": "Hunyuan A13B",
+    "minimax-m1": "MiniMax M1",
+  }[name]!;
   const apriel = { open: ["Here are my reasoning steps:\n"], close: ["[BEGIN FINAL RESPONSE]"] };
   return {
     name,

@@ -29,7 +29,12 @@ export const otherDialects: readonly Dialect[] = [
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     results: ["<｜tool▁outputs▁begin｜>"],
-    result: { role: "user", each: "<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>", open: "<｜tool▁outputs▁begin｜>", close: "<｜tool▁outputs▁end｜>" },
+    result: {
+      role: "user",
+      each: "<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>",
+      open: "<｜tool▁outputs▁begin｜>",
+      close: "<｜tool▁outputs▁end｜>",
+    },
   },
   {
     name: "deepseek-v3.1",
@@ -40,7 +45,14 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["<｜tool▁calls▁begin｜>"],
         close: ["<｜tool▁calls▁end｜>"],
-        bodies: [{ kind: "named", before: ["<｜tool▁call▁begin｜>"], separator: ["<｜tool▁sep｜>"], close: ["<｜tool▁call▁end｜>"] }],
+        bodies: [
+          {
+            kind: "named",
+            before: ["<｜tool▁call▁begin｜>"],
+            separator: ["<｜tool▁sep｜>"],
+            close: ["<｜tool▁call▁end｜>"],
+          },
+        ],
       },
     ],
     reasoning: [think],
@@ -59,7 +71,15 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
         close: ["<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
-        bodies: [{ kind: "named", before: ["<|tool_call_begin|>"], separator: ["<|tool_call_argument_begin|>"], close: ["<|tool_call_end|>"], kimi: true }],
+        bodies: [
+          {
+            kind: "named",
+            before: ["<|tool_call_begin|>"],
+            separator: ["<|tool_call_argument_begin|>"],
+            close: ["<|tool_call_end|>"],
+            kimi: true,
+          },
+        ],
       },
     ],
     reasoning: [thinkUntilSection],
@@ -76,7 +96,10 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["[TOOL_CALLS]"],
         close: [],
-        bodies: [{ kind: "json", list: true }, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] }],
+        bodies: [
+          { kind: "json", list: true },
+          { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] },
+        ],
         between: ["[TOOL_CALLS]"],
       },
     ],
@@ -103,7 +126,10 @@ export const otherDialects: readonly Dialect[] = [
     channels: "harmony",
     blocks: [],
     stop: ["<|call|>"],
-    result: { role: "user", each: "<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>{text}<|end|>" },
+    result: {
+      role: "user",
+      each: "<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>{text}<|end|>",
+    },
   },
   {
     name: "inkling",
@@ -119,7 +145,14 @@ export const otherDialects: readonly Dialect[] = [
     title: "NAME.call(…) after <|python_tag|>",
     models: ["Llama 3.1 and later, built-in tools"],
     trust: "special-token",
-    blocks: [{ open: ["<|python_tag|>"], close: [], bodies: [json, { kind: "python", list: "brackets", suffix: ".call" }], between: [";"] }],
+    blocks: [
+      {
+        open: ["<|python_tag|>"],
+        close: [],
+        bodies: [json, { kind: "python", list: "brackets", suffix: ".call" }],
+        between: [";"],
+      },
+    ],
     result: plainResult,
   },
   {
@@ -151,7 +184,13 @@ export const otherDialects: readonly Dialect[] = [
     title: "Python calls between tokens",
     models: ["LFM2", "LFM2.5"],
     trust: "special-token",
-    blocks: [{ open: ["<|tool_call_start|>"], close: ["<|tool_call_end|>"], bodies: [json, { kind: "python", list: "brackets" }] }],
+    blocks: [
+      {
+        open: ["<|tool_call_start|>"],
+        close: ["<|tool_call_end|>"],
+        bodies: [json, { kind: "python", list: "brackets" }],
+      },
+    ],
     reasoning: [think],
     results: ["<|tool_response_start|>"],
     result: { role: "user", each: "<|tool_response_start|>{text}<|tool_response_end|>" },
@@ -161,7 +200,13 @@ export const otherDialects: readonly Dialect[] = [
     title: "call:NAME{…} with token quotes",
     models: ["Gemma 4"],
     trust: "special-token",
-    blocks: [{ open: ["<|tool_call>"], close: ["<tool_call|>"], bodies: [{ kind: "quoted", prefix: "call:", quote: '<|"|>' }] }],
+    blocks: [
+      {
+        open: ["<|tool_call>"],
+        close: ["<tool_call|>"],
+        bodies: [{ kind: "quoted", prefix: "call:", quote: '<|"|>' }],
+      },
+    ],
     reasoning: [{ open: ["<|channel>thought\n", "<|channel>"], close: ["<channel|>"] }],
     results: ["<|tool_response>"],
     result: { role: "user", each: '<|tool_response>response:{name}{value:<|"|>{text}<|"|>}<tool_response|>' },
@@ -171,8 +216,17 @@ export const otherDialects: readonly Dialect[] = [
     title: "call:NAME{…} with <escape> quotes",
     models: ["FunctionGemma"],
     trust: "special-token",
-    blocks: [{ open: ["<start_function_call>"], close: ["<end_function_call>"], bodies: [{ kind: "quoted", prefix: "call:", quote: "<escape>" }] }],
+    blocks: [
+      {
+        open: ["<start_function_call>"],
+        close: ["<end_function_call>"],
+        bodies: [{ kind: "quoted", prefix: "call:", quote: "<escape>" }],
+      },
+    ],
     results: ["<start_function_response>"],
-    result: { role: "user", each: "<start_function_response>response:{name}{value:<escape>{text}<escape>}<end_function_response>" },
+    result: {
+      role: "user",
+      each: "<start_function_response>response:{name}{value:<escape>{text}<escape>}<end_function_response>",
+    },
   },
 ];

@@ -1,6 +1,17 @@
 /** Dialects with an element per parameter, or with key and value elements. */
 import type { Dialect, TaggedBody } from "../dialect.ts";
-import { glmPairs, invokeTagged, json, plainResult, qwenTagged, think, thinkUntilCall, toolCall, toolResponse, toolResponseMarks } from "./parts.ts";
+import {
+  glmPairs,
+  invokeTagged,
+  json,
+  plainResult,
+  qwenTagged,
+  think,
+  thinkUntilCall,
+  toolCall,
+  toolResponse,
+  toolResponseMarks,
+} from "./parts.ts";
 
 const bareQwen: TaggedBody = { ...qwenTagged, bare: true };
 
@@ -43,15 +54,30 @@ function glmLike(name: string, models: readonly string[], aliases: readonly stri
   };
 }
 
-const dsmlTags = { call: '<｜DSML｜invoke name="{name}">', parameter: '<｜DSML｜parameter name="{name}" string="{string}">' };
+const dsmlTags = {
+  call: '<｜DSML｜invoke name="{name}">',
+  parameter: '<｜DSML｜parameter name="{name}" string="{string}">',
+};
 
-function dsml(name: string, section: string, models: readonly string[], result: Dialect["result"], results: readonly string[]): Dialect {
+function dsml(
+  name: string,
+  section: string,
+  models: readonly string[],
+  result: Dialect["result"],
+  results: readonly string[],
+): Dialect {
   return {
     name,
     title: "DSML elements with types",
     models,
     trust: "special-token",
-    blocks: [{ open: [`<｜DSML｜${section}>`], close: [`</｜DSML｜${section}>`], bodies: [prefixed("｜DSML｜", { bare: true, tags: dsmlTags })] }],
+    blocks: [
+      {
+        open: [`<｜DSML｜${section}>`],
+        close: [`</｜DSML｜${section}>`],
+        bodies: [prefixed("｜DSML｜", { bare: true, tags: dsmlTags })],
+      },
+    ],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     results,
@@ -150,8 +176,16 @@ export const taggedDialects: readonly Dialect[] = [
     results: ["<response>"],
     result: { role: "user", each: "<response>{text}</response>" },
   },
-  dsml("deepseek-v3.2", "function_calls", ["DeepSeek V3.2"], { role: "user", each: "<result>{text}</result>", open: "<function_results>\n", close: "\n</function_results>" }, ["<function_results>"]),
-  dsml("deepseek-v4", "tool_calls", ["DeepSeek V4"], { role: "user", each: "<tool_result>{text}</tool_result>" }, ["<tool_result>"]),
+  dsml(
+    "deepseek-v3.2",
+    "function_calls",
+    ["DeepSeek V3.2"],
+    { role: "user", each: "<result>{text}</result>", open: "<function_results>\n", close: "\n</function_results>" },
+    ["<function_results>"],
+  ),
+  dsml("deepseek-v4", "tool_calls", ["DeepSeek V4"], { role: "user", each: "<tool_result>{text}</tool_result>" }, [
+    "<tool_result>",
+  ]),
   {
     name: "kimi-k3",
     title: "<|open|>call with typed arguments",
@@ -168,7 +202,10 @@ export const taggedDialects: readonly Dialect[] = [
             parameter: [{ open: "<|open|>argument", close: "<|close|>argument<|sep|>" }],
             end: "<|sep|>",
             trim: "none",
-            tags: { call: '<|open|>call tool="{name}" index="1"<|sep|>', parameter: '<|open|>argument key="{name}" type="{type}"<|sep|>' },
+            tags: {
+              call: '<|open|>call tool="{name}" index="1"<|sep|>',
+              parameter: '<|open|>argument key="{name}" type="{type}"<|sep|>',
+            },
           },
         ],
       },
@@ -237,7 +274,13 @@ export const taggedDialects: readonly Dialect[] = [
     models: ["Muse Glimmer"],
     trust: "special-token",
     channels: "muse",
-    blocks: [{ open: ["<atem:function_calls>"], close: ["</atem:function_calls>"], bodies: [prefixed("atem:", { undeclared: "json" })] }],
+    blocks: [
+      {
+        open: ["<atem:function_calls>"],
+        close: ["</atem:function_calls>"],
+        bodies: [prefixed("atem:", { undeclared: "json" })],
+      },
+    ],
     result: { role: "user", each: '<tool_output name="{name}">{text}</tool_output>' },
   },
 ];

@@ -43,7 +43,9 @@ export const taughtDialects: readonly Dialect[] = [
     title: "<function_calls> with <invoke> and <parameter>",
     models: ["any model, taught by the prompt", "Suna from 2025-05"],
     trust: "taught",
-    blocks: [{ open: ["<function_calls>"], close: ["</function_calls>"], bodies: [invoke, { kind: "python", list: "lines" }] }],
+    blocks: [
+      { open: ["<function_calls>"], close: ["</function_calls>"], bodies: [invoke, { kind: "python", list: "lines" }] },
+    ],
     reasoning: [think],
     results: ["<function_results>", "<result name="],
     stop: ["<function_results>"],
@@ -83,7 +85,10 @@ export const taughtDialects: readonly Dialect[] = [
     trust: "taught",
     blocks: [toolCall(json)],
     tags: { trim: "all", body: "elements", entities: true },
-    result: { role: "user", each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>" },
+    result: {
+      role: "user",
+      each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>",
+    },
   },
   {
     name: "yaml-xml",
@@ -92,7 +97,10 @@ export const taughtDialects: readonly Dialect[] = [
     trust: "taught",
     blocks: [toolCall(json)],
     tags: { trim: "all", body: "yaml" },
-    result: { role: "user", each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>" },
+    result: {
+      role: "user",
+      each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>",
+    },
   },
   {
     name: "continue-codeblock",
@@ -112,7 +120,14 @@ export const taughtDialects: readonly Dialect[] = [
     title: "Action: and Action Input:",
     models: ["any model, prompted as a ReAct agent"],
     trust: "taught",
-    blocks: [{ open: ["Action:"], close: [], bodies: [{ kind: "action", input: ["Action Input:", "Action input:"], until: ["Observation:"] }], lineStart: true }],
+    blocks: [
+      {
+        open: ["Action:"],
+        close: [],
+        bodies: [{ kind: "action", input: ["Action Input:", "Action input:"], until: ["Observation:"] }],
+        lineStart: true,
+      },
+    ],
     reasoning: [think],
     results: ["Observation:"],
     stop: ["\nObservation:"],

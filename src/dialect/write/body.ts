@@ -43,12 +43,17 @@ export function writeBody(body: Body, call: Written, safe: boolean): string {
 export function writeJson(body: JsonBody, call: Written): string {
   const name = body.name?.[0] ?? "name";
   const id = call.id === undefined ? "" : name === "tool_name" ? `"tool_call_id": ${JSON.stringify(call.id)}, ` : "";
-  const object = body.nameAsKey === true ? `{${JSON.stringify(call.name)}: ${call.json}}` : `{${id}${JSON.stringify(name)}: ${JSON.stringify(call.name)}, ${JSON.stringify(body.args?.[0] ?? "arguments")}: ${call.json}}`;
+  const object =
+    body.nameAsKey === true
+      ? `{${JSON.stringify(call.name)}: ${call.json}}`
+      : `{${id}${JSON.stringify(name)}: ${JSON.stringify(call.name)}, ${JSON.stringify(body.args?.[0] ?? "arguments")}: ${call.json}}`;
   return body.list === true ? `[${object}]` : object;
 }
 
 function writeNamed(body: NamedBody, call: Written): string {
-  const own = new RegExp(`^functions\\.[^:]+:\\d+$`).test(call.id ?? "") ? call.id! : `functions.${call.name}:${call.position}`;
+  const own = new RegExp(`^functions\\.[^:]+:\\d+$`).test(call.id ?? "")
+    ? call.id!
+    : `functions.${call.name}:${call.position}`;
   const name = body.kimi === true ? own : call.name;
   const id = body.id !== undefined && /^[A-Za-z0-9]{9}$/.test(call.id ?? "") ? `${body.id[0]}${call.id}` : "";
   const open = body.after === undefined ? "" : `${body.after[0]}\n`;
@@ -62,7 +67,9 @@ function writeTagged(body: TaggedBody, call: Written, safe: boolean): string {
   if (safe) return `${open}\n${markerFree(call.json)}\n${close}`;
   if (body.nested !== undefined) return `${open}${toElements(call.args, body.nested)}${close}`;
   const end = body.parameter[0]!.close;
-  const parameters = Object.entries(call.args).map(([key, value]) => `${fill(body.tags.parameter, key, value)}${valueText(value, body)}${end}\n`);
+  const parameters = Object.entries(call.args).map(
+    ([key, value]) => `${fill(body.tags.parameter, key, value)}${valueText(value, body)}${end}\n`,
+  );
   return `${open}\n${parameters.join("")}${close}`;
 }
 
@@ -70,7 +77,11 @@ function fill(template: string, name: string, value: Json): string {
   const quoted = template.includes('"{name}"') ? encodeAttribute(name) : name;
   const text = typeof value === "string";
   const type = Array.isArray(value) ? "array" : typeName(value);
-  return template.replace("{string}", String(text)).replace("{type}", type).replace("{kind}", text ? "text" : "json").replace("{name}", () => quoted);
+  return template
+    .replace("{string}", String(text))
+    .replace("{type}", type)
+    .replace("{kind}", text ? "text" : "json")
+    .replace("{name}", () => quoted);
 }
 
 function valueText(value: Json, body: { readonly trim: "none" | "one-newline"; readonly cdata?: boolean }): string {
@@ -85,7 +96,8 @@ function writePairs(body: PairsBody, call: Written, safe: boolean): string {
   const tail = body.call?.close ?? "";
   if (safe) return `${head}\n${markerFree(call.json)}\n${tail}`;
   const pairs = Object.entries(call.args).map(
-    ([key, value]) => `${line}${body.key.open}${key}${body.key.close}${line}${body.value.open}${valueText(value, body)}${body.value.close}`,
+    ([key, value]) =>
+      `${line}${body.key.open}${key}${body.key.close}${line}${body.value.open}${valueText(value, body)}${body.value.close}`,
   );
   return `${head}${pairs.join("")}${line}${tail}`;
 }
@@ -99,7 +111,9 @@ function writePython(call: Written): string {
 
 function writeCodeblock(call: Written, safe: boolean): string {
   if (safe) return `TOOL_NAME: ${call.name}\n${markerFree(call.json)}\n`;
-  const lines = Object.entries(call.args).map(([key, value]) => `BEGIN_ARG: ${key}\n${typeof value === "string" ? value : JSON.stringify(value)}\nEND_ARG\n`);
+  const lines = Object.entries(call.args).map(
+    ([key, value]) => `BEGIN_ARG: ${key}\n${typeof value === "string" ? value : JSON.stringify(value)}\nEND_ARG\n`,
+  );
   return `TOOL_NAME: ${call.name}\n${lines.join("")}`;
 }
 
@@ -107,7 +121,7 @@ function writeCodeblock(call: Written, safe: boolean): string {
 export function writeTag(dialect: Dialect, call: Written, safe: boolean): string {
   const tag = call.tool?.xml?.tag ?? call.name;
   const rules = dialect.tags!;
-  if (safe) return `<${tag}>\n${rules.body === "yaml" ? yamlOf(call) : markerFree(call.json)}\n</${tag}>`;
+  if (safe) return `<${tag}>\n${markerFree(call.json)}\n</${tag}>`;
   if (rules.body === "yaml") return `<${tag}>\n${yamlOf(call)}\n</${tag}>`;
   const rows = new Map((call.tool?.xml?.parameters ?? []).map((row) => [row.name, row]));
   let attributes = "";
@@ -119,7 +133,11 @@ export function writeTag(dialect: Dialect, call: Written, safe: boolean): string
     const path = row?.path === undefined || row.path === "." ? key : row.path.replace(/^@/, "").split("/").at(-1)!;
     if (row?.node === "attribute") attributes += ` ${path}="${encodeAttribute(text)}"`;
     else if (row?.node === "content" || row?.node === "text") content += text;
-    else elements += rules.trim === "one-newline" || rows.size > 0 ? `<${path}>\n${text}\n</${path}>\n` : `<${path}>${text}</${path}>\n`;
+    else
+      elements +=
+        rules.trim === "one-newline" || rows.size > 0
+          ? `<${path}>\n${text}\n</${path}>\n`
+          : `<${path}>${text}</${path}>\n`;
   }
   return `<${tag}${attributes}>\n${elements}${content === "" ? "" : `${content}\n`}</${tag}>`;
 }
@@ -127,7 +145,10 @@ export function writeTag(dialect: Dialect, call: Written, safe: boolean): string
 /** JSON is YAML: every value in one line, quoted. */
 function yamlOf(call: Written): string {
   return Object.entries(call.args)
-    .map(([key, value]) => `${/^[A-Za-z0-9_.$-]{1,128}$/.test(key) ? key : markerFree(JSON.stringify(key))}: ${markerFree(JSON.stringify(value))}`)
+    .map(
+      ([key, value]) =>
+        `${/^[A-Za-z0-9_.$-]{1,128}$/.test(key) ? key : markerFree(JSON.stringify(key))}: ${markerFree(JSON.stringify(value))}`,
+    )
     .join("\n");
 }
 

@@ -21,20 +21,28 @@ export function encodeCall(dialect: string | Dialect, call: CallText, tool?: Too
 }
 
 /** Calls made in one answer. `position`: how many calls the conversation held before. */
-export function encodeCalls(dialect: string | Dialect, calls: readonly CallText[], tools: readonly ToolLike[], position = 0): string {
+export function encodeCalls(
+  dialect: string | Dialect,
+  calls: readonly CallText[],
+  tools: readonly ToolLike[],
+  position = 0,
+): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const table = createToolTable(tools);
   const written = calls.map((call, index) => toWritten(call, table.list, position + index));
   const only = spoken.blocks.length === 1 ? spoken.blocks[0]! : undefined;
   const [body] = only?.bodies ?? [];
   // Nothing opens such a message, so all its calls must be one list.
-  if (only?.whole === true && body?.kind === "json") return `[${written.map((call) => writeJson({ ...body, list: false }, call)).join(", ")}]`;
+  if (only?.whole === true && body?.kind === "json")
+    return `[${written.map((call) => writeJson({ ...body, list: false }, call)).join(", ")}]`;
   return written.map((call) => faithful(spoken, call)).join(spoken.channels === undefined ? "\n" : "");
 }
 
 function toWritten(call: CallText, tools: readonly TextTool[], position: number): Written {
   const name = call.namespace === undefined ? call.name : `${call.namespace}.${call.name}`;
-  const tool = tools.find((one) => one.name === name || (one.plainName === call.name && one.namespace === call.namespace));
+  const tool = tools.find(
+    (one) => one.name === name || (one.plainName === call.name && one.namespace === call.namespace),
+  );
   const { json, args } = argumentsOf(call.arguments, call.kind === "custom" || tool?.custom === true);
   return { name, id: call.id, json, args, tool, position };
 }
@@ -45,8 +53,14 @@ function faithful(dialect: Dialect, call: Written): string {
 }
 
 function readsBack(dialect: Dialect, call: Written, text: string): boolean {
-  const tool = call.tool === undefined ? [] : [call.tool.custom ? { ...call.tool, parameters: call.tool.parameters ?? {} } : call.tool];
-  const items = decodeText(text, { dialect, tools: tool.map(({ name, parameters, xml }) => ({ name, parameters, xml })) }).items;
+  const tool =
+    call.tool === undefined
+      ? []
+      : [call.tool.custom ? { ...call.tool, parameters: call.tool.parameters ?? {} } : call.tool];
+  const items = decodeText(text, {
+    dialect,
+    tools: tool.map(({ name, parameters, xml }) => ({ name, parameters, xml })),
+  }).items;
   const [item] = items;
   if (items.length !== 1 || item?.type !== "call" || !item.complete || item.name !== call.name) return false;
   return stableStringify(JSON.parse(item.arguments)) === stableStringify(call.args);

@@ -14,14 +14,21 @@ export function toPython(value: Json): string {
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return JSON.stringify(value);
-  if (isObject(value)) return `{${Object.entries(value).map(([key, inner]) => `${JSON.stringify(key)}: ${toPython(inner as Json)}`).join(", ")}}`;
+  if (isObject(value))
+    return `{${Object.entries(value)
+      .map(([key, inner]) => `${JSON.stringify(key)}: ${toPython(inner as Json)}`)
+      .join(", ")}}`;
   return `[${(value as readonly Json[]).map(toPython).join(", ")}]`;
 }
 
 /** Bare keys, strings between tokens; what the token cannot hold is quoted as JSON. */
 export function toQuoted(value: Json, quote: string): string {
-  if (typeof value === "string") return value.includes(quote.charAt(0)) ? markerFree(JSON.stringify(value)) : `${quote}${value}${quote}`;
-  if (isObject(value)) return `{${Object.entries(value).map(([key, inner]) => `${quotedKey(key)}:${toQuoted(inner as Json, quote)}`).join(",")}}`;
+  if (typeof value === "string")
+    return value.includes(quote.charAt(0)) ? markerFree(JSON.stringify(value)) : `${quote}${value}${quote}`;
+  if (isObject(value))
+    return `{${Object.entries(value)
+      .map(([key, inner]) => `${quotedKey(key)}:${toQuoted(inner as Json, quote)}`)
+      .join(",")}}`;
   if (Array.isArray(value)) return `[${(value as readonly Json[]).map((inner) => toQuoted(inner, quote)).join(",")}]`;
   return JSON.stringify(value);
 }
@@ -33,7 +40,13 @@ function quotedKey(key: string): string {
 /** Elements inside elements, `<item>` for lists: MiniMax M3. */
 export function toElements(value: Json, prefix: string): string {
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((inner) => `${prefix}<item>${toElements(inner, prefix)}${prefix}</item>`).join("");
-  if (isObject(value)) return Object.entries(value).map(([key, inner]) => `${prefix}<${key}>${toElements(inner as Json, prefix)}${prefix}</${key}>`).join("");
+  if (Array.isArray(value))
+    return (value as readonly Json[])
+      .map((inner) => `${prefix}<item>${toElements(inner, prefix)}${prefix}</item>`)
+      .join("");
+  if (isObject(value))
+    return Object.entries(value)
+      .map(([key, inner]) => `${prefix}<${key}>${toElements(inner as Json, prefix)}${prefix}</${key}>`)
+      .join("");
   return JSON.stringify(value);
 }

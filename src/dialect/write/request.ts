@@ -10,7 +10,8 @@ import { teach } from "./teach.ts";
 export function toTextRequest(request: ModelRequest, dialect: string | Dialect): ModelRequest {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const { tools: _tools, toolChoice, parallel, instructions, stop, ...rest } = request;
-  const prompt = request.tools.length === 0 || toolChoice === "none" ? undefined : teachFor(request, spoken, toolChoice, parallel);
+  const prompt =
+    request.tools.length === 0 || toolChoice === "none" ? undefined : teachFor(request, spoken, toolChoice, parallel);
   const told = [instructions, prompt].filter((part) => part !== undefined && part !== "").join("\n\n");
   const stops = [...new Set([...(stop ?? []), ...(prompt === undefined ? [] : (spoken.stop ?? []))])];
   return {
@@ -22,8 +23,20 @@ export function toTextRequest(request: ModelRequest, dialect: string | Dialect):
   };
 }
 
-function teachFor(request: ModelRequest, dialect: Dialect, choice: ToolChoice | undefined, parallel: boolean | undefined): string {
-  const required = choice === "required" ? true : typeof choice === "object" ? ("name" in choice ? choice.name : choice.mode === "required") : false;
+function teachFor(
+  request: ModelRequest,
+  dialect: Dialect,
+  choice: ToolChoice | undefined,
+  parallel: boolean | undefined,
+): string {
+  const required =
+    choice === "required"
+      ? true
+      : typeof choice === "object"
+        ? "name" in choice
+          ? choice.name
+          : choice.mode === "required"
+        : false;
   const allowed = typeof choice === "object" && "allowed" in choice ? new Set(choice.allowed) : undefined;
   const tools = allowed === undefined ? request.tools : request.tools.filter((tool) => allowed.has(tool.name));
   return teach(dialect, tools, { required, ...(parallel === undefined ? {} : { parallel }) });
@@ -38,7 +51,11 @@ function historyToText(request: ModelRequest, dialect: Dialect): readonly Item[]
     const item = request.input[at]!;
     if (item.type === "call") {
       const calls = run(request.input, at, (one): one is CallItem => one.type === "call");
-      items.push({ type: "message", role: "assistant", content: [text(encodeCalls(dialect, calls, request.tools, position))] });
+      items.push({
+        type: "message",
+        role: "assistant",
+        content: [text(encodeCalls(dialect, calls, request.tools, position))],
+      });
       position += calls.length;
       at += calls.length - 1;
     } else if (item.type === "result") {
@@ -60,15 +77,26 @@ function run<T extends Item>(items: readonly Item[], from: number, is: (item: It
   return found;
 }
 
-function resultsMessage(results: readonly ResultItem[], names: ReadonlyMap<string, string>, request: ModelRequest, dialect: Dialect): MessageItem {
+function resultsMessage(
+  results: readonly ResultItem[],
+  names: ReadonlyMap<string, string>,
+  request: ModelRequest,
+  dialect: Dialect,
+): MessageItem {
   const written = results.map((result) => ({
     name: result.name ?? names.get(result.callId) ?? "tool",
     id: result.callId,
     text: partsToText(result.content),
     ok: result.ok,
   }));
-  const media = results.flatMap(({ content }) => content.filter((part) => part.type !== "text" && part.type !== "resource"));
-  return { type: "message", role: dialect.result.role, content: [text(encodeResults(dialect, written, request.tools)), ...media] };
+  const media = results.flatMap(({ content }) =>
+    content.filter((part) => part.type !== "text" && part.type !== "resource"),
+  );
+  return {
+    type: "message",
+    role: dialect.result.role,
+    content: [text(encodeResults(dialect, written, request.tools)), ...media],
+  };
 }
 
 /** Templates want speakers to alternate. */
@@ -76,7 +104,12 @@ function mergeMessages(items: readonly Item[]): readonly Item[] {
   const merged: Item[] = [];
   for (const item of items) {
     const last = merged.at(-1);
-    if (item.type === "message" && last?.type === "message" && last.role === item.role && (item.role === "user" || item.role === "assistant")) {
+    if (
+      item.type === "message" &&
+      last?.type === "message" &&
+      last.role === item.role &&
+      (item.role === "user" || item.role === "assistant")
+    ) {
       merged[merged.length - 1] = { ...last, content: joinParts(last.content, item.content) };
     } else merged.push(item);
   }

@@ -17,7 +17,11 @@ export function encodeResult(dialect: string | Dialect, result: ResultText, tool
 }
 
 /** Results of one turn, in the order of their calls. */
-export function encodeResults(dialect: string | Dialect, results: readonly ResultText[], tools: readonly ToolLike[] = []): string {
+export function encodeResults(
+  dialect: string | Dialect,
+  results: readonly ResultText[],
+  tools: readonly ToolLike[] = [],
+): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const { each, open = "", close = "" } = spoken.result;
   const told = /\{error\}|\{ok\}/.test(each);

@@ -16,7 +16,10 @@ const sample: TextTool = {
   name: "example_tool",
   plainName: "example_tool",
   description: "",
-  parameters: { type: "object", properties: { title: { type: "string" }, lines: { type: "string" }, count: { type: "integer" } } },
+  parameters: {
+    type: "object",
+    properties: { title: { type: "string" }, lines: { type: "string" }, count: { type: "integer" } },
+  },
   examples: [],
   custom: false,
 };
@@ -48,8 +51,14 @@ function rules(dialect: Dialect, options: TeachOptions): readonly string[] {
   const raw = dialect.blocks[0]?.bodies[0]?.kind;
   const literal = raw === "tagged" || raw === "pairs" || raw === "codeblock" || dialect.tags !== undefined;
   return [
-    ...(literal && dialect.tags?.entities !== true ? ["Write text values as they are: no escaping, no quotes around them, no CDATA. Write numbers, true/false, lists and objects as JSON."] : []),
-    ...(dialect.trust === "taught" ? ["Never put a call in a code fence: what stands in one is taken as an example and is not run."] : []),
+    ...(literal && dialect.tags?.entities !== true
+      ? [
+          "Write text values as they are: no escaping, no quotes around them, no CDATA. Write numbers, true/false, lists and objects as JSON.",
+        ]
+      : []),
+    ...(dialect.trust === "taught"
+      ? ["Never put a call in a code fence: what stands in one is taken as an example and is not run."]
+      : []),
     options.parallel === false ? "Make one call at a time." : "Several calls may follow each other in one answer.",
     "After your last call, stop and wait. Never write a result yourself.",
     "Give every required parameter. Use only the tools listed here.",
@@ -59,14 +68,26 @@ function rules(dialect: Dialect, options: TeachOptions): readonly string[] {
 }
 
 function describe(dialect: Dialect, tool: TextTool): string {
-  const schema = tool.custom ? (tool.grammar === undefined ? "" : `Its text must match this grammar:\n${tool.grammar}\n`) : `Parameters: ${JSON.stringify(tool.parameters ?? { type: "object" })}\n`;
+  const schema = tool.custom
+    ? tool.grammar === undefined
+      ? ""
+      : `Its text must match this grammar:\n${tool.grammar}\n`
+    : `Parameters: ${JSON.stringify(tool.parameters ?? { type: "object" })}\n`;
   return `## ${tool.name}\n${tool.description === "" ? "" : `${tool.description}\n`}${schema}Example:\n${exampleOf(dialect, tool)}\n`;
 }
 
 function exampleOf(dialect: Dialect, tool: TextTool): string {
   if (dialect.tags !== undefined && tool.xml?.example !== undefined) return tool.xml.example;
   const [own] = tool.examples;
-  return writeExample(dialect, tool, isObject(own) ? (own as JsonObject) : tool.custom ? { [customKey]: typeof own === "string" ? own : "the text" } : exampleInput(tool));
+  return writeExample(
+    dialect,
+    tool,
+    isObject(own)
+      ? (own as JsonObject)
+      : tool.custom
+        ? { [customKey]: typeof own === "string" ? own : "the text" }
+        : exampleInput(tool),
+  );
 }
 
 function writeExample(dialect: Dialect, tool: TextTool, input: JsonObject): string {
@@ -78,7 +99,9 @@ function writeExample(dialect: Dialect, tool: TextTool, input: JsonObject): stri
 /** Seed 003's `getXmlExamples`: one example per tool that is laid out as XML. */
 export function xmlExamples(tools: readonly ToolLike[]): readonly string[] {
   const dialect = findDialect("suna-xml-v1");
-  return createToolTable(tools).list.filter(({ xml }) => xml !== undefined).map((tool) => exampleOf(dialect, tool));
+  return createToolTable(tools)
+    .list.filter(({ xml }) => xml !== undefined)
+    .map((tool) => exampleOf(dialect, tool));
 }
 
 /** Values for the required parameters (all, if none is required), made from the schema alone. */
@@ -104,7 +127,9 @@ function exampleValue(schema: unknown, depth: number): Json {
 
 function exampleObject(schema: Record<string, unknown>, depth: number): JsonObject {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const required = Array.isArray(schema["required"]) ? schema["required"].filter((name) => typeof name === "string" && Object.hasOwn(properties, name)) : [];
+  const required = Array.isArray(schema["required"])
+    ? schema["required"].filter((name) => typeof name === "string" && Object.hasOwn(properties, name))
+    : [];
   const names: readonly string[] = required.length > 0 ? required : Object.keys(properties);
   return Object.fromEntries(names.map((name) => [name, exampleValue(properties[name], depth + 1)]));
 }
