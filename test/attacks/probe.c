@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 static const char *ws, *outside, *secret, *path_socket, *agent_socket, *abstract_name;
-static int host_pid, tcp_port, udp_port;
+static int host_pid, tcp_port, udp_port, starter, inherited;
 
 static char buffer[4096];
 static const char *in(const char *folder, const char *name) {
@@ -203,6 +203,11 @@ static int open_host_memory(void) {
 }
 static int signal_host(void) { return result(kill(host_pid, 0)); }
 static int open_reaper_memory(void) { return can_open("/proc/1/mem", O_RDWR); }
+static int open_starter_memory(void) { /* whoever started us inside: the reaper, or the launcher's keeper */
+  snprintf(buffer, sizeof buffer, "/proc/%d/mem", starter);
+  return can_open(buffer, O_RDWR);
+}
+static int use_inherited_descriptor(void) { return inherited ? 0 : -EBADF; }
 static int trace_child(void) {
   pid_t pid = fork();
   if (pid == 0) pause(), _exit(0);
@@ -393,7 +398,7 @@ static const struct { const char *name; int (*run)(void); } probes[] = {
   P(write_git_config), P(create_git_hook), P(rename_git), P(exchange_git), P(unlink_git_config), P(hardlink_git_config), P(chmod_git_config), P(umount_git),
   P(read_secret), P(read_secret_proc_root), P(copy_secret_by_link),
   P(write_sysctl), P(open_core_pattern), P(open_sysrq), P(open_kcore), P(open_kmsg), P(open_disk), P(open_mem), P(make_device), P(make_cgroup), P(write_sys),
-  P(see_host_process), P(read_host_environ), P(enter_host_root), P(open_host_memory), P(signal_host), P(open_reaper_memory),
+  P(see_host_process), P(read_host_environ), P(enter_host_root), P(open_host_memory), P(signal_host), P(open_reaper_memory), P(open_starter_memory), P(use_inherited_descriptor),
   P(trace_child), P(read_child_memory), P(write_child_memory), P(take_descriptor), P(gain_privileges), P(hold_capability),
   P(unshare_user), P(unshare_user_mount), P(unshare_net), P(clone_user), P(clone3_user), P(join_namespace), P(remount_root), P(mount_tmpfs), P(bind_over_git),
   P(mount_proc), P(change_root), P(pivot), P(clone_tree), P(open_filesystem), P(set_mount_attributes), P(move_a_mount), P(open_by_handle),
@@ -405,6 +410,8 @@ static const struct { const char *name; int (*run)(void); } probes[] = {
 
 int main(int argc, char **argv) {
   if (argc != 10) return 64;
+  starter = getppid();
+  for (int fd = 3; fd < 1024; fd++) inherited |= fcntl(fd, F_GETFD) >= 0;
   ws = argv[1], outside = argv[2], secret = argv[3], host_pid = atoi(argv[4]), tcp_port = atoi(argv[5]);
   path_socket = argv[6], agent_socket = argv[7], abstract_name = argv[8], udp_port = atoi(argv[9]);
   for (unsigned i = 0; i < sizeof probes / sizeof *probes; i++) {

@@ -4,6 +4,7 @@ import { sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
+import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
@@ -40,6 +41,13 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     return made;
   };
 
+  let inherited: readonly number[] | undefined;
+  /** A program that is itself named by its descriptor was started by one who chose what to hand on. */
+  const sealed = (argv: readonly string[]) =>
+    argv[0]?.startsWith("/proc/self/fd/") === true
+      ? argv
+      : withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
+
   function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
     const { grant, cwd, env } = request;
     const way = proxy?.socket === undefined ? undefined : relayed(request.argv, proxy.socket, grant, variant.launcher);
@@ -51,7 +59,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
     const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
     return {
-      argv: bwrapArgv(plan, { ...request, argv: way?.argv ?? request.argv }, options),
+      argv: bwrapArgv(plan, { ...request, argv: sealed(way?.argv ?? request.argv) }, options),
       env: { ...innerEnv(env, plan, machine), ...way?.env, CALLGATE_CONFINED_BY: name },
       cwd: sep,
       ...owner,
