@@ -27,3 +27,15 @@ export function readArgumentsText(text: string): { readonly arguments: string; r
   const raw = parsed === undefined || Object.keys(parsed).length !== 1 ? undefined : parsed[unparsedKey];
   return typeof raw === "string" ? { arguments: raw, complete: false } : { arguments: text, complete: true };
 }
+
+/** Arguments a server sent as a value instead of text. What is too deep to write down is not whole and never runs. */
+export function writeArguments(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Nested beyond the stack: no honest call looks like this.
+    return "{";
+  }
+}

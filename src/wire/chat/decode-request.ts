@@ -13,7 +13,7 @@ import type {
   ToolChoice,
   ToolSpec,
 } from "../../spec/model.ts";
-import { readArgumentsText } from "../arguments.ts";
+import { readArgumentsText, writeArguments } from "../arguments.ts";
 import { inventId } from "../ids.ts";
 import {
   array,
@@ -228,8 +228,7 @@ function decodeCall(raw: Raw, invented: string): CallItem {
     };
   }
   const body = object(raw["function"]);
-  const args = body["arguments"];
-  const words = typeof args === "string" ? args : args === undefined || args === null ? "" : JSON.stringify(args);
+  const words = writeArguments(body["arguments"]);
   return { type: "call", kind: "function", id, name: word(body["name"]) ?? "", ...readArgumentsText(words), ...extra };
 }
 

@@ -1,6 +1,7 @@
 /** Reading one delta of a Chat stream (or one whole message, which has the same fields): every variant seen in the field. */
 import { isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
+import { writeArguments } from "../arguments.ts";
 import type { CallDelta } from "../assemble.ts";
 import { count, object, objects, word, type Raw } from "../raw.ts";
 
@@ -72,12 +73,7 @@ function readCall(call: Raw): CallDelta {
 }
 
 function readFunction(body: Raw): { name: string | undefined; args: string } {
-  return { name: word(body["name"]), args: readArguments(body["arguments"]) };
-}
-
-function readArguments(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === null || value === undefined ? "" : JSON.stringify(value);
+  return { name: word(body["name"]), args: writeArguments(body["arguments"]) };
 }
 
 function readIndex(value: unknown): number | undefined {

@@ -3,10 +3,11 @@ import { text as textPart, type Part } from "../../base/content.ts";
 import { isObject } from "../../base/json.ts";
 import type { CallItem, Item, ModelEvent, Outcome } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
+import { writeArguments } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { createIdMaker } from "../ids.ts";
 import { lookUp } from "../names.ts";
-import { defined, jsonObject, word, type Raw } from "../raw.ts";
+import { defined, isWhole, jsonObject, word, type Raw } from "../raw.ts";
 import { decodePart, signatureExtra, signatureOf, wire } from "./parts.ts";
 
 export interface Items {
@@ -107,14 +108,14 @@ function grownItem({ isThought, text, media, signature }: Growing): Item {
 function toCall(call: Raw, part: Raw, id: string, options: DecodeOptions): CallItem {
   const name = word(call["name"]) ?? "";
   const tool = lookUp(options.names, name);
-  const args = call["args"] === undefined || call["args"] === null ? "{}" : JSON.stringify(call["args"]);
+  const args = writeArguments(call["args"] ?? {});
   const raw = tool.kind === "custom" ? unwrapFreeform(args, tool.name) : args;
   return {
     type: "call",
     ...tool,
     id,
     arguments: raw ?? args,
-    complete: name !== "" && raw !== undefined,
+    complete: name !== "" && raw !== undefined && isWhole(args),
     ...signatureExtra(part),
   };
 }

@@ -630,3 +630,12 @@ test("arguments of a megabyte in small pieces cost the same per byte", () => {
   for (let at = 0; at < 125_000; at++) decoder.push(piece);
   expect(performance.now() - started).toBeLessThan(10_000);
 });
+
+test("arguments nested beyond all measure are no reason to crash, and never run", () => {
+  const deep = `${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}`;
+  const fn = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"search","arguments":${deep}}}]},"finish_reason":"tool_calls"}]}`;
+  expect(decodeBody(chat, `data: ${fn}\n\ndata: [DONE]\n\n`)).toMatchObject({
+    outcome: "ok",
+    calls: [{ complete: false }],
+  });
+});
