@@ -72,8 +72,10 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     changes,
     started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),
+    // Before its first item a request was tried again already, by the model; here it is a stream that broke off.
     isRetryable: (answer) =>
-      answer.outcome === "truncated" || (answer.error !== undefined && model.isRetryable(answer.error)),
+      answer.outcome === "truncated" ||
+      (answer.items.length > 0 && answer.error !== undefined && model.isRetryable(answer.error)),
     request: readRequest(config, options.outputSchema),
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(journalPath === undefined ? {} : { journal: openJournal(journalPath) }),

@@ -20,7 +20,7 @@ async function main(argv: readonly string[]): Promise<void> {
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
     documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
   });
-  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment(), exitCode: 0 };
+  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
   await stricli.run(app, [name, ...(name === first ? rest : argv)], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {

@@ -60,10 +60,10 @@ export function describeEnded(call: Ended): string {
 }
 
 /** The one argument a person looks for. */
-export function describeInput(call: { readonly input?: unknown; readonly arguments: string }): string {
+export function describeInput(call: { readonly input?: unknown; readonly arguments?: string }): string {
   const input = call.input;
   if (typeof input === "string") return firstLine(input, 100);
-  if (typeof input !== "object" || input === null) return firstLine(call.arguments, 100);
+  if (typeof input !== "object" || input === null) return firstLine(call.arguments ?? "", 100);
   const record = input as Readonly<Record<string, unknown>>;
   const key = ["command", "cmd", "file_path", "path", "dir_path", "pattern", "query", "url"].find((name) =>
     Object.hasOwn(record, name),

@@ -32,7 +32,7 @@ const maxWaitMs = 60_000;
 
 export function createHttpModel(options: HttpModelOptions): HttpModel {
   const transport = options.transport ?? createTransport(options.limits);
-  const retries = options.retries ?? 4;
+  const retries = options.retries ?? 3;
   const sleep = options.sleep ?? wait;
   const url = new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(options.model, true)}`);
   const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };

@@ -1,4 +1,5 @@
 import { buildCommand } from "@stricli/core";
+import type { Json } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
 import { createSession, type SessionEvent } from "../../session/index.ts";
 import { createRecordedModel, readTurns } from "../../session/replay.ts";
@@ -26,10 +27,19 @@ export const command = buildCommand({
     flags: {
       ...sessionFlags,
       run: { kind: "boolean", default: false, brief: "run the calls again" },
-      speed: { kind: "parsed", parse: Number, default: "8", brief: "times as fast as it was; 0 = at once", placeholder: "N" },
+      speed: {
+        kind: "parsed",
+        parse: Number,
+        default: "8",
+        brief: "times as fast as it was; 0 = at once",
+        placeholder: "N",
+      },
       json: { kind: "boolean", default: false, brief: "events as JSON lines" },
     },
-    positional: { kind: "tuple", parameters: [{ brief: "an id, its beginning, or 'last'", parse: String, placeholder: "ID" }] },
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "an id, its beginning, or 'last'", parse: String, placeholder: "ID" }],
+    },
   },
   func: (flags: ReplayFlags, id: string) =>
     runCommand(async () => {
@@ -44,15 +54,24 @@ const maxPauseMs = 2_000;
 async function showAgain(flags: ReplayFlags, records: readonly StoredRecord[]): Promise<void> {
   const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
   let before = records[0]?.at ?? 0;
+  const inputs = new Map<unknown, unknown>();
   for (const record of records) {
     const pause = flags.speed > 0 ? Math.min(maxPauseMs, (record.at - before) / flags.speed) : 0;
     before = record.at;
     if (pause > 5) await new Promise((resolve) => setTimeout(resolve, pause));
     if (flags.json) printJson(record, false);
     else if (record.type === "turn.started") print(`› ${String(record["prompt"])}`);
-    // Trusted: a record that matched its checksum is an event we wrote.
-    else show(record as unknown as SessionEvent);
+    else show(withInput(record, inputs));
   }
+}
+
+/** An ending is recorded without its input: the record of its start has it. */
+function withInput(record: StoredRecord, inputs: Map<unknown, unknown>): SessionEvent {
+  if (record.type === "call.started") inputs.set(record["id"], record["input"]);
+  // Trusted: a record that matched its checksum is an event we wrote.
+  const event = record as unknown as SessionEvent;
+  if (event.type !== "call.ended") return event;
+  return { ...event, call: { ...event.call, input: inputs.get(event.call.id) as Json } };
 }
 
 async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readonly StoredRecord[]): Promise<void> {
@@ -62,7 +81,12 @@ async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readon
   const earlier = new Map(records.flatMap((record) => (record.type === "call.ended" ? [endingOf(record)] : [])));
   let changed = 0;
   for (const [index, turn] of readTurns(records).entries()) {
-    const session = createSession({ id: `replay-${index}`, engine, model: createRecordedModel(turn, "recorded"), tools: () => [] });
+    const session = createSession({
+      id: `replay-${index}`,
+      engine,
+      model: createRecordedModel(turn, "recorded"),
+      tools: () => [],
+    });
     print(`› ${turn.prompt}`);
     for await (const event of session.send(turn.prompt)) {
       if (flags.json) printJson(event, false);
