@@ -15,7 +15,7 @@ import { makeFolder, remove, whereWritten, write } from "./files/writing.ts";
 export type { FileChange, FileMemory, FilesOptions } from "./files/scope.ts";
 
 export function createFileMemory(): FileMemory {
-  return { seen: new Map(), maskCache: new Map() };
+  return { seen: new Map(), maskCache: { mask: [], resolved: [] } };
 }
 
 const defaultSlice = { maxLineBytes: 64 * 1024, maxBytes: 64 * 1024 * 1024 };

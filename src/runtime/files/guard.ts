@@ -18,18 +18,23 @@ export interface Guard {
 /** Kernel and device trees: reading them may block, never end, or do something. */
 const specialTrees = ["/proc", "/sys", "/dev"];
 
+export interface MaskCache {
+  mask: readonly string[];
+  resolved: readonly string[];
+}
+
 export interface GuardOptions {
   readonly workspace: string;
   readonly grant: Grant;
-  /** Where masked paths really are, kept between calls. */
-  readonly maskCache: Map<string, string>;
+  /** The last list of masked paths and where they really are: it is the same for nearly every call. */
+  readonly maskCache: MaskCache;
 }
 
 export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
   let writeRoots: readonly string[] | undefined;
-  let masks: readonly string[] | undefined;
   const roots = () => (writeRoots ??= grant.write.map(realOrSame));
-  const masked = () => (masks ??= [...new Set(grant.mask.flatMap((path) => [path, cachedReal(path, maskCache)]))]);
+  let masks: readonly string[] | undefined;
+  const masked = () => (masks ??= resolveMasks(grant.mask, maskCache));
 
   const isMasked = (asked: string, real: string): boolean =>
     masked().some((mask) => isInside(asked, mask) || isInside(real, mask));
@@ -76,12 +81,13 @@ function covers(entry: string, root: string, real: string, below: readonly strin
   return below.some((name) => isNameOf(entry, name));
 }
 
-function cachedReal(path: string, cache: Map<string, string>): string {
-  const known = cache.get(path);
-  if (known !== undefined) return known;
-  const real = realOrSame(path);
-  cache.set(path, real);
-  return real;
+function resolveMasks(mask: readonly string[], cache: MaskCache): readonly string[] {
+  const isKnown = mask.length === cache.mask.length && mask.every((path, index) => path === cache.mask[index]);
+  if (!isKnown) {
+    cache.resolved = [...new Set(mask.flatMap((path) => [path, realOrSame(path)]))];
+    cache.mask = mask;
+  }
+  return cache.resolved;
 }
 
 /** A second name of a masked file: only a file with several names can be one. */

@@ -10,6 +10,7 @@ export interface SliceOptions {
 }
 
 const chunkBytes = 256 * 1024;
+const smallBytes = 64 * 1024;
 const headBytes = 512;
 const newline = 0x0a;
 /** Long scans let other work through every so often. */
@@ -18,9 +19,24 @@ const chunksPerBreath = 32;
 /** Lines `from`..`to` counted from 1, or from the end when negative (-1 is the last). */
 export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
   const { size } = fstatSync(fd);
+  if (from === 1 && size <= smallBytes) return sliceSmall(fd, size, to, options.maxLineBytes);
   const start = from < 0 ? findFromEnd(fd, size, -from) : await findFromStart(fd, from);
   if (start === undefined) return { lines: [], first: from, more: false, head: readHead(fd), sizeBytes: size };
   return readFrom(fd, { start, first: from, wanted: to - from + 1, size }, options);
+}
+
+/** Most files: read, decoded and split in one go. */
+function sliceSmall(fd: number, size: number, wanted: number, maxLineBytes: number): FileSlice {
+  const buffer = Buffer.allocUnsafe(size);
+  const length = readSync(fd, buffer, 0, size, 0);
+  const lines = buffer.toString("utf8", 0, length).split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  const more = lines.length > wanted;
+  const shown = (more ? lines.slice(0, wanted) : lines).map((line) => {
+    const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
+    return whole.length > maxLineBytes ? whole.slice(0, maxLineBytes) : whole;
+  });
+  return { lines: shown, first: 1, more, head: buffer.subarray(0, Math.min(headBytes, length)), sizeBytes: size };
 }
 
 function readHead(fd: number): Uint8Array {

@@ -4,13 +4,13 @@ import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
 import { fileError, forbidden, shown } from "./errors.ts";
 import { hold, openHeld, openPlace, openTarget, type Held, type Place } from "./fd.ts";
-import type { Guard } from "./guard.ts";
+import type { Guard, MaskCache } from "./guard.ts";
 import { toAbsolute } from "./paths.ts";
 
 /** What a session remembers between calls: which version of a file the model last saw. */
 export interface FileMemory {
   readonly seen: Map<string, string>;
-  readonly maskCache: Map<string, string>;
+  readonly maskCache: MaskCache;
 }
 
 /** One file before and after a call changed it; undefined: not there. Enough to show it and to take it back. */
