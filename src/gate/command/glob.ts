@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 const maxEntries = 5_000;
 const maxResults = 500;
+const maxPieces = 40;
 
 /** One piece of a word: text to match as it is, or a pattern character run. */
 export interface GlobPiece {
@@ -16,6 +17,7 @@ export interface GlobPiece {
 
 /** The matching names, an empty list when nothing matches, undefined when it is too much to tell. */
 export function expandGlob(pieces: readonly GlobPiece[], cwd: string): readonly string[] | undefined {
+  if (pieces.length > maxPieces) return undefined;
   const components = splitComponents(pieces);
   const budget = { entries: maxEntries };
   let found: readonly string[] = [pieces[0]?.literal && pieces[0].text.startsWith("/") ? "/" : ""];

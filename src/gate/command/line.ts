@@ -25,7 +25,10 @@ import { readWord } from "./word.ts";
 
 /** A longer line is not read at all: a person looks at it, or a deny rule ends it. */
 export const maxLineLength = 100_000;
-const maxCommands = 2_000;
+const maxCommands = 300;
+const maxWords = 2_000;
+const maxNesting = 100;
+const maxMarks = 10_000;
 
 export interface LineContext {
   readonly cwds: readonly string[];
@@ -46,6 +49,7 @@ interface State {
   evaluates: boolean;
   cwds: readonly string[];
   assigned: boolean;
+  words: number;
   /** The text positions refer to; undefined inside a substitution, where they may not. */
   source: string | undefined;
 }
@@ -63,15 +67,16 @@ export function readLine(line: string, context: LineContext): LineReading {
     evaluates: false,
     cwds: context.cwds,
     assigned: false,
+    words: 0,
     source: line,
   };
   if (line.length > maxLineLength) state.unclear.add(`the line is longer than ${maxLineLength} characters`);
+  else if (isTooDense(line)) state.unclear.add("it is nested too deeply, or has too many operators, to be read");
   else readScript(parse(line), state);
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(line)) state.doubts.add("there are control characters in it");
-  if (state.commands.length > maxCommands) state.unclear.add(`it has more than ${maxCommands} commands`);
   return {
-    commands: state.commands.slice(0, maxCommands),
+    commands: state.commands,
     redirects: state.redirects,
     doubts: [...state.doubts],
     unclear: [...state.unclear],
@@ -86,7 +91,29 @@ function readScript(script: ParsedScript | CompoundList, state: State): void {
   for (const statement of script.commands) readStatement(statement, state);
 }
 
+/** Counted without regard to quotes, so never less than it is: reading it would take too long. */
+function isTooDense(line: string): boolean {
+  let depth = 0;
+  let marks = 0;
+  for (let index = 0; index < line.length; index++) {
+    const char = line[index]!;
+    if (char === "(" || char === "{") depth++;
+    else if (char === ")" || char === "}") depth = Math.max(0, depth - 1);
+    else if (";|&*?[$`".includes(char)) marks++;
+    if (depth > maxNesting || marks > maxMarks) return true;
+  }
+  return false;
+}
+
+/** No decision takes long: beyond this much nothing more is read, and somebody has to look. */
+function isFull(state: State): boolean {
+  if (state.commands.length <= maxCommands && state.words <= maxWords) return false;
+  state.unclear.add(`it has more than ${maxCommands} commands or ${maxWords} words`);
+  return true;
+}
+
 function readStatement(statement: Statement, state: State): void {
+  if (isFull(state)) return;
   const before = state.cwds;
   readNode(statement.command, state, { sure: true, fed: false });
   // A background job has its own folder.
@@ -198,6 +225,8 @@ function construct(type: string): string {
 }
 
 function readCommand(node: Command, state: State, place: Place): void {
+  state.words += node.args.length + 1;
+  if (isFull(state)) return;
   const env = node.prefix.filter((item) => item.type === "Assignment").map((item) => readAssignment(item, state));
   const fed =
     place.fed || node.redirects.some((redirect) => redirect.type !== "Redirect" || redirect.operator.startsWith("<"));

@@ -42,7 +42,10 @@ export interface Understood {
   readonly evaluates: boolean;
 }
 
-const maxSteps = 2_000;
+const maxSteps = 400;
+const maxText = 200_000;
+const maxReads = 300;
+const maxWords = 2_000;
 
 export function understand(command: Command, at: Surroundings): Understood {
   const cwd = resolve(at.workspace, command.cwd ?? ".");
@@ -53,6 +56,7 @@ export function understand(command: Command, at: Surroundings): Understood {
     unclear: new Set(),
     dormant: new Set(),
     evaluates: false,
+    text: 0,
     at,
   };
   if (command.shell !== undefined) {
@@ -62,7 +66,7 @@ export function understand(command: Command, at: Surroundings): Understood {
     if (command.dialect !== "powershell") addLine(command.shell, [cwd], pile);
   } else if (command.argv !== undefined && command.argv.length > 0) {
     const total = command.argv.reduce((sum, item) => sum + item.length, 0);
-    if (total > 1_000_000) pile.unclear.add("the words are too long to look at");
+    if (total > maxText || command.argv.length > maxWords) pile.unclear.add("the words are too long to look at");
     else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], pile);
   } else pile.unclear.add("there is no command");
   const { steps, redirects, evaluates } = pile;
@@ -84,9 +88,14 @@ interface Pile {
   readonly dormant: Set<string>;
   readonly at: Surroundings;
   evaluates: boolean;
+  /** Characters of shell text read so far, texts inside texts included. */
+  text: number;
 }
 
 function addLine(line: string, cwds: readonly string[], pile: Pile): void {
+  pile.text += line.length;
+  if (pile.text > maxText || pile.steps.length >= maxSteps)
+    return void pile.unclear.add("there is too much in it to read");
   const reading = readLine(line, { cwds, home: pile.at.home });
   reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
@@ -144,10 +153,10 @@ function notHarmless(
   );
   if ("why" in judged) return judged.why;
   if (found.cwds.length === 0) return "the folder it runs in is not known";
-  const outside = judged.reads.slice(0, 1_000).find((path) => !found.cwds.every((cwd) => mayRead(path, cwd, at)));
+  if (judged.reads.length > maxReads) return "it names too many files to look at";
+  const outside = judged.reads.find((path) => !found.cwds.every((cwd) => mayRead(path, cwd, at)));
   if (outside !== undefined) return `${outside} is outside the workspace or may not be read`;
   if (!found.cwds.every((cwd) => mayRead(".", cwd, at))) return "it runs outside the workspace";
-  if (judged.reads.length > 1_000) return "it names too many files to look at";
   const { repository } = judged;
   return repository === undefined
     ? undefined
