@@ -1,6 +1,6 @@
 /** `callgate decode`: what a recorded answer says, as one JSON object. */
 import { buildCommand } from "@stricli/core";
-import { isObject } from "../../base/json.ts";
+import { isObject, parseJson } from "../../base/json.ts";
 import type { Answer } from "../../spec/model.ts";
 import { codecs, collect, decodeRecording, isWireName, reportAnswer } from "../../wire/index.ts";
 import { runBatch } from "../batch.ts";
@@ -46,7 +46,7 @@ export const command = buildCommand<Flags, [string?]>({
   },
   func: (flags: Flags, file?: string) =>
     runCommand(async () => {
-      const tools = flags.tools === undefined ? [] : readTools(JSON.parse(await readInput(flags.tools)));
+      const tools = flags.tools === undefined ? [] : readTools(parseTools(await readInput(flags.tools), flags.tools));
       if (flags.batch) return runBatch((line) => answerLine(line, flags.wire, tools));
       if (flags.wire === undefined) throw new UsageError(`decode needs --wire ${wireNames}`);
       // A recording of a failure was read as well as any other: the report says what happened.
@@ -82,9 +82,17 @@ async function decode(wire: string, chunks: readonly string[], tools: readonly D
 }
 
 async function decodeText(dialect: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
-  const { createTextDecoder } = await import("../../dialect/index.ts");
+  const { createTextDecoder, lookUpDialect } = await import("../../dialect/index.ts");
+  if (lookUpDialect(dialect) === undefined)
+    throw new UsageError(`there is no dialect '${dialect}' (callgate dialects lists them)`);
   const decoder = createTextDecoder({ dialect, tools });
   return collect([...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()]);
+}
+
+function parseTools(text: string, file: string): unknown {
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw new UsageError(`${file} is not JSON: ${parsed.message}`);
+  return parsed.value;
 }
 
 /** Names, `{name, parameters}`, or tools in the form a Chat or Responses request has them. */
