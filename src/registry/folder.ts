@@ -81,7 +81,7 @@ async function findFiles(
       endings.has(extname(entry.name)) &&
       action !== "index" &&
       !entry.name.endsWith(".d.ts") &&
-      !/\.test$/.test(action)
+      !action.endsWith(".test")
     )
       found.push({ file, groups, action });
   }

@@ -13,7 +13,7 @@ export interface Profile {
   /** Freeform tools as such where the wire has them; otherwise as functions with one string. */
   readonly freeform: boolean;
   /** How a command's outcome is laid out for the model. */
-  readonly layout: "plain" | "codex";
+  readonly layout: "plain" | "seed" | "codex" | "codex-json";
   /** Tools that are not built in (the user's folders, MCP servers) are seen too. */
   readonly own: boolean;
 }

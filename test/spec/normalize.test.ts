@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { check } from "../../src/spec/check.ts";
 import { checkTarget } from "../../src/spec/normalize/check-target.ts";
