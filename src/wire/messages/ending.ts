@@ -30,6 +30,16 @@ export interface Said {
   readonly usage: Usage | undefined;
 }
 
+/** The stop fields of `message_delta` or of a whole body. */
+export function readStop(stop: Raw): Omit<Said, "usage"> {
+  const details = object(stop["stop_details"]);
+  return {
+    stopReason: word(stop["stop_reason"]),
+    stopSequence: word(stop["stop_sequence"]),
+    stopDetails: Object.keys(details).length > 0 ? details : undefined,
+  };
+}
+
 export function endOf(said: Said, hasCalls: boolean): AnswerEnd {
   const row = stopRows.get(said.stopReason ?? "end_turn") ?? { outcome: "ok" };
   const end = defined({
@@ -77,11 +87,12 @@ export function encodeStop(end: AnswerEnd, refusal: string | undefined): JsonObj
   };
 }
 
-/** Later counters replace earlier ones; null and absent ones say nothing. */
-export function mergeUsage(before: Raw, after: unknown): Raw {
+/** What is said later replaces what was said before; null and absent fields say nothing. */
+export function overlay(before: Raw, after: unknown): Raw {
   const merged = { ...before };
-  for (const [key, value] of Object.entries(object(after)))
+  for (const [key, value] of Object.entries(object(after))) {
     if (value !== null && value !== undefined) merged[key] = value;
+  }
   return merged;
 }
 
