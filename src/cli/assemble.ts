@@ -17,7 +17,7 @@ import type { Config } from "./config.ts";
 import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
 import { UsageError } from "./io.ts";
-import { offeredTools } from "./offered-tools.ts";
+import { chooseProfile, createOffer } from "./offered-tools.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
 import { version } from "./version.ts";
@@ -53,22 +53,25 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
   const id = earlier && !options.fork ? earlier.id : createSessionId(new Date());
   const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
-  const model = await selectModel(config, env);
+  const profile = chooseProfile(config, config.model);
+  const model = await selectModel(
+    config.wire === undefined && profile.form !== "native" ? { ...config, wire: profile.form } : config,
+    env,
+  );
   const changes = createChangeTracker(cwd, undoFile(cwd, env));
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, env, join(state, "outputs", id))),
+    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), layout: profile.layout })),
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
   const own = await loadOwnTools(engine.registry, config, cwd);
-  const offered = await offeredTools(engine, config, model);
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({
     id,
     engine,
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions),
-    tools: offered,
+    tools: createOffer(engine, profile),
     changes,
     started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),

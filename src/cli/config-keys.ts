@@ -52,6 +52,8 @@ export const configKeys = {
   tool_output_tokens: { type: "number", about: "tokens of one tool's output that the model is told" },
   tools_dir: { type: "strings", about: "folders of your own tools" },
   disabled_tools: { type: "strings", about: "tools that are not offered" },
+  experimental_supported_tools: { type: "strings", about: "further built-in tools to offer, by name" },
+  profiles: { type: "table", about: "profiles of your own: [profiles.mine] from, tools, layout, …" },
   features: { type: "table", about: "switches by name, for example UnifiedExec = true" },
   environment: { type: "table", about: "inherit, exclude, include_only, set: what commands see of the environment" },
   prices: { type: "table", about: 'US dollars per million tokens: [prices."gpt-5*"] input, cached, output' },

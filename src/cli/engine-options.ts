@@ -4,6 +4,7 @@ import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
+import type { ExecLayout } from "../result/layout.ts";
 import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
@@ -18,7 +19,7 @@ export async function engineOptions(
   config: Config,
   cwd: string,
   env: NodeJS.ProcessEnv,
-  spillDir?: string,
+  { spillDir, layout }: { readonly spillDir?: string; readonly layout?: ExecLayout } = {},
 ): Promise<EngineOptions> {
   const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
   const disabled = new Set(config.disabled_tools ?? []);
@@ -42,9 +43,10 @@ export async function engineOptions(
     },
     ...(spillDir === undefined ? {} : { spillDir }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
-    ...(config.tool_output_tokens === undefined
-      ? {}
-      : { result: { budget: { maxTokens: config.tool_output_tokens } } }),
+    result: {
+      ...(layout === undefined ? {} : { layout }),
+      ...(config.tool_output_tokens === undefined ? {} : { budget: { maxTokens: config.tool_output_tokens } }),
+    },
   };
 }
 

@@ -1,33 +1,35 @@
+import { offerTools, selectProfile, type Features, type Profile, type ProfileSettings } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
 import type { ToolSpec } from "../spec/model.ts";
-import { isFreeform } from "../spec/freeform.ts";
-import { toSchema } from "../spec/schema.ts";
+import { builtins } from "../tools/index.ts";
 import type { Config } from "./config.ts";
-import type { SelectedModel } from "./select-model.ts";
+import { UsageError } from "./io.ts";
 
-const names = ["apply_patch", "grep_files", "list_dir", "read_file", "shell_command", "update_plan", "view_image"];
+const builtinNames = builtins.map(({ name }) => name);
 
-export async function offeredTools(
-  engine: Engine,
-  _config: Config,
-  _model: SelectedModel,
-): Promise<() => readonly ToolSpec[]> {
-  const situation = engine.situation();
-  const specs = engine.registry
-    .list()
-    .filter(({ name }) => names.includes(name))
-    .map((tool): ToolSpec => {
-      const description = typeof tool.description === "string" ? tool.description : tool.description(situation);
-      if (isFreeform(tool.input))
-        return {
-          kind: "custom",
-          name: tool.name,
-          description,
-          ...(tool.input.definition === undefined
-            ? {}
-            : { format: { type: "grammar", syntax: tool.input.syntax ?? "lark", definition: tool.input.definition } }),
-        };
-      return { kind: "function", name: tool.name, description, parameters: toSchema(tool.input).json };
+/** The profile the settings and the model's family choose. */
+export function chooseProfile(config: Config, model: string | undefined): Profile {
+  try {
+    return selectProfile({
+      ...(config.profile === undefined ? {} : { profile: config.profile }),
+      ...(model === undefined ? {} : { model }),
+      ...(config.features === undefined ? {} : { features: config.features as Features }),
+      ...(config.experimental_supported_tools === undefined
+        ? {}
+        : { experimental_supported_tools: config.experimental_supported_tools }),
+      ...(config.profiles === undefined
+        ? {}
+        : { profiles: config.profiles as NonNullable<ProfileSettings["profiles"]> }),
     });
-  return () => specs;
+  } catch (error) {
+    if (error instanceof TypeError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** What the model is offered. Made anew only when the tools change, so that equal requests have equal bytes and cost nothing. */
+export function createOffer(engine: Engine, profile: Profile): () => readonly ToolSpec[] {
+  let offered: readonly ToolSpec[] | undefined;
+  engine.registry.onChange(() => (offered = undefined));
+  return () => (offered ??= offerTools(engine.registry.list(), profile, builtinNames, engine.situation()));
 }

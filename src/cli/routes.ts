@@ -16,6 +16,7 @@ export const routes: Readonly<Record<string, Route>> = {
     brief: "a small repair job, end to end, on the built-in offline model",
     load: () => import("./commands/demo.ts"),
   },
+  tools: { brief: "the tools as a model would get them; lint checks them", load: () => import("./commands/tools.ts") },
   call: { brief: "one call of one tool, through the whole line", load: () => import("./commands/call.ts") },
   init: { brief: "choose a model, write the settings, try them", load: () => import("./commands/init.ts") },
   sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },

@@ -18,7 +18,7 @@ test("--version and --help answer at once", async () => {
 test.each([
   [["nonsense"], "there is no command 'nonsense'"],
   [["exce"], "did you mean 'exec'"],
-  [["exec", "--sandbox", "wide-open", "hi"], "sandbox"],
+  [["exec", "--sandbox", "wide-open", "hi"], "wide-open"],
   [["exec", "--wire", "telegraph", "hi"], "there is no wire 'telegraph'"],
   [["exec", "--provider", "nobody", "--model", "x", "hi"], "there is no provider 'nobody'"],
   [["exec", "--resume", "20990101", "hi"], "there is no session '20990101'"],

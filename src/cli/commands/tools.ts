@@ -1,0 +1,142 @@
+import { buildCommand, buildRouteMap } from "@stricli/core";
+import type { JsonObject } from "../../base/json.ts";
+import { createEngine } from "../../router/engine.ts";
+import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
+import { checkTarget } from "../../spec/normalize/check-target.ts";
+import { normalize, schemaTargets } from "../../spec/normalize.ts";
+import { providerForWire, providers } from "../../model/providers.ts";
+import { codecs, isWireName } from "../../wire/index.ts";
+import { engineOptions } from "../engine-options.ts";
+import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
+import { chooseProfile, createOffer } from "../offered-tools.ts";
+import { loadOwnTools } from "../own-tools.ts";
+import { prepare } from "../prepare.ts";
+import { firstLine } from "../timeline.ts";
+
+interface ToolsFlags extends SessionFlags {
+  readonly json: boolean;
+}
+
+const flags = {
+  ...sessionFlags,
+  json: { kind: "boolean", default: false, brief: "as JSON, as the wire has it" },
+} as const;
+
+const list = buildCommand({
+  docs: { brief: "the tools as a model would get them: --wire responses, chat, messages, gemini, mcp or text:DIALECT" },
+  parameters: { flags },
+  func: (given: ToolsFlags) => runCommand(() => show(given)),
+});
+
+const lint = buildCommand({
+  docs: { brief: "check every tool against the rules of every provider" },
+  parameters: { flags },
+  func: (given: ToolsFlags) => runCommand(() => check(given)),
+});
+
+export const command = buildRouteMap({
+  routes: { list, lint },
+  defaultCommand: "list",
+  docs: { brief: "the tools as a model would get them; 'tools lint' checks them" },
+});
+
+async function offer(given: ToolsFlags): Promise<readonly ToolSpec[]> {
+  const { cwd, config } = await prepare(given);
+  const engine = createEngine(await engineOptions(config, cwd, process.env));
+  const own = await loadOwnTools(engine.registry, config, cwd);
+  const specs = createOffer(engine, chooseProfile(config, config.model))();
+  await own.close();
+  await engine.close();
+  return specs;
+}
+
+async function show(given: ToolsFlags): Promise<void> {
+  const specs = await offer(given);
+  const wire = given.wire ?? "responses";
+  if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
+  if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
+  if (!isWireName(wire))
+    throw new UsageError(`there is no wire '${wire}': responses, chat, messages, gemini, mcp or text:DIALECT`);
+  const provider =
+    given.provider !== undefined && Object.hasOwn(providers, given.provider)
+      ? providers[given.provider]!
+      : providerForWire(wire);
+  const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
+  const { body, dropped } = codecs[wire].encodeRequest(
+    { model: given.model ?? "model", input: [], tools: specs },
+    options,
+  );
+  showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
+  if (!given.json) for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
+}
+
+async function showText(specs: readonly ToolSpec[], dialect: string, json: boolean): Promise<void> {
+  const { lookUpDialect, teach } = await import("../../dialect/index.ts");
+  if (lookUpDialect(dialect) === undefined)
+    throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
+  const prompt = teach(dialect, specs.flatMap(flat));
+  if (json) printJson({ dialect, prompt });
+  else print(prompt);
+}
+
+function showTools(tools: readonly JsonObject[], json: boolean): void {
+  if (json) return printJson(tools);
+  for (const tool of tools)
+    print(
+      `${nameOf(tool).padEnd(28)} ${String(JSON.stringify(tool).length).padStart(6)} bytes  ${firstLine(descriptionOf(tool), 100)}`,
+    );
+  print(`${tools.length} tools, ${JSON.stringify(tools).length} bytes`);
+}
+
+/** Function and custom tools, those of a namespace included. */
+function flat(spec: ToolSpec) {
+  if (spec.kind === "namespace") return [...spec.tools];
+  if (spec.kind === "native") return spec.asFunction ? [spec.asFunction] : [];
+  return [spec];
+}
+
+function toMcp(spec: ToolSpec): readonly JsonObject[] {
+  return flat(spec).map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    inputSchema:
+      tool.kind === "function"
+        ? tool.parameters
+        : { type: "object", properties: { input: { type: "string" } }, required: ["input"] },
+  }));
+}
+
+function nameOf(tool: JsonObject): string {
+  const inner = tool["function"] as JsonObject | undefined;
+  return String(tool["name"] ?? inner?.["name"] ?? tool["type"] ?? "");
+}
+
+function descriptionOf(tool: JsonObject): string {
+  const inner = tool["function"] as JsonObject | undefined;
+  return String(tool["description"] ?? inner?.["description"] ?? "");
+}
+
+/** A tool whose lowered schema a provider would refuse fails; what had to be changed to fit is told. */
+async function check(given: ToolsFlags): Promise<number> {
+  const tools = (await offer(given)).flatMap(flat).filter((spec): spec is FunctionSpec => spec.kind === "function");
+  const rows = tools.flatMap((tool) =>
+    schemaTargets.map((target) => {
+      const { schema, changes } = normalize(tool.parameters, target);
+      return { tool: tool.name, target, problems: checkTarget(schema, target), changes };
+    }),
+  );
+  const bad = rows.filter(({ problems }) => problems.length > 0);
+  if (given.json) printJson(rows);
+  else {
+    for (const { tool, target, changes } of rows.filter((row) => row.changes.length > 0))
+      print(
+        `${tool} for ${target}: ${changes.length} changes (${firstLine(changes.map(({ path, what }) => `${path || "/"} ${what}`).join("; "), 120)})`,
+      );
+    for (const { tool, target, problems } of bad) print(`✗ ${tool} for ${target}: ${problems.join("; ")}`);
+    print(
+      `${tools.length} tools, ${schemaTargets.length} targets: ${bad.length === 0 ? "all fit" : `${bad.length} do not fit`}`,
+    );
+  }
+  return bad.length === 0 ? exitCodes.done : exitCodes.failed;
+}
