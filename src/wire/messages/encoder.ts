@@ -4,13 +4,13 @@
  * the answer, because a client takes a stopped block for a call to run.
  */
 import type { JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
+import type { Answer, AnswerEnd, CallItem, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { withCarrier } from "../envelope.ts";
 import { inventId } from "../ids.ts";
 import { spellerOf } from "../names.ts";
-import { array, object } from "../raw.ts";
+import { createBlockWriter } from "./block-writer.ts";
 import { answerBlocks, callBlock } from "./encode-block.ts";
 import { encodeError, encodeStop, encodeUsage, wire } from "./ending.ts";
 
@@ -48,21 +48,19 @@ function refusalOf(items: readonly Item[]): string | undefined {
   return refusals.length === 0 ? undefined : refusals.join("\n");
 }
 
-/** The block that is being written, and of which item and part. */
+/** The item whose block is being written, and what its deltas said so far. */
 interface Open {
   readonly index: number;
-  readonly field: DeltaField;
-  readonly part: number;
+  part: number;
+  said: string;
 }
 
 export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
   const spell = spellerOf(options.names);
   const frames: Frame[] = [];
+  const blocks = createBlockWriter(emit);
   const done: Item[] = [];
-  /** What deltas said of each open item, by item. */
-  const said = new Map<number, string>();
   let isStarted = false;
-  let count = 0;
   let open: Open | undefined;
   let held: ModelEvent[] | undefined;
 
@@ -73,114 +71,55 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   function begin(started: Started): void {
     if (isStarted) return;
     isStarted = true;
-    emit("message_start", {
-      message: { ...headOf(started, options), stop_reason: null, stop_sequence: null, usage: encodeUsage(undefined) },
-    });
+    const message = {
+      ...headOf(started, options),
+      stop_reason: null,
+      stop_sequence: null,
+      usage: encodeUsage(undefined),
+    };
+    emit("message_start", { message });
   }
 
-  function start(block: JsonObject): void {
-    begin({});
-    emit("content_block_start", { index: count, content_block: block });
-  }
-
-  function delta(fields: JsonObject): void {
-    emit("content_block_delta", { index: count, delta: fields });
-  }
-
-  function stop(): void {
-    emit("content_block_stop", { index: count });
-    count++;
-  }
-
-  function grow(index: number, field: DeltaField, part: number, text: string): void {
-    if (text === "" || field === "refusal" || field === "arguments") return;
-    const isThought = field !== "text";
-    // Thoughts stay one block, whose signature comes last; each text part is a block of its own.
-    if (open?.index === index && open.field === "text" && open.part !== part) {
-      stop();
-      open = undefined;
-    }
-    if (open === undefined) {
-      start(isThought ? { type: "thinking", thinking: "", signature: "" } : { type: "text", text: "" });
-      open = { index, field, part };
-    } else if (isThought && open.part !== part && field === "summary") {
-      write("\n\n");
-      open = { index, field, part };
-    }
-    write(text);
-
-    function write(words: string): void {
-      said.set(index, (said.get(index) ?? "") + words);
-      delta(isThought ? { type: "thinking_delta", thinking: words } : { type: "text_delta", text: words });
-    }
+  function grow(index: number, field: DeltaField, part: number, words: string): void {
+    if (words === "" || field === "refusal" || field === "arguments") return;
+    const kind = field === "text" ? "text" : "thinking";
+    const isNext = open !== undefined && open.part !== part;
+    // Each text part is a block of its own; thoughts stay one block, whose signature comes last.
+    if (isNext && kind === "text") blocks.end();
+    const gap = isNext && field === "summary" ? "\n\n" : "";
+    open = { index, part, said: (open?.said ?? "") + gap + words };
+    blocks.say(kind, gap + words);
   }
 
   function finish(index: number, item: Item, end: AnswerEnd | undefined): void {
     done.push(item);
-    const told = said.get(index) ?? "";
-    const isOpen = open?.index === index;
-    const blocks = answerBlocks(item, spell);
-    if (item.type === "call") return writeCall();
-    if (!isOpen) return blocks.forEach(writeWhole);
-    const last = object(blocks.at(-1));
-    const whole = blocks.map((block) => block["text"] ?? block["thinking"] ?? "").join("");
-    if (whole.startsWith(told)) grow(index, open!.field, open!.part, whole.slice(told.length));
-    endBlock(last);
+    if (item.type === "call") return finishCall(item, end);
+    const written = answerBlocks(item, spell);
+    if (open?.index !== index) return written.forEach(blocks.whole);
+    const whole = written.map((block) => String(block["text"] ?? block["thinking"] ?? "")).join("");
+    // What the deltas did not say yet.
+    if (whole.startsWith(open.said))
+      grow(index, item.type === "message" ? "text" : "reasoning", open.part, whole.slice(open.said.length));
+    blocks.end(written.at(-1));
     open = undefined;
-
-    function writeCall(): void {
-      if (item.type !== "call") return;
-      for (const carrier of withCarrier(item, wire).slice(0, -1)) answerBlocks(carrier, spell).forEach(writeWhole);
-      const isCut = !item.complete && end?.outcome !== "ok";
-      start(callBlock(item, spell));
-      delta({ type: "input_json_delta", partial_json: isCut ? item.arguments : argumentsText(item) });
-      // A stopped block is a call to run: one of a turn that failed is never stopped.
-      if (isCut) count++;
-      else stop();
-    }
   }
 
-  /** What stands at the end of a block: a thought's signature, a text's citations. */
-  function endBlock(block: Record<string, unknown>): void {
-    if (typeof block["signature"] === "string" && block["signature"] !== "")
-      delta({ type: "signature_delta", signature: block["signature"] });
-    for (const citation of array(block["citations"]))
-      delta({ type: "citations_delta", citation: citation as JsonObject }); // from JSON
-    stop();
-  }
-
-  /** A block that comes in one piece, as the deltas that would have brought it. */
-  function writeWhole(block: JsonObject): void {
-    switch (block["type"]) {
-      case "text":
-        start({ type: "text", text: "" });
-        delta({ type: "text_delta", text: block["text"] ?? "" });
-        return endBlock(block);
-      case "thinking":
-        start({ type: "thinking", thinking: "", signature: "" });
-        if (block["thinking"] !== "") delta({ type: "thinking_delta", thinking: block["thinking"] ?? "" });
-        return endBlock(block);
-      case "server_tool_use":
-      case "mcp_tool_use":
-        start({ ...block, input: {} });
-        delta({ type: "input_json_delta", partial_json: JSON.stringify(block["input"] ?? {}) });
-        return stop();
-      default:
-        start(block);
-        return stop();
-    }
+  function finishCall(item: CallItem, end: AnswerEnd | undefined): void {
+    for (const carrier of withCarrier(item, wire).slice(0, -1)) answerBlocks(carrier, spell).forEach(blocks.whole);
+    const isCut = !item.complete && end?.outcome !== "ok";
+    blocks.call(callBlock(item, spell), isCut ? item.arguments : argumentsText(item), !isCut);
   }
 
   function write(event: ModelEvent, end?: AnswerEnd): void {
+    begin(event.type === "answer.started" ? event : {});
     switch (event.type) {
-      case "answer.started":
-        return begin(event);
       case "item.delta":
         return grow(event.index, event.field, event.part ?? 0, event.delta);
       case "item.done":
         return finish(event.index, event.item, end);
       case "answer.ended":
         return conclude(event.answer);
+      case "answer.started":
       case "item.started":
       case "other":
         return;
@@ -188,7 +127,6 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   }
 
   function conclude(end: AnswerEnd): void {
-    begin({});
     if (end.outcome === "error" || end.outcome === "truncated") {
       const { type: _type, ...error } = encodeError(end);
       return emit("error", error);
