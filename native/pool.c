@@ -87,9 +87,11 @@ static struct idle *idle_new(void) {
 
 /* A keeper for this request: one that waits, or a new one. */
 bool pool_take(const struct request *r, struct idle *taken, struct attempt *a) {
-  struct idle **at = r->shelter ? &ready : &spare;
-  while (*at && r->shelter && !is_key(*at, r->shelter, r->shelter_size)) at = &(*at)->next;
-  if (*at) {
+  struct idle **at = r->shelter ? NULL : &spare;
+  /* The oldest that fits: the newest may still be building. */
+  for (struct idle **i = &ready; r->shelter && *i; i = &(*i)->next)
+    if (is_key(*i, r->shelter, r->shelter_size)) at = i;
+  if (at && *at) {
     struct idle *found = *at;
     *at = found->next;
     *taken = *found;

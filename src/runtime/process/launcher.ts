@@ -39,7 +39,7 @@ interface Connection {
   destroy(): void;
 }
 
-export function createLauncherSpawner({ path, ahead = 2 }: LauncherOptions): Spawner {
+export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spawner {
   let connection: Connection | undefined;
   let nextId = 1;
 
