@@ -21,6 +21,8 @@ export interface TextDecoderOptions {
   readonly startsIn?: Start;
   /** `strict`: a call that needed any repair is not whole. */
   readonly recover?: "default" | "strict";
+  /** Longest arguments of a call, in characters; a longer call is not whole. 32 Mi unless told. */
+  readonly maxArguments?: number;
   /** What invented ids begin with; they count up from 0. */
   readonly idPrefix?: string;
   /** Hands out the places of items, where others are counted too. */
@@ -44,6 +46,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
     idOf: (index) => `${prefix}${index}`,
     nextIndex: options.nextIndex ?? (() => items++),
     strict: options.recover === "strict",
+    maxArguments: options.maxArguments ?? 32 * 1024 * 1024,
   });
   const input = createInput();
   const context: Context = {

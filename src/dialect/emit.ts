@@ -54,6 +54,8 @@ export interface EmitterOptions {
   readonly nextIndex: () => number;
   /** A call that needed a repair never runs. */
   readonly strict: boolean;
+  /** Arguments longer than this make the call not whole. */
+  readonly maxArguments: number;
 }
 
 interface Block {
@@ -199,6 +201,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
       tool,
       repairs,
       write(json) {
+        if (open.args.length + json.length > options.maxArguments) return fail("limit: its arguments are too long");
         open.args += json;
         if (tool?.custom !== true) delta(index, "arguments", json);
       },
