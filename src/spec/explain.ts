@@ -72,8 +72,10 @@ function closestBranch(errors: readonly SchemaError[]): readonly SchemaError[] {
   const branches = [...groupBy(errors, (error) => branchOf(error)?.branch).values()];
   const depth = (list: readonly SchemaError[]) =>
     Math.max(...list.map((error) => error.instancePath.split("/").length));
+  // The alternatives' own place is the shallowest any of them complains about.
+  const place = errors.map((error) => error.instancePath).reduce((a, b) => (b.length < a.length ? b : a));
   const wrongType = (list: readonly SchemaError[]) =>
-    list.some((error) => error.keyword === "type" && error.instancePath === list[0]!.instancePath);
+    list.some((error) => error.keyword === "type" && error.instancePath === place);
   const fitting = branches.filter((list) => !wrongType(list));
   if (fitting.length === 0 && branches.length > 1) return [mergeTypes(branches)];
   return (
