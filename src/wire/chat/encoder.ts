@@ -3,67 +3,72 @@
  * when it is done, because only then its name and arguments are known to be what the model meant.
  */
 import type { JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, CallItem, Finish, Item, ModelError, ModelEvent, Usage } from "../../spec/model.ts";
-import { itemToEvents } from "../answer.ts";
+import type {
+  Answer,
+  AnswerEnd,
+  CallItem,
+  DeltaField,
+  Finish,
+  Item,
+  MessageItem,
+  ModelError,
+  ModelEvent,
+  ReasoningItem,
+  Usage,
+} from "../../spec/model.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { spellerOf } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
 
-interface Chunk {
-  readonly delta: JsonObject;
-  readonly finish?: string;
-}
-
 export function createChatEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
   const spell = spellerOf(options.names);
-  const sent = new Map<number, string>();
+  const sent = new Map<string, string>();
   let head = headOf(options);
   let calls = 0;
   let hasStarted = false;
 
-  const frame = (value: JsonObject): Frame => ({ data: JSON.stringify(value) });
-  function chunk({ delta, finish }: Chunk): Frame {
-    return frame({ ...head, choices: [{ index: 0, delta, finish_reason: finish ?? null }] });
-  }
+  const chunk = (delta: JsonObject): Frame => toFrame({ ...head, choices: [{ index: 0, delta, finish_reason: null }] });
+
   function start(): readonly Frame[] {
     if (hasStarted) return [];
     hasStarted = true;
-    return [chunk({ delta: { role: "assistant", content: "" } })];
+    return [chunk({ role: "assistant", content: "" })];
   }
-  function say(index: number, field: string, delta: string): readonly Frame[] {
+
+  function say(index: number, field: WordField, delta: string): readonly Frame[] {
     if (delta === "") return [];
-    const key = field === "refusal" ? index + 0.5 : index;
+    const key = `${index} ${field}`;
     sent.set(key, (sent.get(key) ?? "") + delta);
-    return [...start(), chunk({ delta: { [field]: delta } })];
+    return [...start(), chunk({ [field]: delta })];
   }
+
+  function sayRest(index: number, field: WordField, whole: string): readonly Frame[] {
+    const before = sent.get(`${index} ${field}`) ?? "";
+    return say(index, field, whole.startsWith(before) ? whole.slice(before.length) : "");
+  }
+
   function call(item: CallItem): readonly Frame[] {
     const index = calls++;
-    const { id, ...body } = encodeAnswerCall(item, spell);
-    const whole = { index, id: id as string, ...body }; // encodeAnswerCall always sets a string id
-    if (item.kind === "custom") return [...start(), chunk({ delta: { tool_calls: [whole] } })];
-    const fn = { name: spell(item.name, item.namespace), arguments: "" };
+    const body = encodeAnswerCall(item, spell);
+    if (item.kind === "custom") return [...start(), chunk({ tool_calls: [{ index, ...body }] })];
+    const name = spell(item.name, item.namespace);
     return [
       ...start(),
-      chunk({ delta: { tool_calls: [{ ...whole, function: fn }] } }),
-      chunk({ delta: { tool_calls: [{ index, function: { arguments: item.arguments } }] } }),
+      chunk({ tool_calls: [{ index, ...body, function: { name, arguments: "" } }] }),
+      chunk({ tool_calls: [{ index, function: { arguments: item.arguments } }] }),
     ];
   }
+
   /** What a done item holds beyond what its deltas said: answers that were not streamed have no deltas. */
   function finishItem(index: number, item: Item): readonly Frame[] {
     if (item.type === "call") return call(item);
-    const details = item.type === "reasoning" ? echoed(item.extra, "chat") : {};
-    const words = itemToEvents(item, index).flatMap((event) => (event.type === "item.delta" ? [event] : []));
-    const whole = (refused: boolean) =>
-      words
-        .filter((event) => (event.field === "refusal") === refused)
-        .map((event) => event.delta)
-        .join("");
-    const field = item.type === "reasoning" ? "reasoning_content" : "content";
-    return [
-      ...say(index, field, rest(whole(false), sent.get(index))),
-      ...say(index, "refusal", rest(whole(true), sent.get(index + 0.5))),
-      ...(Object.keys(details).length === 0 ? [] : [...start(), chunk({ delta: details })]),
-    ];
+    if (item.type === "message") {
+      return [...sayRest(index, "content", textOf(item)), ...sayRest(index, "refusal", item.refusal ?? "")];
+    }
+    if (item.type !== "reasoning") return [];
+    const details = echoed(item.extra, "chat");
+    const rest = sayRest(index, "reasoning_content", thoughtsOf(item));
+    return Object.keys(details).length === 0 ? rest : [...rest, ...start(), chunk(details)];
   }
 
   return {
@@ -76,7 +81,7 @@ export function createChatEncoder(options: AnswerEncodeOptions = {}): AnswerEnco
           });
           return start();
         case "item.delta":
-          return say(event.index, fieldOf(event.field), event.field === "arguments" ? "" : event.delta);
+          return event.field === "arguments" ? [] : say(event.index, wordFields[event.field], event.delta);
         case "item.done":
           return finishItem(event.index, event.item);
         case "answer.ended":
@@ -89,13 +94,25 @@ export function createChatEncoder(options: AnswerEncodeOptions = {}): AnswerEnco
   };
 }
 
-function fieldOf(field: string): string {
-  if (field === "reasoning" || field === "summary") return "reasoning_content";
-  return field === "refusal" ? "refusal" : "content";
+type WordField = "content" | "refusal" | "reasoning_content";
+
+const wordFields: Readonly<Record<Exclude<DeltaField, "arguments">, WordField>> = {
+  text: "content",
+  refusal: "refusal",
+  reasoning: "reasoning_content",
+  summary: "reasoning_content",
+};
+
+function textOf(item: MessageItem): string {
+  return item.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-function rest(whole: string, sent = ""): string {
-  return whole.startsWith(sent) ? whole.slice(sent.length) : "";
+function thoughtsOf(item: ReasoningItem): string {
+  return [...(item.summary ?? []), item.text ?? ""].join("");
+}
+
+function toFrame(value: JsonObject): Frame {
+  return { data: JSON.stringify(value) };
 }
 
 function headOf(options: AnswerEncodeOptions): JsonObject {
@@ -109,12 +126,12 @@ function headOf(options: AnswerEncodeOptions): JsonObject {
 
 /** A stream that broke has no `finish_reason` and no `[DONE]`, so that the client sees it too. */
 function endFrames(end: AnswerEnd, head: JsonObject, calls: number): readonly Frame[] {
-  if (end.outcome === "error") return [{ data: JSON.stringify({ error: encodeError(end.error) }) }];
+  if (end.outcome === "error") return [toFrame({ error: encodeError(end.error) })];
   if (end.outcome === "truncated") return [];
   const finish = encodeFinish(end.finish, calls);
   const last = { ...head, choices: [{ index: 0, delta: {}, finish_reason: finish }] };
   const usage = end.usage === undefined ? [] : [{ ...head, choices: [], usage: encodeUsage(end.usage) }];
-  return [...[last, ...usage].map((value) => ({ data: JSON.stringify(value) })), { data: "[DONE]" }];
+  return [...[last, ...usage].map(toFrame), { data: "[DONE]" }];
 }
 
 function encodeError(error: ModelError | undefined): JsonObject {
@@ -168,11 +185,9 @@ export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}):
 function encodeWords(items: readonly Item[]): JsonObject {
   const messages = items.filter((item) => item.type === "message");
   const thoughts = items.filter((item) => item.type === "reasoning");
-  const content = messages
-    .flatMap((message) => message.content.map((part) => (part.type === "text" ? part.text : "")))
-    .join("");
+  const content = messages.map(textOf).join("");
   const refusal = messages.map((message) => message.refusal ?? "").join("");
-  const reasoning = thoughts.flatMap((item) => [...(item.summary ?? []), item.text ?? ""]).join("");
+  const reasoning = thoughts.map(thoughtsOf).join("");
   return {
     role: "assistant",
     content: content === "" ? null : content,
