@@ -129,7 +129,7 @@ export function answerToEvents(answer: Answer): readonly ModelEvent[] {
 }
 
 /** One item as started, deltas, done. */
-export function itemToEvents(item: Item, index: number): readonly ModelEvent[] {
+function itemToEvents(item: Item, index: number): readonly ModelEvent[] {
   return [
     { type: "item.started", index, item: shellOf(item) },
     ...deltasOf(item).map(([field, delta, part]): ModelEvent =>
