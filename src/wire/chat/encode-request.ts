@@ -122,10 +122,11 @@ function encodeTurn(turn: Turn, speech: Speech): readonly JsonObject[] {
   switch (turn.role) {
     case "system":
       return [{ role: turn.message.role, content: encodeContent(turn.message.content) }];
-    case "user":
-      return turn.message.content.length === 0
-        ? []
-        : [{ role: "user", content: encodeContent(turn.message.content), ...echoed(turn.message.extra, "chat") }];
+    case "user": {
+      const content = turn.message.content.filter((part) => part.type !== "text" || part.text !== "");
+      if (content.length === 0) return [];
+      return [{ role: "user", content: encodeContent(content), ...echoed(turn.message.extra, "chat") }];
+    }
     case "other":
       return [turn.item.raw];
     case "assistant":
@@ -180,8 +181,12 @@ function encodeCall(call: CallItem, { book, quirks }: Speech): JsonObject {
   return { id, type: "function", function: { name, arguments: argumentsText(call) }, ...echoed(call.extra, "chat") };
 }
 
+/** OpenAI refuses ids over 40 characters on this wire; nobody minds shorter ones. */
 function wireId(id: string, quirks: Quirks): string {
-  return quirks.idLength === undefined ? id : legalId(id, { max: quirks.idLength, exact: true });
+  return legalId(
+    id,
+    quirks.idLength === undefined ? { max: 40, anyCharacter: true } : { max: quirks.idLength, exact: true },
+  );
 }
 
 /** Marks a failed result in its text: this wire has no flag for it. */

@@ -9,7 +9,8 @@ import { createGeminiEncoder, encodeAnswer } from "./encoder.ts";
 
 export const gemini: Codec = {
   name: "gemini",
-  path: (model, stream) => `/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  path: (model, stream) =>
+    `/${model.includes("/") ? model : `models/${model}`}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
   encodeRequest,
   createDecoder: createGeminiDecoder,
   decodeAnswer(body, options) {
