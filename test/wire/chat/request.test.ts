@@ -77,6 +77,14 @@ describe("messages", () => {
     expect(said[1]!["tool_call_id"]).toBe(made!["id"]);
   });
 
+  test("ids over 40 characters, which OpenAI refuses, are shortened alike in call and result", () => {
+    const long = `ws_${"6".repeat(60)}`;
+    const said = messages([call(long), result(long, [text("x")])]);
+    const [made] = said[0]!["tool_calls"] as readonly JsonObject[]; // one call
+    expect(made!["id"]).toHaveLength(40);
+    expect(said[1]!["tool_call_id"]).toBe(made!["id"]);
+  });
+
   test("what a provider keeps on a call goes back inside that call", () => {
     const extra = { wire: "chat", fields: { extra_content: { google: { thought_signature: "U0lH" } } } };
     expect(messages([call("a", { extra })])[0]!["tool_calls"]).toMatchObject([{ id: "a", ...extra.fields }]);
