@@ -3,7 +3,7 @@
  * kernel, the boot or a program changes, so a new process pays one file read.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isObject, parseJson } from "../../base/json.ts";
 import type { Backend, ProbeResult } from "./backend.ts";
 import type { Machine } from "./machine.ts";
@@ -21,20 +21,33 @@ export interface RungResult extends ProbeResult {
   readonly name: string;
 }
 
+/** A lower rung may have won only because a higher one was missing or had a bad moment: that is looked at again. */
+const lowerRungLastsMs = 60 * 60 * 1000;
+
 /** The first rung that works, or undefined. */
-export async function findRung(rungs: readonly Rung[], machine: Machine): Promise<Rung | undefined> {
+export async function findRung(
+  rungs: readonly Rung[],
+  machine: Machine,
+  now: () => number = Date.now,
+): Promise<Rung | undefined> {
   const file = join(machine.stateDir, "sandbox-probe.json");
   const key = cacheKey(rungs, machine);
   const known = readCache(file, key);
   // Only a success is believed: what failed once may have been repaired since.
-  const remembered = rungs.find(({ id }) => id === known);
-  if (remembered !== undefined) return remembered;
+  const remembered = rungs.findIndex(({ id }) => id === known?.rung);
+  const isFresh = remembered === 0 || (known !== undefined && now() - known.at < lowerRungLastsMs);
+  if (remembered >= 0 && isFresh) return rungs[remembered];
   for (const rung of rungs) {
-    if (!(await rung.backend.probe()).ok) continue;
-    writeCache(file, key, rung.id);
+    if (!(await works(rung))) continue;
+    writeCache(file, { key, rung: rung.id, at: now() });
     return rung;
   }
   return undefined;
+}
+
+/** Asked twice before it is given up: a machine under load must not end up with less protection. */
+async function works({ backend }: Rung): Promise<boolean> {
+  return (await backend.probe()).ok || (await backend.probe()).ok;
 }
 
 /** Every rung, tried now; for `doctor`. */
@@ -52,21 +65,29 @@ function cacheKey(rungs: readonly Rung[], machine: Machine): string {
   return [machine.boot, machine.uid, ...rungs.map(({ id }) => id), ...programs].join("\n");
 }
 
-function readCache(file: string, key: string): unknown {
+interface Remembered {
+  readonly key: string;
+  readonly rung: string;
+  readonly at: number;
+}
+
+function readCache(file: string, key: string): Remembered | undefined {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
   } catch {
-    return undefined;
+    return undefined; // never asked before
   }
   const parsed = parseJson(text);
-  return parsed.ok && isObject(parsed.value) && parsed.value["key"] === key ? parsed.value["rung"] : undefined;
+  if (!parsed.ok || !isObject(parsed.value) || parsed.value["key"] !== key) return undefined;
+  const { rung, at } = parsed.value as Record<string, unknown>;
+  return typeof rung === "string" && typeof at === "number" ? { key, rung, at } : undefined;
 }
 
-function writeCache(file: string, key: string, rung: string): void {
+function writeCache(file: string, remembered: Remembered): void {
   try {
-    mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
-    writeFileSync(file, JSON.stringify({ key, rung }), { mode: 0o600 });
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, JSON.stringify(remembered), { mode: 0o600 });
   } catch {
     // A read-only state folder costs the next process a probe, nothing else.
   }

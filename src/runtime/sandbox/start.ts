@@ -10,12 +10,17 @@ import type { ConfinedCommand, Ending, LandlockRuleset } from "./backend.ts";
 export interface StartOptions {
   /** For the command's input, output and errors. */
   readonly stdio?: "pipe" | "inherit" | "ignore";
+  /** With `pipe`: its input stays open, for a program that is talked to. */
+  readonly input?: boolean;
 }
 
-export function startConfined(command: ConfinedCommand, { stdio = "pipe" }: StartOptions = {}): ChildProcess {
-  if (command.landlock !== undefined) return startConfined(byLauncher(command, command.landlock), { stdio });
+export function startConfined(
+  command: ConfinedCommand,
+  { stdio = "pipe", input = false }: StartOptions = {},
+): ChildProcess {
+  if (command.landlock !== undefined) return startConfined(byLauncher(command, command.landlock), { stdio, input });
   const [program = "", ...args] = command.argv;
-  const slots: ("pipe" | "inherit" | "ignore")[] = [stdio === "pipe" ? "ignore" : stdio, stdio, stdio];
+  const slots: ("pipe" | "inherit" | "ignore")[] = [stdio === "pipe" && !input ? "ignore" : stdio, stdio, stdio];
   for (const { fd } of command.fds ?? []) slots[fd] = "pipe";
   const child = spawn(program, args, {
     cwd: command.cwd,

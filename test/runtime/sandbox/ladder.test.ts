@@ -22,7 +22,7 @@ function rung(id: string, works: boolean, programs: readonly string[] = []): Run
 test("the first rung that works is taken, and those below are not tried", async () => {
   const rungs = [rung("a", false), rung("b", true), rung("c", true)] as const;
   expect((await findRung(rungs, thisMachine({ stateDir: freshFolder() })))?.id).toBe("b");
-  expect(rungs.map((one) => one.probes())).toEqual([1, 1, 0]);
+  expect(rungs.map((one) => one.probes())).toEqual([2, 1, 0]);
 });
 
 test("the answer is remembered for the next process, until the machine or a program changes", async () => {
@@ -41,12 +41,22 @@ test("the answer is remembered for the next process, until the machine or a prog
   expect(only.probes()).toBe(3);
 });
 
+test("a lower rung is looked at again after an hour, the best one is not", async () => {
+  const machine = thisMachine({ stateDir: freshFolder() });
+  const [best, lower] = [rung("a", false), rung("b", true)];
+  await findRung([best, lower], machine, () => 0);
+  await findRung([best, lower], machine, () => 1000);
+  expect(lower.probes()).toBe(1);
+  await findRung([best, lower], machine, () => 3_700_000);
+  expect(lower.probes()).toBe(2);
+});
+
 test("a failure is not remembered: what is missing may be installed meanwhile", async () => {
   const machine = thisMachine({ stateDir: freshFolder() });
   const failing = rung("a", false);
   expect(await findRung([failing], machine)).toBeUndefined();
   expect(await findRung([failing], machine)).toBeUndefined();
-  expect(failing.probes()).toBe(2);
+  expect(failing.probes()).toBe(4);
 });
 
 test("a spoilt or unwritable memory costs a probe, nothing else", async () => {
