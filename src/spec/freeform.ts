@@ -5,9 +5,13 @@ export interface Freeform {
   readonly definition?: string;
   /** What the text is called where a wire needs a name for it. */
   readonly label?: string;
+  /** The grammar only guides the model: the handler reads the text itself, forgives more, and says better what is wrong. */
+  readonly unchecked?: boolean;
 }
 
-export function freeform(grammar: { syntax?: "lark" | "regex"; definition?: string; label?: string } = {}): Freeform {
+export function freeform(
+  grammar: { syntax?: "lark" | "regex"; definition?: string; label?: string; unchecked?: boolean } = {},
+): Freeform {
   if ((grammar.syntax === undefined) !== (grammar.definition === undefined)) {
     throw new TypeError("freeform: give both syntax ('lark' or 'regex') and definition, or neither");
   }

@@ -21,7 +21,7 @@ export function readText(bound: Bound, freeform: Freeform, notes: string[]): str
 }
 
 function checkGrammar(freeform: Freeform, text: string): GrammarVerdict {
-  if (freeform.definition === undefined) return { ok: true };
+  if (freeform.definition === undefined || freeform.unchecked === true) return { ok: true };
   return freeform.syntax === "lark" ? checkLark(freeform.definition, text) : checkRegex(freeform.definition, text);
 }
 

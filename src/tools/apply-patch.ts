@@ -22,7 +22,7 @@ const description = [
 export const applyPatch = defineTool({
   name: "apply_patch",
   description,
-  input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch" }),
+  input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch", unchecked: true }),
   access: (input, { cwd }) => ({ write: patchedPaths(parsePatch(input)).map((path) => resolve(cwd, path)) }),
   mutates: true,
   aliases: ["applypatch"],

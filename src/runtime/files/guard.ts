@@ -1,5 +1,5 @@
 import { lstatSync, type Stats } from "node:fs";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
 import { forbidden, outside, shown } from "./errors.ts";
@@ -10,7 +10,8 @@ export interface Guard {
   /** `asked`: as the caller spelled it, absolute; `real`: where it is. */
   read(asked: string, real: string, stats: Stats): void;
   write(asked: string, real: string): void;
-  isMasked(real: string): boolean;
+  /** The names in a folder that may not be read: few folders have any, so a listing asks once. */
+  maskedNames(folder: string): ReadonlySet<string>;
   /** Inside the writable roots, but kept: said without throwing, for walks over whole trees. */
   isProtected(real: string): boolean;
 }
@@ -69,7 +70,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
         throw forbidden("write", asked, "is protected and may not be changed");
       if (specialTrees.some((tree) => isInside(real, tree))) throw forbidden("write", asked, "belongs to the system");
     },
-    isMasked: (real) => isMasked(real, real),
+    maskedNames: (folder) => new Set(masked().flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
     isProtected: (real) => roots().some((root) => isProtectedUnder(root, real)),
   };
 }

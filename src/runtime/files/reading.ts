@@ -49,13 +49,15 @@ export async function slice(
 
 /** What may not be read is not shown either. */
 export function listFolder(held: Held, guard: Guard): readonly FileEntry[] {
+  const masked = guard.maskedNames(held.real);
+  const base = held.real === "/" ? "/" : `${held.real}/`;
   return readdirSync(held.at)
     .toSorted()
     .flatMap((name) => {
+      if (masked.has(name)) return [];
       const at = `${held.at}/${name}`;
       const stats = lstatSync(at, { throwIfNoEntry: false });
-      const real = join(held.real, name);
-      return stats === undefined || guard.isMasked(real) ? [] : [toEntry(name, real, at, stats)];
+      return stats === undefined ? [] : [toEntry(name, base + name, at, stats)];
     });
 }
 

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { checkLark } from "../../../src/spec/lark.ts";
+import { patchGrammar } from "../../../src/tools/patch/grammar.ts";
 import { applyPatch } from "../../../src/tools/patch/patch.ts";
 import { filesIn } from "../workspace.ts";
 
@@ -17,6 +19,11 @@ describe("the recorded patch scenarios", () => {
     const patch = readFileSync(join(folder, name, "patch.txt"), "utf8");
     await applyPatch(patch, { files: filesIn(dir), cwd: dir }, { codex: partial.has(name) }).catch(() => undefined);
     expect(tree(dir)).toEqual(tree(join(folder, name, "expected")));
+  });
+
+  test.each(scenarios)("%s follows the grammar that models are given, unless it must not", (name) => {
+    const verdict = checkLark(patchGrammar, readFileSync(join(folder, name, "patch.txt"), "utf8"));
+    expect(verdict.ok).toBe(!/rejects_(?:empty_patch|invalid)|whitespace_padded/.test(name));
   });
 
   test.each(scenarios)("%s ends the same way in the codex mode", async (name) => {
