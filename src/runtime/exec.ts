@@ -29,7 +29,7 @@ export interface ExecOptions {
   readonly onOutput?: (stream: ExecChunk["stream"], text: string) => void;
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
-  /** Left out: the user's own, if it is one we know how to talk to. */
+  /** Runs lines, and its login files make the environment. Left out: bash, and the user's own shell. */
   readonly shell?: string;
 }
 
@@ -41,7 +41,8 @@ const keeperArgv = ["/proc/self/fd/9", "keeper"] as const;
 
 export function createExec(options: ExecOptions): Exec {
   const { processes, signal } = options;
-  const shellPath = options.shell ?? userShell(options.env);
+  const shellPath = options.shell ?? lineShell();
+  const loginEnv = () => processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
 
   function listener(request: {
     readonly onOutput?: (chunk: ExecChunk) => void;
@@ -54,6 +55,7 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   async function run(request: ExecRequest, base = options.env): Promise<ExecResult> {
+    if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
     const ready = await confine(options, request, { base, tty: false });
     try {
       const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, ready.launch, {
@@ -82,7 +84,7 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   async function open(request: TerminalRequest) {
-    const base = request.login ? await processes.loginEnv.read(shellPath, options.env) : options.env;
+    const base = request.login ? await loginEnv() : options.env;
     const ready = await confine(options, request, { base, tty: request.tty });
     const { launch, sandbox, finish } = ready;
     const onOutput = listener(request);
@@ -101,7 +103,7 @@ export function createExec(options: ExecOptions): Exec {
     shellPath,
     run: (request) => run(request),
     async shell(line, { login = true, ...request } = {}) {
-      const base = login ? await processes.loginEnv.read(shellPath, options.env) : options.env;
+      const base = login ? await loginEnv() : options.env;
       return run({ ...request, argv: [shellPath, "-c", line] }, base);
     },
     terminals: {
@@ -118,8 +120,9 @@ export async function warmUp(options: ExecOptions): Promise<void> {
   const { processes } = options;
   const base = await processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
   if (!options.grant.confined || processes.spawner.name !== "launcher") return;
-  const { launch } = await confine(options, { argv: ["true"] }, { base, tty: false });
+  const { launch, finish } = await confine(options, { argv: ["true"] }, { base, tty: false });
   if (launch.shelter) processes.spawner.prepare(launch.shelter);
+  await finish({ exitCode: 0, signal: null });
 }
 
 interface Ready {
@@ -200,6 +203,11 @@ function once(confined: ConfinedCommand, argv: readonly string[]): Ready["finish
   };
 }
 
+const hints: ReadonlyMap<string, string> = new Map([
+  ["exec", "check the program's name and arguments"],
+  ["launcher", "call it again; with CALLGATE_LAUNCHER=off commands run without the launcher"],
+]);
+
 function toCallError(error: unknown): unknown {
   if (!(error instanceof StartError)) return error;
   if (error.step === "chdir")
@@ -211,17 +219,21 @@ function toCallError(error: unknown): unknown {
     });
   }
   return new CallError("failed", error.message, {
-    ...(error.step === "exec" ? { hint: "check the program's name and arguments" } : {}),
+    ...(hints.has(error.step) ? { hint: hints.get(error.step)! } : {}),
     cause: error,
     data: { step: error.step, code: error.code },
   });
 }
 
-/** The user's shell if it takes `-c`, else bash, else sh. */
-export function userShell(env: Readonly<Record<string, string>>): string {
+/** What runs a line: bash, because the gate has read the line as bash reads it; else sh, which knows less. */
+function lineShell(): string {
+  return ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"].find(isThere) ?? "/bin/sh";
+}
+
+/** Whose login files make the environment: the user's own shell, if it takes `-lc`. */
+function userShell(env: Readonly<Record<string, string>>): string {
   const wanted = env["SHELL"];
-  if (wanted && /\/(?:ba|z|da|k)?sh$/.test(wanted) && isThere(wanted)) return wanted;
-  return ["/bin/bash", "/usr/bin/bash"].find(isThere) ?? "/bin/sh";
+  return wanted && /\/(?:ba|z|da|k)?sh$/.test(wanted) && isThere(wanted) ? wanted : lineShell();
 }
 
 function isThere(path: string): boolean {

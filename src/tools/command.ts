@@ -59,7 +59,14 @@ export function commandAccess(call: CommandCall, cwd: string, escalation: Escala
   const wish = isEscalated(escalation) ? { escalation: justification === undefined ? {} : { justification } } : {};
   const patch = findPatchCommand(call.command);
   if (patch?.kind === "patch") return { write: patchTargets(patch, folder), ...wish };
-  return { commands: [{ ...call.command, cwd: folder }], ...wish };
+  return { commands: [{ ...withEnv(call), cwd: folder }], ...wish };
+}
+
+/** Variables can make a harmless program do anything: they are judged with it. */
+function withEnv({ command, env }: CommandCall): CommandForm {
+  const words = Object.entries(env ?? {}).map(([name, value]) => `${name}=${value}`);
+  if (words.length === 0) return command;
+  return { argv: ["env", ...words, ...("argv" in command ? command.argv : ["bash", "-c", command.shell])] };
 }
 
 /** Runs it, or applies the patch that is hidden in it. */

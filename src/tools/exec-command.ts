@@ -9,6 +9,7 @@ import {
   newChunkId,
   runPatch,
   signalExit,
+  type CommandForm,
 } from "./command.ts";
 import { findPatchCommand } from "./patch/in-shell.ts";
 
@@ -30,7 +31,7 @@ export const execCommand = defineTool({
       tty: { type: "boolean", description: "Give it a terminal and an open stdin. Default: false." },
       yield_time_ms: { type: "number", description: "How long to wait for output: 250 to 30000. Default: 10000." },
       max_output_tokens: { type: "number", minimum: 0, description: "Output beyond this is cut. Default: 10000." },
-      shell: { type: "string", description: "Shell to use. Default: the user's." },
+      shell: { type: "string", description: "Shell to use. Default: bash." },
       login: { type: "boolean", description: "With the login environment. Default: true." },
       ...escalationProperties,
       prefix_rule: {
@@ -52,18 +53,18 @@ export const execCommand = defineTool({
         hint: 'add sandbox_permissions "require_escalated", or leave the justification out',
       });
     }
-    return commandAccess({ command: { shell: input.cmd }, workdir: input.workdir }, at.cwd, input);
+    return commandAccess({ command: commandOf(input), workdir: input.workdir }, at.cwd, input);
   },
   mutates: true,
   parallel: true,
   async run(input, ctx): Promise<ToolResult> {
     const cwd = resolve(ctx.cwd, input.workdir ?? "");
-    const patch = findPatchCommand({ shell: input.cmd });
+    const command = commandOf(input);
+    const patch = findPatchCommand(command);
     if (patch) return runPatch(patch, ctx, cwd);
-    const shell = input.shell === undefined || input.shell === "" ? (ctx.exec.shellPath ?? "/bin/sh") : input.shell;
     const view = await ctx.exec.terminals
       .open({
-        argv: [shell, "-c", input.cmd],
+        argv: "argv" in command ? command.argv : [ctx.exec.shellPath ?? "/bin/sh", "-c", command.shell],
         cwd,
         tty: input.tty ?? false,
         login: input.login ?? true,
@@ -73,6 +74,11 @@ export const execCommand = defineTool({
     return viewResult(view, input.max_output_tokens ?? defaultMaxTokens);
   },
 });
+
+/** A shell of the model's choice is a program of its choice: judged as one. */
+function commandOf({ cmd, shell }: { readonly cmd: string; readonly shell?: string }): CommandForm {
+  return shell === undefined || shell === "" ? { shell: cmd } : { argv: [shell, "-c", cmd] };
+}
 
 export function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));

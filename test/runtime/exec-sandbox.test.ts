@@ -3,7 +3,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Grant } from "../../src/spec/access.ts";
-import { createExec } from "../../src/runtime/exec.ts";
+import { createExec, warmUp } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
 import { launchers } from "./process/spawners.ts";
@@ -76,6 +76,11 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
 
   test("that does not exist is a failure of the command, not of the sandbox", async () => {
     await expect(exec().run({ argv: ["no-such-program-here"] })).rejects.toMatchObject({ code: "failed" });
+  });
+
+  test("can be prepared for while nobody waits", async () => {
+    await warmUp({ processes, sandbox, grant, cwd: workspace, env, signal: new AbortController().signal });
+    expect((await run("echo ready")).stdout.head).toBe("ready\n");
   });
 
   test("notices that a protected name was replaced since the last command", async () => {

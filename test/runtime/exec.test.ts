@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -68,6 +68,19 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
     const running = exec(stop.signal).run({ argv: ["sleep", "60"] });
     setTimeout(() => stop.abort(), 50);
     await expect(running).rejects.toSatisfy((error) => CallError.is(error) && error.code === "aborted");
+  });
+
+  test("does not start for a call that was stopped already", async () => {
+    const file = join(cwd, "never");
+    await expect(exec(AbortSignal.abort()).run({ argv: ["touch", file] })).rejects.toMatchObject({ code: "aborted" });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("may be given more time than a timer can hold", async () => {
+    expect(await exec().run({ argv: ["sleep", "0.05"], timeoutMs: 1e15 })).toMatchObject({
+      exitCode: 0,
+      timedOut: false,
+    });
   });
 
   test("that does not exist, cannot be executed or has no folder is told apart", async () => {

@@ -147,6 +147,30 @@ describe("what a shell call touches", () => {
     });
   });
 
+  test("is also the variables it is given, because they can change what a program does", () => {
+    const env = { PATH: "/w/evil" };
+    expect(commandAccess({ command: { argv: ["ls", "-l"] }, env }, "/w").commands).toEqual([
+      { argv: ["env", "PATH=/w/evil", "ls", "-l"], cwd: "/w" },
+    ]);
+    expect(commandAccess({ command: { shell: "ls" }, env }, "/w").commands?.[0]?.argv).toEqual([
+      "env",
+      "PATH=/w/evil",
+      "bash",
+      "-c",
+      "ls",
+    ]);
+  });
+
+  test("is also the shell that a model chooses", async () => {
+    const access = builtins.find(({ name }) => name === "exec_command")!.access as (
+      input: object,
+      at: object,
+    ) => object;
+    expect(await access({ cmd: "ls", shell: "/w/evil" }, { cwd: "/w", workspace: "/w" })).toEqual({
+      commands: [{ argv: ["/w/evil", "-c", "ls"], cwd: "/w" }],
+    });
+  });
+
   test("is the patch's files when a patch is typed", () => {
     const line = `cd sub && apply_patch <<'EOF'\n${patch}EOF\n`;
     expect(commandAccess({ command: { shell: line } }, "/w")).toEqual({ write: ["/w/sub/made.txt"] });

@@ -24,6 +24,9 @@ export interface Finished extends ChildEnd {
 /** What is given to a command that is told to stop, before it is made to. */
 const stopGraceMs = 50;
 
+/** Node fires a longer timer at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** How long the output of an ended command may be held open by another process. */
 const heldOpenGraceMs = 250;
 
@@ -92,7 +95,8 @@ function watch(child: Awaited<ReturnType<Spawner["start"]>>, { timeoutMs, signal
     child.kill();
   }
 
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => void onTimeout(), timeoutMs);
+  const timer =
+    timeoutMs === undefined ? undefined : setTimeout(() => void onTimeout(), Math.min(timeoutMs, longestTimerMs));
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
   return {
