@@ -119,7 +119,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
       const waiting = held ?? [];
       held = undefined;
       const end = event.type === "answer.ended" ? event.answer : undefined;
-      for (const earlier of waiting) write(earlier, end);
+      for (const earlier of byItem(waiting)) write(earlier, end);
       write(event, end);
     } else {
       held.push(event);
@@ -136,4 +136,10 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
 
 function isCall(event: ModelEvent): event is ModelEvent & { item: CallItem } {
   return (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
+}
+
+/** Item after item: a call ends only with the answer, and what followed it must not overtake it. */
+function byItem(events: readonly ModelEvent[]): readonly ModelEvent[] {
+  const place = (event: ModelEvent) => ("index" in event ? event.index : -1);
+  return events.toSorted((a, b) => place(a) - place(b));
 }
