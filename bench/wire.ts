@@ -5,16 +5,8 @@ import { createParser } from "eventsource-parser";
 import OpenAI from "openai";
 import { text } from "../src/base/content.ts";
 import type { Answer, Item, ModelEvent, ModelRequest } from "../src/spec/model.ts";
+import type { BenchRow } from "./measure.ts";
 import { answerToEvents, codecs, encodeSse, readAnswer, type WireName } from "../src/wire/index.ts";
-
-interface BenchRow {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  readonly baseline?: string;
-  readonly ratio?: number;
-  readonly aim?: string;
-}
 
 /** A long answer in small deltas, as models write: words, then a call with a big argument. */
 function longAnswer(): readonly ModelEvent[] {
@@ -126,19 +118,19 @@ export async function run(): Promise<BenchRow[]> {
       splitAndParse,
       ...peers[wire].map(([, read]) => read),
     ]);
-    const name = `wire: ${wire} bytes to answer`;
+    const name = `${wire}: bytes to answer`;
     rows.push({
       name,
       value: ours,
       unit: "MB/s",
-      baseline: `eventsource-parser alone ${split}`,
+      baseline: `eventsource-parser alone (${split} MB/s)`,
       ratio: ratio(ours, split),
     });
     rows.push({
       name,
       value: ours,
       unit: "MB/s",
-      baseline: `eventsource-parser + JSON.parse ${parsed}`,
+      baseline: `eventsource-parser + JSON.parse (${parsed} MB/s)`,
       ratio: ratio(ours, parsed),
     });
     for (const [at, [peer]] of peers[wire].entries()) {
@@ -146,7 +138,7 @@ export async function run(): Promise<BenchRow[]> {
         name,
         value: ours,
         unit: "MB/s",
-        baseline: `${peer} ${theirs[at]}`,
+        baseline: `${peer} (${theirs[at]} MB/s)`,
         ratio: ratio(ours, theirs[at]!),
         aim: "≥ 3×",
       });
@@ -168,7 +160,7 @@ function encodeRow(wire: WireName): BenchRow {
     JSON.stringify(codecs[wire].encodeRequest(request).body);
     best = Math.min(best, performance.now() - started);
   }
-  return { name: `wire: ${wire} encode a 1,000-item history`, value: Number(best.toFixed(2)), unit: "ms" };
+  return { name: `${wire}: encode a 1,000-item history`, value: Number(best.toFixed(2)), unit: "ms" };
 }
 
 function longHistory(): ModelRequest {
