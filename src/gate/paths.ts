@@ -113,6 +113,15 @@ export function defaultMask(home: string): readonly string[] {
   return [...inHome.map((name) => join(home, name)), ...system];
 }
 
+/** Files that usually hold secrets, wherever they are: never read without a question by a command that merely looks. */
+export function isSecretName(path: string): boolean {
+  const name = foldName(basename(path));
+  if (/(example|sample|template|dist|defaults|schema)$/.test(name)) return false;
+  return /^\.env(\.|$)|^(id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?|secrets?\.(ya?ml|json|toml)|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.htpasswd|\.git-credentials|service-account.*\.json)$|\.(pem|p12|pfx|jks|keystore|kdbx|ppk)$/.test(
+    name,
+  );
+}
+
 /** The folder that exists and would hold the path: what a person can be asked to open up. */
 export function nearestFolder(path: string): string {
   for (let at = path; ; at = dirname(at)) {

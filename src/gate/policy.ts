@@ -3,33 +3,16 @@
  * call touches. Pure but for looking at the file system; nothing is run and nobody is asked here.
  */
 import { resolve } from "node:path";
-import type { Access, Command, NetworkGrant } from "../spec/access.ts";
-import type { PolicySettings } from "../spec/stages.ts";
+import type { Access, Command } from "../spec/access.ts";
 import { foreignDenials, lineDenials, matchStep } from "./command/match.ts";
-import { mayRead, understand, type Step, type Surroundings, type Understood } from "./command/understand.ts";
+import { mayRead, understand, type Step, type Understood } from "./command/understand.ts";
+import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
-import {
-  matchHost,
-  matchMcp,
-  matchName,
-  matchPath,
-  ruleName,
-  type CommandRule,
-  type Rule,
-  type RuleSet,
-} from "./rules.ts";
+import { pathWords, reachesOut } from "./reach.ts";
+import { matchHost, matchMcp, matchName, matchPath, ruleName, type CommandRule, type Rule } from "./rules.ts";
 
-export interface Policy extends Surroundings {
-  readonly settings: PolicySettings;
-  /** Roots that may be changed under the chosen sandbox policy, links followed. */
-  readonly writable: readonly string[];
-  readonly protect: readonly string[];
-  readonly network: NetworkGrant;
-  readonly rules: RuleSet;
-  /** Commands will be held inside their grant. */
-  readonly confines: boolean;
-}
+export type { Policy } from "./policy-type.ts";
 
 export interface Verdict {
   readonly decision: Decision;
@@ -134,43 +117,6 @@ function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
       ? []
       : [modeVerdict(step.risk, policy, step.reason)]),
   ];
-}
-
-/** An allow rule covers what a command does in the workspace, not elsewhere and not on protected files. */
-function reachesOut(step: Step, policy: Policy): boolean {
-  const { cwds } = step.found;
-  return pathWords(step).some((path) =>
-    cwds.some((cwd) => {
-      if (isHarmlessDevice(path)) return false;
-      const real = resolveReal(path, cwd);
-      if (real === undefined || (!mayRead(path, cwd, policy) && !isAllowedPath(real, policy))) return true;
-      return (
-        step.risk !== "harmless" &&
-        findProtected(real, [policy.workspace, ...policy.writable], policy.protect) !== undefined
-      );
-    }),
-  );
-}
-
-function isAllowedPath(real: string, policy: Policy): boolean {
-  return policy.rules.paths.some(
-    (rule) => rule.decision === "allow" && matchPath(real, rule.path ?? "", policy.workspace),
-  );
-}
-
-/** The parts of a step's words that may be paths: operands, `--option=path`, `of=path`, `-opath`. */
-function pathWords(step: Step): readonly string[] {
-  return step.argv
-    .slice(1, 2_000)
-    .flatMap((arg) => {
-      if (arg.length > 4_096) return [];
-      if (!arg.startsWith("-"))
-        return arg.includes("=") ? [arg, arg.slice(arg.indexOf("=") + 1)] : [arg.replace(/^@/, "")];
-      if (arg.includes("=")) return [arg.slice(arg.indexOf("=") + 1)];
-      const slash = arg.search(/[/~.]/);
-      return slash > 0 ? [arg.slice(slash)] : [];
-    })
-    .filter((path) => path !== "" && !path.includes("://"));
 }
 
 function redirectVerdicts(redirect: Understood["redirects"][number], policy: Policy): readonly Verdict[] {

@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { createPolicy } from "../../src/gate/options.ts";
 import { decideCommand } from "../../src/gate/policy.ts";

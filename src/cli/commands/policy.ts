@@ -109,7 +109,7 @@ function answerLine(
   const workspace = typeof line["workspace"] === "string" ? line["workspace"] : cwd;
   const approval = oneOf(line["approval"], approvalNames, "approval") ?? flags.approval;
   const sandbox = oneOf(line["sandbox"], sandboxNames, "sandbox") ?? flags.sandbox;
-  const dialect = oneOf(line["dialect"] ?? line["shellDialect"], dialects, "dialect");
+  const dialect = toDialect(line["dialect"]);
   if ((typeof shell === "string") === isTexts(argv))
     throw new UsageError("a line needs 'shell' (text) or 'argv' (a list of texts)");
   const settings = {
@@ -130,6 +130,13 @@ function answerLine(
   };
   const { decision, reason, commands, sandboxed, rule } = decideCommand(command, policy);
   return { decision, reason, commands, sandboxed, ...(rule === undefined ? {} : { rule }) };
+}
+
+/** A shell we have no grammar for is treated like PowerShell: nothing in it is taken for harmless. */
+function toDialect(value: unknown): ShellDialect | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (value === "zsh") return "zsh";
+  return ["bash", "sh", "dash"].includes(String(value)) ? "bash" : "powershell";
 }
 
 function oneOf<T extends string>(value: unknown, names: readonly T[], key: string): T | undefined {
@@ -223,10 +230,10 @@ const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: 
     }),
 });
 
-const suggest = buildCommand<CheckFlags, string[]>({
+const suggest = buildCommand<Omit<CheckFlags, "batch">, string[]>({
   docs: { brief: "the smallest rule that would allow a command, and what else it would allow" },
   parameters: { flags: subject, positional: words },
-  func: (flags: CheckFlags, ...argv: string[]) =>
+  func: (flags: Omit<CheckFlags, "batch">, ...argv: string[]) =>
     runCommand(async () => {
       const [rules, confinement] = await Promise.all([loadRuleFiles(flags), findConfinement()]);
       const policy = toPolicy(

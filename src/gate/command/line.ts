@@ -18,61 +18,26 @@ import {
   type SyntaxNode,
   type Word,
 } from "unbash";
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
-import type { Found, LineReading, Redirected, ShellWord } from "./found.ts";
+import { changeFolder } from "./folder.ts";
+import type { LineReading, ShellWord } from "./found.ts";
+import { isPlainTest } from "./plain-test.ts";
+import {
+  createState,
+  isFull,
+  maxRounds,
+  noteDormant,
+  plainValue,
+  tooMuch,
+  type LineContext,
+  type State,
+} from "./state.ts";
 import { readWord } from "./word.ts";
 
-/** A longer line is not read at all: a person looks at it, or a deny rule ends it. */
-export const maxLineLength = 100_000;
-const maxCommands = 300;
-const maxWords = 2_000;
-const maxNesting = 100;
-const maxMarks = 10_000;
-
-export interface LineContext {
-  readonly cwds: readonly string[];
-  readonly home: string;
-}
-
-interface State {
-  readonly home: string;
-  readonly commands: Found[];
-  readonly redirects: Redirected[];
-  readonly doubts: Set<string>;
-  readonly unclear: Set<string>;
-  readonly functions: Set<string>;
-  readonly dormant: Set<string>;
-  /** A value was put together that is more than plain text. */
-  tainted: boolean;
-  /** Arithmetic, tests or `@P` look at values. */
-  evaluates: boolean;
-  cwds: readonly string[];
-  assigned: boolean;
-  words: number;
-  /** The text positions refer to; undefined inside a substitution, where they may not. */
-  source: string | undefined;
-}
-
 export function readLine(line: string, context: LineContext): LineReading {
-  const state: State = {
-    home: context.home,
-    commands: [],
-    redirects: [],
-    doubts: new Set(),
-    unclear: new Set(),
-    functions: new Set(),
-    dormant: new Set(),
-    tainted: false,
-    evaluates: false,
-    cwds: context.cwds,
-    assigned: false,
-    words: 0,
-    source: line,
-  };
-  if (line.length > maxLineLength) state.unclear.add(`the line is longer than ${maxLineLength} characters`);
-  else if (isTooDense(line)) state.unclear.add("it is nested too deeply, or has too many operators, to be read");
-  else readScript(parse(line), state);
+  const state = createState(line, context);
+  const over = tooMuch(line);
+  if (over === undefined) readScript(parse(line), state);
+  else state.unclear.add(over);
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
   if (/[\u0000-\u0008\u000b-\u001f\u007f]/.test(line)) state.doubts.add("there are control characters in it");
   return {
@@ -91,49 +56,23 @@ function readScript(script: ParsedScript | CompoundList, state: State): void {
   for (const statement of script.commands) readStatement(statement, state);
 }
 
-/** Counted without regard to quotes, so never less than it is: reading it would take too long. */
-function isTooDense(line: string): boolean {
-  let depth = 0;
-  let marks = 0;
-  for (let index = 0; index < line.length; index++) {
-    const char = line[index]!;
-    if (char === "(" || char === "{") depth++;
-    else if (char === ")" || char === "}") depth = Math.max(0, depth - 1);
-    else if (";|&*?[$`".includes(char)) marks++;
-    if (depth > maxNesting || marks > maxMarks) return true;
-  }
-  return false;
-}
-
-/** No decision takes long: beyond this much nothing more is read, and somebody has to look. */
-function isFull(state: State): boolean {
-  if (state.commands.length <= maxCommands && state.words <= maxWords) return false;
-  state.unclear.add(`it has more than ${maxCommands} commands or ${maxWords} words`);
-  return true;
-}
-
 function readStatement(statement: Statement, state: State): void {
   if (isFull(state)) return;
   const before = state.cwds;
-  readNode(statement.command, state, { sure: true, fed: false });
+  readNode(statement.command, state, false);
   // A background job has its own folder.
   if (statement.background) state.cwds = before;
 }
 
-/** `sure`: it runs if the line gets there, so a `cd` has happened for what follows. */
-interface Place {
-  readonly sure: boolean;
-  readonly fed: boolean;
-}
-
-function readNode(node: SyntaxNode, state: State, place: Place): void {
+/** `fed`: its input comes from another command. */
+function readNode(node: SyntaxNode, state: State, fed: boolean): void {
   switch (node.type) {
     case "Command":
-      return readCommand(node, state, place);
+      return readCommand(node, state, fed);
     case "AndOr":
-      return readAndOr(node, state, place);
+      return readAndOr(node, state, fed);
     case "Pipeline":
-      return readPipeline(node, state, place);
+      return readPipeline(node, state, fed);
     case "Subshell": {
       const before = state.cwds;
       readScript(node.body, state);
@@ -145,32 +84,82 @@ function readNode(node: SyntaxNode, state: State, place: Place): void {
     case "CompoundList":
       return readScript(node, state);
     case "Redirected":
-      readNode(node.command, state, place);
+      readNode(node.command, state, fed);
       for (const redirect of node.redirects) readRedirect(redirect, state);
       return;
+    case "If":
+      return readIf(node, state);
+    case "For":
+      return readFor(node, state);
+    case "TestCommand":
+      return readTest(node, state);
     case "Function":
       return readFunction(node, state);
     default:
-      if (node.type === "TestCommand" || node.type === "ArithmeticCommand" || node.type === "ArithmeticFor")
-        state.evaluates = true;
+      if (node.type === "ArithmeticCommand" || node.type === "ArithmeticFor") state.evaluates = true;
       state.doubts.add(construct(node.type));
       return readLoosely(node, state);
   }
 }
 
-function readAndOr(node: AndOr, state: State, place: Place): void {
-  node.commands.forEach((command, index) =>
-    readNode(command, state, { sure: place.sure && index === 0, fed: place.fed }),
-  );
+function readAndOr(node: AndOr, state: State, fed: boolean): void {
+  const [first, ...rest] = node.commands;
+  if (first !== undefined) readNode(first, state, fed);
+  perhaps(state, () => rest.forEach((command) => readNode(command, state, fed)));
 }
 
-function readPipeline(node: Pipeline, state: State, place: Place): void {
+function readPipeline(node: Pipeline, state: State, fed: boolean): void {
   const before = state.cwds;
-  node.commands.forEach((command, index) =>
-    readNode(command, state, { sure: place.sure && node.commands.length === 1, fed: index > 0 || place.fed }),
-  );
+  node.commands.forEach((command, index) => readNode(command, state, index > 0 || fed));
   // Each part of a pipe is its own process; its folder ends with it.
   if (node.commands.length > 1) state.cwds = before;
+}
+
+/** What is read in here may or may not run: a `cd` leaves both folders possible. */
+function perhaps(state: State, read: () => void): void {
+  state.conditional++;
+  read();
+  state.conditional--;
+}
+
+function readIf(node: Extract<SyntaxNode, { type: "If" }>, state: State): void {
+  readScript(node.clause, state);
+  perhaps(state, () => {
+    for (const list of [node.then, ...node.elif.flatMap((elif) => [elif.clause, elif.then]), node.else])
+      if (list !== undefined) readScript(list, state);
+  });
+}
+
+/** A loop over words that are known is read once for each of them. */
+function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void {
+  const words = (node.wordlist ?? []).flatMap((word) => words1(word, state));
+  const values = words.map((word) => word.value).filter((value) => value !== undefined);
+  const name = node.name.value;
+  // Only lower-case names: PATH, IFS and their like change what commands mean.
+  const known =
+    /^[a-z_][a-z0-9_]*$/.test(name) &&
+    node.wordlist !== undefined &&
+    values.length === words.length &&
+    values.length <= maxRounds &&
+    !state.variables.has(name);
+  if (!known) state.doubts.add("it is a loop over words that are not known");
+  perhaps(state, () => {
+    for (const value of known ? values : [undefined]) {
+      if (value !== undefined) state.variables.set(name, value);
+      readScript(node.body, state);
+    }
+  });
+  // After the loop the variable keeps its last value; it is not followed further.
+  state.variables.delete(name);
+  state.assigned = true;
+}
+
+/** `[[ -f x ]]` and `[[ a == b ]]` with words that are known evaluate nothing. */
+function readTest(node: Extract<SyntaxNode, { type: "TestCommand" }>, state: State): void {
+  if (isPlainTest(node.expression)) return;
+  state.evaluates = true;
+  state.doubts.add("[[ … ]] can evaluate");
+  readLoosely(node, state);
 }
 
 function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: State): void {
@@ -178,7 +167,7 @@ function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: St
   const name = node.name.value;
   state.functions.add(name);
   const from = state.commands.length;
-  readNode(node.body, state, { sure: false, fed: false });
+  perhaps(state, () => readNode(node.body, state, false));
   const calls = state.commands.slice(from).some((command) => command.words[0]?.value === name);
   if (calls) state.unclear.add("a function that calls itself (a fork bomb?)");
 }
@@ -200,7 +189,7 @@ function readLoosely(node: SyntaxNode, state: State): void {
     if (child.type === "Script") readApart(child, state);
     else if (child.type === "Statement") readStatement(child, state);
     else if (child.type === "Word") readLooseWord(child, state);
-    else if (commandTypes.has(child.type)) readNode(child, state, { sure: false, fed: false });
+    else if (commandTypes.has(child.type)) perhaps(state, () => readNode(child, state, false));
     else readLoosely(child, state);
   });
 }
@@ -211,29 +200,25 @@ function readLooseWord(node: Word, state: State): void {
   for (const part of node.parts) if ("value" in part) noteDormant(part.value, state);
 }
 
-function noteDormant(value: string | undefined, state: State): void {
-  if (value !== undefined && /\$\(|`/.test(value)) state.dormant.add(value);
-}
-
 function construct(type: string): string {
   const names = new Map([
-    ["TestCommand", "[[ … ]] can evaluate"],
     ["ArithmeticCommand", "arithmetic can evaluate"],
     ["Coproc", "it starts a coprocess"],
   ]);
   return names.get(type) ?? `it has control flow (${type.toLowerCase()})`;
 }
 
-function readCommand(node: Command, state: State, place: Place): void {
+function readCommand(node: Command, state: State, isFed: boolean): void {
   state.words += node.args.length + 1;
   if (isFull(state)) return;
   const env = node.prefix.filter((item) => item.type === "Assignment").map((item) => readAssignment(item, state));
   const fed =
-    place.fed || node.redirects.some((redirect) => redirect.type !== "Redirect" || redirect.operator.startsWith("<"));
+    isFed || node.redirects.some((redirect) => redirect.type !== "Redirect" || redirect.operator.startsWith("<"));
   for (const redirect of node.redirects) readRedirect(redirect, state);
   if (node.name === undefined) {
     if (env.length === 0) return;
     state.assigned = true;
+    state.variables.clear();
     state.doubts.add(`it sets ${env.map(({ name }) => name).join(", ")}`);
     return;
   }
@@ -250,7 +235,7 @@ function readCommand(node: Command, state: State, place: Place): void {
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
     for (const { value } of words) noteDormant(value, state);
   }
-  if (words[0]?.value === "cd") changeFolder(found, state, place.sure);
+  if (words[0]?.value === "cd") changeFolder(found, state);
 }
 
 const evaluating = new Set(
@@ -280,9 +265,6 @@ function argumentAssignment(node: Assignment, state: State): readonly ShellWord[
     { raw: node.text, value: value === undefined ? undefined : `${node.name}${node.append ? "+" : ""}=${value}` },
   ];
 }
-
-/** A value of letters, digits and the marks of paths cannot be code, however it is looked at later. */
-const plainValue = /^[\w.,:@%+/= -]*$/;
 
 function readAssignment(node: Assignment, state: State): { name: string; value: string | undefined } {
   if (node.index !== undefined || node.value.type === "ArrayValue") {
@@ -352,30 +334,4 @@ function readRedirect(redirect: Redirection, state: State): void {
   if ((operator === ">&" || operator === "<&") && /^(\d+-?|-)$/.test(target)) return;
   const use = writing.has(operator) || operator === ">&" ? "write" : "read";
   state.redirects.push({ use, target, cwds: state.cwds });
-}
-
-/** Follows `cd DIR`; anything else about it leaves the folder unknown. */
-function changeFolder(found: Found, state: State, sure: boolean): void {
-  const operands = found.words.slice(1).map((word) => word.value);
-  if (operands[0] === "--") operands.shift();
-  const [target] = operands;
-  if (operands.length !== 1 || target === undefined || target === "" || target.startsWith("-")) {
-    state.doubts.add("cannot tell where cd goes");
-    state.cwds = [];
-    return;
-  }
-  const there = found.cwds.map((cwd) => resolve(cwd, target));
-  const exists = there.length > 0 && there.every(isFolder);
-  const next = sure && exists ? there : [...new Set([...state.cwds, ...there])];
-  if (next.length > 8) state.doubts.add("too many folders to follow");
-  state.cwds = next.length > 8 ? [] : next;
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  } catch {
-    // Too long, a loop, not permitted: `cd` would fail too.
-    return false;
-  }
 }

@@ -160,10 +160,23 @@ export function lineDenials(understood: Understood, rules: RuleSet): readonly Co
   return understood.dormant.flatMap((text) => denialsNamedIn(text.slice(0, 100_000), rules));
 }
 
+const aliases: readonly (readonly string[])[] = [
+  ["rm", "remove-item", "ri", "del", "erase", "rd", "rmdir"],
+  ["cp", "copy-item", "cpi", "copy"],
+  ["mv", "move-item", "mi", "move"],
+  ["cat", "get-content", "gc", "type"],
+  ["curl", "wget", "invoke-webrequest", "iwr", "invoke-restmethod", "irm"],
+];
+
 /** PowerShell is not parsed: a denied name anywhere in it, or anything computed, is a no. */
 export function foreignDenials(line: string, rules: RuleSet): readonly CommandRule[] {
   if (rules.denials.length === 0) return [];
-  const named = denialsNamedIn(line.toLowerCase().slice(0, 100_000), rules);
+  const lower = line.toLowerCase().slice(0, 100_000);
+  // PowerShell has several names for one command: denying one denies them all.
+  const others = aliases.filter((group) =>
+    group.some((name) => new RegExp(`(^|[^\\w-])${name}([^\\w-]|$)`).test(lower)),
+  );
+  const named = denialsNamedIn(`${lower} ${others.flat().join(" ")}`, rules);
   if (named.length > 0) return named;
   return /[$&`[\]{}()]|\biex\b|invoke|-e(nc|c)?\b|-encoded/i.test(line) || line.length > 100_000
     ? rules.denials.slice(0, 1)

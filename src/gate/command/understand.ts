@@ -1,7 +1,7 @@
 /** A command to what is known about it: every simple command it would start, how risky each is, and why. */
 import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
-import { isHarmlessDevice, isInsideAny, programName, resolveReal, systemRoots } from "../paths.ts";
+import { isHarmlessDevice, isInsideAny, isSecretName, programName, resolveReal, systemRoots } from "../paths.ts";
 import { dangerOf } from "./danger.ts";
 import { toArgv, word, type Found, type Redirected } from "./found.ts";
 import { foreignDoubts } from "./foreign.ts";
@@ -156,6 +156,10 @@ function notHarmless(
   if (judged.reads.length > maxReads) return "it names too many files to look at";
   const outside = judged.reads.find((path) => !found.cwds.every((cwd) => mayRead(path, cwd, at)));
   if (outside !== undefined) return `${outside} is outside the workspace or may not be read`;
+  const secret = judged.reads.find((path) =>
+    found.cwds.some((cwd) => isSecretName(path) || isSecretName(resolveReal(path, cwd) ?? path)),
+  );
+  if (secret !== undefined) return `${secret} looks like a file with secrets`;
   if (!found.cwds.every((cwd) => mayRead(".", cwd, at))) return "it runs outside the workspace";
   const { repository } = judged;
   return repository === undefined

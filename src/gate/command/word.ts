@@ -8,6 +8,7 @@ export interface WordContext {
   readonly home: string;
   /** A variable was set on this line: no variable is what it was. */
   readonly assigned: boolean;
+  readonly variables: ReadonlyMap<string, string>;
 }
 
 /** Usually one word; a file pattern gives as many as there are matches. */
@@ -41,25 +42,27 @@ function expandPattern(raw: string, parts: readonly WordPart[], context: WordCon
     : names.map((value) => ({ raw, value }));
 }
 
-function literal(part: WordPart, context: WordContext): string | undefined {
+function literal(part: WordPart, context: WordContext, quoted = false): string | undefined {
   switch (part.type) {
     case "Literal":
     case "SingleQuoted":
     case "AnsiCQuoted":
       return part.value;
     case "DoubleQuoted": {
-      const values = part.parts.map((inner) => literal(inner, context));
+      const values = part.parts.map((inner) => literal(inner, context, true));
       return values.includes(undefined) ? undefined : values.join("");
     }
     case "SimpleExpansion":
-      return variable(part.text, context);
+      return variable(part.text, context, quoted);
     default:
       return undefined;
   }
 }
 
 /** The few variables whose value is known and cannot surprise. */
-function variable(text: string, context: WordContext): string | undefined {
+function variable(text: string, context: WordContext, quoted: boolean): string | undefined {
+  const looped = context.variables.get(text.slice(1));
+  if (looped !== undefined) return quoted || /^[\w./-]+$/.test(looped) ? looped : undefined;
   if (context.assigned) return undefined;
   if (text === "$?" || text === "$#") return "0";
   const [cwd] = context.cwds;

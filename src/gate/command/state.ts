@@ -1,0 +1,93 @@
+/** What is known while a line is read, and how much is read at most: no decision may take long. */
+import type { Found, Redirected } from "./found.ts";
+
+/** A longer line is not read at all: a person looks at it, or a deny rule ends it. */
+const maxLineLength = 100_000;
+const maxCommands = 300;
+const maxWords = 2_000;
+const maxNesting = 100;
+const maxMarks = 10_000;
+export const maxRounds = 50;
+
+export interface LineContext {
+  readonly cwds: readonly string[];
+  readonly home: string;
+}
+
+export interface State {
+  readonly home: string;
+  readonly commands: Found[];
+  readonly redirects: Redirected[];
+  readonly doubts: Set<string>;
+  readonly unclear: Set<string>;
+  readonly functions: Set<string>;
+  readonly dormant: Set<string>;
+  /** A value was put together that is more than plain text. */
+  tainted: boolean;
+  /** Arithmetic, tests or `@P` look at values. */
+  evaluates: boolean;
+  cwds: readonly string[];
+  assigned: boolean;
+  /** Loop variables with the value of this round. */
+  readonly variables: Map<string, string>;
+  /** Above 0: what is read may not run. */
+  conditional: number;
+  words: number;
+  /** The text positions refer to; undefined inside a substitution, where they may not. */
+  source: string | undefined;
+}
+
+export function createState(line: string, context: LineContext): State {
+  return {
+    home: context.home,
+    commands: [],
+    redirects: [],
+    doubts: new Set(),
+    unclear: new Set(),
+    functions: new Set(),
+    dormant: new Set(),
+    tainted: false,
+    evaluates: false,
+    cwds: context.cwds,
+    assigned: false,
+    variables: new Map(),
+    conditional: 0,
+    words: 0,
+    source: line,
+  };
+}
+
+/** Why the text is not even parsed, or undefined. */
+export function tooMuch(line: string): string | undefined {
+  if (line.length > maxLineLength) return `the line is longer than ${maxLineLength} characters`;
+  return isTooDense(line) ? "it is nested too deeply, or has too many operators, to be read" : undefined;
+}
+
+/** Counted without regard to quotes, so never less than it is: reading it would take too long. */
+function isTooDense(line: string): boolean {
+  let depth = 0;
+  let marks = 0;
+  for (let index = 0; index < line.length; index++) {
+    const char = line[index]!;
+    if (char === "(" || char === "{") depth++;
+    else if (char === ")" || char === "}") depth = Math.max(0, depth - 1);
+    else if (";|&*?[$`".includes(char)) marks++;
+    if (depth > maxNesting || marks > maxMarks) return true;
+  }
+  return false;
+}
+
+/** No decision takes long: beyond this much nothing more is read, and somebody has to look. */
+export function isFull(state: State): boolean {
+  if (state.commands.length <= maxCommands && state.words <= maxWords) return false;
+  state.unclear.add(`it has more than ${maxCommands} commands or ${maxWords} words`);
+  return true;
+}
+
+/** A value of letters, digits and the marks of paths cannot be code, however it is looked at later. */
+export const plainValue = /^[\w.,:@%+/= -]*$/;
+
+/** Text with a substitution in it, kept for deny rules. */
+export function noteDormant(value: string | undefined, state: State): void {
+  if (value !== undefined && /\$\(|`/.test(value)) state.dormant.add(value);
+}

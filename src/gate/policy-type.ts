@@ -1,0 +1,16 @@
+import type { NetworkGrant } from "../spec/access.ts";
+import type { PolicySettings } from "../spec/stages.ts";
+import type { Surroundings } from "./command/understand.ts";
+import type { RuleSet } from "./rules.ts";
+
+/** Everything a decision depends on, beside the call itself and the file system. */
+export interface Policy extends Surroundings {
+  readonly settings: PolicySettings;
+  /** Roots that may be changed under the chosen sandbox policy, links followed. */
+  readonly writable: readonly string[];
+  readonly protect: readonly string[];
+  readonly network: NetworkGrant;
+  readonly rules: RuleSet;
+  /** Commands will be held inside their grant. */
+  readonly confines: boolean;
+}

@@ -1,0 +1,89 @@
+/** Does a command that a rule allows by name reach further than the workspace? */
+import { statSync, type Stats } from "node:fs";
+import { mayRead, type Step } from "./command/understand.ts";
+import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";
+import type { Policy } from "./policy-type.ts";
+import { matchPath } from "./rules.ts";
+
+/**
+ * An allow rule covers what a command does in the workspace: not paths elsewhere, wherever in a word
+ * they stand, not protected files, and not a program of the workspace handed over as an option.
+ */
+export function reachesOut(step: Step, policy: Policy): boolean {
+  return step.found.cwds.some((cwd) => {
+    const outside = (path: string) => {
+      if (isHarmlessDevice(path)) return false;
+      const real = resolveReal(path, cwd);
+      if (real === undefined || (!mayRead(path, cwd, policy) && !isAllowedPath(real, policy))) return true;
+      return (
+        step.risk !== "harmless" &&
+        findProtected(real, [policy.workspace, ...policy.writable], policy.protect) !== undefined
+      );
+    };
+    return (
+      pathWords(step).some(outside) ||
+      (step.risk !== "harmless" &&
+        (innerPaths(step).some((path) => outside(path) || isProgram(path, cwd)) || optionPrograms(step, cwd)))
+    );
+  });
+}
+
+/** Paths inside words: `-o ProxyCommand=touch /x`, `type=bind,src=/`. */
+function innerPaths(step: Step): readonly string[] {
+  return step.argv
+    .slice(1, 500)
+    .filter((arg) => !arg.includes("://"))
+    .flatMap((arg) => arg.slice(0, 4_096).split(/[\s=:,;'"`()<>|&@{}[\]]+/))
+    .filter((token) => /^[/~]|(^|\/)\.\.(\/|$)/.test(token))
+    .map((token) => token.replace(/^~/, "/~"));
+}
+
+/** A value of an option that is an executable file of the workspace is a program to be run. */
+function optionPrograms(step: Step, cwd: string): boolean {
+  return step.argv.some((arg, index) => {
+    if (index === 0) return false;
+    const glued = arg.includes("=")
+      ? arg.slice(arg.indexOf("=") + 1)
+      : arg.startsWith("-")
+        ? arg.replace(/^-\w/, "")
+        : undefined;
+    const after = step.argv[index - 1]?.startsWith("-") ? arg : undefined;
+    return [glued, after].some((path) => path !== undefined && path !== "" && isProgram(path, cwd));
+  });
+}
+
+function isProgram(path: string, cwd: string): boolean {
+  const real = resolveReal(path.split(/\s/)[0] ?? path, cwd);
+  const stats = real === undefined ? undefined : statOf(real);
+  return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0;
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // Too long or not permitted: nothing that could be run.
+    return undefined;
+  }
+}
+
+function isAllowedPath(real: string, policy: Policy): boolean {
+  return policy.rules.paths.some(
+    (rule) => rule.decision === "allow" && matchPath(real, rule.path ?? "", policy.workspace),
+  );
+}
+
+/** The parts of a step's words that may be paths: operands, `--option=path`, `of=path`, `-opath`. */
+export function pathWords(step: Step): readonly string[] {
+  return step.argv
+    .slice(1, 2_000)
+    .flatMap((arg) => {
+      if (arg.length > 4_096) return [];
+      if (!arg.startsWith("-"))
+        return arg.includes("=") ? [arg, arg.slice(arg.indexOf("=") + 1)] : [arg.replace(/^@/, "")];
+      if (arg.includes("=")) return [arg.slice(arg.indexOf("=") + 1)];
+      const slash = arg.search(/[/~.]/);
+      return slash > 0 ? [arg.slice(slash)] : [];
+    })
+    .filter((path) => path !== "" && !path.includes("://"));
+}
