@@ -28,7 +28,9 @@ export async function check(bound: Bound, at: AccessContext): Promise<Checked> {
 async function readInput(bound: Bound, notes: string[]): Promise<Json> {
   // Schemas of servers (`server/tool`) are foreign: they are interpreted, never made into code.
   const schema = toSchema(bound.tool.input, { compile: !bound.tool.name.includes("/") });
-  const parsed = parseArguments(bound);
+  const given = parseArguments(bound);
+  // Some servers write `null` where a tool takes nothing; it says no more than an empty text does.
+  const parsed = given === null && schema.json["type"] === "object" ? {} : given;
   const { depth, hasNull, poisoned } = inspect(parsed);
   if (depth > deepestInput)
     throw invalid(bound, schema, `The arguments of ${bound.tool.name} nest deeper than ${deepestInput} levels.`);

@@ -43,7 +43,7 @@ const list = defineTool({
 test("whole arguments pass, and empty ones are an empty object", async () => {
   expect((await check(ask(list, '{"command":"ls","limit":3}'), at)).input).toEqual({ command: "ls", limit: 3 });
   const none = defineTool({ name: "none", description: "", input: { type: "object", properties: {} }, run });
-  for (const text of ["", "  \n", "{}"]) expect((await check(ask(none, text), at)).input).toEqual({});
+  for (const text of ["", "  \n", "{}", "null"]) expect((await check(ask(none, text), at)).input).toEqual({});
 });
 
 test.each([

@@ -25,9 +25,9 @@ export interface Lowering extends LeafContext {
   readonly depth: number;
 }
 
-/** Inlining may repeat, but not for ever: the third turn of one reference is cut. */
-const turns = 2;
 const deepest = 60;
+/** References inside references inside references: what lies further down is told, not written. */
+const deepestInline = 3;
 
 export function lower(source: Shape, at: Lowering): JsonObject {
   const { rules, trail } = at;
@@ -35,6 +35,7 @@ export function lower(source: Shape, at: Lowering): JsonObject {
     trail.change(source.at, "nested too deep or too large; cut here");
     return untyped(source, rules, trail);
   }
+  if (at.open.length > 0) trail.spend("inline");
   const inner = { ...at, depth: at.depth + 1 };
   if (source.ref !== undefined && rules.refs === "keep" && isPlainRef(source))
     return lowerRef(source, source.ref, inner);
@@ -72,7 +73,9 @@ export function resolve(source: Shape, at: Lowering): { readonly shape: Shape | 
   for (let steps = 0; shape.ref !== undefined || shape.allOf; steps++) {
     const { ref, allOf = [], ...own } = shape;
     if (ref !== undefined) {
-      if (steps > 100 || open.filter((other) => other === ref).length >= turns) return { shape: undefined, next: at };
+      // Written in place, a schema that contains itself never ends, and one that repeats grows beyond use.
+      if (steps > 100 || open.length >= deepestInline || open.includes(ref) || at.trail.spent("inline"))
+        return { shape: undefined, next: at };
       open = [...open, ref];
     }
     if (allOf.length > 0) at.trail.change(source.at, "allOf was merged");

@@ -5,23 +5,27 @@ export interface Change {
   readonly what: string;
 }
 
+export type Cost = "read" | "write" | "inline";
+
 export interface Trail {
   change(path: string, what: string): void;
-  /** False when reading or writing the schema has cost more than any real one would. */
-  spend(on: "read" | "write"): boolean;
+  /** False when reading or writing the schema, or writing references in place, has cost more than any real one would. */
+  spend(on: Cost): boolean;
   /** True once nothing more may be spent on it. */
-  spent(on: "read" | "write"): boolean;
+  spent(on: Cost): boolean;
   changes(): readonly Change[];
 }
 
 /** Real schemas have some hundred nodes; the largest of 1,564 has a few thousand. */
 const mostNodes = 20_000;
+/** References written in place: enough for every schema that does not contain itself. */
+const mostInlined = 1000;
 const mostChanges = 1000;
 const longestPath = 400;
 
 export function createTrail(): Trail {
   const changes = new Map<string, Change>();
-  const left = { read: mostNodes, write: mostNodes };
+  const left = { read: mostNodes, write: mostNodes, inline: mostInlined };
   let unsaid = 0;
   return {
     change(path, what) {
