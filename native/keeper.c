@@ -56,15 +56,19 @@ static void tell(struct keeper *k, struct report report, int fd) {
   (void)!send_fds(k->control, &report, sizeof report, &fd, fd >= 0 ? 1 : 0);
 }
 
-/* Every child of every thread of `pid`, then their children. */
+/*
+ * Every child of every thread of `pid`, then their children; 0 is this process, whose number may be
+ * another one in the /proc it sees.
+ */
 void each_descendant(pid_t pid, visit *see, void *context, int depth) {
-  char path[64], text[4096];
-  snprintf(path, sizeof path, "/proc/%d/task", pid);
-  DIR *threads = opendir(path);
+  char folder[32], path[80], text[4096];
+  if (pid == 0) strcpy(folder, "/proc/self/task");
+  else snprintf(folder, sizeof folder, "/proc/%d/task", pid);
+  DIR *threads = opendir(folder);
   if (!threads) return;
   for (struct dirent *entry; (entry = readdir(threads));) {
     if (entry->d_name[0] == '.') continue;
-    snprintf(path, sizeof path, "/proc/%d/task/%.20s/children", pid, entry->d_name);
+    snprintf(path, sizeof path, "%s/%.20s/children", folder, entry->d_name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
@@ -88,7 +92,7 @@ static void kill_one(pid_t pid, void *context) {
 static void kill_descendants(struct keeper *k) {
   for (int round = 0; round < 1000; round++) {
     if (k->command > 0) kill(-k->command, SIGKILL);
-    each_descendant(getpid(), kill_one, NULL, 0);
+    each_descendant(0, kill_one, NULL, 0);
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {}
@@ -172,7 +176,7 @@ static void keeper_obey(struct keeper *k, const uint8_t message[2]) {
     if (k->command > 0) kill(-k->command, message[1]);
     return;
   case 'Q':
-    each_descendant(getpid(), see_waiting, &waiting, 0);
+    each_descendant(0, see_waiting, &waiting, 0);
     tell(k, (struct report){.type = 'Q', .status = waiting}, -1);
     return;
   default: /* K, and the end of the socket */
