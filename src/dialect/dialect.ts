@@ -45,6 +45,8 @@ export interface Block {
   readonly close: readonly string[];
   /** The first body that can start where the opener ended is the one. */
   readonly bodies: readonly Body[];
+  /** How many of the bodies are the dialect's own; the rest is a neighbour's habit, read as a repair. All unless told. */
+  readonly own?: number;
   /** Markers that may stand between two calls. */
   readonly between?: readonly string[];
   /** The opener counts only at the start of a line. */

@@ -48,8 +48,9 @@ function mergeBlocks(blocks: readonly Block[]): readonly Block[] {
     for (const open of block.open) {
       const same = merged.get(open);
       const bodies = [...(same?.bodies ?? []), ...block.bodies];
+      const { own: _own, ...rest } = block;
       merged.set(open, {
-        ...block,
+        ...rest,
         open: [open],
         close: [...new Set([...(same?.close ?? []), ...block.close])],
         bodies: bodies.filter((body, index) => bodies.indexOf(body) === index),

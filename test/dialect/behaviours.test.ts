@@ -21,7 +21,10 @@ describe("chunks", () => {
 
   test("F2 a chunk may hold the end of one call and the whole of another", () => {
     const text = hermes('{"name":"a","arguments":{}}') + hermes('{"name":"b","arguments":{"n":1}}');
-    expect(reading([text.slice(0, 20), text.slice(20)], { dialect: "hermes" }).whole).toEqual([["a", {}], ["b", { n: 1 }]]);
+    expect(reading([text.slice(0, 20), text.slice(20)], { dialect: "hermes" }).whole).toEqual([
+      ["a", {}],
+      ["b", { n: 1 }],
+    ]);
   });
 
   test("F3 F4 one push and a push per character give the same items, and no event takes another back", () => {
@@ -30,7 +33,9 @@ describe("chunks", () => {
     const drops = reading(Array.from(text), { dialect: "qwen3-coder", tools });
     expect(drops.items).toEqual(whole.items);
     for (const { events, calls } of [whole, drops]) {
-      const told = events.map((event) => (event.type === "item.delta" && event.field === "arguments" ? event.delta : ""));
+      const told = events.map((event) =>
+        event.type === "item.delta" && event.field === "arguments" ? event.delta : "",
+      );
       expect(told.join("")).toBe(calls[0]!.arguments);
     }
   });
@@ -38,7 +43,9 @@ describe("chunks", () => {
   test("F5 the arguments are the model's own bytes, and nothing is added to close them", () => {
     const cut = reading('<tool_call>{"name":"a","arguments":{"x": [1,  2', { dialect: "hermes" });
     expect(cut.calls[0]).toMatchObject({ arguments: '{"x": [1,  ', complete: false });
-    expect(reading(hermes('{"name":"a","arguments":{"x": [1,  2] }}'), { dialect: "hermes" }).calls[0]!.arguments).toBe('{"x": [1,  2] }');
+    expect(reading(hermes('{"name":"a","arguments":{"x": [1,  2] }}'), { dialect: "hermes" }).calls[0]!.arguments).toBe(
+      '{"x": [1,  2] }',
+    );
   });
 
   test("F41 a character pair cut in two comes out whole", () => {
@@ -50,12 +57,15 @@ describe("chunks", () => {
 });
 
 describe("values", () => {
-  test.each(["a</parameter>b", "x</function>y", "see </tool_call> there", "<parameter=foo> is a tag", "<tool_call>\n<function=f>\n</function>\n</tool_call>\ntail"])(
-    "F7 markup inside a value is part of it: %j",
-    (value) => {
-      expect(reading(qwen(value), { dialect: "qwen3-coder", tools }).whole).toEqual([["write_file", { content: value }]]);
-    },
-  );
+  test.each([
+    "a</parameter>b",
+    "x</function>y",
+    "see </tool_call> there",
+    "<parameter=foo> is a tag",
+    "<tool_call>\n<function=f>\n</function>\n</tool_call>\ntail",
+  ])("F7 markup inside a value is part of it: %j", (value) => {
+    expect(reading(qwen(value), { dialect: "qwen3-coder", tools }).whole).toEqual([["write_file", { content: value }]]);
+  });
 
   test("F8 a closing tag inside a JSON string is data", () => {
     const text = hermes('{"name":"a","arguments":{"x":"</tool_call>"}}');
@@ -77,9 +87,13 @@ describe("values", () => {
   });
 
   test("F27 character references stay as they are, but for attributes", () => {
-    expect(reading(qwen("a &lt; b &amp;&amp; c"), { dialect: "qwen3-coder", tools }).whole[0]![1]).toEqual({ content: "a &lt; b &amp;&amp; c" });
+    expect(reading(qwen("a &lt; b &amp;&amp; c"), { dialect: "qwen3-coder", tools }).whole[0]![1]).toEqual({
+      content: "a &lt; b &amp;&amp; c",
+    });
     const tag = [{ ...writeFile, xml: { tag: "write-file", parameters: [{ name: "path", node: "attribute" }] } }];
-    expect(reading('<write-file path="a&amp;&quot;b>c"></write-file>', { dialect: "suna-xml-v1", tools: tag }).whole).toEqual([["write_file", { path: 'a&"b>c' }]]);
+    expect(
+      reading('<write-file path="a&amp;&quot;b>c"></write-file>', { dialect: "suna-xml-v1", tools: tag }).whole,
+    ).toEqual([["write_file", { path: 'a&"b>c' }]]);
   });
 
   test("F28 the schema gives the type, and nothing else does", () => {
@@ -103,7 +117,9 @@ describe("values", () => {
 
   test("F38 a parameter given twice is a list if the schema says so, else the call is not whole", () => {
     const text = "<tool_call><function=f><parameter=v>a</parameter><parameter=v>b</parameter></function></tool_call>";
-    expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "array" } }) }).whole).toEqual([["f", { v: ["a", "b"] }]]);
+    expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "array" } }) }).whole).toEqual([
+      ["f", { v: ["a", "b"] }],
+    ]);
     expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "string" } }) }).whole).toEqual([]);
   });
 
@@ -145,24 +161,35 @@ describe("calls that are none, or not whole", () => {
   });
 
   test("F15 a taught call in a code fence or in inline code is an example", () => {
-    const call = '<function_calls>\n<invoke name="write_file">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>';
+    const call =
+      '<function_calls>\n<invoke name="write_file">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>';
     const fenced = `Write:\n\`\`\`xml\n${call}\n\`\`\`\nor \`${call.replaceAll("\n", "")}\` done`;
     expect(reading(fenced, { dialect: "function-calls-xml", tools })).toMatchObject({ calls: [], text: fenced });
-    expect(reading(`\`\`\`\ncode\n\`\`\`\n${call}`, { dialect: "function-calls-xml", tools }).whole).toEqual([["write_file", { path: "a" }]]);
-    expect(reading(`\`\`\`\n${hermes('{"name":"a","arguments":{}}')}`, { dialect: "hermes" }).whole).toEqual([["a", {}]]);
+    expect(reading(`\`\`\`\ncode\n\`\`\`\n${call}`, { dialect: "function-calls-xml", tools }).whole).toEqual([
+      ["write_file", { path: "a" }],
+    ]);
+    expect(reading(`\`\`\`\n${hermes('{"name":"a","arguments":{}}')}`, { dialect: "hermes" }).whole).toEqual([
+      ["a", {}],
+    ]);
   });
 
-  test.each(['<tool_call>{"name":"a","arguments":{"x":}}</tool_call>', "<tool_call>rm -rf /</tool_call>", '<tool_call>{"name":"a","arguments":{"x":"say "hi" now"}}</tool_call>'])(
-    "F16 F32 F33 what cannot be read is text or a call that never runs: %j",
-    (text) => {
-      expect(reading(text, { dialect: "hermes" }).whole).toEqual([]);
-    },
-  );
+  test.each([
+    '<tool_call>{"name":"a","arguments":{"x":}}</tool_call>',
+    "<tool_call>rm -rf /</tool_call>",
+    '<tool_call>{"name":"a","arguments":{"x":"say "hi" now"}}</tool_call>',
+  ])("F16 F32 F33 what cannot be read is text or a call that never runs: %j", (text) => {
+    expect(reading(text, { dialect: "hermes" }).whole).toEqual([]);
+  });
 
   test("F18 F19 without a marker, only a message that is nothing but calls of declared tools counts", () => {
     const call = '{"name": "write_file", "parameters": {"path": "a"}}';
     expect(reading(call, { dialect: "llama3-json", tools }).whole).toEqual([["write_file", { path: "a" }]]);
-    for (const text of [`The file says ${call}`, `${call} is what it said`, '{"name": "Bingo"}', '{"name": "other", "parameters": {}}']) {
+    for (const text of [
+      `The file says ${call}`,
+      `${call} is what it said`,
+      '{"name": "Bingo"}',
+      '{"name": "other", "parameters": {}}',
+    ]) {
       expect(reading(text, { dialect: "llama3-json", tools })).toMatchObject({ calls: [], text });
     }
   });
@@ -173,20 +200,35 @@ describe("calls that are none, or not whole", () => {
   });
 
   test("F31 JSON slips are repaired by name", () => {
-    const read = reading(hermes("{'name': 'a', // why\n 'arguments': {path: 'C:\\dir', \"t\": \"x\ty\", ok: True,}}"), { dialect: "hermes" });
+    const read = reading(hermes("{'name': 'a', // why\n 'arguments': {path: 'C:\\dir', \"t\": \"x\ty\", ok: True,}}"), {
+      dialect: "hermes",
+    });
     expect(read.whole).toEqual([["a", { path: "C:\\dir", t: "x\ty", ok: true }]]);
     expect(repairsOf(read.calls[0])).toEqual(
-      expect.arrayContaining(["single-quotes", "comment", "unquoted-key", "bad-escape", "control-character", "python-literal", "trailing-comma"]),
+      expect.arrayContaining([
+        "single-quotes",
+        "comment",
+        "unquoted-key",
+        "bad-escape",
+        "control-character",
+        "python-literal",
+        "trailing-comma",
+      ]),
     );
   });
 
   test("F34 a call without arguments has an empty object, and the next call keeps its own", () => {
     const text = "<tool_call>a</tool_call><tool_call>b<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>";
-    expect(reading(text, { dialect: "glm-4.7" }).whole).toEqual([["a", {}], ["b", { x: "1" }]]);
+    expect(reading(text, { dialect: "glm-4.7" }).whole).toEqual([
+      ["a", {}],
+      ["b", { x: "1" }],
+    ]);
   });
 
   test("F35 an empty block is text, and reading goes on behind it", () => {
-    const read = reading(`<tool_call></tool_call> then ${hermes('{"name":"a","arguments":{}}')}`, { dialect: "hermes" });
+    const read = reading(`<tool_call></tool_call> then ${hermes('{"name":"a","arguments":{}}')}`, {
+      dialect: "hermes",
+    });
     expect(read.whole).toEqual([["a", {}]]);
     expect(read.text).toBe("<tool_call></tool_call> then ");
   });
@@ -204,18 +246,23 @@ describe("calls that are none, or not whole", () => {
 
   test("F42 a limit is said, and makes the call not whole", () => {
     const read = reading(qwen("x".repeat(500)), { dialect: "qwen3-coder", tools, maxArguments: 100 });
-    expect(read.calls).toMatchObject([{ complete: false, extra: { fields: { broken: "limit: its arguments are too long" } } }]);
+    expect(read.calls).toMatchObject([
+      { complete: false, extra: { fields: { broken: "limit: its arguments are too long" } } },
+    ]);
   });
 
   test("F43 arguments wrapped once more are unwrapped, and the call says so", () => {
-    const text = '<｜DSML｜function_calls><｜DSML｜invoke name="write_file"><｜DSML｜parameter name="arguments" string="false">{"path":"a"}</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>';
+    const text =
+      '<｜DSML｜function_calls><｜DSML｜invoke name="write_file"><｜DSML｜parameter name="arguments" string="false">{"path":"a"}</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>';
     const read = reading(text, { dialect: "deepseek-v3.2", tools });
     expect([read.whole, repairsOf(read.calls[0])]).toEqual([[["write_file", { path: "a" }]], ["wrapped-arguments"]]);
   });
 
   test("F24 F44 nothing is evaluated, and no name is changed to a similar one", () => {
     expect(reading("[f(x=__import__('os').system('id'))]", { dialect: "pythonic" }).whole).toEqual([]);
-    expect(reading(hermes('{"name":"write_fil","arguments":{}}'), { dialect: "hermes", tools }).whole).toEqual([["write_fil", {}]]);
+    expect(reading(hermes('{"name":"write_fil","arguments":{}}'), { dialect: "hermes", tools }).whole).toEqual([
+      ["write_fil", {}],
+    ]);
   });
 });
 
@@ -232,18 +279,25 @@ describe("thoughts, ids, results", () => {
   });
 
   test("F21 an invented result is dropped, and the call before it is kept", () => {
-    const read = reading(`${hermes('{"name":"a","arguments":{}}')}\n<tool_response>\nroot</tool_response> Done.`, { dialect: "hermes" });
+    const read = reading(`${hermes('{"name":"a","arguments":{}}')}\n<tool_response>\nroot</tool_response> Done.`, {
+      dialect: "hermes",
+    });
     expect(read).toMatchObject({ whole: [["a", {}]], text: "", issues: ["fabricated-result"] });
     expect(stopSequences("react")).toEqual(["\nObservation:"]);
   });
 
   test("F22 an id in the text is the call's id; an invented one is the same each time and never comes twice", () => {
-    const text = "<|tool_calls_section_begin|><|tool_call_begin|>functions.a:3<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
+    const text =
+      "<|tool_calls_section_begin|><|tool_call_begin|>functions.a:3<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
     expect(reading(text, { dialect: "kimi-k2" }).calls[0]!.id).toBe("functions.a:3");
     const twice = reading(text + text, { dialect: "kimi-k2" }).calls.map(({ id }) => id);
     expect(twice).toEqual(["functions.a:3", "functions.a:3_2"]);
-    const invented = () => reading(hermes('{"name":"a","arguments":{}}').repeat(2), { dialect: "hermes" }).calls.map(({ id }) => id);
-    expect([invented(), invented()]).toEqual([["call_0", "call_1"], ["call_0", "call_1"]]);
+    const invented = () =>
+      reading(hermes('{"name":"a","arguments":{}}').repeat(2), { dialect: "hermes" }).calls.map(({ id }) => id);
+    expect([invented(), invented()]).toEqual([
+      ["call_0", "call_1"],
+      ["call_0", "call_1"],
+    ]);
   });
 
   test("F20 text from outside cannot speak the dialect", () => {
@@ -256,8 +310,19 @@ describe("thoughts, ids, results", () => {
 
   test("F36 without a dialect's reading, text is the same byte for byte", () => {
     const text = `  ${hermes('{"name":"a","arguments":{}}')}\n`;
-    const decoder = createTextDecoder({ dialect: { name: "none", title: "", models: [], trust: "special-token", blocks: [], result: { role: "user", each: "" } } });
-    const said = [...decoder.push(text), ...decoder.end()].map((event) => (event.type === "item.delta" ? event.delta : ""));
+    const decoder = createTextDecoder({
+      dialect: {
+        name: "none",
+        title: "",
+        models: [],
+        trust: "special-token",
+        blocks: [],
+        result: { role: "user", each: "" },
+      },
+    });
+    const said = [...decoder.push(text), ...decoder.end()].map((event) =>
+      event.type === "item.delta" ? event.delta : "",
+    );
     expect(said.join("")).toBe(text);
   });
 });

@@ -1,11 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stableStringify } from "../../src/base/json.ts";
-import { decodeText, dialects, encodeCall, encodeCalls, neutralize, teach, type Dialect } from "../../src/dialect/index.ts";
+import {
+  decodeText,
+  dialects,
+  encodeCall,
+  encodeCalls,
+  neutralize,
+  teach,
+  type Dialect,
+} from "../../src/dialect/index.ts";
 import { anyArguments, awkward, typedArguments, typedTool } from "./arbitrary.ts";
 import { reading } from "./reading.ts";
 
-const runs = Number(process.env["DIALECT_RUNS"] ?? 40);
+const runs = Number(process.env["DIALECT_RUNS"] ?? 15);
 const named = dialects.map((dialect) => [dialect.name, dialect] as const);
 
 function expectRoundTrip(dialect: Dialect, args: object, tools: readonly (typeof typedTool)[]): void {
@@ -13,24 +21,44 @@ function expectRoundTrip(dialect: Dialect, args: object, tools: readonly (typeof
   const { items } = decodeText(text, { dialect, tools });
   expect(items, text).toMatchObject([{ type: "call", name: "f", complete: true }]);
   const [call] = items;
-  if (call?.type === "call") expect(stableStringify(JSON.parse(call.arguments)), text).toBe(stableStringify(JSON.parse(JSON.stringify(args))));
+  if (call?.type === "call")
+    expect(stableStringify(JSON.parse(call.arguments)), text).toBe(stableStringify(JSON.parse(JSON.stringify(args))));
 }
 
 describe.each(named)("%s", (_name, dialect) => {
   test("reads back every call it writes, whatever is in it", () => {
-    fc.assert(fc.property(typedArguments, (args) => expectRoundTrip(dialect, args, [typedTool])), { numRuns: runs });
-    fc.assert(fc.property(anyArguments, (args) => expectRoundTrip(dialect, args, [typedTool])), { numRuns: runs });
+    fc.assert(
+      fc.property(typedArguments, (args) => expectRoundTrip(dialect, args, [typedTool])),
+      { numRuns: runs },
+    );
+    fc.assert(
+      fc.property(anyArguments, (args) => expectRoundTrip(dialect, args, [typedTool])),
+      { numRuns: runs },
+    );
     // A tag per tool can only be known by its tool.
-    if (dialect.tags === undefined) fc.assert(fc.property(anyArguments, (args) => expectRoundTrip(dialect, args, [])), { numRuns: runs });
+    if (dialect.tags === undefined)
+      fc.assert(
+        fc.property(anyArguments, (args) => expectRoundTrip(dialect, args, [])),
+        { numRuns: runs },
+      );
   });
 
   test("gives the same items however the text is cut", () => {
-    const pieces = fc.array(fc.oneof(awkward, typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool))), { maxLength: 4 });
+    const pieces = fc.array(
+      fc.oneof(
+        awkward,
+        typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool)),
+      ),
+      { maxLength: 4 },
+    );
     const law = fc.property(pieces, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }), (parts, lengths) => {
       const text = parts.join("");
       const cuts: string[] = [];
-      for (let at = 0, index = 0; at < text.length; at += lengths[index % lengths.length]!, index++) cuts.push(text.slice(at, at + lengths[index % lengths.length]!));
-      expect(reading(cuts, { dialect, tools: [typedTool] }).items).toEqual(reading(text, { dialect, tools: [typedTool] }).items);
+      for (let at = 0, index = 0; at < text.length; at += lengths[index % lengths.length]!, index++)
+        cuts.push(text.slice(at, at + lengths[index % lengths.length]!));
+      expect(reading(cuts, { dialect, tools: [typedTool] }).items).toEqual(
+        reading(text, { dialect, tools: [typedTool] }).items,
+      );
     });
     fc.assert(law, { numRuns: runs });
   });
@@ -38,17 +66,30 @@ describe.each(named)("%s", (_name, dialect) => {
   test("finds no call in text that was neutralised", () => {
     // Without a marker there is nothing to take away: only a whole message that is a call counts there.
     if (dialect.trust === "markerless") return;
-    const law = fc.property(fc.array(fc.oneof(awkward, typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool)))), (parts) => {
-      const safe = neutralize(parts.join(" "), dialect, [typedTool]);
-      expect(reading(`see: ${safe}`, { dialect, tools: [typedTool] }).calls).toEqual([]);
-    });
+    const law = fc.property(
+      fc.array(
+        fc.oneof(
+          awkward,
+          typedArguments.map((args) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool)),
+        ),
+      ),
+      (parts) => {
+        const safe = neutralize(parts.join(" "), dialect, [typedTool]);
+        expect(reading(`see: ${safe}`, { dialect, tools: [typedTool] }).calls).toEqual([]);
+      },
+    );
     fc.assert(law, { numRuns: runs });
   });
 
   test("keeps the order and number of several calls", () => {
     const calls = ["f", "g", "f"].map((name, index) => ({ name, arguments: JSON.stringify({ a: `${index}` }) }));
-    const tools = ["f", "g"].map((name) => ({ name, parameters: { type: "object", properties: { a: { type: "string" } } } }));
-    expect(reading(encodeCalls(dialect, calls, tools), { dialect, tools }).whole).toEqual(calls.map(({ name }, index) => [name, { a: `${index}` }]));
+    const tools = ["f", "g"].map((name) => ({
+      name,
+      parameters: { type: "object", properties: { a: { type: "string" } } },
+    }));
+    expect(reading(encodeCalls(dialect, calls, tools), { dialect, tools }).whole).toEqual(
+      calls.map(({ name }, index) => [name, { a: `${index}` }]),
+    );
   });
 
   test("teaches with examples that are calls themselves", () => {

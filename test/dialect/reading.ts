@@ -32,7 +32,9 @@ export function reading(
     events,
     items,
     calls,
-    whole: calls.filter(({ complete }) => complete).map((call) => [call.name, JSON.parse(call.arguments) as unknown]),
+    whole: calls
+      .filter(({ complete }) => complete)
+      .map((call) => [call.name, call.kind === "custom" ? call.arguments : (JSON.parse(call.arguments) as unknown)]),
     text: items.map((item) => (item.type === "message" ? partsToText(item.content) : "")).join(""),
     thoughts: items.map((item) => (item.type === "reasoning" ? (item.text ?? "") : "")).join(""),
     issues,

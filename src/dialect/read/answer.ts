@@ -37,13 +37,29 @@ export function* readAnswer(context: Context, plan: Plan, start: Start): Reading
 }
 
 function* readUndecided(context: Context, plan: Plan): Reading<void> {
+  const { input, emit } = context;
   let held = "";
-  const marker = yield* textUntil(context.input, plan.undecided, (text) => (held += text));
-  const thoughts = plan.dialect.reasoning?.find(({ close }) => marker !== undefined && close.includes(marker));
-  if (thoughts === undefined || marker === undefined) return unread(context.input, held);
-  context.emit.reasoning(held);
-  take(context.input, marker.length);
-  context.emit.endReasoning();
+  if (plan.whole.length > 0 && startsWhole(yield* codeAt(input, yield* afterSpace(input)))) return;
+  for (;;) {
+    const marker = yield* textUntil(input, plan.undecided, (text) => (held += text));
+    const thoughts =
+      plan.dialect.reasoning?.some(({ close }) => marker !== undefined && close.includes(marker)) === true;
+    if (marker !== undefined && thoughts) {
+      emit.reasoning(held);
+      take(input, marker.length);
+      return emit.endReasoning();
+    }
+    // A tag that is no tool's decides nothing.
+    const passes =
+      marker !== undefined && plan.openings.get(marker)?.does === "tag" && (yield* toolAt(context)) === undefined;
+    if (!passes) return unread(input, held);
+    held += take(input, 1);
+  }
+}
+
+/** `{` or `[`: the message may be calls and nothing else. */
+function startsWhole(code: number): boolean {
+  return code === 0x7b || code === 0x5b;
 }
 
 function* readThoughts(context: Context, plan: Plan, reasoning: Reasoning): Reading<void> {
@@ -187,7 +203,7 @@ function* readWhole(context: Context, plan: Plan): Reading<void> {
     if (!emit.atStart()) return;
     const at = yield* afterSpace(input);
     const code = yield* codeAt(input, at);
-    if (code !== 0x7b && code !== 0x5b) return;
+    if (!startsWhole(code)) return;
     startRecording(input);
     yield* skipSpace(input);
     const held = createHeldCalls(emit, context.tools);

@@ -46,10 +46,14 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   const junkEnd = createScanner(closes, opens);
 
   function* readOne(context: Context): Reading<Result> {
-    for (const body of bodies) {
+    for (const [index, body] of bodies.entries()) {
       if (!(yield* body.starts(context))) continue;
       context.last = body.body.kind;
-      return yield* body.read(context);
+      const before = context.opened.length;
+      const result = yield* body.read(context);
+      if (index >= (block.own ?? bodies.length))
+        for (const call of context.opened.slice(before)) call.repairs.add("other-form");
+      return result;
     }
     return "none";
   }

@@ -61,7 +61,7 @@ function* readHarmony(context: Context): Reading<void> {
   }
 }
 
-function* readArguments(context: Context, name: string): Reading<void> {
+function* readArguments(context: Context, name: string, next = harmonyHeads.markers): Reading<void> {
   const { input } = context;
   yield* skipSpace(input);
   const writer = context.call({ name });
@@ -72,8 +72,7 @@ function* readArguments(context: Context, name: string): Reading<void> {
   const ended =
     (yield* skipMarker(input, markers(["<|call|>", "<|end|>", "<|return|>"]))) !== undefined ||
     (yield* codeAt(input)) < 0;
-  if (outcome === "ok" && (ended || (yield* markerAt(input, harmonyHeads.markers)) !== undefined))
-    return writer.close();
+  if (outcome === "ok" && (ended || (yield* markerAt(input, next)) !== undefined)) return writer.close();
   writer.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
   if (!ended) yield* textUntil(input, harmonyEnds, () => {});
 }
@@ -166,7 +165,7 @@ function* readFunctionary(context: Context): Reading<void> {
     else if (name !== undefined) {
       take(input, name.length + 1);
       yield* skipSpace(input);
-      yield* readArguments(context, name);
+      yield* readArguments(context, name, functionaryMark.markers);
     } else if (mark !== undefined) emit.text(mark);
     if ((yield* textUntil(input, functionaryMark, emit.text)) === undefined) return;
   }

@@ -59,7 +59,9 @@ function createPlan(dialect: Dialect): Plan {
     thoughts: new Map(reasoning.map((one) => [one, createScanner(one.close, opens)])),
     undecided: createScanner(
       reasoning.flatMap(({ open, close }) => [...open, ...close]),
-      opens,
+      [...openings]
+        .filter(([, { does }]) => does === "block" || does === "bare" || does === "tag")
+        .map(([marker]) => marker),
     ),
     stray: markers(dialect.stray ?? [], ends, dialect.blocks.flatMap(strayCloses)),
   };

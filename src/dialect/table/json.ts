@@ -71,6 +71,7 @@ export const jsonDialects: readonly Dialect[] = [
         open: ["[TOOL_CALLS]"],
         close: [],
         bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] }],
+        own: 1,
         between: ["[TOOL_CALLS]", ","],
       },
     ],

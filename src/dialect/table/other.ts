@@ -97,9 +97,10 @@ export const otherDialects: readonly Dialect[] = [
         open: ["[TOOL_CALLS]"],
         close: [],
         bodies: [
-          { kind: "json", list: true },
           { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] },
+          { kind: "json", list: true },
         ],
+        own: 1,
         between: ["[TOOL_CALLS]"],
       },
     ],

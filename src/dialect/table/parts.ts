@@ -39,7 +39,7 @@ export const glmPairs: PairsBody = {
  */
 export function toolCall(...first: readonly Body[]): Block {
   const rest = [json, qwenTagged, glmPairs].filter((body) => !first.some(({ kind }) => kind === body.kind));
-  return { open: ["<tool_call>"], close: ["</tool_call>"], bodies: [...first, ...rest] };
+  return { open: ["<tool_call>"], close: ["</tool_call>"], bodies: [...first, ...rest], own: first.length };
 }
 
 export const invokeTagged: TaggedBody = {

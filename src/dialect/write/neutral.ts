@@ -55,7 +55,7 @@ export function neutralize(text: string, dialect: string | Dialect, tools: reado
 
 /** Visibly other: `&lt;` for `<`, a space inside anything else. */
 function broken(marker: string): string {
-  if (marker.startsWith("<")) return `&lt;${marker.slice(1)}`;
+  if (marker.includes("<")) return marker.replaceAll("<", "&lt;");
   return marker.endsWith(":") ? `${marker.slice(0, -1)} :` : `${marker.charAt(0)} ${marker.slice(1)}`;
 }
 

@@ -1,0 +1,152 @@
+/** Hostile and damaged input. `DIALECT_FUZZ=80000 npx vitest run test/dialect/fuzz.test.ts` is the big run. */
+import { expect, test } from "vitest";
+import { createTextDecoder, dialects } from "../../src/dialect/index.ts";
+import type { ModelEvent } from "../../src/spec/model.ts";
+import { cases, read } from "./corpus.ts";
+
+const rounds = Number(process.env["DIALECT_FUZZ"] ?? 1200);
+
+/** Small and seeded: a failure can be run again. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const splinters = [
+  "<",
+  ">",
+  "</",
+  '"',
+  "\\",
+  "{",
+  "}",
+  "[",
+  "]",
+  "\n",
+  "`",
+  "```",
+  "<tool_call>",
+  "</tool_call>",
+  "<function=",
+  "</parameter>",
+  "<|",
+  "|>",
+  "｜",
+  "\ud83d",
+  "\u0000",
+  "=",
+  ":",
+  "'",
+  "(",
+  ")",
+  "<think>",
+  "</think>",
+];
+
+function mutate(text: string, random: (below: number) => number): string {
+  let out = text;
+  for (let count = 1 + random(4); count > 0; count--) {
+    const at = random(out.length + 1);
+    const length = random(12);
+    const kind = random(4);
+    if (kind === 0) out = out.slice(0, at) + out.slice(at + length);
+    else if (kind === 1) out = out.slice(0, at) + splinters[random(splinters.length)]! + out.slice(at);
+    else if (kind === 2) out = out.slice(0, at) + out.slice(at, at + length).repeat(2) + out.slice(at + length);
+    else out = out.slice(0, at);
+  }
+  return out;
+}
+
+/** No event may take back or contradict an earlier one. */
+function expectAppendOnly(events: readonly ModelEvent[]): void {
+  const open = new Map<number, string>();
+  for (const event of events) {
+    if (event.type === "item.started") expect(open.has(event.index)).toBe(false);
+    if (event.type === "item.started") open.set(event.index, "");
+    if (event.type === "item.delta") open.set(event.index, open.get(event.index)! + event.delta);
+    if (event.type !== "item.done") continue;
+    const { item } = event;
+    const said =
+      item.type === "message" && item.content[0]?.type === "text"
+        ? item.content[0].text
+        : item.type === "reasoning"
+          ? item.text
+          : item.type === "call"
+            ? item.arguments
+            : undefined;
+    expect(open.get(event.index)).toBe(said);
+  }
+}
+
+test("damaged answers are read without a fault, the same in pieces, and no whole call has broken arguments", () => {
+  const random = createRandom(7);
+  for (let round = 0; round < rounds; round++) {
+    const one = cases[random(cases.length)]!;
+    const input = mutate(one.input, random);
+    const size = 1 + random(9);
+    const pieces = Array.from({ length: Math.ceil(input.length / size) }, (_, index) =>
+      input.slice(index * size, (index + 1) * size),
+    );
+    const items = read({ ...one, input }, [input]);
+    expect(read({ ...one, input }, pieces), JSON.stringify([one.id, input])).toEqual(items);
+    for (const item of items) if (item.type === "call" && item.complete) JSON.parse(item.arguments);
+  }
+});
+
+test("events only ever add", () => {
+  const random = createRandom(11);
+  for (let round = 0; round < 300; round++) {
+    const one = cases[random(cases.length)]!;
+    const input = mutate(one.input, random);
+    const decoder = createTextDecoder({ dialect: one.dialect, tools: one.tools, startsIn: "text" });
+    expectAppendOnly([...Array.from(input).flatMap((char) => decoder.push(char)), ...decoder.end()]);
+  }
+});
+
+const openers = (dialect: (typeof dialects)[number]) =>
+  dialect.blocks[0]?.open[0] ??
+  dialect.blocks[0]?.bodies.flatMap((body) =>
+    body.kind === "tagged" ? [body.tags.call.replace("{name}", "f")] : [],
+  )[0] ??
+  "<f>";
+
+const hostile: readonly (readonly [string, (open: string) => string])[] = [
+  ["openers that never close", (open) => open.repeat(3000)],
+  ["a sea of <", () => "<".repeat(60_000)],
+  ["nested brackets", (open) => `${open}${"[".repeat(10_000)}`],
+  ["nested objects", (open) => `${open}{"name":"f","arguments":${'{"a":'.repeat(10_000)}`],
+  ["endless white space", (open) => `${open}${" ".repeat(60_000)}x`],
+  ["closers in a value", (open) => `${open}<function=f><parameter=a>${"</parameter>".repeat(5000)}`],
+  ["half markers", (open) => open.slice(0, -1).repeat(3000)],
+];
+
+test.each(hostile)("%s end in time, in every dialect", (_name, make) => {
+  const started = performance.now();
+  for (const dialect of dialects) {
+    const text = make(openers(dialect));
+    const decoder = createTextDecoder({ dialect, tools: ["f"] });
+    for (let at = 0; at < text.length; at += 200) decoder.push(text.slice(at, at + 200));
+    decoder.end();
+  }
+  expect(performance.now() - started).toBeLessThan(25_000);
+});
+
+test("F6 F25 four times the text takes about four times as long", () => {
+  const line = 'if (a < b && c > d) { x = y & z; } // <div class="x">\n';
+  const cpu = (size: number) => {
+    const text = `<tool_call>\n<function=f>\n<parameter=a>\n${line.repeat(size / line.length)}\n</parameter>\n</function>\n</tool_call>`;
+    const run = () => {
+      const decoder = createTextDecoder({ dialect: "qwen3-coder" });
+      const start = process.cpuUsage();
+      for (let at = 0; at < text.length; at += 20) decoder.push(text.slice(at, at + 20));
+      decoder.end();
+      return process.cpuUsage(start).user;
+    };
+    return Math.min(run(), run(), run());
+  };
+  cpu(100_000);
+  expect(cpu(1_048_576) / cpu(262_144)).toBeLessThan(8);
+});
