@@ -65,6 +65,17 @@ test("a broken pattern and an empty one are told", async () => {
   await expect(grep({ pattern: "  " })).rejects.toThrow(/empty/);
 });
 
+test("a pattern that would take for ever can be stopped, and the next search runs", async () => {
+  put("evil.txt", `${"a".repeat(40)}b\n`);
+  const { engine } = engineIn(ws);
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 200);
+  const ended = await engine.call("grep_files", { pattern: "(a+)+$" }, stop.signal);
+  expect(ended).toMatchObject({ ok: false, code: "aborted" });
+  expect(ended.durationMs).toBeLessThan(5_000);
+  expect(await engine.call("grep_files", { pattern: "needle" })).toMatchObject({ ok: true });
+});
+
 test("many searches at once all end", async () => {
   const answers = await Promise.all(Array.from({ length: 6 }, () => grep({ include: "old.ts" })));
   expect(new Set(answers)).toEqual(new Set([`${ws}/old.ts`]));

@@ -4,7 +4,15 @@ import { workerSource, type WorkerAnswer, type WorkerJob } from "./worker.ts";
 
 /** Threads for searches of one session: one is kept warm, and ended when nobody has searched for a while. */
 export interface SearchPool {
-  run(job: Omit<WorkerJob, "id">, timeoutMs: number, signal: AbortSignal): Promise<WorkerAnswer>;
+  /** A thread for one search; what it does not finish in time is refused, and the thread ended. */
+  start(timeoutMs: number, signal: AbortSignal): SearchRun;
+}
+
+export interface SearchRun {
+  /** Jobs are worked off in order while the next ones are still being put together. */
+  send(job: Omit<WorkerJob, "id">): Promise<WorkerAnswer>;
+  /** No more jobs: the thread may be used by another search. */
+  finish(): void;
 }
 
 const idleMs = 20_000;
@@ -12,7 +20,6 @@ const idleMs = 20_000;
 export function createSearchPool(): SearchPool {
   let warm: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let jobs = 0;
 
   const take = (): Worker => {
     clearTimeout(idle);
@@ -33,38 +40,61 @@ export function createSearchPool(): SearchPool {
     idle.unref();
   };
 
-  return {
-    async run(job, timeoutMs, signal) {
-      const worker = take();
-      try {
-        const answer = await ask(worker, { ...job, id: ++jobs }, timeoutMs, signal);
-        giveBack(worker);
-        return answer;
-      } catch (error) {
-        void worker.terminate();
-        throw error;
-      }
-    },
-  };
+  return { start: (timeoutMs, signal) => startRun(take(), giveBack, timeoutMs, signal) };
 }
 
-function ask(worker: Worker, job: WorkerJob, timeoutMs: number, signal: AbortSignal): Promise<WorkerAnswer> {
-  return new Promise((resolve, reject) => {
-    const settle = (then: () => void) => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      worker.off("message", onMessage).off("error", onError);
-      then();
-    };
-    const onMessage = (answer: WorkerAnswer) => settle(() => resolve(answer));
-    const onError = (error: unknown) => settle(() => reject(error));
-    const onAbort = () => settle(() => reject(new CallError("aborted", "The search was interrupted.")));
-    const timer = setTimeout(() => settle(() => reject(tooLong(timeoutMs))), timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-    worker.on("message", onMessage).on("error", onError);
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker.postMessage(job);
-  });
+interface Waiting {
+  resolve(answer: WorkerAnswer): void;
+  reject(error: unknown): void;
+}
+
+function startRun(
+  worker: Worker,
+  giveBack: (worker: Worker) => void,
+  timeoutMs: number,
+  signal: AbortSignal,
+): SearchRun {
+  const waiting = new Map<number, Waiting>();
+  let failure: { readonly error: unknown } | undefined;
+  let sent = 0;
+
+  const detach = () => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    worker.off("message", onMessage).off("error", fail);
+  };
+  const fail = (error: unknown) => {
+    failure = { error };
+    detach();
+    void worker.terminate();
+    for (const { reject } of waiting.values()) reject(error);
+  };
+  const onMessage = (answer: WorkerAnswer) => {
+    waiting.get(answer.id)?.resolve(answer);
+    waiting.delete(answer.id);
+  };
+  const onAbort = () => fail(new CallError("aborted", "The search was interrupted."));
+  const timer = setTimeout(() => fail(tooLong(timeoutMs)), timeoutMs);
+  signal.addEventListener("abort", onAbort, { once: true });
+  worker.on("message", onMessage).on("error", fail);
+
+  return {
+    send(job) {
+      return new Promise((resolve, reject) => {
+        if (failure) return reject(failure.error);
+        const id = ++sent;
+        waiting.set(id, { resolve, reject });
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+        worker.postMessage({ ...job, id });
+      });
+    },
+    finish() {
+      if (failure) return;
+      detach();
+      if (waiting.size === 0) giveBack(worker);
+      else void worker.terminate();
+    },
+  };
 }
 
 function tooLong(timeoutMs: number): CallError {

@@ -6,13 +6,14 @@ import picomatch from "picomatch";
 import { CallError, type ToolContext } from "../../index.ts";
 import { createSearchPool, type SearchPool } from "./pool.ts";
 import { findRipgrep, searchWithRipgrep } from "./ripgrep.ts";
-import type { SearchRequest, SearchResult } from "./request.ts";
+import type { SearchHit, SearchRequest, SearchResult } from "./request.ts";
 import { walkFiles, type Candidate } from "./walk.ts";
 
 const timeoutMs = 30_000;
 const maxFiles = 200_000;
 const maxFileBytes = 64 * 1024 * 1024;
 const linesPerFile = 50;
+const batchSize = 400;
 
 export async function search(request: SearchRequest, ctx: ToolContext): Promise<SearchResult> {
   const root = await ctx.files.resolve(request.path, "read");
@@ -26,35 +27,67 @@ export async function search(request: SearchRequest, ctx: ToolContext): Promise<
 
 async function searchHere(request: SearchRequest, ctx: ToolContext): Promise<SearchResult> {
   const { pattern, flags } = toRegExp(request);
-  const found = await candidates(request, ctx);
-  const ordered = found.toSorted((a, b) => b.modifiedMs - a.modifiedMs || (a.path < b.path ? -1 : 1));
-  const job = {
-    pattern,
-    flags,
-    paths: ordered.map(({ path }) => path),
-    maxLines: request.lines ? linesPerFile : 0,
-    maxFileBytes,
+  const run = poolOf(ctx).start(timeoutMs, ctx.signal);
+  const maxLines = request.lines ? linesPerFile : 0;
+  const answers: Promise<readonly Found[]>[] = [];
+  let files = 0;
+  let skipped = 0;
+  const look = async (batch: readonly Candidate[]): Promise<readonly Found[]> => {
+    const answer = await run.send({ pattern, flags, paths: batch.map(({ path }) => path), maxLines, maxFileBytes });
+    skipped += answer.skipped;
+    return answer.hits.map(({ index, lines }) => ({ ...batch[index]!, lines }));
   };
-  const answer = await poolOf(ctx).run(job, timeoutMs, ctx.signal);
-  const hits = answer.hits.slice(0, request.limit).map(({ index, lines }) => ({ path: ordered[index]!.path, lines }));
-  const notes = [
-    ...(answer.skipped > 0 ? [`${answer.skipped} files were too large or could not be read`] : []),
-    ...(found.length >= maxFiles ? [`only the first ${maxFiles} files were searched`] : []),
-  ];
-  return { hits, more: answer.hits.length > hits.length, notes };
+  try {
+    // The thread reads one batch while the next is still being listed.
+    for await (const batch of batches(candidates(request, ctx))) {
+      const answer = look(batch);
+      // It may fail while the walk goes on; it is told below, when all are awaited.
+      answer.catch(() => undefined);
+      answers.push(answer);
+      files += batch.length;
+      if (files >= maxFiles) break;
+    }
+    const found = (await Promise.all(answers))
+      .flat()
+      .toSorted((a, b) => b.modifiedMs - a.modifiedMs || (a.path < b.path ? -1 : 1));
+    const hits = found.slice(0, request.limit).map(({ path, lines }) => ({ path, lines }));
+    const notes = [
+      ...(skipped > 0 ? [`${skipped} files were too large or could not be read`] : []),
+      ...(files >= maxFiles ? [`only the first ${files} files were searched`] : []),
+    ];
+    return { hits, more: found.length > hits.length, notes };
+  } finally {
+    run.finish();
+  }
 }
 
-async function candidates(request: SearchRequest, ctx: ToolContext): Promise<readonly Candidate[]> {
+interface Found extends Candidate {
+  readonly lines: SearchHit["lines"];
+}
+
+/** Enough files at once that handing them over costs nothing beside reading them. */
+async function* batches(source: AsyncIterable<readonly Candidate[]>): AsyncGenerator<readonly Candidate[]> {
+  let batch: Candidate[] = [];
+  for await (const found of source) {
+    batch.push(...found);
+    if (batch.length < batchSize) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function* candidates(request: SearchRequest, ctx: ToolContext): AsyncGenerator<readonly Candidate[]> {
   const entry = await ctx.files.stat(request.path);
   if (entry?.type === "file") {
-    return [{ path: entry.path, relative: entry.name, modifiedMs: entry.modifiedMs, sizeBytes: entry.sizeBytes }];
+    yield [entry];
+    return;
   }
+  const { include } = request;
   // A glob without a slash is meant for names at any depth, as in ripgrep.
   const accepts =
-    request.include === undefined
-      ? () => true
-      : picomatch(request.include, { basename: !request.include.includes("/"), dot: true });
-  return walkFiles(request.path, ctx, { maxFiles, accepts: (relative) => accepts(relative) });
+    include === undefined ? () => true : picomatch(include, { basename: !include.includes("/"), dot: true });
+  yield* walkFiles(request.path, ctx, (relative) => accepts(relative));
 }
 
 /** Patterns are written in ripgrep's way: leading flags in parentheses, and bytes where they are not ASCII. */

@@ -5,16 +5,7 @@ import { CallError, type ToolContext } from "../../index.ts";
 /** A file the search may look into. */
 export interface Candidate {
   readonly path: string;
-  /** From the folder the search began in. */
-  readonly relative: string;
   readonly modifiedMs: number;
-  readonly sizeBytes: number;
-}
-
-export interface WalkOptions {
-  readonly maxFiles: number;
-  /** Files whose relative path it refuses are left out. */
-  readonly accepts: (relative: string) => boolean;
 }
 
 interface Folder {
@@ -33,19 +24,19 @@ interface Rules {
 
 const ignoreFiles = [".gitignore", ".ignore"];
 
-/** Files below a folder, as a person would search them: no hidden ones, no ignored ones, no links. */
-export async function walkFiles(
+/** Files below a folder, as a person would search them: no hidden ones, no ignored ones, no links. Folder by folder. */
+export async function* walkFiles(
   root: string,
   ctx: Pick<ToolContext, "files" | "signal" | "workspace">,
-  options: WalkOptions,
-): Promise<readonly Candidate[]> {
-  const found: Candidate[] = [];
+  accepts: (relative: string) => boolean,
+): AsyncGenerator<readonly Candidate[]> {
   const folders: Folder[] = [{ path: root, relative: "", rules: await rulesAbove(root, ctx) }];
-  for (let folder = folders.pop(); folder !== undefined && found.length < options.maxFiles; folder = folders.pop()) {
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     ctx.signal.throwIfAborted();
-    await visit(folder, folders, found, ctx.files, options);
+    const { found, below } = await visit(folder, ctx.files, accepts);
+    folders.push(...below);
+    if (found.length > 0) yield found;
   }
-  return found;
 }
 
 /** The ignore files of the workspace above the folder where the search begins. */
@@ -61,7 +52,7 @@ async function rulesAbove(
     const above = `${way.slice(depth).join("/")}/`;
     for (const name of ignoreFiles) {
       if ((await files.stat(join(folder, name)))?.type !== "file") continue;
-      rules.push({ below: "", above, matcher: ignore().add((await files.readText(join(folder, name))).text) });
+      rules.push({ ...(await readRules(join(folder, name), "", files)), above });
     }
   }
   return rules;
@@ -69,32 +60,32 @@ async function rulesAbove(
 
 async function visit(
   folder: Folder,
-  folders: Folder[],
-  found: Candidate[],
   files: ToolContext["files"],
-  options: WalkOptions,
-): Promise<void> {
+  accepts: (relative: string) => boolean,
+): Promise<{ readonly found: readonly Candidate[]; readonly below: readonly Folder[] }> {
   const entries = await files.list(folder.path).catch((error: unknown) => {
     // Unreadable or gone meanwhile: the rest of the tree is still worth searching. The root itself is not excused.
     if (CallError.is(error) && folder.relative !== "") return [];
     throw error;
   });
   const own = entries.filter(({ name, type }) => type === "file" && ignoreFiles.includes(name));
-  const added = await Promise.all(
-    own.map(async ({ path }) => ({
-      below: folder.relative,
-      above: "",
-      matcher: ignore().add((await files.readText(path)).text),
-    })),
-  );
+  const added = await Promise.all(own.map(({ path }) => readRules(path, folder.relative, files)));
   const rules = [...folder.rules, ...added];
-  for (const { name, type, path, modifiedMs, sizeBytes } of entries) {
+  const found: Candidate[] = [];
+  const below: Folder[] = [];
+  for (const { name, type, path, modifiedMs } of entries) {
     if (name.startsWith(".") || (type !== "file" && type !== "directory")) continue;
     const relative = folder.relative + name;
     if (isIgnored(rules, type === "directory" ? `${relative}/` : relative)) continue;
-    if (type === "directory") folders.push({ path, relative: `${relative}/`, rules });
-    else if (options.accepts(relative)) found.push({ path, relative, modifiedMs, sizeBytes });
+    if (type === "directory") below.push({ path, relative: `${relative}/`, rules });
+    else if (accepts(relative)) found.push({ path, modifiedMs });
   }
+  return { found, below };
+}
+
+async function readRules(path: string, below: string, files: ToolContext["files"]): Promise<Rules> {
+  const bytes = await files.read(path);
+  return { below, above: "", matcher: ignore().add(Buffer.from(bytes).toString("utf8")) };
 }
 
 /** The innermost ignore file that says anything about a path decides. */

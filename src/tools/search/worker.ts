@@ -41,10 +41,12 @@ function workerMain(require: NodeJS.Require): void {
     try {
       // A folder swapped for a link since the listing would lead elsewhere.
       if (isLinux && fs.readlinkSync(`/proc/self/fd/${fd}`) !== path) return undefined;
+      const length = fs.readSync(fd, buffer, 0, buffer.length, 0);
+      if (length < buffer.length) return buffer.subarray(0, length);
       const { size } = fs.fstatSync(fd);
       if (size > maxBytes) return undefined;
-      if (size > buffer.length) buffer = Buffer.allocUnsafe(size);
-      return buffer.subarray(0, fs.readSync(fd, buffer, 0, size, 0));
+      if (size > buffer.length) buffer = Buffer.allocUnsafe(size + 1);
+      return buffer.subarray(0, fs.readSync(fd, buffer, 0, buffer.length, 0));
     } finally {
       fs.closeSync(fd);
     }
