@@ -91,6 +91,7 @@ function pairUp(items: readonly Item[]): readonly Paired[] {
     else queue.push(item);
   }
   const times = new Map<string, number>();
+  const taken = new Set(items.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   return items.map((item): Paired => {
     if (item.type === "result") return { type: "answered" };
     if (item.type !== "call") return item;
@@ -98,9 +99,16 @@ function pairUp(items: readonly Item[]): readonly Paired[] {
     times.set(item.id, time);
     const result = waiting.get(item.id)?.[time - 1] ?? unanswered(item);
     if (time === 1) return { type: "paired", call: item, result };
-    const id = `${item.id}_${time}`;
+    const id = freshId(item.id, time, taken);
     return { type: "paired", call: { ...item, id }, result: { ...result, callId: id } };
   });
+}
+
+function freshId(id: string, time: number, taken: Set<string>): string {
+  let fresh = `${id}_${time}`;
+  while (taken.has(fresh)) fresh += "_";
+  taken.add(fresh);
+  return fresh;
 }
 
 function unanswered(call: CallItem): ResultItem {
