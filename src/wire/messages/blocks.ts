@@ -3,7 +3,7 @@ import type { DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { shellOf } from "../answer.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createIdMaker, inventId } from "../ids.ts";
-import { count, type Raw, string } from "../raw.ts";
+import { argumentText, count, type Raw, string } from "../raw.ts";
 import { decodeBlock } from "./decode-block.ts";
 
 interface Block {
@@ -111,7 +111,7 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
         block.raw["signature"] = (string(block.raw["signature"]) ?? "") + (string(delta["signature"]) ?? "");
         return true;
       case "input_json_delta":
-        extendInput(block, string(delta["partial_json"]) ?? "");
+        extendInput(block, argumentText(delta["partial_json"]));
         return true;
       case "citations_delta":
         if (Array.isArray(block.raw["citations"])) block.raw["citations"].push(delta["citation"]);

@@ -6,7 +6,18 @@ import { uncarry } from "../envelope.ts";
 import { readArgumentsText } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { lookUp } from "../names.ts";
-import { array, defined, extraFields, isWhole, json, jsonObject, type Raw, string, word } from "../raw.ts";
+import {
+  argumentText,
+  array,
+  defined,
+  extraFields,
+  isWhole,
+  json,
+  jsonObject,
+  type Raw,
+  string,
+  word,
+} from "../raw.ts";
 import { wire } from "./ending.ts";
 
 const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
@@ -75,7 +86,7 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
 function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | undefined): CallItem {
   const spelling = string(raw["name"]) ?? "";
   const tool = lookUp(names, spelling);
-  const said = input || (input === "" && isEmpty(raw["input"]) ? "" : inputText(raw["input"]));
+  const said = input || (input === "" && isEmpty(raw["input"]) ? "" : argumentText(raw["input"]));
   const { arguments: text, complete } = readArgumentsText(said);
   const bare = tool.kind === "custom" ? unwrapFreeform(text, tool.name) : text;
   return defined({
@@ -94,11 +105,6 @@ function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | u
 /** Every streamed call starts with `{}` and means nothing by it. */
 function isEmpty(input: unknown): boolean {
   return isObject(input) && Object.keys(input).length === 0;
-}
-
-function inputText(input: unknown): string {
-  if (typeof input === "string") return input;
-  return input === undefined || input === null ? "" : JSON.stringify(input);
 }
 
 function parsedOr(text: string, fallback: unknown): unknown {

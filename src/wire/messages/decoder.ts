@@ -15,7 +15,9 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   return {
     push(frame) {
       const event = parseObject(frame.data);
-      return event === undefined ? [] : reader.read(string(event["type"]) ?? frame.event ?? "", event);
+      if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
+      // Proxies put their own words into an error event.
+      return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
     },
     end: () => reader.end(),
   };

@@ -11,6 +11,7 @@ import type {
   ResultItem,
 } from "../../spec/model.ts";
 import {
+  argumentText,
   array,
   defined,
   extraFields,
@@ -175,12 +176,6 @@ function callItem(raw: Raw, kind: CallKind, name: string, text: string): CallIte
     caller: raw["caller"] === null || raw["caller"] === undefined ? undefined : json(raw["caller"]),
     extra: extraFields(wire, raw, callFields),
   });
-}
-
-/** Arguments are text on this wire; bridges that send the object itself mean the same. */
-export function argumentText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === null || value === undefined ? "" : JSON.stringify(value);
 }
 
 /** A native call's fields as argument text, without those that say nothing. */

@@ -17,7 +17,9 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   return {
     push(frame) {
       const event = parseObject(frame.data);
-      return event === undefined ? [] : reader.read(string(event["type"]) ?? frame.event ?? "", event);
+      if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
+      // Proxies put their own words into an error event.
+      return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
     },
     end: () => reader.end(),
   };
@@ -83,6 +85,7 @@ function createReader(options: DecodeOptions): Reader {
         return end(decodeEnding(statusOf(type, response), response), response);
       }
       case "error":
+      case "response.error":
         return end({ outcome: "error", error: decodeError(event) }, {});
       default:
         return readOther(type, event);

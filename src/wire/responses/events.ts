@@ -1,6 +1,6 @@
 /** The events that carry a piece of text, as data: which field grows, at which index, of what kind of item. */
 import type { DeltaField } from "../../spec/model.ts";
-import { count, object, type Raw, string } from "../raw.ts";
+import { argumentText, count, object, type Raw, string } from "../raw.ts";
 
 export interface Step {
   /** `delta` adds to the text, `whole` says all of it once more. */
@@ -67,16 +67,8 @@ export function readStep(type: string, event: Raw): Step | undefined {
   const name = type.slice(prefix.length);
   const row = rows.get(name);
   if (row === undefined) return readPart(name, event);
-  const text = event[row.text];
   const at = row.index === undefined ? 0 : (count(event[row.index]) ?? 0);
-  // Bridges that send arguments as an object mean its text.
-  return {
-    kind: row.kind,
-    field: row.field,
-    item: row.item,
-    at,
-    text: typeof text === "object" && text !== null ? JSON.stringify(text) : (string(text) ?? ""),
-  };
+  return { kind: row.kind, field: row.field, item: row.item, at, text: argumentText(event[row.text]) };
 }
 
 /** `content_part` and `reasoning_summary_part` repeat a part as a whole. */

@@ -306,6 +306,21 @@ describe("thoughts, server calls and the rest", () => {
     expect(read(started, start(0, block), stop(0), ended("end_turn"), stopped)["opaque"]).toEqual([block]);
   });
 
+  test("a proxy's words in an error event", () => {
+    const body = `${sse([started])}event: error\ndata: upstream gone\n\n`;
+    expect(reportAnswer(decodeRecording(messages, [body]))).toMatchObject({
+      outcome: "error",
+      error: { message: "upstream gone" },
+    });
+  });
+
+  test("input in pieces that are objects", () => {
+    const piece = delta(0, { type: "input_json_delta", partial_json: { city: "Oslo" } });
+    expect(read(started, start(0, toolUse()), piece, stop(0), ended("tool_use"), stopped)).toMatchObject({
+      calls: [whole],
+    });
+  });
+
   test("an error instead of a stream", () => {
     const body = { type: "error", error: { type: "invalid_request_error", message: "no" }, request_id: "r" };
     expect(reportAnswer(decodeRecording(messages, [JSON.stringify(body)]))).toMatchObject({

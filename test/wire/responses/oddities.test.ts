@@ -205,6 +205,14 @@ describe("errors inside the stream", () => {
     });
   });
 
+  test("a proxy's words in an error event", () => {
+    const body = `event: response.created\ndata: ${JSON.stringify(created)}\n\nevent: error\ndata: upstream gone\n\n`;
+    expect(reportAnswer(decodeRecording(responses, [body]))).toMatchObject({
+      outcome: "error",
+      error: { message: "upstream gone" },
+    });
+  });
+
   test("an error instead of a stream", () => {
     const body = {
       error: { message: "no", type: "invalid_request_error", code: "context_length_exceeded", param: null },
