@@ -31,6 +31,6 @@ find 'a - b' in src
 run node --test
 replace 'a - b' with 'a + b' in src/add.js
 run node --test
-run touch ../outside.txt
+run touch /etc/callgate-demo
 run rm -rf ~
 call self/read_file {"file_path": "README.md"}`;

@@ -1,20 +1,34 @@
 import { resolve } from "node:path";
-import type { Registry } from "../registry/registry.ts";
+import type { McpClients } from "../mcp/index.ts";
+import type { Engine } from "../router/engine.ts";
 import type { Config } from "./config.ts";
 import { say } from "./io.ts";
+import { connectServers } from "./mcp-clients.ts";
 
 /** Tools beside the built-in ones: the user's folders and MCP servers, from the settings. */
 export interface OwnTools {
+  readonly mcp: McpClients | undefined;
   close(): Promise<void>;
 }
 
 /** What cannot be loaded is said and left out; it never takes anything else with it. */
-export async function loadOwnTools(registry: Registry, config: Config, cwd: string): Promise<OwnTools> {
+export async function loadOwnTools(
+  engine: Engine,
+  config: Config,
+  cwd: string,
+  warn = (message: string) => say(`callgate: ${message}`),
+): Promise<OwnTools> {
   for (const folder of config.tools_dir ?? []) {
     const { loadTools } = await import("../registry/folder.ts");
     const { tools, refused } = await loadTools(resolve(cwd, folder));
-    for (const { file, reason } of refused) say(`callgate: ${file} was left out: ${reason}`);
-    registry.add(...tools);
+    for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
+    engine.registry.add(...tools);
   }
-  return { async close() {} };
+  const mcp = await connectServers(engine, config, cwd, warn);
+  return {
+    mcp,
+    async close() {
+      await mcp?.close();
+    },
+  };
 }

@@ -35,6 +35,8 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
         return line(describeEnded(event.call));
       case "plan.updated":
         return line(describePlan(event.plan));
+      case "diff.updated":
+        return line(indent(visible(event.diff)));
       case "history.compacted":
         return line(`  the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
       case "warning":
@@ -48,6 +50,10 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
         return;
     }
   };
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replaceAll(/^/gm, "    ");
 }
 
 /** `  ✓ shell_command npm test  1.2 s` and the first line of what came back, if it failed. */

@@ -13,6 +13,7 @@ import type { Asked, Ended } from "../spec/call.ts";
 import { toSchema } from "../spec/schema.ts";
 import type { ApprovalMode, Approver, CallEvent, Confinement, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
+import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import { createHost, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
@@ -52,6 +53,8 @@ export interface Engine {
   openTerminals(): readonly string[];
   /** What confines commands here; probed when first asked for. */
   confinement(): Promise<Confinement>;
+  /** The sandbox commands run in, for what must run beside them (MCP servers). */
+  sandbox(): Sandbox;
   on(listener: (event: CallEvent) => void): () => void;
   close(): Promise<void>;
 }
@@ -123,6 +126,7 @@ export function createEngine(options: EngineOptions): Engine {
     situation: () => toSituation(gate, at, settings),
     openTerminals: host.openTerminals,
     confinement: host.confinement,
+    sandbox: host.sandbox,
     on(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -30,6 +30,7 @@ export interface Host {
   readonly capabilities: Capabilities;
   /** What confines commands here; probes run when it is first asked for. */
   confinement(): Promise<Confinement>;
+  sandbox(): Sandbox;
   spill(callId: string, whole: string): Promise<string>;
   openTerminals(): readonly string[];
 }
@@ -51,6 +52,7 @@ export function createHost(options: HostOptions): Host {
     workspace,
     cwd,
     confinement: () => getSandbox().confinement(),
+    sandbox: getSandbox,
     async spill(callId, whole) {
       spillDir ??= mkdtempSync(join(tmpdir(), "callgate-output-"));
       const path = join(spillDir, `${callId.replaceAll(/[^\w-]/g, "_")}.txt`);

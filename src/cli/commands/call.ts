@@ -25,9 +25,17 @@ export const command = buildCommand({
     flags: {
       ...sessionFlags,
       json: { kind: "boolean", default: false, brief: "print the whole record of the call" },
-      batch: { kind: "boolean", default: false, brief: "JSON lines in: {id, tool, arguments}; one JSON line out per line" },
+      batch: {
+        kind: "boolean",
+        default: false,
+        brief: "JSON lines in: {id, tool, arguments}; one JSON line out per line",
+      },
       parallel: { kind: "boolean", default: false, brief: "with --batch: calls that only look run together" },
-      untyped: { kind: "boolean", default: false, brief: "arguments are strings, to be read by the schema (as from XML)" },
+      untyped: {
+        kind: "boolean",
+        default: false,
+        brief: "arguments are strings, to be read by the schema (as from XML)",
+      },
     },
     positional: {
       kind: "tuple",
@@ -43,8 +51,11 @@ export const command = buildCommand({
 async function call(flags: CallFlags, tool: string | undefined, input: string | undefined): Promise<number> {
   const { cwd, config } = await prepare(flags);
   const approver = await terminalApprover(flags);
-  const engine = createEngine({ ...(await engineOptions(config, cwd, process.env)), ...(approver ? { approver } : {}) });
-  const own = await loadOwnTools(engine.registry, config, cwd);
+  const engine = createEngine({
+    ...(await engineOptions(config, cwd, process.env)),
+    ...(approver ? { approver } : {}),
+  });
+  const own = await loadOwnTools(engine, config, cwd);
   try {
     if (flags.batch) return await callBatch(engine, flags.parallel);
     if (tool === undefined) throw new UsageError("name a tool ('callgate tools' lists them)");
@@ -58,7 +69,10 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
 async function callOnce(engine: Engine, name: string, raw: string, flags: CallFlags): Promise<number> {
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
-  const ended = await engine.run({ ...toAsked(engine, "call_1", name, raw), ...(flags.untyped ? { untyped: true } : {}) }, stop.signal);
+  const ended = await engine.run(
+    { ...toAsked(engine, "call_1", name, raw), ...(flags.untyped ? { untyped: true } : {}) },
+    stop.signal,
+  );
   if (flags.json) printJson(ended);
   else process.stdout.write(withNewline(visible(partsToText(ended.content))));
   if (stop.signal.aborted) return exitCodes.interrupted;
@@ -72,12 +86,21 @@ async function callBatch(engine: Engine, parallel: boolean): Promise<number> {
   let count = 0;
   const answer = async (line: Record<string, unknown>) => {
     const name = line["tool"];
-    if (typeof name !== "string") return { ok: false, code: "invalid_input", content: "the line names no tool", durationMs: 0 };
+    if (typeof name !== "string")
+      return { ok: false, code: "invalid_input", content: "the line names no tool", durationMs: 0 };
     const given = line["arguments"] ?? {};
     const raw = typeof given === "string" ? given : JSON.stringify(given);
     const asked = toAsked(engine, `call_${++count}`, name, raw);
-    const { ok, code, content, durationMs, structured } = await (parallel ? lanes.add(asked) : engine.run(asked, signal));
-    return { ok, ...(code === undefined ? {} : { code }), content: partsToText(content), ...(structured === undefined ? {} : { structured }), durationMs };
+    const { ok, code, content, durationMs, structured } = await (parallel
+      ? lanes.add(asked)
+      : engine.run(asked, signal));
+    return {
+      ok,
+      ...(code === undefined ? {} : { code }),
+      content: partsToText(content),
+      ...(structured === undefined ? {} : { structured }),
+      durationMs,
+    };
   };
   await runBatch(answer, { parallel });
   return exitCodes.done;
@@ -112,7 +135,9 @@ async function terminalApprover(flags: CallFlags) {
 function exitCodeOf({ ok, code }: Ended): number {
   if (ok) return exitCodes.done;
   if (code === "aborted") return exitCodes.interrupted;
-  return code === "denied" || code === "needs_approval" || code === "rejected" || code === "no_sandbox" ? exitCodes.refused : exitCodes.failed;
+  return code === "denied" || code === "needs_approval" || code === "rejected" || code === "no_sandbox"
+    ? exitCodes.refused
+    : exitCodes.failed;
 }
 
 function withNewline(text: string): string {

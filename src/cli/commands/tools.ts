@@ -44,7 +44,7 @@ export const command = buildRouteMap({
 async function offer(given: ToolsFlags): Promise<readonly ToolSpec[]> {
   const { cwd, config } = await prepare(given);
   const engine = createEngine(await engineOptions(config, cwd, process.env));
-  const own = await loadOwnTools(engine.registry, config, cwd);
+  const own = await loadOwnTools(engine, config, cwd);
   const specs = createOffer(engine, chooseProfile(config, config.model))();
   await own.close();
   await engine.close();

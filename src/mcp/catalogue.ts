@@ -1,0 +1,83 @@
+/**
+ * What each server offered last time, kept on disk: a known server's tools can be offered before it is
+ * up, and a tool whose description or schema changed since it was looked at is noticed.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Tool as ServerTool } from "@modelcontextprotocol/client";
+import { isObject, stableStringify } from "../base/json.ts";
+import type { ServerConfig } from "./config.ts";
+
+export interface Catalogue {
+  /** The tools as they were last seen, or undefined for a server that is new or set up differently. */
+  known(config: ServerConfig): readonly ServerTool[] | undefined;
+  remember(config: ServerConfig, tools: readonly ServerTool[]): void;
+  /** Tools that differ from what was looked at before; a tool seen for the first time is pinned as it is. */
+  changed(config: ServerConfig, tools: readonly ServerTool[]): readonly string[];
+  /** The user has looked: from here on, this is what the tool is. */
+  accept(server: string, tools: readonly ServerTool[]): void;
+}
+
+interface Entry {
+  readonly setup: string;
+  readonly tools: readonly ServerTool[];
+  readonly pins: Readonly<Record<string, string>>;
+}
+
+export function createCatalogue(stateDir: string): Catalogue {
+  const folder = join(stateDir, "mcp");
+  const fileOf = (server: string) => join(folder, `${server}.json`);
+
+  const load = (server: string): Entry | undefined => {
+    const file = fileOf(server);
+    if (!existsSync(file)) return undefined;
+    try {
+      const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+      // Our own file; a broken one is as good as none.
+      return isObject(value) && Array.isArray(value["tools"]) ? (value as unknown as Entry) : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const save = (server: string, entry: Entry) => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const temporary = `${fileOf(server)}.${process.pid}`;
+    writeFileSync(temporary, JSON.stringify(entry), { mode: 0o600 });
+    renameSync(temporary, fileOf(server));
+  };
+
+  return {
+    known(config) {
+      const entry = load(config.name);
+      return entry?.setup === setupOf(config) ? entry.tools : undefined;
+    },
+    remember(config, tools) {
+      const pins = { ...load(config.name)?.pins };
+      for (const tool of tools) pins[tool.name] ??= pinOf(tool);
+      save(config.name, { setup: setupOf(config), tools, pins });
+    },
+    changed(config, tools) {
+      const pins = new Map(Object.entries(load(config.name)?.pins ?? {}));
+      return tools.filter((tool) => pins.has(tool.name) && pins.get(tool.name) !== pinOf(tool)).map(({ name }) => name);
+    },
+    accept(server, tools) {
+      const entry = load(server);
+      const pins = { ...entry?.pins, ...Object.fromEntries(tools.map((tool) => [tool.name, pinOf(tool)])) };
+      save(server, { setup: entry?.setup ?? "", tools: entry?.tools ?? tools, pins });
+    },
+  };
+}
+
+/** What a person would have to look at again. */
+function pinOf({ name, description, inputSchema, outputSchema, annotations }: ServerTool): string {
+  return hash(stableStringify({ name, description, inputSchema, outputSchema, annotations }));
+}
+
+function setupOf({ name, transport }: ServerConfig): string {
+  return hash(stableStringify({ name, transport }));
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}

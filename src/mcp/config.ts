@@ -1,0 +1,127 @@
+/** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
+import { isObject } from "../base/json.ts";
+
+export interface ServerConfig {
+  readonly name: string;
+  readonly transport: StdioConfig | HttpConfig;
+  readonly enabled: boolean;
+  /** Without it the session does not start. */
+  readonly required: boolean;
+  readonly startTimeoutMs: number;
+  /** Without a sign of life from the server. */
+  readonly callTimeoutMs: number;
+  /** In all, however much progress it reports. */
+  readonly totalTimeoutMs: number;
+  /** Only these tools, by their own names; left out: all. */
+  readonly enabledTools?: readonly string[];
+  readonly disabledTools: readonly string[];
+  /** Calls may run beside each other even where the server does not say that they only look. */
+  readonly parallel: boolean;
+  /** stdio servers run inside the sandbox. */
+  readonly sandbox: boolean;
+}
+
+export interface StdioConfig {
+  readonly kind: "stdio";
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Beside the few variables every server gets. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Names taken from our own environment. */
+  readonly envNames: readonly string[];
+  readonly cwd?: string;
+}
+
+export interface HttpConfig {
+  readonly kind: "http";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A token is never written in a settings file: only the variable that holds it. */
+  readonly bearerTokenEnv?: string;
+  readonly headerEnvs: Readonly<Record<string, string>>;
+}
+
+export interface ReadServers {
+  readonly servers: readonly ServerConfig[];
+  readonly problems: readonly { readonly server: string; readonly what: string }[];
+}
+
+const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** One wrong entry never takes another with it: it is left out and named. */
+export function readServers(table: unknown): ReadServers {
+  const servers: ServerConfig[] = [];
+  const problems: { server: string; what: string }[] = [];
+  for (const [name, entry] of Object.entries(isObject(table) ? table : {})) {
+    const read = readServer(name, entry);
+    if (typeof read === "string") problems.push({ server: name, what: read });
+    else servers.push(read);
+  }
+  return { servers, problems };
+}
+
+function readServer(name: string, entry: unknown): ServerConfig | string {
+  if (!namePattern.test(name)) return "a server's name is letters, digits, '_' and '-'";
+  if (!isObject(entry)) return "it must be a table";
+  if ("bearer_token" in entry || "bearerToken" in entry)
+    return "name the variable that holds the token (bearer_token_env_var), not the token";
+  const transport = readTransport(entry);
+  if (typeof transport === "string") return transport;
+  const enabledTools = strings(entry["enabled_tools"] ?? entry["enabledTools"]);
+  return {
+    name,
+    transport,
+    enabled: entry["enabled"] !== false && entry["disabled"] !== true,
+    required: entry["required"] === true,
+    startTimeoutMs: readMs(entry, "startup_timeout", 30_000),
+    callTimeoutMs: readMs(entry, "tool_timeout", 300_000),
+    totalTimeoutMs: readMs(entry, "total_timeout", 3_600_000),
+    ...(enabledTools === undefined ? {} : { enabledTools }),
+    disabledTools: strings(entry["disabled_tools"] ?? entry["disabledTools"]) ?? [],
+    parallel: entry["supports_parallel_tool_calls"] === true || entry["parallel"] === true,
+    sandbox: entry["sandbox"] === true,
+  };
+}
+
+function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig | string {
+  const { command, url, cwd } = entry;
+  if (typeof command === "string" && command !== "") {
+    return {
+      kind: "stdio",
+      command,
+      args: strings(entry["args"]) ?? [],
+      env: stringTable(entry["env"]),
+      envNames: strings(entry["env_vars"]) ?? [],
+      ...(typeof cwd === "string" ? { cwd } : {}),
+    };
+  }
+  const address = typeof url === "string" ? url : entry["httpUrl"];
+  if (typeof address !== "string") return "it needs a command (stdio) or a url (HTTP)";
+  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) return `'${address}' is no http address`;
+  const bearer = entry["bearer_token_env_var"] ?? entry["bearerTokenEnv"];
+  return {
+    kind: "http",
+    url: address,
+    headers: stringTable(entry["http_headers"] ?? entry["headers"]),
+    headerEnvs: stringTable(entry["env_http_headers"]),
+    ...(typeof bearer === "string" ? { bearerTokenEnv: bearer } : {}),
+  };
+}
+
+function readMs(entry: Record<string, unknown>, name: string, otherwise: number): number {
+  const ms = entry[`${name}_ms`];
+  const seconds = entry[`${name}_sec`];
+  if (typeof ms === "number" && ms > 0) return ms;
+  return typeof seconds === "number" && seconds > 0 ? seconds * 1000 : otherwise;
+}
+
+function strings(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
+}
+
+function stringTable(value: unknown): Readonly<Record<string, string>> {
+  if (!isObject(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}

@@ -1,0 +1,83 @@
+/** Three tools over the resources of all servers: list, list templates, read. */
+import type { Client } from "@modelcontextprotocol/client";
+import { CallError, defineTool, type AnyTool } from "../index.ts";
+import type { McpClients } from "./clients.ts";
+
+const listInput = {
+  type: "object",
+  properties: {
+    server: { type: "string", description: "Only this server's; left out: all servers'." },
+    cursor: { type: "string", description: "Where the last answer stopped (needs server)." },
+  },
+  additionalProperties: false,
+} as const;
+
+export function createResourceTools(clients: McpClients): readonly AnyTool[] {
+  const each = async <Result>(server: string | undefined, ask: (client: Client) => Promise<Result>) => {
+    const names = server === undefined ? [...clients.connections.keys()] : [server];
+    return Promise.all(
+      names.map(async (name) => ({ server: name, ...(await ask(await connect(clients, name)).catch(toProblem)) })),
+    );
+  };
+  return [
+    defineTool({
+      name: "list_mcp_resources",
+      description: "List the resources that MCP servers offer.",
+      input: listInput,
+      parallel: true,
+      mutates: false,
+      run: async ({ server, cursor }) => ({
+        servers: toJson(
+          await each(server, (client) => client.listResources(cursor === undefined ? undefined : { cursor })),
+        ),
+      }),
+    }),
+    defineTool({
+      name: "list_mcp_resource_templates",
+      description: "List the resource templates that MCP servers offer.",
+      input: listInput,
+      parallel: true,
+      mutates: false,
+      run: async ({ server, cursor }) => ({
+        servers: toJson(
+          await each(server, (client) => client.listResourceTemplates(cursor === undefined ? undefined : { cursor })),
+        ),
+      }),
+    }),
+    defineTool({
+      name: "read_mcp_resource",
+      description: "Read one resource of an MCP server.",
+      input: {
+        type: "object",
+        properties: { server: { type: "string" }, uri: { type: "string" } },
+        required: ["server", "uri"],
+        additionalProperties: false,
+      },
+      parallel: true,
+      mutates: false,
+      async run({ server, uri }) {
+        const { contents } = await (await connect(clients, server)).readResource({ uri });
+        return { content: contents.map((resource) => ({ type: "resource" as const, resource })) };
+      },
+    }),
+  ];
+}
+
+async function connect(clients: McpClients, server: string): Promise<Client> {
+  const connection = clients.connections.get(server);
+  if (connection === undefined) {
+    throw new CallError("mcp", `There is no MCP server '${server}'.`, {
+      hint: `There are: ${[...clients.connections.keys()].join(", ") || "none"}.`,
+    });
+  }
+  return connection.client();
+}
+
+/** One server without resources does not spoil the list of the others. */
+function toProblem(error: unknown): { readonly error: string } {
+  return { error: error instanceof Error ? error.message : String(error) };
+}
+
+function toJson(value: unknown) {
+  return JSON.parse(JSON.stringify(value)) as never;
+}

@@ -1,0 +1,122 @@
+/** A server as our child: one JSON message a line. It and everything it starts ends with us, whatever ends us. */
+import type { ChildProcess } from "node:child_process";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+
+/** One message longer than this is a fault of the server, not something to hold in memory. */
+const maxLineBytes = 64 * 1024 * 1024;
+const stderrTailChars = 4_000;
+
+export interface StdioTransport extends Transport {
+  /** The last words on its stderr: the best hint why it would not start. */
+  stderrTail(): string;
+}
+
+/** `start` gives a child in its own process group, with pipes. */
+export function createStdioTransport(start: () => Promise<ChildProcess>): StdioTransport {
+  let child: ChildProcess | undefined;
+  let tail = "";
+  let closed = false;
+
+  const transport: StdioTransport = {
+    stderrTail: () => tail.trim(),
+    async start() {
+      const started = await start();
+      child = started;
+      started.stderr?.setEncoding("utf8").on("data", (text: string) => (tail = (tail + text).slice(-stderrTailChars)));
+      started.stdin?.on("error", (error) => transport.onerror?.(error));
+      started.on("error", (error) => end(error));
+      started.on("exit", () => end());
+      readLines(
+        started,
+        (line) => receive(line),
+        (error) => void fail(error),
+      );
+      await new Promise<void>((resolve, reject) => {
+        started.once("spawn", resolve);
+        started.once("error", reject);
+      });
+    },
+    async send(message) {
+      if (closed || !child?.stdin?.writable) throw new Error("the server is gone");
+      const { stdin } = child;
+      if (stdin.write(`${JSON.stringify(message)}\n`)) return;
+      await Promise.race([
+        new Promise((resolve) => stdin.once("drain", resolve)),
+        new Promise((_, reject) => child?.once("exit", () => reject(new Error("the server is gone")))),
+      ]);
+    },
+    async close() {
+      if (child) await stopTree(child);
+      end();
+    },
+  };
+
+  function receive(line: string): void {
+    if (line.trim() === "") return;
+    try {
+      // The protocol layer validates the message; here it is only a line of JSON.
+      transport.onmessage?.(JSON.parse(line) as JSONRPCMessage);
+    } catch (error) {
+      transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  async function fail(error: Error): Promise<void> {
+    transport.onerror?.(error);
+    await transport.close();
+  }
+  function end(error?: Error): void {
+    if (closed) return;
+    closed = true;
+    if (error) transport.onerror?.(error);
+    transport.onclose?.();
+  }
+  return transport;
+}
+
+function readLines(child: ChildProcess, onLine: (line: string) => void, onError: (error: Error) => void): void {
+  let pieces: string[] = [];
+  let length = 0;
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    let from = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", from)) {
+      onLine(pieces.join("") + text.slice(from, end));
+      pieces = [];
+      length = 0;
+      from = end + 1;
+    }
+    if (from === text.length) return;
+    pieces.push(text.slice(from));
+    length += text.length - from;
+    if (length > maxLineBytes) {
+      pieces = [];
+      length = 0;
+      onError(new Error(`the server sent a message of more than ${maxLineBytes} bytes`));
+    }
+  });
+}
+
+const politeMs = 1_000;
+
+/** Closes its input, which ends a well-behaved server; then asks; then kills the whole group. */
+async function stopTree(child: ChildProcess): Promise<void> {
+  const gone = new Promise<void>((resolve) =>
+    child.exitCode !== null || child.signalCode !== null ? resolve() : child.once("exit", () => resolve()),
+  );
+  child.stdin?.end();
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    const waited = new Promise((resolve) => setTimeout(resolve, politeMs, "late").unref());
+    if ((await Promise.race([gone, waited])) !== "late") break;
+    killGroup(child, signal);
+  }
+  // Also when it went by itself: what it started may still be there.
+  killGroup(child, "SIGKILL");
+}
+
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group is gone already.
+  }
+}
