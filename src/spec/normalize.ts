@@ -20,7 +20,19 @@ export interface Normalized {
   readonly changes: readonly Change[];
 }
 
+/** Tools go out with every request; their schemas are lowered once. */
+const known = new WeakMap<object, Map<SchemaTarget, Normalized>>();
+
 export function normalize(schema: unknown, target: SchemaTarget): Normalized {
+  if (!isObject(schema)) return createNormalized(schema, target);
+  let byTarget = known.get(schema);
+  if (!byTarget) known.set(schema, (byTarget = new Map()));
+  let result = byTarget.get(target);
+  if (!result) byTarget.set(target, (result = createNormalized(schema, target)));
+  return result;
+}
+
+function createNormalized(schema: unknown, target: SchemaTarget): Normalized {
   const trail = createTrail();
   const source = readSource(schema, trail);
   const refs = createReferences(source, trail);
