@@ -1,25 +1,35 @@
+/** Where the launcher program is, if it is anywhere. */
 import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 /**
- * Where the launcher program is: CALLGATE_LAUNCHER (`off` for none), the platform package, or the
- * build in this checkout. Undefined where there is none: everything works without it, slower.
+ * CALLGATE_LAUNCHER (`off` for none), the build in this checkout, or the platform package. Undefined
+ * where there is none: everything works without it, slower.
  */
 export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const named = env["CALLGATE_LAUNCHER"];
   if (named === "off") return undefined;
   if (named) return named;
   if (process.platform !== "linux") return undefined;
-  return candidates().find(isExecutable);
+  return builtHere().find(isExecutable) ?? packaged();
 }
 
-function candidates(): readonly string[] {
-  const local = `native/build/callgate-launcher`;
-  const packaged = `native/${process.platform}-${process.arch}/callgate-launcher`;
-  // From src/runtime/process/, and from dist/ once bundled.
-  return ["../../../", "../", "../../"].flatMap((up) =>
-    [packaged, local].map((name) => fileURLToPath(new URL(up + name, import.meta.url))),
+/** Seen from src/runtime/process/, and from dist/ once bundled. */
+function builtHere(): readonly string[] {
+  return ["../../../", "../", "../../"].map((up) =>
+    fileURLToPath(new URL(`${up}native/build/callgate-launcher`, import.meta.url)),
   );
+}
+
+/** Made by scripts/package-launcher.mjs; installed beside us as an optional dependency. */
+function packaged(): string | undefined {
+  try {
+    const name = `callgate-launcher-${process.platform}-${process.arch}/callgate-launcher`;
+    return createRequire(import.meta.url).resolve(name);
+  } catch {
+    return undefined; // none for this system, or not installed
+  }
 }
 
 function isExecutable(path: string): boolean {
