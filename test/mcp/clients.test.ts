@@ -1,0 +1,193 @@
+/** Real servers from npm, as processes, through a real engine. */
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { partsToText } from "../../src/base/content.ts";
+import { createEngine, type Engine } from "../../src/index.ts";
+import { createMcpClients, createResourceTools, readServers } from "../../src/mcp/index.ts";
+
+const require = createRequire(import.meta.url);
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+/** The program a package's bin names. */
+function program(name: string): string {
+  const file = require.resolve(`${name}/package.json`);
+  const { bin } = JSON.parse(readFileSync(file, "utf8")) as { bin: string | Record<string, string> };
+  return join(dirname(file), typeof bin === "string" ? bin : Object.values(bin)[0]!);
+}
+
+const hostile = fileURLToPath(new URL("./hostile-server.mjs", import.meta.url));
+const stdio = (...args: readonly string[]) => ({ command: process.execPath, args });
+
+async function connect(table: object, options: { stateDir?: string; approval?: "never" | "on-request" } = {}) {
+  const cwd = mkdtempSync(join(tmpdir(), "callgate-mcp-"));
+  const engine = createEngine({ workspace: cwd, approval: options.approval ?? "never", sandbox: "full-access" });
+  const { servers, problems } = readServers(table);
+  const warnings = problems.map(({ server, what }) => `${server}: ${what}`);
+  const clients = createMcpClients({
+    servers,
+    registry: engine.registry,
+    stateDir: options.stateDir ?? join(cwd, "state"),
+    cwd,
+    env: process.env,
+    sandbox: engine.sandbox(),
+    version: "0",
+    warn: (message) => warnings.push(message),
+  });
+  cleanups.push(async () => {
+    await clients.close();
+    await engine.close();
+  });
+  await clients.start({ waitMs: 20_000 });
+  return { cwd, engine, clients, warnings };
+}
+
+const call = async (engine: Engine, name: string, input: object = {}) => {
+  const ended = await engine.call(name, input as never);
+  return { ok: ended.ok, code: ended.code, text: partsToText(ended.content), ended };
+};
+const names = (engine: Engine) => engine.registry.list().map(({ name }) => name);
+
+test("server-filesystem reads and writes inside its folder", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "callgate-fs-"));
+  writeFileSync(join(folder, "a.txt"), "alpha");
+  const { engine } = await connect({ fs: stdio(program("@modelcontextprotocol/server-filesystem"), folder) });
+  expect(names(engine)).toContain("fs/read_text_file");
+  expect(await call(engine, "fs/read_text_file", { path: join(folder, "a.txt") })).toMatchObject({ ok: true, text: expect.stringContaining("alpha") });
+  await call(engine, "mcp__fs__write_file", { path: join(folder, "b.txt"), content: "beta" });
+  expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("beta");
+  expect(await call(engine, "fs/read_text_file", { path: "/etc/passwd" })).toMatchObject({ ok: false });
+});
+
+test("server-memory keeps what it was told", async () => {
+  const { engine } = await connect({ memory: { ...stdio(program("@modelcontextprotocol/server-memory")), env: { MEMORY_FILE_PATH: join(mkdtempSync(join(tmpdir(), "mem-")), "m.json") } } });
+  await call(engine, "memory/create_entities", { entities: [{ name: "Ada", entityType: "person", observations: ["counts"] }] });
+  expect((await call(engine, "memory/search_nodes", { query: "Ada" })).text).toContain("counts");
+});
+
+test("server-everything: text, images, structure, progress, resources", async () => {
+  const { engine, clients } = await connect({ every: stdio(program("@modelcontextprotocol/server-everything"), "stdio") });
+  engine.registry.add(...createResourceTools(clients));
+  expect((await call(engine, "every/echo", { message: "hello" })).text).toContain("hello");
+  expect((await call(engine, "every/get-tiny-image")).ended.content.some(({ type }) => type === "image")).toBe(true);
+  expect((await call(engine, "list_mcp_resources", { server: "every" })).ok).toBe(true);
+  const wrong = await call(engine, "every/echo", { massage: 1 });
+  expect(wrong).toMatchObject({ ok: false, code: "invalid_input" });
+});
+
+test("ten dead servers do not hold up a live one, and each is named", async () => {
+  const dead = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`dead${n}`, { command: "/nonexistent/server" }]));
+  const { engine, warnings } = await connect({ ...dead, live: stdio(hostile, "plain") });
+  expect(names(engine)).toContain("live/ping");
+  expect(warnings.filter((warning) => warning.includes("dead"))).toHaveLength(10);
+});
+
+test.each([
+  ["exits before it says anything", "exit-at-start"],
+  ["says something that is no JSON", "garbage"],
+])("a server that %s is left out with its last words", async (_what, mode) => {
+  const { engine, warnings } = await connect({ bad: { ...stdio(hostile, mode), startup_timeout_ms: 1_500 } });
+  expect(names(engine)).toEqual([]);
+  expect(warnings.join("\n")).toContain("bad");
+});
+
+test("a server that hangs at its start is given up after its limit", async () => {
+  const { warnings } = await connect({ slow: { ...stdio(hostile, "hang"), startup_timeout_ms: 300 } });
+  expect(warnings.join("\n")).toContain("slow");
+});
+
+test("a call that never answers ends at its limit, and the next one works", async () => {
+  const { engine } = await connect({ s: { ...stdio(hostile, "plain"), tool_timeout_ms: 300 } });
+  expect(await call(engine, "s/never")).toMatchObject({ ok: false, code: "timeout" });
+  expect(await call(engine, "s/ping")).toMatchObject({ ok: true, text: "pong" });
+});
+
+test("progress keeps a long call alive", async () => {
+  const { engine } = await connect({ s: { ...stdio(hostile, "plain"), tool_timeout_ms: 400 } });
+  const heard: unknown[] = [];
+  engine.on((event) => event.type === "call.progress" && heard.push(event.progress));
+  expect(await call(engine, "s/slow_with_progress")).toMatchObject({ ok: true, text: "done" });
+  expect(heard.length).toBeGreaterThan(2);
+});
+
+test("a server that dies in a call ends that call, and is started again for the next", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain") });
+  expect(await call(engine, "s/die")).toMatchObject({ ok: false, code: "mcp" });
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await call(engine, "s/ping")).toMatchObject({ ok: true });
+});
+
+test("one tool with a schema that is no schema takes no other with it", async () => {
+  const { engine, warnings } = await connect({ s: stdio(hostile, "bad-tool") });
+  expect(names(engine)).toContain("s/ping");
+  expect(names(engine).filter((name) => name.includes("\u200b"))).toEqual([]);
+  expect(warnings.join("\n")).toContain("left out");
+});
+
+test("every page of a long list is read", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "pages") });
+  expect(names(engine).filter((name) => name.startsWith("s/page"))).toHaveLength(30);
+});
+
+test("a changed list is followed", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain") });
+  await call(engine, "s/add_tool");
+  await expect.poll(() => names(engine), { timeout: 5_000 }).toContain("s/added");
+});
+
+test("a tool that changed its words since it was looked at is held back until it is accepted", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "callgate-pins-"));
+  const first = await connect({ s: stdio(hostile, "plain") }, { stateDir });
+  await first.clients.close();
+  const second = await connect({ s: stdio(hostile, "plain", "evil words") }, { stateDir });
+  expect(names(second.engine)).not.toContain("s/ping");
+  expect(second.clients.quarantined().get("s")).toContain("ping");
+  await second.clients.accept("s");
+  expect(names(second.engine)).toContain("s/ping");
+});
+
+test("a known server's tools are offered before it is up, and it starts with its first call", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "callgate-cache-"));
+  await (await connect({ s: stdio(hostile, "plain") }, { stateDir })).clients.close();
+  const { engine, clients } = await connect({ s: stdio(hostile, "plain") }, { stateDir });
+  expect(clients.connections.get("s")!.state()).toBe("idle");
+  expect(names(engine)).toContain("s/ping");
+  expect(await call(engine, "s/ping")).toMatchObject({ ok: true });
+});
+
+test("no process is left when the clients close", async () => {
+  const marker = `callgate-left-${process.pid}-${Date.now()}`;
+  const { engine, clients } = await connect({ s: stdio(hostile, "plain", marker) });
+  await call(engine, "s/fork_helper");
+  expect(marked(marker).length).toBeGreaterThan(0);
+  await clients.close();
+  await expect.poll(() => marked(marker), { timeout: 3_000 }).toEqual([]);
+});
+
+test("a call is stopped when the turn is", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain") });
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 100);
+  expect(await engine.call("s/never", {}, stop.signal)).toMatchObject({ ok: false, code: "aborted" });
+});
+
+test("a token in the settings is refused with what to write instead", () => {
+  expect(readServers({ s: { url: "http://127.0.0.1:1/", bearer_token: "secret" } }).problems).toMatchObject([{ server: "s", what: expect.stringContaining("bearer_token_env_var") }]);
+});
+
+function marked(marker: string): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && Number(pid) !== process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(marker);
+    } catch {
+      return false;
+    }
+  });
+}
+

@@ -1,0 +1,67 @@
+// An MCP server that misbehaves in the way its first argument names. Written on the bare protocol, so that it can be wrong.
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+const [mode, words = "Answers pong."] = process.argv.slice(2);
+if (mode === "exit-at-start") {
+  console.error("cannot find my database");
+  process.exit(3);
+}
+if (mode === "garbage") console.log("Welcome to my server!");
+
+const schema = { type: "object", properties: {} };
+const tool = (name, description = name) => ({ name, description, inputSchema: schema });
+let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood"].map((name) => tool(name));
+tools.unshift(tool("ping", words));
+if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
+
+const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const text = (value) => ({ content: [{ type: "text", text: value }] });
+
+const calls = {
+  ping: () => text("pong"),
+  never: () => undefined,
+  die: () => process.exit(1),
+  flood: () => text("x".repeat(100_000_000)),
+  add_tool() {
+    tools = [...tools, tool("added")];
+    send({ method: "notifications/tools/list_changed" });
+    return text("added");
+  },
+  fork_helper() {
+    spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", words], { detached: true, stdio: "ignore" }).unref();
+    return text("forked");
+  },
+  async slow_with_progress(_input, meta) {
+    for (let step = 1; step <= 5; step++) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      send({ method: "notifications/progress", params: { progressToken: meta?.progressToken, progress: step, total: 5 } });
+    }
+    return text("done");
+  },
+};
+
+function listTools(cursor) {
+  if (mode !== "pages") return { tools };
+  const from = Number(cursor ?? 0);
+  const page = Array.from({ length: 10 }, (_, n) => tool(`page_${from + n}`));
+  return { tools: page, ...(from + 10 < 30 ? { nextCursor: String(from + 10) } : {}) };
+}
+
+async function answer({ id, method, params }) {
+  if (method === "initialize") {
+    return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: "hostile", version: "1" } };
+  }
+  if (method === "tools/list") return listTools(params?.cursor);
+  if (method === "tools/call") return calls[params.name]?.(params.arguments, params._meta);
+  if (method === "ping") return {};
+  if (id !== undefined) send({ id, error: { code: -32601, message: `no ${method}` } });
+  return undefined;
+}
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  if (mode === "hang" || mode === "garbage") return;
+  const message = JSON.parse(line);
+  const result = await answer(message);
+  if (message.id !== undefined && result !== undefined) send({ id: message.id, result });
+});
