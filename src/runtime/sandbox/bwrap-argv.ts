@@ -52,14 +52,16 @@ function namespaces(grant: Grant, { disableUserns }: BwrapOptions): readonly str
 }
 
 /** Kernel switches that check for the global uid 0 instead of a capability, so that dropping capabilities does not help. */
-const rootWritable = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
+const rootWritable = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"].filter((path) =>
+  existsSync(path),
+);
 
 /** Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it. */
 const hideReaper = ["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"];
 
 function procMounts({ proc, asRoot }: BwrapOptions): readonly string[] {
   if (proc === "bound") return ["--ro-bind", "/proc", "/proc"];
-  const switches = rootWritable.flatMap((path) => (asRoot && existsSync(path) ? ["--ro-bind", path, path] : []));
+  const switches = rootWritable.flatMap((path) => (asRoot ? ["--ro-bind", path, path] : []));
   return ["--proc", "/proc", ...hideReaper, ...switches];
 }
 

@@ -8,7 +8,6 @@ import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
-import { hostSockets } from "./machine.ts";
 import { commandOwner } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
@@ -51,8 +50,9 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
     const { grant, cwd, env } = request;
     const way = proxy?.socket === undefined ? undefined : relayed(request.argv, proxy.socket, grant, variant.launcher);
-    const sockets = hostSockets(machine.env);
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, visible: way?.visible ?? [] });
+    const { hide } = session;
+    const sockets = session.hostSockets();
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
     const owner = commandOwner(plan, cwd, machine);
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan.watched);

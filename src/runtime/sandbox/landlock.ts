@@ -32,7 +32,7 @@ export function createLandlockBackend(launcher: string, machine: Machine, sessio
         "no_sandbox",
         "this kernel's Landlock cannot limit connections to the proxy, so hosts cannot be allowed one by one",
       );
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], hide: session.hide });
     const owner = commandOwner(plan, cwd, machine);
     const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
     const guard = session.guard(

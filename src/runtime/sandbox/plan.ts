@@ -3,7 +3,7 @@
  * backend that works with paths is built from this one list, so they agree on what is confined.
  */
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 
 /**
@@ -36,6 +36,8 @@ export interface PlanOptions {
   readonly visible?: readonly VisibleFile[];
   /** Sockets of the host that are hidden though they lie anywhere. */
   readonly sockets: readonly string[];
+  /** How paths become hidden entries; left out: by looking at the disk now. */
+  readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
 }
 
 export interface VisibleFile {
@@ -44,6 +46,7 @@ export interface VisibleFile {
 }
 
 export function planMounts(grant: Grant, options: PlanOptions): Plan {
+  const { hide = hiddenEntries } = options;
   const wanted = grant.policy === "full-access" ? [sep] : grant.write;
   const writes = wanted.flatMap((path) => resolved(path) ?? []);
   const roots = outermost(writes);
@@ -56,9 +59,9 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
     entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
     entries.push(...ownPlaces(options, inside));
     // A socket in a writable root is the user's own doing (a dev server's), and stays.
-    entries.push(...options.sockets.filter((path) => !inside(path)).flatMap(hidden));
+    entries.push(...hide(options.sockets.filter((path) => !inside(path))));
   }
-  entries.push(...grant.mask.flatMap(hidden));
+  entries.push(...hide(grant.mask));
   return { everything, roots, entries: layered(entries), watched: guarded.watched };
 }
 
@@ -147,6 +150,11 @@ function readSmall(path: string): string | undefined {
   return stat?.isFile() === true && stat.size < 4096 ? readFileSync(path, "utf8") : undefined;
 }
 
+/** Each of these paths that exists, as what it really is. */
+export function hiddenEntries(paths: readonly string[]): readonly PlanEntry[] {
+  return paths.flatMap(hidden);
+}
+
 function hidden(path: string): readonly PlanEntry[] {
   const real = resolved(path);
   return real === undefined || real === sep ? [] : entry(real, "hide");
@@ -176,15 +184,17 @@ function layered(entries: readonly PlanEntry[]): readonly PlanEntry[] {
 /** The path without links, or undefined if nothing (or nothing we may look at) is there. */
 export function resolved(path: string): string | undefined {
   try {
-    return realpathSync.native(path);
+    // Most masks are not there, and asking first costs a tenth of an exception.
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync.native(path);
   } catch {
     return undefined;
   }
 }
 
+/** By whole names. On the hot path of every command, so a path is taken apart only where it may climb. */
 export function contains(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (!isAbsolute(way) && way !== ".." && !way.startsWith(`..${sep}`));
+  const plain = path.includes("..") ? resolve(path) : path;
+  return plain === folder || folder === sep || (plain.startsWith(folder) && plain[folder.length] === sep);
 }
 
 function outermost(paths: readonly string[]): readonly string[] {

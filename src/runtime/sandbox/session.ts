@@ -5,13 +5,19 @@ import { join } from "node:path";
 import { guardNames } from "./guard.ts";
 import { keepTree, putBack } from "./keep.ts";
 import type { Guard } from "./guard.ts";
+import { hostSockets } from "./machine.ts";
 import type { Machine } from "./machine.ts";
+import { hiddenEntries } from "./plan.ts";
+import type { PlanEntry } from "./plan.ts";
 
 export interface Session {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
   tempFolder(owner: { readonly uid: number; readonly gid: number } | undefined): string;
   /** `unheld`: protected paths that exist and that the backend cannot keep from being changed. */
   guard(paths: readonly string[], unheld?: readonly string[]): Guard;
+  /** What lies at these paths; an answer serves for a second, because thirty masks are looked up for every command. */
+  hide(paths: readonly string[]): readonly PlanEntry[];
+  hostSockets(): readonly string[];
   /** A command runs unconfined: what appears from now on may be rightful. */
   ranUnconfined(): void;
   close(): Promise<void>;
@@ -20,6 +26,9 @@ export interface Session {
 export function createSession(machine: Machine): Session {
   const folders = new Map<number, string>();
   let unconfinedRuns = 0;
+  const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
+  const sockets = rememberBriefly(() => hostSockets(machine.env));
+  const hide = (paths: readonly string[]) => (paths.length === 0 ? [] : entries(paths.join("\0")));
 
   return {
     tempFolder(owner) {
@@ -40,6 +49,8 @@ export function createSession(machine: Machine): Session {
       });
       return { settle: () => names.settle() ?? putBack(kept) };
     },
+    hide,
+    hostSockets: () => sockets("host"),
     ranUnconfined() {
       unconfinedRuns += 1;
     },
@@ -47,5 +58,20 @@ export function createSession(machine: Machine): Session {
       for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
       folders.clear();
     },
+  };
+}
+
+const lastsMs = 1000;
+
+/** The last few answers, for a second each. */
+function rememberBriefly<T>(ask: (key: string) => T, now: () => number = Date.now): (key: string) => T {
+  const known = new Map<string, { readonly answer: T; readonly at: number }>();
+  return (key) => {
+    const last = known.get(key);
+    if (last !== undefined && now() - last.at < lastsMs) return last.answer;
+    if (known.size > 8) known.clear();
+    const answer = ask(key);
+    known.set(key, { answer, at: now() });
+    return answer;
   };
 }
