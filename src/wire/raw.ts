@@ -100,9 +100,3 @@ export function isWhole(text: string): boolean {
     return false;
   }
 }
-
-/** Arguments travel as text; bridges that send the object itself mean the same. */
-export function argumentText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === null || value === undefined ? "" : JSON.stringify(value);
-}

@@ -162,3 +162,22 @@ test("a long answer costs the same per byte as a short one", () => {
     expect(best(100_000)).toBeLessThan(best(5000) * 5 + 0.005);
   }
 });
+
+test("values nested beyond the stack never run, and never throw", () => {
+  const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+  const call = `{"type":"function_call","call_id":"c","name":"f","arguments":${deep}}`;
+  const block = `{"type":"tool_use","id":"t","name":"f","input":${deep}}`;
+  const streams = [
+    [
+      responses,
+      `{"type":"response.output_item.done","output_index":0,"item":${call}}`,
+      '{"type":"response.completed","response":{"output":[]}}',
+    ],
+    [messages, `{"type":"content_block_start","index":0,"content_block":${block}}`, '{"type":"message_stop"}'],
+  ] as const;
+  for (const [codec, ...frames] of streams) {
+    const decoder = codec.createDecoder();
+    const events = frames.flatMap((data) => [...decoder.push({ data })]);
+    expect(events.findLast((event) => event.type === "item.done")).toMatchObject({ item: { complete: false } });
+  }
+});

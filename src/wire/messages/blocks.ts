@@ -1,9 +1,10 @@
 /** The content blocks of one streamed message: found by the server's index, whatever gaps or repeats it has. */
 import type { DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { shellOf } from "../answer.ts";
+import { writeArguments } from "../arguments.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createIdMaker, inventId } from "../ids.ts";
-import { argumentText, count, type Raw, string } from "../raw.ts";
+import { count, type Raw, string } from "../raw.ts";
 import { decodeBlock } from "./decode-block.ts";
 
 interface Block {
@@ -111,7 +112,7 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
         block.raw["signature"] = (string(block.raw["signature"]) ?? "") + (string(delta["signature"]) ?? "");
         return true;
       case "input_json_delta":
-        extendInput(block, argumentText(delta["partial_json"]));
+        extendInput(block, writeArguments(delta["partial_json"]));
         return true;
       case "citations_delta":
         if (Array.isArray(block.raw["citations"])) block.raw["citations"].push(delta["citation"]);

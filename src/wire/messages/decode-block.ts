@@ -3,21 +3,10 @@ import { isObject } from "../../base/json.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { NameTable } from "../codec.ts";
 import { uncarry } from "../envelope.ts";
-import { readArgumentsText } from "../arguments.ts";
+import { readArgumentsText, writeArguments } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { lookUp } from "../names.ts";
-import {
-  argumentText,
-  array,
-  defined,
-  extraFields,
-  isWhole,
-  json,
-  jsonObject,
-  type Raw,
-  string,
-  word,
-} from "../raw.ts";
+import { array, defined, extraFields, isWhole, json, jsonObject, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
 
 const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
@@ -86,7 +75,7 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
 function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | undefined): CallItem {
   const spelling = string(raw["name"]) ?? "";
   const tool = lookUp(names, spelling);
-  const said = input || (input === "" && isEmpty(raw["input"]) ? "" : argumentText(raw["input"]));
+  const said = input || (input === "" && isEmpty(raw["input"]) ? "" : writeArguments(raw["input"]));
   const { arguments: text, complete } = readArgumentsText(said);
   const bare = tool.kind === "custom" ? unwrapFreeform(text, tool.name) : text;
   return defined({

@@ -11,7 +11,6 @@ import type {
   ResultItem,
 } from "../../spec/model.ts";
 import {
-  argumentText,
   array,
   defined,
   extraFields,
@@ -25,6 +24,7 @@ import {
   withFields,
   word,
 } from "../raw.ts";
+import { writeArguments } from "../arguments.ts";
 import { uncarry } from "../envelope.ts";
 import { decodeContent } from "./parts.ts";
 
@@ -128,9 +128,9 @@ function decodeCompaction(raw: Raw): CompactionItem {
 function decodeCall(type: string, raw: Raw): Item | undefined {
   switch (type) {
     case "function_call":
-      return callItem(raw, "function", string(raw["name"]) ?? "", argumentText(raw["arguments"]));
+      return callItem(raw, "function", string(raw["name"]) ?? "", writeArguments(raw["arguments"]));
     case "custom_tool_call":
-      return callItem(raw, "custom", string(raw["name"]) ?? "", argumentText(raw["input"]));
+      return callItem(raw, "custom", string(raw["name"]) ?? "", writeArguments(raw["input"]));
     case "local_shell_call": {
       const { type: _exec, ...action } = object(raw["action"]);
       return callItem(raw, "local_shell", "local_shell", spoken(action));
@@ -147,7 +147,7 @@ function decodeCall(type: string, raw: Raw): Item | undefined {
       return callItem(raw, "apply_patch", "apply_patch", spoken(object(raw["operation"])));
     case "tool_search_call":
       if (raw["execution"] === "server") return serverCall(raw, "tool_search");
-      return callItem(raw, "tool_search", "tool_search", argumentText(raw["arguments"]));
+      return callItem(raw, "tool_search", "tool_search", writeArguments(raw["arguments"]));
     default:
       return undefined;
   }
@@ -180,7 +180,7 @@ function callItem(raw: Raw, kind: CallKind, name: string, text: string): CallIte
 
 /** A native call's fields as argument text, without those that say nothing. */
 function spoken(fields: Raw): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
+  return writeArguments(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
 }
 
 const resultKinds: ReadonlyMap<string, CallKind> = new Map([

@@ -1,6 +1,7 @@
 /** The events that carry a piece of text, as data: which field grows, at which index, of what kind of item. */
 import type { DeltaField } from "../../spec/model.ts";
-import { argumentText, count, object, type Raw, string } from "../raw.ts";
+import { writeArguments } from "../arguments.ts";
+import { count, object, type Raw, string } from "../raw.ts";
 
 export interface Step {
   /** `delta` adds to the text, `whole` says all of it once more. */
@@ -68,7 +69,7 @@ export function readStep(type: string, event: Raw): Step | undefined {
   const row = rows.get(name);
   if (row === undefined) return readPart(name, event);
   const at = row.index === undefined ? 0 : (count(event[row.index]) ?? 0);
-  return { kind: row.kind, field: row.field, item: row.item, at, text: argumentText(event[row.text]) };
+  return { kind: row.kind, field: row.field, item: row.item, at, text: writeArguments(event[row.text]) };
 }
 
 /** `content_part` and `reasoning_summary_part` repeat a part as a whole. */
