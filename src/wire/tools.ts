@@ -95,12 +95,13 @@ function nativeKind(type: string): CallKind {
 }
 
 function unique(flat: readonly Flat[], dropped: Dropped[]): readonly Flat[] {
-  const seen = new Set<string>();
-  return flat.filter(({ tool }) => {
-    const key = `${tool.namespace ?? ""}\0${tool.name}`;
-    if (seen.has(key)) dropped.push({ name: tool.name, reason: "another tool has the same name" });
-    return !seen.has(key) && seen.add(key);
-  });
+  const first = new Map<string, Flat>();
+  for (const entry of flat) {
+    const key = `${entry.tool.namespace ?? ""}\0${entry.tool.name}`;
+    if (first.has(key)) dropped.push({ name: entry.tool.name, reason: "another tool has the same name" });
+    else first.set(key, entry);
+  }
+  return [...first.values()];
 }
 
 function lower({ spec, tool }: Flat, book: NameBook, target: SchemaTarget, dropped: Dropped[]): readonly WireTool[] {

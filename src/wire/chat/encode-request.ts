@@ -14,7 +14,7 @@ import { encodeContent, splitResult } from "./parts.ts";
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const quirks = options.quirks ?? {};
   const target = options.target ?? "openai";
-  const lowered = lowerTools(request.tools, {
+  const lowered = lowerTools([...request.tools, ...(request.loaded ?? [])], {
     target,
     history: request.input,
     ...(target === "openai" || target === "openai-strict" ? { maxTools: 128 } : {}),

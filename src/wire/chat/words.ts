@@ -15,8 +15,8 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
   const think = thinkTags ? createThinkSplitter() : undefined;
   let text = "";
   let refusal = "";
-  let reasoning: string | undefined;
-  let details: unknown[] | undefined;
+  let reasoning = "";
+  const details: Raw[] = [];
 
   function say(field: "text" | "refusal", delta: string): void {
     if (delta === "") return;
@@ -30,10 +30,10 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
 
   function muse(delta: string): void {
     if (delta === "") return;
-    if (reasoning === undefined || reasoning === "") {
+    if (reasoning === "") {
       emit({ type: "item.started", index: slots.reasoning, item: { type: "reasoning" } });
     }
-    reasoning = (reasoning ?? "") + delta;
+    reasoning += delta;
     emit({ type: "item.delta", index: slots.reasoning, field: "reasoning", delta });
   }
 
@@ -52,10 +52,7 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       const said = typeof content === "string" ? content : undefined;
       const parts = said === undefined ? readContent(content) : undefined;
       const beside = readReasoning(delta);
-      // "There, and empty" is kept apart from "not there": some servers want it echoed.
-      if (typeof delta["reasoning_content"] === "string") reasoning ??= "";
-      if (Array.isArray(delta["reasoning_details"]))
-        details = [...(details ?? []), ...objects(delta["reasoning_details"])];
+      for (const detail of objects(delta["reasoning_details"])) addDetail(details, detail);
       muse(beside === "" ? (parts?.reasoning ?? "") : beside);
       const words = said ?? parts?.text ?? "";
       if (think === undefined) say("text", words);
@@ -64,18 +61,36 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     },
     done() {
       sayPieces(think?.end() ?? []);
-      if (reasoning !== undefined || details !== undefined) {
-        const extra =
-          details === undefined ? {} : { extra: { wire: "chat", fields: { reasoning_details: json(details) } } };
-        doneItem(slots.reasoning, {
-          type: "reasoning",
-          ...(reasoning === undefined ? {} : { text: reasoning }),
-          ...extra,
-        });
+      if (reasoning !== "" || details.length > 0) {
+        const said = reasoning === "" ? {} : { text: reasoning };
+        const fields = { reasoning_details: json(details) };
+        const extra = details.length === 0 ? {} : { extra: { wire: "chat", fields } };
+        doneItem(slots.reasoning, { type: "reasoning", ...said, ...extra });
       }
       if (text === "" && refusal === "") return;
       const content = text === "" ? [] : [textPart(text)];
       doneItem(slots.message, { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) });
     },
   };
+}
+
+/** OpenRouter's thoughts come in pieces and go back whole: pieces of one kind and index are one. */
+function addDetail(details: Raw[], detail: Raw): void {
+  const last = details.at(-1);
+  if (
+    last === undefined ||
+    last["type"] !== detail["type"] ||
+    last["index"] !== detail["index"] ||
+    last["index"] === undefined
+  ) {
+    details.push(detail);
+    return;
+  }
+  const joined: Raw = { ...last };
+  for (const [key, value] of Object.entries(detail)) {
+    const isText = key === "text" || key === "summary" || key === "data";
+    if (isText && typeof value === "string" && typeof last[key] === "string") joined[key] = last[key] + value;
+    else if (value !== null && value !== undefined) joined[key] = value;
+  }
+  details[details.length - 1] = joined;
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/base/json.ts";
+import { collect } from "../../../src/wire/answer.ts";
 import { chat } from "../../../src/wire/chat/index.ts";
+import { decodeRecording } from "../../../src/wire/stream.ts";
 import { decodeBody, expectReport } from "../streams.ts";
 import { call, calls, delta, done, finish, oslo, sse, tools, xy, type Line } from "./body.ts";
 
@@ -638,4 +640,32 @@ test("arguments nested beyond all measure are no reason to crash, and never run"
     outcome: "ok",
     calls: [{ complete: false }],
   });
+});
+
+test("thoughts in pieces go back whole, and an empty thought is none", () => {
+  const decoder = chat.createDecoder();
+  const piece = (fields: JsonObject): JsonObject => ({ type: "reasoning.text", index: 0, ...fields });
+  const chunks = [
+    delta({ reasoning_content: "", reasoning_details: [piece({ text: "h", signature: null })] }),
+    delta({ reasoning_details: [piece({ text: "m", signature: "S" })] }),
+    delta({ reasoning_details: [{ type: "reasoning.encrypted", index: 1, data: "E" }] }),
+    finish("stop"),
+  ];
+  const { items } = collect([
+    ...chunks.flatMap((chunk) => decoder.push({ data: JSON.stringify(chunk) })),
+    ...decoder.end(),
+  ]);
+  const reasoning_details = [
+    piece({ text: "hm", signature: "S" }),
+    { type: "reasoning.encrypted", index: 1, data: "E" },
+  ];
+  expect(items).toEqual([{ type: "reasoning", text: "hm", extra: { wire: "chat", fields: { reasoning_details } } }]);
+  const [said] = chat.encodeRequest({
+    model: "m",
+    tools: [],
+    input: [...items, { type: "message", role: "assistant", content: [{ type: "text", text: "x" }] }],
+  }).body["messages"] as readonly JsonObject[]; // one message
+  expect(said).toMatchObject({ reasoning_details });
+  const quiet = sse([delta({ reasoning_content: "", content: "Hi" }), finish("stop"), done]);
+  expect(decodeRecording(chat, [quiet]).items.map((item) => item.type)).toEqual(["message"]);
 });
