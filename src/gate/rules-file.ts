@@ -39,7 +39,7 @@ export interface ParseOptions {
 }
 
 export async function parseRules(text: string, file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
-  const isJson = file.endsWith(".json") || /^\s*[{[]\s*["{[\]}]/.test(text);
+  const isJson = file.endsWith(".json") || /^\s*(\{|\[\s*[{\]])/.test(text);
   const entries = isJson ? readJson(text, file) : await readToml(text, file);
   const lines = isJson ? [] : headerLines(text);
   const rules = entries.map((entry, index) =>

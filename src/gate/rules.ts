@@ -150,10 +150,8 @@ function matchSteps(names: readonly string[], pattern: readonly string[]): boole
   let reachable = new Set([0]);
   for (const step of pattern) {
     const next = new Set<number>();
-    for (const at of reachable) {
-      if (step === "**") for (let i = at; i <= names.length; i++) next.add(i);
-      else if (at < names.length && matchName(names[at]!, step)) next.add(at + 1);
-    }
+    if (step === "**") for (let at = Math.min(...reachable); at <= names.length; at++) next.add(at);
+    else for (const at of reachable) if (at < names.length && matchName(names[at]!, step)) next.add(at + 1);
     reachable = next;
   }
   return reachable.size > 0;

@@ -1,0 +1,196 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { appendRule, failedExamples, loadRules, parseRules, RulesError } from "../../src/gate/rules-file.ts";
+import { matchHost, matchMcp, matchName, matchPath } from "../../src/gate/rules.ts";
+import { createWorkspace } from "./workspace.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "callgate-rules-"));
+const workspace = createWorkspace();
+afterAll(() => {
+  rmSync(dir, { recursive: true, force: true });
+  workspace.remove();
+});
+
+const good = `
+[[rule]]
+command = ["git", ["push", "pull"]]
+decision = "ask"
+reason = "others see it"
+match = ["git push origin main", "cd src && git -C .. pull"]
+not_match = ["git status", "echo git push"]
+
+[[rule]]
+path = "secrets/**"
+access = "read"
+decision = "deny"
+match = ["secrets/key.txt"]
+not_match = ["src/secrets.ts"]
+
+[[rule]]
+mcp = "github/*"
+decision = "allow"
+match = ["github/list_issues"]
+not_match = ["gitlab/list_issues"]
+
+[[rule]]
+host = "*.example.org"
+decision = "allow"
+match = ["api.example.org:443"]
+not_match = ["example.org.evil.invalid"]
+
+[[rule]]
+tool = "web_*"
+decision = "deny"
+match = ["web_search"]
+`;
+
+describe("a rules file", () => {
+  test("is read as TOML, with its examples checked", async () => {
+    const rules = await parseRules(good, "rules.toml");
+    expect(rules.map((rule) => rule.decision)).toEqual(["ask", "deny", "allow", "allow", "deny"]);
+    expect(failedExamples(rules)).toEqual([]);
+  });
+
+  test("is read as JSON too", async () => {
+    expect(await parseRules('{"rules":[{"command":"npm","decision":"deny"}]}', "r.json")).toMatchObject([
+      { command: "npm", decision: "deny" },
+    ]);
+  });
+
+  test("that is not there is empty", async () => {
+    expect(await loadRules(join(dir, "none.toml"))).toEqual([]);
+  });
+
+  test.each([
+    ["a syntax error", '[[rule]]\ncommand = "x\n', /r\.toml:2: /],
+    [
+      "an unknown key",
+      '[[rule]]\ncommand = "x"\ndecison = "deny"\n',
+      /r\.toml:1: unknown key 'decison'; did you mean 'decision'/,
+    ],
+    ["a key named like a method", '[[rule]]\ntoString = "x"\ndecision = "deny"\n', /unknown key 'toString'/],
+    [
+      "a second rule's mistake",
+      '[[rule]]\ncommand = "x"\ndecision = "deny"\n\n[[rule]]\ncommand = "y"\ndecision = "maybe"\n',
+      /r\.toml:5: decision must be/,
+    ],
+    ["no subject", '[[rule]]\ndecision = "deny"\n', /exactly one of/],
+    ["two subjects", '[[rule]]\ncommand = "x"\npath = "y"\ndecision = "deny"\n', /names command and path/],
+    ["an empty command", '[[rule]]\ncommand = []\ndecision = "deny"\n', /command must be/],
+    ["a table that is no rule", "rules = 1\n", /must be a list/],
+    ["a foreign table", "[rulez]\nx = 1\n", /unknown key 'rulez'/],
+    [
+      "an example that does not match",
+      '[[rule]]\ncommand = "git push"\ndecision = "deny"\nmatch = ["git status"]\n',
+      /r\.toml:1: deny command git push does not match its example/,
+    ],
+    [
+      "an example that should not match",
+      '[[rule]]\ncommand = "git"\ndecision = "deny"\nnot_match = ["git status"]\n',
+      /which it says it does not/,
+    ],
+  ])("with %s stops, and says where", async (_what, text, message) => {
+    await expect(parseRules(text, "r.toml")).rejects.toThrow(message);
+    await expect(parseRules(text, "r.toml")).rejects.toBeInstanceOf(RulesError);
+  });
+
+  test("broken JSON says the line", async () => {
+    await expect(parseRules('{"rules":[\n{"command":"x",]}', "r.json")).rejects.toThrow(/r\.json:2: /);
+  });
+
+  test("takes one more rule at its end, once", async () => {
+    const file = join(dir, "deep", "rules.toml");
+    await appendRule(file, { command: ["npm", "run", "build"], decision: "allow" });
+    await appendRule(file, { command: ["npm", "run", "build"], decision: "allow" });
+    await appendRule(file, { path: './it\'s "x"', access: "write", decision: "allow" });
+    expect(await loadRules(file)).toMatchObject([{ command: ["npm", "run", "build"] }, { path: './it\'s "x"' }]);
+    const json = join(dir, "rules.json");
+    await appendRule(json, { mcp: "a/b", decision: "allow" });
+    expect(JSON.parse(readFileSync(json, "utf8"))).toEqual({ rules: [{ mcp: "a/b", decision: "allow" }] });
+  });
+
+  test("that is broken is not appended to", async () => {
+    const file = join(dir, "broken.toml");
+    writeFileSync(file, "[[rule\n");
+    await expect(appendRule(file, { command: "x", decision: "allow" })).rejects.toBeInstanceOf(RulesError);
+    expect(readFileSync(file, "utf8")).toBe("[[rule\n");
+  });
+});
+
+describe("matching", () => {
+  test("names, servers and hosts", () => {
+    expect(matchName("read_file", "read_*")).toBe(true);
+    expect(matchName("aXbXc", "a*b*c")).toBe(true);
+    expect(matchName("ab", "ab*b")).toBe(false);
+    expect(matchMcp("mail/send", "mail")).toBe(true);
+    expect(matchMcp("mailer/send", "mail")).toBe(false);
+    expect(matchHost("a.org:443", "a.org")).toBe(true);
+    expect(matchHost("a.org:80", "a.org:443")).toBe(false);
+    expect(matchHost("a.org.", "a.org")).toBe(true);
+    expect(matchHost("xa.org", "*.a.org")).toBe(false);
+    expect(matchHost("a.org\0.evil", "a.org")).toBe(false);
+  });
+  test("paths: names anywhere, places in the workspace, patterns", () => {
+    const at = (path: string, pattern: string) => matchPath(path, pattern, "/w");
+    expect(at("/w/a/.env", ".env")).toBe(true);
+    expect(at("/w/a/.ENV", ".env")).toBe(true);
+    expect(at("/w/a/x.pem", "*.pem")).toBe(true);
+    expect(at("/w/secrets/deep/x", "./secrets")).toBe(true);
+    expect(at("/w/my/secrets/x", "./secrets")).toBe(false);
+    expect(at("/w/a/b/c.ts", "a/**/c.ts")).toBe(true);
+    expect(at("/etc/passwd", "/etc")).toBe(true);
+    expect(at("/etcetera", "/etc")).toBe(false);
+  });
+  test("a pattern of many stars takes no time", () => {
+    const started = performance.now();
+    matchName("a".repeat(20_000), "a*".repeat(2_000) + "b");
+    matchPath(`/w/${"a/".repeat(500)}`, `**/${"*/**/".repeat(50)}b`, "/w");
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+});
+
+describe("command rules", () => {
+  const decide = (line: string, command: string | (string | string[])[], decision: "deny" | "ask" | "allow") =>
+    workspace.decide(line, { rules: [{ command, decision }] }).decision;
+  test("a deny of a subcommand sees through options before it", () => {
+    for (const line of [
+      "git push",
+      "git -C src push",
+      "git --no-pager push x",
+      "git -c a=b push",
+      "git $X",
+      "git $X push",
+    ])
+      expect(decide(line, "git push", "deny"), line).toBe("deny");
+    for (const line of ["git status", "git log", "git show push"])
+      expect(decide(line, "git push", "deny"), line).not.toBe("deny");
+  });
+  test("a deny of options holds in any order and spelling", () => {
+    for (const line of [
+      "rm -rf x",
+      "rm -fr x",
+      "rm -r -f x",
+      "rm x -rf",
+      "rm --recursive --force x",
+      "rm -R --forc x",
+      "rm -vrf x",
+    ])
+      expect(decide(line, "rm -rf", "deny"), line).toBe("deny");
+    for (const line of ["rm -r x", "rm x", "rm -i x"]) expect(decide(line, "rm -rf", "deny"), line).not.toBe("deny");
+  });
+  test("alternatives stand for each of them", () => {
+    expect(decide("git pull", ["git", ["push", "pull"]], "deny")).toBe("deny");
+    expect(decide("git fetch", ["git", ["push", "pull"]], "deny")).toBe("ask");
+  });
+  test("an allow covers its prefix, and only as a whole line", () => {
+    expect(decide("npm test", "npm test", "allow")).toBe("allow");
+    expect(decide("npm test --watch", "npm test", "allow")).toBe("allow");
+    expect(decide("npm test && ls | head", "npm test", "allow")).toBe("allow");
+    expect(decide("npm test && npm publish", "npm test", "allow")).toBe("ask");
+    expect(decide("npm testing", "npm test", "allow")).toBe("ask");
+    expect(decide("./npm test", "npm test", "allow")).toBe("ask");
+    expect(decide("npm test $X", "npm test", "allow")).toBe("ask");
+  });
+});
