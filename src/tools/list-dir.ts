@@ -6,6 +6,8 @@ type Entry = Awaited<ReturnType<ToolContext["files"]["list"]>>[number];
 const maxNameLength = 500;
 /** Huge trees are cut off rather than walked to the end. */
 const maxVisited = 50_000;
+/** Shown, but not looked into unless asked for by name: they would crowd out everything else. */
+const closed = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 /** A folder's entries, as deep as asked, with sizes and where links lead. */
 export const listDir = defineTool({
@@ -56,7 +58,7 @@ async function walk(root: string, depth: number, wanted: number, ctx: ToolContex
     for (const entry of await entriesOf(folder.path, next === 0, ctx)) {
       const relative = folder.relative + entry.name;
       found.push({ entry, relative, level: folder.level });
-      if (entry.type === "directory" && folder.level + 1 < depth) {
+      if (entry.type === "directory" && folder.level + 1 < depth && !closed.has(entry.name)) {
         folders.push({ path: entry.path, relative: `${relative}/`, level: folder.level + 1 });
       }
     }

@@ -33,3 +33,12 @@ test("an empty folder is its path alone; a file is not a folder", async () => {
   expect(await ask("list_dir", { dir_path: "b/c/d" })).toBe(`Absolute path: ${ws}/b/c/d`);
   await expect(ask("list_dir", { dir_path: "a.txt" })).rejects.toThrow(/not a folder/);
 });
+
+test("version control and packages are named, and listed only when asked for", async () => {
+  mkdirSync(join(ws, ".git/objects"), { recursive: true });
+  mkdirSync(join(ws, "node_modules/x"), { recursive: true });
+  const listed = await ask("list_dir", { dir_path: ".", depth: 3 });
+  expect(listed).toContain(".git/\n");
+  expect(listed).not.toContain("objects");
+  expect(await ask("list_dir", { dir_path: "node_modules" })).toContain("x/");
+});
