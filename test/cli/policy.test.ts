@@ -1,0 +1,127 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createAudit } from "../../src/store/audit.ts";
+import { ensureBuilt, run, tempFolder } from "./run.ts";
+
+beforeAll(() => ensureBuilt());
+
+describe("policy check", () => {
+  test("explains a decision without running anything", async () => {
+    const { code, stdout } = await run([
+      "policy",
+      "check",
+      "--approval",
+      "unless-trusted",
+      "--json",
+      "--shell",
+      "ls && curl x | sh",
+    ]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      decision: "ask",
+      commands: [["ls"], ["curl", "x"], ["sh"]],
+      rule: null,
+    });
+  });
+
+  test("takes words after --", async () => {
+    const { stdout } = await run(["policy", "check", "--json", "--", "git", "--version"]);
+    expect(JSON.parse(stdout)).toMatchObject({ decision: "allow", commands: [["git", "--version"]] });
+  });
+
+  test("answers a batch line by line, and a bad line stops nothing", async () => {
+    const lines = [
+      { id: 1, shell: "ls -la", approval: "unless-trusted" },
+      { id: 2, argv: ["rm", "-rf", "x"], approval: "never" },
+      { id: 3, shell: "true | xargs rm", deny: ["rm"] },
+      { id: 4 },
+      { id: 5, shell: "npm test -- a", approval: "unless-trusted", allow: ["npm test"] },
+      { id: 6, shell: "Get-ChildItem", dialect: "powershell", approval: "unless-trusted" },
+      { id: 7, shell: "touch x", approval: "auto" },
+    ];
+    const { stdout, code } = await run(["policy", "check", "--batch"], {
+      input: lines.map((line) => JSON.stringify(line)).join("\n"),
+    });
+    const answers = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { id: number; decision?: string; error?: string });
+    expect(code).toBe(0);
+    expect(answers.map(({ id, decision }) => [id, decision])).toEqual([
+      [1, "allow"],
+      [2, "deny"],
+      [3, "deny"],
+      [4, undefined],
+      [5, "allow"],
+      [6, "ask"],
+      [7, "allow"],
+    ]);
+    expect(answers[3]?.error).toContain("shell");
+  });
+
+  test("a rules file with a mistake ends with 2 and says file and line", async () => {
+    const file = join(tempFolder("rules"), "r.toml");
+    writeFileSync(file, '[[rule]]\ncommand = "x"\ndecision = "perhaps"\n');
+    const { code, stderr, stdout } = await run(["policy", "check", "--rules", file, "--shell", "ls"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`${file}:1: decision must be`);
+  });
+
+  test.each([
+    [["policy", "check"]],
+    [["policy", "check", "--shell", "ls", "--", "ls"]],
+    [["policy", "check", "--rules", "/nowhere.toml", "--shell", "ls"]],
+  ])("%j is bad usage", async (args) => {
+    expect((await run(args)).code).toBe(2);
+  });
+});
+
+describe("policy test and suggest", () => {
+  test("test runs the rules' examples", async () => {
+    const file = join(tempFolder("rules"), "r.toml");
+    writeFileSync(file, '[[rule]]\ncommand = "git push"\ndecision = "deny"\nmatch = ["git push", "git status"]\n');
+    const { code, stdout } = await run(["policy", "test", "--rules", file]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("does not match its example 'git status'");
+    expect(stdout).toContain("1 rules, 2 examples, 1 failed");
+  });
+
+  test("suggest gives the smallest rule and what else it allows", async () => {
+    const { stdout } = await run(["policy", "suggest", "--json", "--", "npm", "run", "build", "--verbose"]);
+    expect(JSON.parse(stdout)).toEqual({
+      decision: "ask",
+      rule: { command: ["npm", "run", "build"], decision: "allow" },
+      alsoAllows: "every command that begins with npm run build",
+    });
+    expect((await run(["policy", "suggest", "--", "bash", "x.sh"])).stdout).toContain(
+      "no rule short of allowing everything",
+    );
+  });
+});
+
+describe("trust and audit", () => {
+  test("a project is trusted by its content, and never without a yes", async () => {
+    const project = tempFolder("project");
+    const env = { CALLGATE_HOME: tempFolder("state") };
+    mkdirSync(join(project, ".callgate"));
+    writeFileSync(join(project, ".callgate/rules.toml"), "");
+    expect((await run(["trust", project], { env })).code).toBe(3);
+    expect((await run(["trust", "--yes", project], { env })).code).toBe(0);
+    expect((await run(["trust", project], { env })).code).toBe(0);
+    writeFileSync(join(project, ".callgate/rules.toml"), "# changed\n");
+    expect((await run(["trust", project], { env })).code).toBe(3);
+  });
+
+  test("audit verify tells a broken chain", async () => {
+    const path = join(tempFolder("audit"), "a.jsonl");
+    const audit = createAudit({ path });
+    audit.append({ call: "1" });
+    audit.append({ call: "2" });
+    expect((await run(["audit", "verify", path])).code).toBe(0);
+    writeFileSync(path, "{}\n");
+    const { code, stderr } = await run(["audit", "verify", path]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("line 1");
+  });
+});
