@@ -82,6 +82,25 @@ describe("from one wire to another and back", () => {
     },
   );
 
+  test.each(["chat", "messages", "gemini"] as const)(
+    "tools that came as items are declared to a model that speaks %s",
+    (wire) => {
+      const found = {
+        type: "namespace",
+        name: "mcp__docs",
+        description: "",
+        tools: [{ type: "function", name: "ask", description: "" }],
+      };
+      const asked = codecs.responses.decodeRequest({
+        model: "m",
+        input: [{ type: "additional_tools", tools: [found] }],
+      });
+      const { body, names } = codecs[wire].encodeRequest(asked);
+      expect(JSON.stringify(body)).toContain("mcp__docs__ask");
+      expect(names.get("mcp__docs__ask")).toEqual({ kind: "function", name: "ask", namespace: "mcp__docs" });
+    },
+  );
+
   const opaque = fc.oneof(
     words.map((value) => ({ wire: "responses", kind: "encrypted_content", value })),
     words.map((value) => ({ wire: "messages", kind: "signature", value })),

@@ -13,7 +13,10 @@ import { encodePart, skipSignature, wire } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const target = options.target ?? "gemini";
-  const { tools, book, dropped } = lowerTools(request.tools, { target, history: request.input });
+  const { tools, book, dropped } = lowerTools([...request.tools, ...(request.loaded ?? [])], {
+    target,
+    history: request.input,
+  });
   const { system, turns } = prepareHistory(request, { wire });
   const body: JsonObject = defined({
     systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
