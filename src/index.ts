@@ -5,6 +5,7 @@ export type { Json, JsonObject } from "./base/json.ts";
 export { createRegistry } from "./registry/registry.ts";
 export { loadTools } from "./registry/folder.ts";
 export type { Registry } from "./registry/registry.ts";
+export { createTelemetry } from "./result/telemetry.ts";
 export { createEngine } from "./router/engine.ts";
 export type { Engine, EngineOptions } from "./router/engine.ts";
 export type { Access, Grant } from "./spec/access.ts";

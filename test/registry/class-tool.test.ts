@@ -58,6 +58,12 @@ class FilesTool {
   }
 }
 
+class Empty {
+  plain() {
+    return "";
+  }
+}
+
 const ctx = {} as ToolContext;
 
 test("decorated methods become tools; the others do not", () => {
@@ -83,7 +89,7 @@ test("only the named methods are registered, and an unknown one is refused", () 
   expect(() => createRegistry().register(FilesTool, { only: ["aks"], with: { root: "" } })).toThrow(
     "FilesTool has no decorated method 'aks'",
   );
-  expect(() => createRegistry().register(class Empty {})).toThrow("Empty has no method with @openapi or @xml");
+  expect(() => createRegistry().register(Empty)).toThrow("Empty has no method with @openapi or @xml");
 });
 
 test("the schemas and examples of both forms can be listed", () => {

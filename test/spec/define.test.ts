@@ -98,6 +98,12 @@ test.each<readonly [string, object, RegExp]>([
   expect(() => define({}, extra)).toThrow(TypeError);
 });
 
+test("a server's broken schema does not keep its tools, or others, from being registered", () => {
+  expect(define({ type: "object", properties: { a: { $ref: "#/nowhere" } } }, { name: "srv/tool" }).name).toBe(
+    "srv/tool",
+  );
+});
+
 test("freeform needs both halves of a grammar or none", () => {
   expect(define(freeform()).input).toEqual({ kind: "freeform" });
   expect(() => freeform({ syntax: "lark" })).toThrow(TypeError);

@@ -5,6 +5,6 @@ export default {
   inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
   async handler({ text }, ctx) {
     ctx.logger.info("reversing");
-    return { content: [{ type: "text", text: Array.from(text).reverse().join("") }] };
+    return { content: [{ type: "text", text: Array.from(text).toReversed().join("") }] };
   },
 };

@@ -125,7 +125,7 @@ function pointsSomewhere(ref: unknown, root: Record<string, unknown>): boolean {
 
 function isPattern(pattern: unknown): boolean {
   try {
-    return typeof pattern === "string" && new RegExp(pattern) !== undefined;
+    return typeof pattern === "string" && new RegExp(pattern).source !== "";
   } catch {
     return false; // The question was whether it compiles.
   }

@@ -47,56 +47,19 @@ const limitTypes = new Map<string, "number" | "string" | "boolean">([
   ["uniqueItems", "boolean"],
 ]);
 
+const words = (text: string): readonly string[] => text.split(" ");
 /** Keywords that only say something about the schema, or that we write ourselves. */
-const silent = new Set([
-  "$schema",
-  "$id",
-  "$comment",
-  "$anchor",
-  "id",
-  "title",
-  "examples",
-  "example",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-  "nullable",
-  "$defs",
-  "definitions",
-]);
-const understood = new Set([
-  ...silent,
-  ...limitTypes.keys(),
-  ...[
-    "type",
-    "description",
-    "default",
-    "enum",
-    "const",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "prefixItems",
-    "additionalItems",
-  ],
-  ...["anyOf", "oneOf", "allOf", "$ref"],
-]);
+const silent = words(
+  "$schema $id $comment $anchor id title examples example deprecated readOnly writeOnly nullable $defs definitions",
+);
+const structural = words(
+  "type description default enum const properties required additionalProperties items prefixItems additionalItems anyOf oneOf allOf $ref",
+);
+const understood = new Set([...silent, ...structural, ...limitTypes.keys()]);
 /** Known, and beyond every target: they become words. */
-const spoken = [
-  "not",
-  "if",
-  "then",
-  "else",
-  "patternProperties",
-  "propertyNames",
-  "dependentRequired",
-  "dependentSchemas",
-  "dependencies",
-  "contains",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-];
+const spoken = words(
+  "not if then else patternProperties propertyNames dependentRequired dependentSchemas dependencies contains unevaluatedProperties unevaluatedItems",
+);
 
 export function readShape(source: unknown, at: string, trail: Trail, depth = 0): Shape {
   const empty: Shape = { limits: new Map(), said: [], at };
