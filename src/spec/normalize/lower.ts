@@ -1,18 +1,8 @@
 /** A shape to a target's schema. Recursion is bounded by the shape's depth and, for references, by hand. */
 import type { Json, JsonObject } from "../../base/json.ts";
-import { spellProperty } from "../property.ts";
+import { lowerItems, lowerObject } from "./container.ts";
 import { describe } from "./describe.ts";
-import {
-  addNull,
-  descriptionOf,
-  fits,
-  inferTypes,
-  lowerEnum,
-  lowerLimits,
-  untyped,
-  type LeafContext,
-  type Written,
-} from "./leaf.ts";
+import { addNull, descriptionOf, fits, inferTypes, lowerEnum, lowerLimits, untyped, type LeafContext } from "./leaf.ts";
 import { mergeShapes, uniteObjects } from "./merge.ts";
 import type { References } from "./reference.ts";
 import type { TargetRules } from "./rules.ts";
@@ -263,74 +253,9 @@ function lowerNamed(shape: Shape, types: readonly TypeName[], at: Lowering): Jso
     type: values.type ?? (names.length === 1 ? names[0]! : [...names]),
     ...(words === "" ? {} : { description: words }),
     ...values.written,
-    ...(names.includes("object") ? lowerObject(shape, at) : {}),
-    ...(names.includes("array") ? lowerItems(shape, at) : {}),
+    ...(names.includes("object") ? lowerObject(shape, at, lower) : {}),
+    ...(names.includes("array") ? lowerItems(shape, at, lower) : {}),
     ...written,
     ...value,
-  };
-}
-
-function lowerObject(shape: Shape, at: Lowering): Written {
-  const { rules, trail } = at;
-  const properties: Written = {};
-  const required: string[] = [];
-  const demanded = new Set(shape.required);
-  for (const [name, inner] of shape.properties ?? []) {
-    if (inner.never) {
-      trail.change(inner.at, "a property that takes nothing was left out");
-      continue;
-    }
-    const key = rules.plainNames ? spellProperty(name) : name;
-    if (key !== name) trail.change(inner.at, `renamed to '${key}'`);
-    const isRequired = demanded.has(name);
-    const lowered = lower(inner, at);
-    if (rules.closed && !isRequired) trail.change(inner.at, "optional, so it may be null");
-    properties[key] = rules.closed && !isRequired ? addNull(lowered, true, rules) : lowered;
-    if (isRequired || rules.closed) required.push(key);
-  }
-  for (const name of demanded) {
-    if (!shape.properties?.has(name)) trail.change(`${shape.at}/required`, `'${name}' is required but not described`);
-  }
-  const isNamed = shape.properties !== undefined || rules.emptyProperties;
-  return {
-    ...(isNamed ? { properties } : {}),
-    ...(required.length > 0 || rules.closed ? { required } : {}),
-    ...lowerAdditional(shape, at),
-  };
-}
-
-function lowerAdditional(shape: Shape, at: Lowering): Written {
-  const { rules, trail } = at;
-  if (rules.closed) {
-    if (shape.additional !== false)
-      trail.change(
-        shape.at,
-        typeof shape.additional === "object"
-          ? "a free map cannot be written; the object was closed"
-          : "the object was closed",
-      );
-    return { additionalProperties: false };
-  }
-  if (shape.additional === undefined) return {};
-  if (!rules.additional) {
-    if (shape.additional !== true)
-      trail.change(`${shape.at}/additionalProperties`, "additionalProperties was left out");
-    return {};
-  }
-  if (typeof shape.additional === "boolean") return { additionalProperties: shape.additional };
-  return { additionalProperties: shape.additional.never ? false : lower(shape.additional, at) };
-}
-
-function lowerItems(shape: Shape, at: Lowering): Written {
-  const bound = [shape.limits.get("maxItems"), shape.limits.get("minItems")].find(
-    (limit) => typeof limit === "number" && limit * at.repeats <= at.rules.largestBound,
-  );
-  const next = { ...at, repeats: at.repeats * Math.max(1, Number(bound ?? 1)) };
-  if (!shape.items) at.trail.change(shape.at, "an array without items got some");
-  return {
-    items:
-      shape.items && !shape.items.never
-        ? lower(shape.items, next)
-        : untyped({ limits: new Map(), said: [], at: `${shape.at}/items` }, at.rules, at.trail),
   };
 }
