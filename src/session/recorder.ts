@@ -68,7 +68,7 @@ export function createSessionRecorder(journal: Journal | undefined): SessionReco
     async ended(ended) {
       flush();
       outputChars.delete(ended.id);
-      journal?.append({ type: "call.ended", call: withoutArguments(ended) });
+      journal?.append({ type: "call.ended", call: withoutRepeats(ended) });
     },
   };
 }
@@ -91,8 +91,8 @@ function isRepeat(event: SessionEvent): boolean {
   }
 }
 
-/** The call item above it in the journal has them. */
-function withoutArguments(ended: Ended): Omit<Ended, "arguments" | "input"> {
-  const { arguments: _arguments, input: _input, ...rest } = ended;
+/** The call item above it in the journal has the arguments, the record of its start the input and what was granted. */
+function withoutRepeats(ended: Ended): Omit<Ended, "arguments" | "input" | "grant"> {
+  const { arguments: _arguments, input: _input, grant: _grant, ...rest } = ended;
   return rest;
 }

@@ -1,0 +1,32 @@
+// Runs one example: `callgate` in it means this tree. node scripts/run-example.mjs examples/six-lines.ts
+import { mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+
+const [file] = process.argv.slice(2);
+const root = process.cwd();
+const entry = (path) => join(root, "src", path);
+const folders = ["tools", "wire", "dialect", "model", "session", "store", "mcp", "testing"];
+// Inside the tree, so that packages an example uses (zod, …) are found.
+const out = mkdtempSync(join(root, "node_modules/.example-"));
+try {
+  const bundle = await rolldown({
+    input: resolve(file),
+    platform: "node",
+    external: (id) => !id.startsWith(".") && !id.startsWith("/") && !id.startsWith("callgate"),
+    resolve: {
+      alias: {
+        ...Object.fromEntries(folders.map((folder) => [`callgate/${folder}`, entry(`${folder}/index.ts`)])),
+        "callgate/sandbox": entry("runtime/sandbox/sandbox.ts"),
+        callgate: entry("index.ts"),
+      },
+    },
+    onLog() {},
+  });
+  await bundle.write({ dir: out, format: "esm", entryFileNames: "example.mjs" });
+  if (process.env.EXAMPLE_CWD) process.chdir(process.env.EXAMPLE_CWD);
+  await import(pathToFileURL(join(out, "example.mjs")).href);
+} finally {
+  rmSync(out, { recursive: true, force: true });
+}

@@ -1,0 +1,56 @@
+/** The public names of each entry, as committed lists: a name enters or leaves by a deliberate edit of `api/`. */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const entries: Readonly<Record<string, string>> = {
+  index: "src/index.ts",
+  ...Object.fromEntries(
+    ["tools", "wire", "dialect", "model", "session", "store", "mcp", "testing"].map((name) => [
+      name,
+      `src/${name}/index.ts`,
+    ]),
+  ),
+  sandbox: "src/runtime/sandbox/sandbox.ts",
+};
+
+/** Exported names, types included, read from the source. */
+function namesOf(file: string): readonly string[] {
+  const source = readFileSync(join(root, file), "utf8");
+  const listed = [...source.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap((match) => match[1]!.split(","));
+  const declared = [...source.matchAll(/^export (?:async )?(?:const|function|class|interface|type) (\w+)/gm)].map(
+    (match) => match[1]!,
+  );
+  const names = listed
+    .map((entry) =>
+      entry
+        .trim()
+        .replace(/^type /, "")
+        .split(" as ")
+        .at(-1)!
+        .trim(),
+    )
+    .filter((name) => name !== "");
+  return [...new Set([...names, ...declared])].toSorted();
+}
+
+test.each(Object.entries(entries))("the names of %s are the committed ones", (entry, file) => {
+  const list = join(root, "api", `${entry}.txt`);
+  const names = namesOf(file);
+  if (process.env["UPDATE_API"]) writeFileSync(list, `${names.join("\n")}\n`);
+  expect(names).toEqual(readFileSync(list, "utf8").trim().split("\n"));
+});
+
+test("every list belongs to an entry", () => {
+  expect(readdirSync(join(root, "api")).toSorted()).toEqual(
+    Object.keys(entries)
+      .map((name) => `${name}.txt`)
+      .toSorted(),
+  );
+});
+
+test("the main entry has forty names at most", () => {
+  expect(namesOf(entries["index"]!).length).toBeLessThanOrEqual(40);
+});

@@ -1,0 +1,40 @@
+/** What the documents say is true: snippets are cut from examples that run, the tree is the tree, the entries are the lists. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const pages = [
+  "README.md",
+  ...readdirSync(join(root, "docs"), { encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+test.each(pages)("the snippets of %s are cut from examples", (page) => {
+  for (const [, file, block] of read(page).matchAll(/<!-- snippet: (\S+) -->\n([\s\S]*?)<!-- \/snippet -->/g)) {
+    expect(existsSync(join(root, file!)), `${file} is not there`).toBe(true);
+    expect(block).toBe(`\`\`\`ts\n${read(file!)}\`\`\`\n`);
+  }
+});
+
+test.each(pages)("every link of %s leads somewhere", (page) => {
+  const folder = join(root, page, "..");
+  const dead = [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+    .map((match) => match[1]!)
+    .filter((target) => !existsSync(join(folder, target)));
+  expect(dead).toEqual([]);
+});
+
+test("docs/tree.md is the tree", () => {
+  expect(() => execFileSync(process.execPath, ["scripts/tree.mjs", "--check"], { cwd: root })).not.toThrow();
+});
+
+test("AGENTS.md names every folder of src", () => {
+  const folders = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const missing = folders.filter(({ name }) => !read("AGENTS.md").includes(`| \`${name}\` |`));
+  expect(missing.map(({ name }) => name)).toEqual([]);
+});
