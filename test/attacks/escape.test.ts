@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createExec } from "../../src/runtime/exec.ts";
 import { launcherPath } from "../../src/runtime/process/launcher-path.ts";
@@ -56,6 +57,9 @@ const missing: Readonly<Record<string, readonly string[]>> = {
 };
 
 const rungs = (await trySandboxes()).filter(({ id }) => !id.endsWith("-old"));
+/** Sockets of tests that run beside this one come and go faster. */
+const settledMs = 300;
+
 /** Started for the command by a plain spawn, and by the launcher, which hands it to a sandbox that was waiting. */
 const ways = { "a plain spawn": runPlainly, "the launcher": runByLauncher } as const;
 const wanted = Object.keys(leaks).flatMap((id) => Object.entries(ways).map(([way, run]) => ({ id, way, run })));
@@ -75,7 +79,8 @@ describe.each(wanted)("escape from $id through $way", ({ id, way, run }) => {
 
     beforeAll(async () => {
       scene = await createScene(owner);
-      const sandbox = createSandbox({ only: id, machine: { env: scene.env, stateDir: state } });
+      await setTimeout(settledMs + 50);
+      const sandbox = createSandbox({ only: id, machine: { env: scene.env, stateDir: state, settledMs } });
       const output = await run(sandbox, scene);
       await sandbox.close();
       const lines = output.trim().split("\n");

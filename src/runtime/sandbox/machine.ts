@@ -1,5 +1,5 @@
 /** What a sandbox must know about this machine; asked once, handed in, so that a test can hold it still. */
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, readFileSync, statSync } from "node:fs";
 import { homedir, platform, release, tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { stateDir } from "../../base/paths.ts";
@@ -17,6 +17,8 @@ export interface Machine {
   readonly tempDir: string;
   /** Probe results and things moved aside are kept here. */
   readonly stateDir: string;
+  /** Listening sockets are hidden once they are this old: one that comes and goes would be gone before it is mounted over. */
+  readonly settledMs: number;
   /** Changes when the kernel does or the machine was started again. */
   readonly boot: string;
 }
@@ -33,6 +35,7 @@ export function thisMachine(overrides: Partial<Machine> = {}): Machine {
     // macOS has a private one per user; on Linux the shared one is what must be replaced, whatever TMPDIR says.
     tempDir: platform() === "linux" ? "/tmp" : tmpdir(),
     stateDir: stateDir(env),
+    settledMs: 10_000,
     boot: `${release()} ${bootId()}`,
     ...overrides,
   };
@@ -66,7 +69,10 @@ function isExecutable(path: string): boolean {
  * databases. A read-only mount does not stop a connect, so each is hidden by its path: those the
  * environment names, and those the kernel says somebody listens on.
  */
-export function hostSockets(env: Machine["env"]): readonly string[] {
+export function hostSockets(
+  { env, settledMs }: Pick<Machine, "env" | "settledMs">,
+  now = Date.now(),
+): readonly string[] {
   const address = (name: string) => /(?:^|;)unix:(?:path=|\/\/)([^,;]+)/.exec(env[name] ?? "")?.[1];
   const named = [
     env["SSH_AUTH_SOCK"],
@@ -77,9 +83,8 @@ export function hostSockets(env: Machine["env"]): readonly string[] {
     address("CONTAINER_HOST"),
     address("DBUS_SESSION_BUS_ADDRESS"),
   ];
-  return [...new Set([...named, ...listeningSockets()])].filter(
-    (path) => path !== undefined && isAbsolute(path),
-  ) as string[];
+  const settled = listeningSockets().filter((path) => changedAt(path) <= now - settledMs);
+  return [...new Set([...named, ...settled])].filter((path) => path !== undefined && isAbsolute(path)) as string[];
 }
 
 /** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */
@@ -90,5 +95,13 @@ function listeningSockets(): readonly string[] {
     return Array.from(readFileSync("/proc/net/unix", "utf8").matchAll(listening), (line) => line[1] ?? "");
   } catch {
     return []; // no such file on this system
+  }
+}
+
+function changedAt(path: string): number {
+  try {
+    return lstatSync(path).ctimeMs;
+  } catch {
+    return Infinity; // gone, or in a folder this user cannot enter, and then no command of theirs can
   }
 }

@@ -20,7 +20,7 @@ const name = "seatbelt";
 export function createSeatbeltBackend(machine: Machine, session: Session): Backend {
   function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
     const { grant, cwd, env, argv } = request;
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine.env) });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine) });
     const tempFolder = session.tempFolder(undefined);
     const protect = plan.everything
       ? []

@@ -1,5 +1,5 @@
 /** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { guardNames } from "./guard.ts";
@@ -27,8 +27,9 @@ export function createSession(machine: Machine): Session {
   const folders = new Map<number, string>();
   let unconfinedRuns = 0;
   const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
-  const sockets = rememberBriefly(() => hostSockets(machine.env));
-  const hide = (paths: readonly string[]) => (paths.length === 0 ? [] : entries(paths.join("\0")));
+  const sockets = rememberBriefly(() => hostSockets(machine));
+  const hide = (paths: readonly string[]) =>
+    paths.length === 0 ? [] : entries(paths.join("\0")).filter(({ path }) => existsSync(path));
 
   return {
     tempFolder(owner) {
