@@ -14,12 +14,12 @@ export interface Opaque {
 
 const mark = "callgate1.";
 
-export function seal(opaque: Opaque): string {
+function seal(opaque: Opaque): string {
   return mark + textToBase64(JSON.stringify([opaque.wire, opaque.kind, opaque.value]));
 }
 
 /** What we sealed, or undefined for a string that is the provider's own or that a client changed. */
-export function unseal(value: string): Opaque | undefined {
+function unseal(value: string): Opaque | undefined {
   if (!value.startsWith(mark)) return undefined;
   const text = base64ToText(value.slice(mark.length));
   const held = text === undefined ? undefined : parseObject(`{"held":${text}}`)?.["held"];

@@ -56,7 +56,7 @@ export function endOf(said: Said, hasCalls: boolean): AnswerEnd {
 }
 
 /** The stop reason that a finish becomes when nothing more is known. */
-export function stopReasonOf(end: AnswerEnd): string {
+function stopReasonOf(end: AnswerEnd): string {
   switch (end.finish) {
     case "tool_calls":
       return "tool_use";

@@ -1,10 +1,10 @@
 /** One Responses item, of an answer or of a request's input, as a neutral item. Nothing is refused: what has no neutral name is kept raw. */
-import type { Part } from "../../base/content.ts";
-import { isObject, type Json } from "../../base/json.ts";
+import { isObject } from "../../base/json.ts";
 import type {
   CallItem,
   CallKind,
   CompactionItem,
+  Extra,
   Item,
   MessageItem,
   ReasoningItem,
@@ -197,23 +197,23 @@ function decodeResult(type: string, raw: Raw): ResultItem | undefined {
   // A local shell's output carries the call id in `id`.
   const callId = word(raw["call_id"]) ?? (kind === "local_shell" ? word(raw["id"]) : undefined);
   if (kind === undefined || callId === undefined) return undefined;
-  const { content, structured, ok } = decodeOutput(kind, raw);
+  const extra = extraFields(wire, raw, kind === "tool_search" ? toolSearchFields : resultFields);
   return defined({
     type: "result" as const,
     callId,
     kind,
     name: word(raw["name"]),
     namespace: word(raw["namespace"]),
-    content,
-    structured,
-    ok,
-    extra: extraFields(wire, raw, kind === "tool_search" ? toolSearchFields : resultFields),
+    extra,
+    ...decodeOutput(kind, raw, extra),
   });
 }
 
 const toolSearchFields = fieldsOf("call_id tools execution");
 
-function decodeOutput(kind: CallKind, raw: Raw): { content: readonly Part[]; structured?: Json; ok: boolean } {
+type Output = Pick<ResultItem, "content" | "structured" | "ok" | "extra">;
+
+function decodeOutput(kind: CallKind, raw: Raw, extra: Extra | undefined): Output {
   if (kind === "shell") return decodeShellOutput(raw);
   if (kind === "tool_search") {
     const tools = objects(raw["tools"]);
@@ -224,10 +224,11 @@ function decodeOutput(kind: CallKind, raw: Raw): { content: readonly Part[]; str
       ok: true,
     };
   }
-  return { content: decodeContent(raw["output"]).content, ok: kind !== "apply_patch" || raw["status"] !== "failed" };
+  const { refusal: _refusal, ...decoded } = decodeContent(raw["output"], extra);
+  return { ...decoded, ok: kind !== "apply_patch" || raw["status"] !== "failed" };
 }
 
-function decodeShellOutput(raw: Raw): { content: readonly Part[]; structured: Json; ok: boolean } {
+function decodeShellOutput(raw: Raw): Output {
   const runs = objects(raw["output"]);
   const words = runs.map((run) =>
     [string(run["stdout"]) ?? "", string(run["stderr"]) ?? ""].filter((text) => text !== "").join("\n"),

@@ -174,12 +174,22 @@ function fieldsOf(item: CallItem): JsonObject {
 
 function encodeResult(item: ResultItem): JsonObject {
   const call_id = legalId(item.callId, idRules.responses);
-  const more = echoed(item.extra, wire);
+  const { parts: _parts, ...more } = echoed(item.extra, wire);
   switch (item.kind) {
     case "function":
-      return defined({ type: "function_call_output", call_id, output: encodeOutput(item.content), ...more });
+      return defined({
+        type: "function_call_output",
+        call_id,
+        output: encodeOutput(item.content, item.extra),
+        ...more,
+      });
     case "custom":
-      return defined({ type: "custom_tool_call_output", call_id, output: encodeOutput(item.content), ...more });
+      return defined({
+        type: "custom_tool_call_output",
+        call_id,
+        output: encodeOutput(item.content, item.extra),
+        ...more,
+      });
     case "local_shell":
       return { type: "local_shell_call_output", id: call_id, output: partsToText(item.content), ...more };
     case "shell":

@@ -113,7 +113,7 @@ export function encodeContent(parts: readonly Part[], extra: Extra | undefined, 
   return encoded;
 }
 
-export function encodePart(part: Part, assistant: boolean): JsonObject {
+function encodePart(part: Part, assistant: boolean): JsonObject {
   switch (part.type) {
     case "text":
       return assistant
@@ -147,7 +147,9 @@ export function encodePart(part: Part, assistant: boolean): JsonObject {
 }
 
 /** A result's output: a plain string where the words are all there is. */
-export function encodeOutput(parts: readonly Part[]): string | JsonObject[] {
-  if (parts.every((part) => part.type === "text") && parts.length <= 1) return parts[0]?.text ?? "";
-  return parts.map((part) => encodePart(part, false));
+export function encodeOutput(parts: readonly Part[], extra: Extra | undefined): string | JsonObject[] {
+  const [only] = parts;
+  const isPlain = parts.length <= 1 && echoed(extra, "responses")["parts"] === undefined;
+  if (isPlain && (only === undefined || only.type === "text")) return only?.text ?? "";
+  return encodeContent(parts, extra, false);
 }

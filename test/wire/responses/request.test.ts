@@ -221,6 +221,24 @@ describe("the request a Responses client sends", () => {
     expect(responses.encodeRequest(neutral).body["input"]).toEqual(input);
   });
 
+  test("parts of a result that only this wire knows come back in their place", () => {
+    const input = [
+      { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+      {
+        type: "function_call_output",
+        call_id: "c",
+        output: [
+          { type: "input_text", text: "a" },
+          { type: "brand_new", x: 1 },
+          { type: "input_text", text: "b" },
+        ],
+      },
+    ];
+    const neutral = responses.decodeRequest({ model: "m", input });
+    expect(neutral.input[1]).toMatchObject({ content: [text("a"), text("b")] });
+    expect(responses.encodeRequest(neutral).body["input"]).toEqual(input);
+  });
+
   test("choices of every kind", () => {
     const choice = (tool_choice: unknown) =>
       responses.decodeRequest({ model: "m", tools: [{ type: "function", name: "f" }], tool_choice });
