@@ -5,6 +5,7 @@
 import { text as textPart } from "../base/content.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { AnswerEnd, CallItem, DeltaField, Finish, ModelEvent } from "../spec/model.ts";
+import { createGrowingText, type GrowingText } from "./growing.ts";
 import { unwrapCustom, type TextTool, type ToolTable } from "./tools.ts";
 
 /** A call being read. Pieces of its arguments are written as they come. */
@@ -61,7 +62,7 @@ export interface EmitterOptions {
 interface Block {
   readonly kind: "message" | "reasoning";
   readonly index: number;
-  body: string;
+  readonly body: GrowingText;
 }
 
 interface OpenCall {
@@ -70,9 +71,11 @@ interface OpenCall {
   readonly id: string;
   readonly tool: TextTool | undefined;
   readonly repairs: Set<string>;
-  args: string;
+  readonly args: GrowingText;
   state: "open" | "closed" | "failed";
   why: string | undefined;
+  /** What a plain-text tool was given. */
+  input?: string;
 }
 
 /** Why a call is not whole, when the answer ended before it did. */
@@ -126,8 +129,8 @@ export function createEmitter(options: EmitterOptions): Emitter {
     block = undefined;
     events.push(
       kind === "message"
-        ? { type: "item.done", index, item: { type: "message", role: "assistant", content: [textPart(body)] } }
-        : { type: "item.done", index, item: { type: "reasoning", text: body } },
+        ? { type: "item.done", index, item: { type: "message", role: "assistant", content: [textPart(body.text())] } }
+        : { type: "item.done", index, item: { type: "reasoning", text: body.text() } },
     );
   }
 
@@ -140,13 +143,13 @@ export function createEmitter(options: EmitterOptions): Emitter {
       index,
       item: kind === "message" ? { type: "message", role: "assistant", content: [] } : { type: "reasoning" },
     });
-    block = { kind, index, body: "" };
+    block = { kind, index, body: createGrowingText() };
     return block;
   }
 
   function grow(kind: "message" | "reasoning", text: string): void {
     const into = block?.kind === kind ? block : openBlock(kind);
-    into.body += text;
+    into.body.add(text);
     delta(into.index, kind === "message" ? "text" : "reasoning", text);
   }
 
@@ -170,7 +173,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
       id: call.id,
       name: call.tool?.plainName ?? call.head.name,
       ...(call.tool?.namespace === undefined ? {} : { namespace: call.tool.namespace }),
-      arguments: call.args,
+      arguments: call.input ?? call.args.text(),
       complete,
       ...(call.head.untyped === true ? { untyped: true } : {}),
       extra: { wire: "text", fields },
@@ -191,7 +194,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
       id: freshId(head.id),
       tool,
       repairs,
-      args: "",
+      args: createGrowingText(),
       state: "open",
       why: undefined,
     };
@@ -202,16 +205,16 @@ export function createEmitter(options: EmitterOptions): Emitter {
       repairs,
       write(json) {
         if (open.args.length + json.length > options.maxArguments) return fail("limit: its arguments are too long");
-        open.args += json;
+        open.args.add(json);
         if (tool?.custom !== true) delta(index, "arguments", json);
       },
       close() {
         if (open.state !== "open") return;
         open.state = "closed";
         if (tool?.custom !== true) return;
-        const input = unwrapCustom(open.args);
+        const input = unwrapCustom(open.args.text());
         if (input === undefined) return void fail("the tool takes text");
-        open.args = input;
+        open.input = input;
         delta(index, "arguments", input);
       },
       fail,
