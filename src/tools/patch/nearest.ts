@@ -1,5 +1,5 @@
 /** Larger searches say nothing rather than take long. */
-const maxWork = 4_000_000;
+const maxWork = 1_000_000;
 const shownLines = 12;
 
 /** The place of a file most like `wanted`, with line numbers and what differs; undefined if nothing is like it. */

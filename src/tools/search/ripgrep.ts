@@ -59,10 +59,14 @@ export async function searchWithRipgrep(
     if (CallError.is(error) && error.code !== "aborted") return undefined;
     throw error;
   });
-  // 0 found, 1 nothing found; anything else is said on stderr.
-  if (result === undefined || result.denied || result.exitCode === null) return undefined;
-  if (result.timedOut) throw new CallError("timeout", `The search did not end within ${timeoutMs} ms.`);
-  if (result.exitCode > 1)
+  // 0 found, 1 nothing found, 2 an error of its own; anything else means that it did not run (a sandbox may hide it).
+  if (result?.timedOut) throw new CallError("timeout", `The search did not end within ${timeoutMs} ms.`);
+  if (result === undefined || result.denied || result.exitCode === null || result.exitCode > 2) {
+    // Not tried again in this session.
+    ctx.session.set(pathKey, undefined);
+    return undefined;
+  }
+  if (result.exitCode === 2)
     throw new CallError(
       "invalid_input",
       `ripgrep: ${(result.stderr.head + result.stderr.tail).trim().slice(0, 1_000)}`,
@@ -74,6 +78,7 @@ export async function searchWithRipgrep(
 function toArguments(request: SearchRequest): readonly string[] {
   return [
     "--no-config",
+    "--no-require-git",
     "--no-messages",
     "--color=never",
     "--sortr=modified",
