@@ -1,6 +1,6 @@
 import type { NetworkGrant } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
-import type { Surroundings } from "./command/understand.ts";
+import type { Surroundings } from "./command/look.ts";
 import type { RuleSet } from "./rules.ts";
 
 /** Everything a decision depends on, beside the call itself and the file system. */

@@ -5,7 +5,8 @@
 import { resolve } from "node:path";
 import type { Access, Command } from "../spec/access.ts";
 import { foreignDenials, lineDenials, matchStep } from "./command/match.ts";
-import { mayRead, understand, type Step, type Understood } from "./command/understand.ts";
+import { mayRead } from "./command/look.ts";
+import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";

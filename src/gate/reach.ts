@@ -1,6 +1,7 @@
 /** Does a command that a rule allows by name reach further than the workspace? */
 import { statSync, type Stats } from "node:fs";
-import { mayRead, type Step } from "./command/understand.ts";
+import { mayRead } from "./command/look.ts";
+import type { Step } from "./command/understand.ts";
 import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
 import { matchPath } from "./rules.ts";

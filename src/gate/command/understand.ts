@@ -1,22 +1,14 @@
 /** A command to what is known about it: every simple command it would start, how risky each is, and why. */
 import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
-import { isHarmlessDevice, isInsideAny, isSecretName, programName, resolveReal, systemRoots } from "../paths.ts";
+import { isSecretName, programName } from "../paths.ts";
 import { dangerOf } from "./danger.ts";
 import { toArgv, word, type Found, type Redirected } from "./found.ts";
 import { foreignDoubts } from "./foreign.ts";
-import { repositoryDoubt } from "./git-config.ts";
 import { judge } from "./harmless.ts";
 import { readLine } from "./line.ts";
+import { createLook, type Look, type Surroundings } from "./look.ts";
 import { isInterpreter, unwrap } from "./unwrap.ts";
-
-/** Where things may be read without a question. */
-export interface Surroundings {
-  readonly workspace: string;
-  readonly readable: readonly string[];
-  readonly mask: readonly string[];
-  readonly home: string;
-}
 
 export interface Step {
   readonly found: Found;
@@ -57,7 +49,8 @@ export function understand(command: Command, at: Surroundings): Understood {
     dormant: new Set(),
     evaluates: false,
     text: 0,
-    at,
+    home: at.home,
+    look: createLook(at),
   };
   if (command.shell !== undefined) {
     for (const doubt of foreignDoubts(command.shell, command.dialect))
@@ -86,7 +79,8 @@ interface Pile {
   readonly doubts: Set<string>;
   readonly unclear: Set<string>;
   readonly dormant: Set<string>;
-  readonly at: Surroundings;
+  readonly home: string;
+  readonly look: Look;
   evaluates: boolean;
   /** Characters of shell text read so far, texts inside texts included. */
   text: number;
@@ -96,7 +90,7 @@ function addLine(line: string, cwds: readonly string[], pile: Pile): void {
   pile.text += line.length;
   if (pile.text > maxText || pile.steps.length >= maxSteps)
     return void pile.unclear.add("there is too much in it to read");
-  const reading = readLine(line, { cwds, home: pile.at.home });
+  const reading = readLine(line, { cwds, home: pile.home });
   reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
   reading.dormant.forEach((text) => pile.dormant.add(text));
@@ -111,13 +105,13 @@ function addCommands(first: readonly Found[], pile: Pile): void {
   for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
     if (pile.steps.length >= maxSteps) return void pile.unclear.add(`it runs more than ${maxSteps} commands`);
     const inner = unwrap(found);
-    pile.steps.push(toStep(found, inner, pile.at));
+    pile.steps.push(toStep(found, inner, pile.look));
     waiting.push(...inner.commands.toReversed());
     for (const line of inner.lines) addLine(line, found.cwds, pile);
   }
 }
 
-function toStep(found: Found, inner: ReturnType<typeof unwrap>, at: Surroundings): Step {
+function toStep(found: Found, inner: ReturnType<typeof unwrap>, look: Look): Step {
   const typed = found.words[0]?.value;
   const { name, system } = typed === undefined ? { name: undefined, system: false } : programName(typed);
   const argv = toArgv(found);
@@ -127,7 +121,7 @@ function toStep(found: Found, inner: ReturnType<typeof unwrap>, at: Surroundings
   const danger = dangerOf(name, argv.slice(1));
   if (danger !== undefined) return { ...base, risk: "dangerous", reason: `${argv.slice(0, 4).join(" ")}: ${danger}` };
   if (inner.hidden !== undefined) return { ...base, risk: "dangerous", reason: inner.hidden };
-  const why = notHarmless(found, name, system, inner.transparent, at);
+  const why = notHarmless(found, name, system, inner.transparent, look);
   return why === undefined
     ? { ...base, risk: "harmless", reason: `${name} only looks` }
     : { ...base, risk: "other", reason: why };
@@ -139,7 +133,7 @@ function notHarmless(
   name: string,
   system: boolean,
   transparent: boolean,
-  at: Surroundings,
+  look: Look,
 ): string | undefined {
   const unsafe = found.env.find((item) => !isSafeAssignment(item));
   if (unsafe !== undefined) return `it sets ${unsafe.name}`;
@@ -154,17 +148,17 @@ function notHarmless(
   if ("why" in judged) return judged.why;
   if (found.cwds.length === 0) return "the folder it runs in is not known";
   if (judged.reads.length > maxReads) return "it names too many files to look at";
-  const outside = judged.reads.find((path) => !found.cwds.every((cwd) => mayRead(path, cwd, at)));
+  const outside = judged.reads.find((path) => !found.cwds.every((cwd) => look.mayRead(path, cwd)));
   if (outside !== undefined) return `${outside} is outside the workspace or may not be read`;
   const secret = judged.reads.find((path) =>
-    found.cwds.some((cwd) => isSecretName(path) || isSecretName(resolveReal(path, cwd) ?? path)),
+    found.cwds.some((cwd) => isSecretName(path) || isSecretName(look.real(path, cwd) ?? path)),
   );
   if (secret !== undefined) return `${secret} looks like a file with secrets`;
-  if (!found.cwds.every((cwd) => mayRead(".", cwd, at))) return "it runs outside the workspace";
+  if (!found.cwds.every((cwd) => look.mayRead(".", cwd))) return "it runs outside the workspace";
   const { repository } = judged;
   return repository === undefined
     ? undefined
-    : found.cwds.map((cwd) => repositoryDoubt(resolve(cwd, repository))).find((doubt) => doubt !== undefined);
+    : found.cwds.map((cwd) => look.repositoryDoubt(resolve(cwd, repository))).find((doubt) => doubt !== undefined);
 }
 
 /** Variables that choose a language, a colour or a width: nothing that names a program or a file. */
@@ -173,13 +167,4 @@ function isSafeAssignment(item: { readonly name: string; readonly value: string 
     /^(LC_[A-Z]+|LANG|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|CI)$/.test(item.name) &&
     /^[\w.@-]*$/.test(item.value ?? " ")
   );
-}
-
-/** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
-export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
-  const real = resolveReal(path, cwd);
-  if (real === undefined) return false;
-  if (isHarmlessDevice(path)) return true;
-  if (isInsideAny(real, at.mask)) return false;
-  return isInsideAny(real, [at.workspace, ...at.readable, ...systemRoots]);
 }

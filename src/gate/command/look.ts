@@ -1,0 +1,51 @@
+/** Where a command may look without a question, with every link followed. */
+import { isHarmlessDevice, isInsideAny, resolveReal, systemRoots } from "../paths.ts";
+import { repositoryDoubt } from "./git-config.ts";
+
+/** Where things may be read without a question. */
+export interface Surroundings {
+  readonly workspace: string;
+  readonly readable: readonly string[];
+  readonly mask: readonly string[];
+  readonly home: string;
+}
+
+/** Looks at the file system once for each path: a line may name the same folder hundreds of times. */
+export interface Look {
+  /** Where a path leads, or undefined if nobody can say. */
+  real(path: string, cwd: string): string | undefined;
+  mayRead(path: string, cwd: string): boolean;
+  /** Why git might run something in this folder. */
+  repositoryDoubt(folder: string): string | undefined;
+}
+
+/** For one decision only: between two the disk may change. */
+export function createLook(at: Surroundings): Look {
+  const paths = new Map<string, string | undefined>();
+  const folders = new Map<string, string | undefined>();
+  const real = (path: string, cwd: string) => remember(paths, `${cwd}\0${path}`, () => resolveReal(path, cwd));
+  return {
+    real,
+    mayRead: (path, cwd) => isReadable(path, real(path, cwd), at),
+    repositoryDoubt: (folder) => remember(folders, folder, () => repositoryDoubt(folder)),
+  };
+}
+
+function remember<T>(known: Map<string, T>, key: string, find: () => T): T {
+  const found = known.get(key);
+  if (found !== undefined || known.has(key)) return found as T;
+  const value = find();
+  known.set(key, value);
+  return value;
+}
+
+/** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
+export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
+  return isReadable(path, resolveReal(path, cwd), at);
+}
+
+function isReadable(path: string, real: string | undefined, at: Surroundings): boolean {
+  if (real === undefined) return false;
+  if (isHarmlessDevice(path)) return true;
+  return !isInsideAny(real, at.mask) && isInsideAny(real, [at.workspace, ...at.readable, ...systemRoots]);
+}
