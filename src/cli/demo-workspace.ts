@@ -5,12 +5,14 @@ const files: Readonly<Record<string, string>> = {
   "package.json": `{ "name": "sums", "type": "module" }\n`,
   "README.md": "# sums\n\nAdds numbers, or should.\n",
   "src/add.js": "/** The sum of two numbers. */\nexport function add(a, b) {\n  return a - b;\n}\n",
-  "test/add.test.js": `import assert from "node:assert/strict";
-import { test } from "node:test";
-import { add } from "../src/add.js";
-
-test("two and two make four", () => assert.equal(add(2, 2), 4));
-`,
+  "test/add.test.js": [
+    `import assert from "node:assert/strict";`,
+    `import { test } from "node:test";`,
+    `import { add } from "../src/add.js";`,
+    "",
+    `test("two and two make four", () => assert.equal(add(2, 2), 4));`,
+    "",
+  ].join("\n"),
 };
 
 /** A small project with one fault and a test that finds it. */

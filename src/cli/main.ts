@@ -10,6 +10,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
   if (first === "--version" || first === "-V") return print(version);
   if (first === "--help" || first === "-h" || first === "help") return print(help());
+  if (first === "completion") return printCompletion(rest[0] ?? "");
   const name = first === undefined || first.startsWith("-") ? "chat" : first;
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return unknownCommand(name);
@@ -34,6 +35,15 @@ function cleanEnvironment(): Record<string, string> {
   );
 }
 
+/** Here and not in a file of its own: it is about the table of contents itself. */
+async function printCompletion(shell: string): Promise<void> {
+  const { completionScript, completionShells } = await import("./completion.ts");
+  const script = completionScript(shell, Object.keys(routes));
+  if (script !== undefined) return print(script);
+  say(`callgate: name a shell: callgate completion ${completionShells.join("|")}`);
+  process.exitCode = exitCodes.usage;
+}
+
 function unknownCommand(name: string): void {
   const [guess] = nearest(name, Object.keys(routes), 1);
   say(
@@ -50,6 +60,7 @@ function help(): string {
     "",
     "  callgate [FLAGS]            an interactive session in this folder",
     "  callgate COMMAND --help     what a command does and takes",
+    "  callgate completion SHELL   a completion script for bash, zsh or fish",
     "",
     ...shown.map(([name, route]) => `  ${name.padEnd(width)}  ${route.brief}`),
     "",

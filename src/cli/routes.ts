@@ -40,5 +40,4 @@ export const routes: Readonly<Record<string, Route>> = {
     load: () => import("./commands/sandbox.ts"),
   },
   doctor: { brief: "what works here and what does not, one line each", load: () => import("./commands/doctor.ts") },
-  completion: { brief: "a completion script for your shell", load: () => import("./commands/completion.ts") },
 };

@@ -3,7 +3,7 @@
  * providers; it knows nothing of tools, gates or sessions.
  */
 import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
-import type { Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
+import type { Codec, DecodeOptions, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { createSseReader } from "../wire/sse.ts";
 import { coalesce } from "./coalesce.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
@@ -58,7 +58,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, signal);
-      if ("body" in answer) return yield* decode(answer, encoded, options.codec);
+      if ("body" in answer) return yield* decode(answer, options.codec, { names: encoded.names, idSeed: String(request.input.length) });
       if (attempt >= retries || !isRetryable(answer)) return yield failed(answer);
       const waitMs = Math.min(maxWaitMs, answer.retryAfterMs ?? 250 * 2 ** attempt);
       yield note("request.retried", { attempt: attempt + 1, waitMs, reason: answer.message });
@@ -69,15 +69,16 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   return { name: options.model, ask, close: () => transport.close() };
 }
 
-async function* decode(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec): AsyncGenerator<ModelEvent> {
-  if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, encoded, codec);
+/** `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id. */
+async function* decode(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
+  if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, codec, options);
   const { answerToEvents } = await import("../wire/answer.ts");
-  yield* answerToEvents(codec.decodeAnswer(JSON.parse(await readText(answer)), { names: encoded.names }));
+  yield* answerToEvents(codec.decodeAnswer(JSON.parse(await readText(answer)), options));
 }
 
-async function* decodeStream(answer: HttpAnswer, encoded: EncodedRequest, codec: Codec): AsyncGenerator<ModelEvent> {
+async function* decodeStream(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
   const sse = createSseReader();
-  const decoder = codec.createDecoder({ names: encoded.names });
+  const decoder = codec.createDecoder(options);
   try {
     for await (const chunk of answer.body) yield* coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame)));
   } catch (error) {

@@ -30,7 +30,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     keyEnv: "OPENAI_API_KEY",
     auth: "bearer",
     target: "openai",
-    quirks: { laterSystem: true, customTools: true, maxTokensField: "max_completion_tokens" },
+    quirks: { laterSystem: true, customTools: true, allowedTools: true, maxTokensField: "max_completion_tokens" },
   },
   anthropic: {
     title: "Anthropic",

@@ -76,14 +76,12 @@ async function sandboxFindings(): Promise<readonly Finding[]> {
   const isShown = (result: RungResult) =>
     !result.id.endsWith("-old") ||
     (result.ok && !results.some((other) => other.ok && other.name === result.name && other.id !== result.id));
-  const tried = results
-    .filter(isShown)
-    .map(({ name, ok, detail, fix }): Finding => ({
-      name: `sandbox ${name}`,
-      state: ok ? "ok" : "missing",
-      detail,
-      ...(fix === undefined ? {} : { fix }),
-    }));
+  const tried = results.filter(isShown).map(({ name, ok, detail, fix }): Finding => ({
+    name: `sandbox ${name}`,
+    state: ok ? "ok" : "missing",
+    detail,
+    ...(fix === undefined ? {} : { fix }),
+  }));
   return tried.length > 0 ? tried : [{ name: "sandbox none", state: "missing", detail: nothingToTry() }];
 }
 

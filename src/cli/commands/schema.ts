@@ -18,7 +18,9 @@ async function schema(flags: Flags, file?: string): Promise<void> {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new UsageError(`${file === undefined || file === "-" ? "stdin" : file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new UsageError(
+      `${file === undefined || file === "-" ? "stdin" : file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
+    );
   }
   printJson(normalize(value, target));
 }
@@ -33,7 +35,9 @@ function toTarget(name: unknown): SchemaTarget {
   const found = schemaTargets.find((target) => target === name);
   if (found !== undefined) return found;
   const [guess] = nearest(String(name), schemaTargets, 1);
-  throw new UsageError(`there is no target '${String(name)}'${guess === undefined ? "" : `; did you mean '${guess}'?`} (${schemaTargets.join(", ")})`);
+  throw new UsageError(
+    `there is no target '${String(name)}'${guess === undefined ? "" : `; did you mean '${guess}'?`} (${schemaTargets.join(", ")})`,
+  );
 }
 
 export const command = buildCommand({
@@ -46,7 +50,10 @@ export const command = buildCommand({
       target: { kind: "parsed", parse: String, brief: `one of ${schemaTargets.join(", ")}`, default: "openai" },
       batch: { kind: "boolean", brief: "JSON lines in, JSON lines out", default: false, withNegated: false },
     },
-    positional: { kind: "tuple", parameters: [{ brief: "a file, or - for stdin", parse: String, optional: true, placeholder: "FILE" }] },
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "a file, or - for stdin", parse: String, optional: true, placeholder: "FILE" }],
+    },
   },
   func: (flags: Flags, file?: string) => runCommand(() => schema(flags, file)),
 });
