@@ -10,6 +10,12 @@ const maxPathBytes = 4_095;
 export function toAbsolute(path: string, cwd: string): string {
   if (path.includes("\0")) throw new CallError("invalid_input", "A path may not contain a NUL character.");
   if (path === "") throw new CallError("invalid_input", "The path is empty.");
+  // A folder that is really called '~' is an accident waiting for the next `rm -r ~`.
+  if (/^~[^/\\]*(?:[/\\]|$)/.test(path)) {
+    throw new CallError("invalid_input", `${shown(path)}: '~' is not expanded here.`, {
+      hint: "Write the whole path; './~' if a file is really called that.",
+    });
+  }
   const absolute = isAbsolute(path) ? resolve(path) : resolve(cwd, path);
   if (Buffer.byteLength(absolute) > maxPathBytes) {
     throw new CallError("invalid_input", `The path ${shown(path)} is too long (${Buffer.byteLength(absolute)} bytes).`);

@@ -204,6 +204,7 @@ describe.each([
 
   test("odd paths are told, not followed", async () => {
     await expect(files().read("a\0b")).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(files().write("~/x", "x", { parents: true })).rejects.toMatchObject({ code: "invalid_input" });
     await expect(files().read("")).rejects.toMatchObject({ code: "invalid_input" });
     await expect(files().write(`${"a/".repeat(3_000)}x`, "x", { parents: true })).rejects.toMatchObject({
       code: "invalid_input",
