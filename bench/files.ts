@@ -181,7 +181,7 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
     }
   }
   const text = [...own, "*** End Patch"].join("\n");
-  const inCopy = async (apply: (dir: string) => Promise<unknown> | unknown) => {
+  const inCopy = async (apply: (dir: string) => unknown) => {
     const times: number[] = [];
     for (let round = 0; round < 5; round++) {
       const dir = mkdtempSync(join(root, "copy-"));
@@ -212,6 +212,6 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
 }
 
 /** Median of several runs, in milliseconds. */
-async function timed(rounds: number, body: () => Promise<unknown> | unknown): Promise<number> {
+async function timed(rounds: number, body: () => unknown): Promise<number> {
   return (await perOperation(1, rounds, body)) / 1_000;
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { createTurnDiffer } from "../../src/session/turn-diff.ts";
 import { filesIn, newWorkspace } from "../tools/workspace.ts";

@@ -42,10 +42,7 @@ function imageType(head: Uint8Array): ImageType | undefined {
 }
 
 function isAscii(head: Uint8Array, at: number, word: string): boolean {
-  return startsWith(
-    head.subarray(at),
-    [...word].map((letter) => letter.charCodeAt(0)),
-  );
+  return startsWith(head.subarray(at), [...Buffer.from(word, "latin1")]);
 }
 
 function startsWith(head: Uint8Array, bytes: readonly number[]): boolean {

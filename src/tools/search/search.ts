@@ -93,13 +93,11 @@ async function* candidates(request: SearchRequest, ctx: ToolContext): AsyncGener
 /** Patterns are written in ripgrep's way: leading flags in parentheses, and bytes where they are not ASCII. */
 function toRegExp(request: SearchRequest): { readonly pattern: string; readonly flags: string } {
   const inline = /^\(\?([imsx]+)\)/.exec(request.pattern);
-  const letters = new Set(
-    [...(inline?.[1] ?? ""), ...(request.ignoreCase ? ["i"] : [])].filter((letter) => "is".includes(letter)),
-  );
+  const asked = `${inline?.[1] ?? ""}${request.ignoreCase ? "i" : ""}`;
   const bare = inline ? request.pattern.slice(inline[0].length) : request.pattern;
   // Files are searched as bytes, which is twice as fast as decoding them; so the pattern is bytes too.
   const pattern = Buffer.from(bare, "utf8").toString("latin1");
-  const flags = [...letters].join("");
+  const flags = ["i", "s"].filter((letter) => asked.includes(letter)).join("");
   try {
     RegExp(pattern, flags);
     return { pattern, flags };

@@ -14,7 +14,7 @@ beforeAll(async () => {
       .on("data", () => undefined)
       .on("end", () => {
         response.setHeader("content-type", "text/plain");
-        response.end(`${request.method} ${request.url} ${request.headers["x-test"] ?? ""}`);
+        response.end(`${request.method} ${request.url} ${String(request.headers["x-test"] ?? "")}`);
       });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

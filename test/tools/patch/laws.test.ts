@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { structuredPatch } from "diff";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { applyChunks } from "../../../src/tools/patch/apply.ts";
 import { joinLines, splitLines } from "../../../src/tools/patch/lines.ts";

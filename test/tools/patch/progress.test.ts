@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { createPatchProgress, type PatchProgress } from "../../../src/tools/patch/progress.ts";
 
