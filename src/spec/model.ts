@@ -5,6 +5,7 @@
  */
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import type { XmlMapping } from "./tool.ts";
 
 /** Fields of one wire that have no neutral name. Echoed on that wire, ignored on all others. */
 export interface Extra {
@@ -106,6 +107,9 @@ export interface FunctionSpec {
   readonly parameters: JsonObject;
   readonly strict?: boolean;
   readonly outputSchema?: JsonObject;
+  /** How a call is laid out as XML, and inputs to show: for models that are taught by their prompt. Wires leave them out. */
+  readonly xml?: XmlMapping;
+  readonly examples?: readonly Json[];
   readonly extra?: Extra;
 }
 

@@ -1,5 +1,5 @@
 /** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { isFreeform, type Freeform } from "./freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "./model.ts";
 import { toSchema } from "./schema.ts";
@@ -64,6 +64,9 @@ function toFunction(tool: AnyTool, description: string): FunctionSpec {
     description: isFreeform(tool.input) ? withGrammar(description, tool.input) : description,
     parameters: functionParameters(tool),
     ...(output ? { outputSchema: output } : {}),
+    ...(tool.xml ? { xml: tool.xml } : {}),
+    // An input of the tool's own type is JSON: it is what a model would send.
+    ...(tool.examples ? { examples: tool.examples.map(({ input }) => input as Json) } : {}),
   };
 }
 

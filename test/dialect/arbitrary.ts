@@ -1,5 +1,5 @@
 /** Values that text formats have lost: markup, fences, quotes, control characters, halves of pairs. */
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 const nasty = [
   "</parameter>",
