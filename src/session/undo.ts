@@ -13,7 +13,7 @@ export interface UndoRecord {
   readonly files: readonly UndoFile[];
 }
 
-export interface UndoFile {
+interface UndoFile {
   readonly path: string;
   /** Base64; null: it was not there. */
   readonly before: string | null;

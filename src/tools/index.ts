@@ -21,7 +21,7 @@ import fileWrite from "./internal/file/write.ts";
 import networkDownload from "./internal/network/download.ts";
 import networkRequest from "./internal/network/request.ts";
 import systemEnv from "./internal/system/env.ts";
-import { internalSystemExecute } from "./internal/system/execute.ts";
+import systemExecute from "./internal/system/execute.ts";
 import systemInfo from "./internal/system/info.ts";
 import { listDir } from "./list-dir.ts";
 import { localShell } from "./local-shell.ts";
@@ -40,6 +40,12 @@ export { grepFiles } from "./grep-files.ts";
 export { listDir } from "./list-dir.ts";
 export { localShell } from "./local-shell.ts";
 export { applyPatch as runPatch, type PatchOptions, type PatchOutcome } from "./patch/patch.ts";
+export {
+  createPatchProgress,
+  type PatchProgress,
+  type PatchProgressFile,
+  type PatchProgressReader,
+} from "./patch/progress.ts";
 export { readFile } from "./read-file.ts";
 export { shell } from "./shell.ts";
 export { shellCommand } from "./shell-command.ts";
@@ -66,7 +72,7 @@ export const internalTools: readonly AnyTool[] = [
   networkDownload,
   networkRequest,
   systemEnv,
-  internalSystemExecute,
+  systemExecute,
   systemInfo,
 ];
 

@@ -26,7 +26,7 @@ export function hasHandles(platform: NodeJS.Platform = process.platform): boolea
   return platform === "linux";
 }
 
-export function viaFd(fd: number): string {
+function viaFd(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }
 

@@ -10,7 +10,7 @@ export function tokenOf(stats: Stats, content?: Uint8Array): string {
   return content === undefined ? stamp : `${stamp}#${hashOf(content)}`;
 }
 
-export function hashOf(content: Uint8Array): string {
+function hashOf(content: Uint8Array): string {
   return createHash("sha1").update(content).digest("base64url");
 }
 

@@ -4,7 +4,7 @@ export type Kind =
   | { readonly type: "image"; readonly mediaType: ImageType }
   | { readonly type: "known"; readonly name: string };
 
-export type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
 const signatures: readonly (readonly [readonly number[], string])[] = [
   [[0x25, 0x50, 0x44, 0x46, 0x2d], "a PDF document"],

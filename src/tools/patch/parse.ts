@@ -12,13 +12,13 @@ export interface Patch {
 
 export type Hunk = AddHunk | DeleteHunk | UpdateHunk;
 
-export interface AddHunk {
+interface AddHunk {
   readonly kind: "add";
   readonly path: string;
   readonly lines: readonly string[];
 }
 
-export interface DeleteHunk {
+interface DeleteHunk {
   readonly kind: "delete";
   readonly path: string;
 }

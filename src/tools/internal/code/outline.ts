@@ -1,5 +1,5 @@
 /** One declaration of a source file. */
-export interface Symbol {
+interface Symbol {
   readonly kind: string;
   readonly name: string;
   readonly line: number;
