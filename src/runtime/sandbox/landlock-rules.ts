@@ -2,7 +2,7 @@
  * A plan as Landlock rules: rights by path prefix, inherited downwards and never taken away again. So
  * what is to be hidden is left out: every sibling on the way to it gets a rule of its own.
  */
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import type { LandlockRuleset } from "./backend.ts";
@@ -31,9 +31,6 @@ function knownRights(abi: number): number {
   const base = (1 << 13) - 1;
   return base | (abi >= 2 ? right.refer : 0) | (abi >= 3 ? right.truncate : 0) | (abi >= 5 ? right.ioctlDev : 0);
 }
-
-/** Rights a file can have; the others are about folders, and the kernel refuses them on files. */
-const fileRights = right.execute | right.writeFile | right.readFile | right.truncate | right.ioctlDev;
 
 const devices = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"].map((name) => join("/dev", name));
 
@@ -83,9 +80,9 @@ export function landlockRules({
   };
 }
 
+/** Rights that only folders have are left out by the launcher where the path turns out to be a file. */
 function rule(path: string, access: number): Rule {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  return { path, access: isFolder ? access : access & fileRights };
+  return { path, access };
 }
 
 /** The widest paths below `folder` that hold nothing of `closed`. */
