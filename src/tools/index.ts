@@ -40,12 +40,7 @@ export { grepFiles } from "./grep-files.ts";
 export { listDir } from "./list-dir.ts";
 export { localShell } from "./local-shell.ts";
 export { applyPatch as runPatch, type PatchOptions, type PatchOutcome } from "./patch/patch.ts";
-export {
-  createPatchProgress,
-  type PatchProgress,
-  type PatchProgressFile,
-  type PatchProgressReader,
-} from "./patch/progress.ts";
+export { createPatchProgress, type PatchProgress, type PatchProgressReader } from "./patch/progress.ts";
 export { readFile } from "./read-file.ts";
 export { shell } from "./shell.ts";
 export { shellCommand } from "./shell-command.ts";

@@ -18,7 +18,7 @@ export interface PatchOptions {
   readonly dryRun?: boolean;
 }
 
-export type PatchAction = "add" | "update" | "delete" | "move";
+type PatchAction = "add" | "update" | "delete" | "move";
 
 export interface PatchedFile {
   readonly path: string;

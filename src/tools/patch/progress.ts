@@ -10,7 +10,7 @@ export interface PatchProgress {
   readonly error?: string;
 }
 
-export interface PatchProgressFile {
+interface PatchProgressFile {
   readonly path: string;
   readonly action: Hunk["kind"];
   readonly added: number;

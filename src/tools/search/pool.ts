@@ -8,7 +8,7 @@ export interface SearchPool {
   start(timeoutMs: number, signal: AbortSignal): SearchRun;
 }
 
-export interface SearchRun {
+interface SearchRun {
   /** Jobs are worked off in order while the next ones are still being put together. */
   send(job: Omit<WorkerJob, "id">): Promise<WorkerAnswer>;
   /** No more jobs: the thread may be used by another search. */

@@ -16,7 +16,7 @@ export interface WorkerJob {
   readonly maxFileBytes: number;
 }
 
-export interface WorkerHit {
+interface WorkerHit {
   /** Index into the job's paths. */
   readonly index: number;
   readonly lines: readonly { readonly number: number; readonly text: string }[];
