@@ -18,10 +18,10 @@ export function pairCalls(items: readonly Item[], keepsState: boolean): readonly
       times.set(item.id, time);
       const id = time === 1 ? item.id : `${item.id}_${time}`;
       waiting.set(item.id, [...(waiting.get(item.id) ?? []), id]);
-      kept.push({ ...item, id });
+      kept.push(id === item.id ? item : { ...item, id });
     } else if (item.type === "result") {
       const callId = waiting.get(item.callId)?.shift();
-      if (callId !== undefined) kept.push({ ...item, callId });
+      if (callId !== undefined) kept.push(callId === item.callId ? item : { ...item, callId });
       else if (isReferring) kept.push(item);
     } else {
       kept.push(item);

@@ -43,7 +43,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     model: request.model,
     instructions: request.instructions,
     input: pairCalls(request.input, keepsState)
-      .map((item) => encodeInputItem(spelled(item, tools.spell)))
+      .map((item) => encodeOnce(spelled(item, tools.spell)))
       .filter((item) => item !== undefined),
     tools: tools.tools.length > 0 ? tools.tools : undefined,
     tool_choice: hasTools ? encodeChoice(request.toolChoice, tools) : undefined,
@@ -62,10 +62,19 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   return { body: jsonObject(body), names: tools.names, dropped: tools.dropped };
 }
 
+/** Items do not change once they are in a history: what an earlier request made of them is used again. */
+const encoded = new WeakMap<Item, { readonly value: JsonObject | undefined }>();
+
+function encodeOnce(item: Item): JsonObject | undefined {
+  let known = encoded.get(item);
+  if (known === undefined) encoded.set(item, (known = { value: encodeInputItem(item) }));
+  return known.value;
+}
+
 function spelled(item: Item, spell: (name: string, namespace?: string) => string): Item {
-  return item.type === "call" && (item.kind === "function" || item.kind === "custom")
-    ? { ...item, name: spell(item.name, item.namespace) }
-    : item;
+  if (item.type !== "call" || (item.kind !== "function" && item.kind !== "custom")) return item;
+  const name = spell(item.name, item.namespace);
+  return name === item.name ? item : { ...item, name };
 }
 
 function encodeFormat(request: ModelRequest): JsonObject {
