@@ -4,6 +4,7 @@
  * make a validator throw, refuse everything or never end. Linear in the schema's size.
  */
 import { isObject, type JsonObject } from "../base/json.ts";
+import { findEndless, type Endless } from "./endless.ts";
 import { resolvePointer, subschemas } from "./subschema.ts";
 
 export interface Fault {
@@ -25,13 +26,18 @@ const deepest = 200;
 /** Nor does one have so many parts; what lies beyond is not looked at. */
 const mostPlaces = 20_000;
 
-export function findFaults(root: JsonObject): readonly Fault[] {
+export interface FaultOptions {
+  /** The schema is a stranger's: patterns that could take for ever on a well-chosen text count as faults. */
+  readonly foreign?: boolean;
+}
+
+export function findFaults(root: JsonObject, options: FaultOptions = {}): readonly Fault[] {
   const { places, tooDeep } = collectPlaces(root);
   const ids = new Set([...places.keys()].map((node) => node["$id"]));
-  const circles = findCircles(root, places);
+  const endless = findEndless(root, places.keys());
   const faults: Fault[] = tooDeep.map((place) => ({ at: pathOf(place), what: "the schema nests too deep" }));
   for (const place of places.values()) {
-    const found = refFault(root, place.node, ids, circles) ?? patternFault(place.node);
+    const found = refFault(root, place.node, ids, endless) ?? patternFault(place.node, options);
     if (found) faults.push({ at: [...pathOf(place), found.keyword], what: found.what });
   }
   return faults;
@@ -84,7 +90,7 @@ function dropAt(copy: Record<string, unknown>, at: readonly string[], fresh: Set
   }
   const last = at.at(-1)!;
   // Without the u flag many real patterns do compile; the validator takes the expression itself.
-  const loose = last === "pattern" ? toRegExp(node[last], "") : undefined;
+  const loose = last === "pattern" && !explosive.test(String(node[last])) ? toRegExp(node[last], "") : undefined;
   if (loose) node[last] = loose;
   else if (Array.isArray(node)) node[Number(last)] = {};
   else delete node[last];
@@ -99,7 +105,7 @@ function refFault(
   root: JsonObject,
   node: Record<string, unknown>,
   ids: ReadonlySet<unknown>,
-  circles: ReadonlySet<unknown>,
+  endless: ReadonlyMap<unknown, Endless>,
 ): Found | undefined {
   const ref = node["$ref"];
   if (ref === undefined) return undefined;
@@ -110,93 +116,24 @@ function refFault(
     return ids.size > 1 || ids.has(ref) ? undefined : fault(`$ref '${ref}' points outside the schema`);
   if (ref !== "#" && !ref.startsWith("#/")) return undefined; // An anchor: the validator's business.
   if (resolvePointer(root, ref) === undefined) return fault(`$ref '${ref}' points to nothing`);
-  return circles.has(node) ? fault(`$ref '${ref}' leads back to itself`) : undefined;
+  const reason = endless.get(node);
+  return reason && fault(`$ref '${ref}' ${reason}`);
 }
 
-interface Visit {
-  readonly node: Record<string, unknown>;
-  readonly next: Iterator<Edge>;
-  readonly number: number;
-  low: number;
-}
+/** A repeated group that itself repeats: the shape of every expression known to explode. */
+const explosive = /\((?:[^()\\]|\\.)*(?:[+*]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\d*\})/;
 
-/**
- * The nodes whose `$ref` is part of a circle of references and combinators that never goes into the
- * value: Tarjan's strongly connected components, with its own stack.
- */
-function findCircles(root: JsonObject, places: ReadonlyMap<Record<string, unknown>, Place>): ReadonlySet<unknown> {
-  const circles = new Set<unknown>();
-  const visits = new Map<unknown, Visit>();
-  const component: Visit[] = [];
-  const closed = new Set<unknown>();
-  const stack: Visit[] = [];
-  const enter = (node: Record<string, unknown>) => {
-    const visit = { node, next: sameValue(root, node), number: visits.size, low: visits.size };
-    visits.set(node, visit);
-    stack.push(visit);
-    component.push(visit);
-  };
-  for (const start of places.keys()) {
-    if (typeof start["$ref"] === "string" && !visits.has(start)) enter(start);
-    while (stack.length > 0) {
-      const top = stack.at(-1)!;
-      const { value: edge, done } = top.next.next();
-      if (done) {
-        stack.pop();
-        const above = stack.at(-1);
-        if (above) above.low = Math.min(above.low, top.low);
-        if (top.low === top.number) closeComponent(root, component.splice(component.lastIndexOf(top)), closed, circles);
-        continue;
-      }
-      const known = visits.get(edge);
-      if (!known) enter(edge);
-      else if (!closed.has(edge)) top.low = Math.min(top.low, known.number);
-    }
-  }
-  return circles;
-}
-
-function closeComponent(
-  root: JsonObject,
-  members: readonly Visit[],
-  closed: Set<unknown>,
-  circles: Set<unknown>,
-): void {
-  const nodes = new Set<unknown>(members.map(({ node }) => node));
-  for (const { node } of members) {
-    closed.add(node);
-    const ref = node["$ref"];
-    if (typeof ref === "string" && nodes.has(resolvePointer(root, ref))) circles.add(node);
-  }
-}
-
-type Edge = Record<string, unknown>;
-
-/** The schemas that see the same value as this one. */
-function* sameValue(root: JsonObject, node: Record<string, unknown>): Generator<Edge, undefined> {
-  for (const keyword of ["allOf", "anyOf", "oneOf"]) {
-    const list = node[keyword];
-    if (Array.isArray(list)) for (const to of list) if (isObject(to)) yield to;
-  }
-  for (const keyword of ["not", "if", "then", "else"]) {
-    const to = node[keyword];
-    if (isObject(to)) yield to;
-  }
-  const to = typeof node["$ref"] === "string" ? resolvePointer(root, node["$ref"]) : undefined;
-  if (isObject(to)) yield to;
-  return undefined;
-}
-
-function patternFault(node: Record<string, unknown>): Found | undefined {
+function patternFault(node: Record<string, unknown>, { foreign = false }: FaultOptions): Found | undefined {
   const pattern = node["pattern"];
-  if (typeof pattern === "string" && !toRegExp(pattern, "u")) {
-    return { keyword: "pattern", what: `pattern '${pattern.slice(0, 80)}' is no regular expression` };
-  }
-  const patterns = isObject(node["patternProperties"]) ? Object.keys(node["patternProperties"]) : [];
-  const bad = patterns.find((key) => !toRegExp(key, "u"));
-  return bad === undefined
-    ? undefined
-    : { keyword: "patternProperties", what: `patternProperties key '${bad.slice(0, 80)}' is no regular expression` };
+  const keys = isObject(node["patternProperties"]) ? Object.keys(node["patternProperties"]) : [];
+  const faultOf = (source: string) => {
+    if (!toRegExp(source, "u")) return `'${source.slice(0, 80)}' is no regular expression`;
+    return foreign && explosive.test(source) ? `'${source.slice(0, 80)}' could take for ever` : undefined;
+  };
+  const own = typeof pattern === "string" ? faultOf(pattern) : undefined;
+  if (own !== undefined) return { keyword: "pattern", what: `pattern ${own}` };
+  const other = keys.map(faultOf).find((what) => what !== undefined);
+  return other === undefined ? undefined : { keyword: "patternProperties", what: `patternProperties key ${other}` };
 }
 
 function toRegExp(pattern: unknown, flags: string): RegExp | undefined {

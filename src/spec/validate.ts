@@ -34,7 +34,7 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
   let accepts: ((value: unknown) => boolean) | undefined;
 
   function check(typebox: Typebox, value: unknown): Validation {
-    sound ??= withoutFaults(schema, findFaults(schema));
+    sound ??= withoutFaults(schema, findFaults(schema, { foreign: options.compile !== true }));
     uses++;
     if (uses === busyAfter && options.compile === true) accepts = compile(typebox, sound);
     try {

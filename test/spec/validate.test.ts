@@ -103,3 +103,28 @@ test("every real MCP schema can be checked against without an error", async () =
     if (!result.ok) expect(result.issues.every(({ message }) => !message.includes("cannot be checked"))).toBe(true);
   }
 });
+
+test("a stranger's schema cannot keep the validator busy for ever", async () => {
+  const doubling = Object.fromEntries(
+    Array.from({ length: 60 }, (_, index) => [
+      `n${index}`,
+      { anyOf: [{ $ref: `#/$defs/n${index + 1}` }, { $ref: `#/$defs/n${index + 1}` }] },
+    ]),
+  );
+  const started = performance.now();
+  const laughs = {
+    type: "object",
+    properties: { a: { $ref: "#/$defs/n0" } },
+    $defs: { ...doubling, n60: { type: "null" } },
+  };
+  await createValidator(laughs)({ a: 1 });
+  const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } };
+  expect(await accepts(slow, { a: `${"a".repeat(60)}!` })).toBe(true);
+  expect(performance.now() - started).toBeLessThan(5000);
+});
+
+test("one's own patterns are kept as they are, however they repeat", async () => {
+  const schema = { type: "string", pattern: "^(\\w+\\.)+\\w+$" };
+  expect((await createValidator(schema, { compile: true })("a.b.c")).ok).toBe(true);
+  expect((await createValidator(schema, { compile: true })("a..c")).ok).toBe(false);
+});
