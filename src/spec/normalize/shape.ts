@@ -48,12 +48,10 @@ const limitTypes = new Map<string, "number" | "string" | "boolean">([
 ]);
 
 const words = (text: string): readonly string[] => text.split(" ");
-/** Keywords that only say something about the schema, or that we write ourselves. */
-const silent = words(
-  "$schema $id $comment $anchor id title examples example deprecated readOnly writeOnly nullable $defs definitions",
-);
+/** Keywords that only say something about the schema. */
+const silent = words("$schema $id $comment $anchor id title examples example deprecated readOnly writeOnly");
 const structural = words(
-  "type description default enum const properties required additionalProperties items prefixItems additionalItems anyOf oneOf allOf $ref",
+  "type description default enum const properties required additionalProperties items prefixItems additionalItems anyOf oneOf allOf $ref nullable $defs definitions",
 );
 const understood = new Set([...silent, ...structural, ...limitTypes.keys()]);
 /** Known, and beyond every target: they become words. */
@@ -278,6 +276,9 @@ function readSaid(source: Record<string, unknown>, at: string, trail: Trail): re
     trail.change(`${at}/${keyword}`, `${keyword} was left out`);
     const words = shortText(source[keyword]);
     if (words !== undefined) said.push(`${keyword}: ${words}`);
+  }
+  for (const keyword of silent) {
+    if (source[keyword] !== undefined) trail.change(`${at}/${keyword}`, `${keyword} was left out`);
   }
   for (const keyword of Object.keys(source)) {
     if (!understood.has(keyword) && !spoken.includes(keyword))
