@@ -4,3 +4,4 @@ export { createScriptedModel } from "./scripted-model.ts";
 export type { ScriptedAnswer, ScriptedCall, ScriptedModel, ScriptedStep } from "./scripted-model.ts";
 export { serveModel } from "./model-server.ts";
 export type { ModelServer, ModelServerOptions } from "./model-server.ts";
+export { testSyncTool } from "./sync-tool.ts";

@@ -205,6 +205,8 @@ function updateLine(open: Extract<Open, { kind: "update" }>, text: string, numbe
     if (trimmed === "") return;
     throw invalid(`after '${endOfFile}' a chunk is over: expected '@@' or another file, found '${trimmed}'`, number);
   }
+  // Diff programs write this below a last line; which newline the file ends with is kept anyway.
+  if (trimmed === "\\ No newline at end of file") return;
   const op = text === "" ? " " : text[0];
   if (op !== " " && op !== "+" && op !== "-") {
     throw invalid(`'${trimmed}' begins with none of ' ' (kept), '-' (removed), '+' (added) and is no header`, number);

@@ -245,6 +245,12 @@ describe("reading a patch", () => {
     expect(() => parsePatch(patch)).toThrow(expect.objectContaining({ code: "invalid_input", data: { line } }));
   });
 
+  test("the remark of diff programs about a missing newline is no line of the file", async () => {
+    put("f", "a\nb");
+    await update("@@ -1,2 +1,2 @@", " a", "-b", "\\ No newline at end of file", "+c", "\\ No newline at end of file");
+    expect(get("f")).toBe("a\nc");
+  });
+
   test("a link inside the workspace is patched where it leads", async () => {
     put("real", "a\n");
     symlinkSync("real", join(ws, "link"));
