@@ -7,7 +7,8 @@ import { isObject } from "../base/json.ts";
 import { typesOf } from "../spec/coerce.ts";
 import { follow } from "../spec/subschema.ts";
 import { readAll, skipSpace } from "./input.ts";
-import { readLiteral, type Notes } from "./literal.ts";
+import { readLiteral } from "./literal.ts";
+import type { Notes } from "./quoting.ts";
 
 /** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
 export type Wanted = ReadonlySet<string> | "any" | undefined;

@@ -13,7 +13,6 @@ test.each(["core", "plain", "edge"] as const)("the score on %s cases holds", (ti
   const all = cases.filter((one) => one.tier === tier);
   const right = all.filter((one) => wrong(one) === undefined).length;
   const reasoned = all.filter((one) => differences.has(one.id)).length;
-  console.info(`${tier}: ${right} of ${all.length} as upstream, ${reasoned} otherwise with a reason`);
   expect(right + reasoned).toBe(all.length);
   expect(right / all.length).toBeGreaterThanOrEqual({ core: 0.99, plain: 1, edge: 0.59 }[tier]);
 });

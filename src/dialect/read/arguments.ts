@@ -1,6 +1,6 @@
 /** Parameters with raw text values, written out as one JSON object while they are read. */
 import type { CallWriter } from "../emit.ts";
-import { escapeText } from "../literal.ts";
+import { escapeText } from "../quoting.ts";
 import { isPlainText, normalizeLiteral, textToJson, wantedOf, type Wanted } from "../values.ts";
 
 /** What the markup itself says of a value: text, JSON, or nothing. */

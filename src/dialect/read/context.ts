@@ -2,7 +2,7 @@
 import type { Body } from "../dialect.ts";
 import type { CallHead, CallWriter, Emitter } from "../emit.ts";
 import type { Input } from "../input.ts";
-import type { Notes } from "../literal.ts";
+import type { Notes } from "../quoting.ts";
 import type { ToolTable } from "../tools.ts";
 
 export interface Context {

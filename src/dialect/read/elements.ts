@@ -2,7 +2,7 @@
 import { isObject } from "../../base/json.ts";
 import { typesOf } from "../../spec/coerce.ts";
 import { follow } from "../../spec/subschema.ts";
-import type { Notes } from "../literal.ts";
+import type { Notes } from "../quoting.ts";
 import { textToJson } from "../values.ts";
 import { decodeEntities } from "./header.ts";
 

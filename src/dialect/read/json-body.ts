@@ -2,7 +2,8 @@
 import type { JsonBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../emit.ts";
 import { codeAt, take, type Reading } from "../input.ts";
-import { readKey, readLiteral, skipFiller, type Outcome } from "../literal.ts";
+import { readKey, readLiteral, skipFiller } from "../literal.ts";
+import type { Outcome } from "../quoting.ts";
 import { normalizeLiteral } from "../values.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 

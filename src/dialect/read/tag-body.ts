@@ -3,7 +3,6 @@
  * the body text, and are laid out when the closing tag came.
  */
 import { cutWhy } from "../emit.ts";
-import type { XmlParameter } from "../../spec/tool.ts";
 import type { TagRules, TaggedBody } from "../dialect.ts";
 import {
   codeAt,
@@ -16,12 +15,9 @@ import {
   type Reading,
 } from "../input.ts";
 import type { TextTool } from "../tools.ts";
-import { normalizeLiteral, propertyOf, textToJson, wantedOf } from "../values.ts";
 import type { Context, Result } from "./context.ts";
-import { contentOf, elementToJson, objectToJson, type Content } from "./elements.ts";
-import { decodeEntities, parseAttributes } from "./header.ts";
+import { layOut } from "./tag-layout.ts";
 import { createTaggedMarks, readNamedCall } from "./tagged-body.ts";
-import { yamlToJson } from "./yaml.ts";
 import { isObject } from "../../base/json.ts";
 
 /** The tool whose opening tag stands at the cursor, and how long `<name` is. */
@@ -125,7 +121,7 @@ function* readBuffered(
   const inner = attributes.closed ? "" : yield* readInner(context, found.tag);
   const { tool } = found;
   const repairs = new Set<string>();
-  const json = inner === undefined ? undefined : layOut(context, rules, tool, attributes.text, inner, repairs);
+  const json = inner === undefined ? undefined : layOut(rules, tool, attributes.text, inner, repairs);
   if (inner !== undefined && json === undefined) return "none";
   const writer = context.call({ name: tool.name, untyped: true, repairs });
   context.opened.push(writer);
@@ -160,157 +156,4 @@ function* readInner(context: Context, tag: string): Reading<string | undefined> 
   if (input.recorded !== undefined) input.recorded = input.recorded.slice(0, input.recorded.length - rest.length);
   unread(input, rest);
   return inner.slice(0, candidate);
-}
-
-/** Attributes, elements and body text to the parameters they stand for. */
-function layOut(
-  context: Context,
-  rules: TagRules,
-  tool: TextTool,
-  attributeText: string,
-  inner: string,
-  notes: Set<string>,
-): string | undefined {
-  if (inner.trimStart().startsWith("{")) {
-    const json = normalizeLiteral(inner, notes);
-    if (json !== undefined) {
-      notes.add("json-body");
-      return json;
-    }
-  }
-  if (rules.body === "yaml") return yamlToJson(inner, tool.parameters, notes);
-  const mapping = tool.xml?.parameters;
-  if (mapping !== undefined) return mapped(tool, mapping, parseAttributes(attributeText), inner, notes);
-  return unmapped(rules, tool, parseAttributes(attributeText), inner, notes);
-}
-
-function mapped(
-  tool: TextTool,
-  mapping: readonly XmlParameter[],
-  attributes: ReadonlyMap<string, string>,
-  inner: string,
-  notes: Set<string>,
-): string | undefined {
-  const wanted = new Set(mapping.filter(({ node }) => node === "element").map(elementName));
-  const content = pick(inner, wanted);
-  const fields: string[] = [];
-  const add = (name: string, json: string) => fields.push(`${JSON.stringify(name)}:${json}`);
-  for (const parameter of mapping) {
-    const { name, node } = parameter;
-    const type = wantedOf(tool.parameters, name);
-    if (node === "attribute") {
-      const value = attributes.get(attributeName(parameter));
-      if (value !== undefined) add(name, textToJson(value, type, notes));
-      else if (parameter.required !== false && required(tool, name)) return undefined;
-    } else if (node === "element") {
-      const found = content.elements.filter((element) => element.name === elementName(parameter));
-      const inners = found.map((element) => oneNewline(element.inner));
-      if (inners.length === 1)
-        add(name, elementToJson(inners[0]!, propertyOf(tool.parameters, name), rulesOf(tool, notes)));
-      else if (inners.length > 1) add(name, JSON.stringify(inners));
-      else if (parameter.required !== false && required(tool, name)) return undefined;
-    } else if (content.text.trim() !== "") add(name, textToJson(oneNewline(content.text), type, notes));
-  }
-  return `{${fields.join(",")}}`;
-}
-
-function rulesOf(tool: TextTool, notes: Set<string>, entities = false) {
-  return { prefix: "", entities, notes, root: tool.parameters };
-}
-
-function required(tool: TextTool, name: string): boolean {
-  const list = tool.parameters?.["required"];
-  return Array.isArray(list) && list.includes(name);
-}
-
-/** Authors wrote `.`, the bare name and `@name`. */
-function attributeName({ name, path }: XmlParameter): string {
-  return path === undefined || path === "." || path === "" ? name : path.replace(/^@/, "");
-}
-
-function elementName({ name, path }: XmlParameter): string {
-  return path === undefined || path === "." || path === "" ? name : (path.split("/").at(-1) ?? name);
-}
-
-function oneNewline(text: string): string {
-  return text.replace(/^\n/, "").replace(/\n$/, "");
-}
-
-/** Only the elements that are asked for count as such; every other tag is text. A closing tag inside a value is data unless markup follows it. */
-function pick(inner: string, names: ReadonlySet<string>): Content {
-  const elements: { name: string; inner: string }[] = [];
-  let text = "";
-  let rest = inner;
-  for (;;) {
-    const open = [...names]
-      .map((name) => ({ name, at: rest.indexOf(`<${name}>`) }))
-      .filter(({ at }) => at >= 0)
-      .toSorted((a, b) => a.at - b.at)[0];
-    if (open === undefined) return { elements, text: text + rest };
-    const from = open.at + open.name.length + 2;
-    const close = closeFor(rest, open.name, from, names);
-    if (close < 0) return { elements, text: text + rest };
-    text += rest.slice(0, open.at);
-    elements.push({ name: open.name, inner: rest.slice(from, close) });
-    rest = rest.slice(close + open.name.length + 3);
-  }
-}
-
-function closeFor(text: string, name: string, from: number, names: ReadonlySet<string>): number {
-  const close = `</${name}>`;
-  for (let at = text.indexOf(close, from); at >= 0; at = text.indexOf(close, at + 1)) {
-    const after = text.slice(at + close.length, at + close.length + 256).trimStart();
-    if (after === "" || [...names].some((other) => after.startsWith(`<${other}>`))) return at;
-  }
-  return text.lastIndexOf(close) >= from ? text.lastIndexOf(close) : -1;
-}
-
-function unmapped(
-  rules: TagRules,
-  tool: TextTool,
-  attributes: ReadonlyMap<string, string>,
-  inner: string,
-  notes: Set<string>,
-): string | undefined {
-  const properties = tool.parameters?.["properties"];
-  const names = isObject(properties) ? Object.keys(properties) : [];
-  const given = [...attributes].map(
-    ([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`,
-  );
-  const strings = new Set(names.filter((name) => wantedOf(tool.parameters, name) !== undefined));
-  const content = contentOf(inner, "") ?? pick(inner, strings);
-  if (content.elements.length === 0 || (content.text.trim() !== "" && onlyText(tool) !== undefined)) {
-    const only = onlyText(tool);
-    if (inner.trim() !== "" && only === undefined) return undefined;
-    if (only !== undefined && inner.trim() !== "")
-      given.push(
-        `${JSON.stringify(only)}:${JSON.stringify(rules.entities === true ? decodeEntities(inner.trim()) : inner.trim())}`,
-      );
-    return `{${given.join(",")}}`;
-  }
-  const repeated = content.elements.some(
-    (one, index) =>
-      content.elements.findIndex((other) => other.name === one.name) < index &&
-      wantedOf(tool.parameters, one.name) !== undefined &&
-      !isArray(tool, one.name),
-  );
-  if (repeated) return undefined;
-  const body = objectToJson(content.elements, properties, rulesOf(tool, notes, rules.entities === true), 0);
-  return given.length === 0 ? body : `{${[...given, ...(body === "{}" ? [] : [body.slice(1, -1)])].join(",")}}`;
-}
-
-function isArray(tool: TextTool, name: string): boolean {
-  const wanted = wantedOf(tool.parameters, name);
-  return wanted !== undefined && wanted !== "any" && wanted.has("array");
-}
-
-/** The parameter that body text stands for: the only one that must be given, and a string. */
-function onlyText(tool: TextTool): string | undefined {
-  const list = tool.parameters?.["required"];
-  const properties = tool.parameters?.["properties"];
-  const names = Array.isArray(list) && list.length > 0 ? list : isObject(properties) ? Object.keys(properties) : [];
-  const [only] = names;
-  if (names.length !== 1 || typeof only !== "string") return undefined;
-  const wanted = wantedOf(tool.parameters, only);
-  return wanted === "any" || wanted?.has("string") === true ? only : undefined;
 }

@@ -1,6 +1,6 @@
 /** The small part of YAML that models write as a tool's body: keys, plain and quoted scalars, block text, short lists, JSON. */
 import { textToJson, normalizeLiteral, wantedOf } from "../values.ts";
-import type { Notes } from "../literal.ts";
+import type { Notes } from "../quoting.ts";
 
 interface Entry {
   readonly key: string;

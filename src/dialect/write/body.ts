@@ -3,7 +3,7 @@ import { isObject, typeName, type Json, type JsonObject } from "../../base/json.
 import type { Body, Dialect, JsonBody, NamedBody, PairsBody, TaggedBody } from "../dialect.ts";
 import { encodeAttribute } from "../read/header.ts";
 import { customKey, type TextTool } from "../tools.ts";
-import { markerFree, toElements, toPython, toQuoted } from "./literal.ts";
+import { markerFree, toElements, toPython, toQuoted } from "./spelling.ts";
 
 export interface Written {
   readonly name: string;
