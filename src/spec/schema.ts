@@ -12,14 +12,17 @@ export interface Schema {
   readonly validate: Validate;
 }
 
-const byObject = new WeakMap<object, Schema>();
+/** Whether a schema may be compiled is its asker's business, so both answers may be wanted of one schema. */
+const interpreted = new WeakMap<object, Schema>();
+const compiled = new WeakMap<object, Schema>();
 
 /** The same value for the same schema object, and one validator for schemas of the same text. */
 export function toSchema(input: InputSchema, options: ValidateOptions = {}): Schema {
-  const cached = byObject.get(input);
+  const known = options.compile === true ? compiled : interpreted;
+  const cached = known.get(input);
   if (cached) return cached;
   const schema = createSchema(input, options);
-  byObject.set(input, schema);
+  known.set(input, schema);
   return schema;
 }
 

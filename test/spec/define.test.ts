@@ -140,5 +140,7 @@ test("the seed's object form becomes a tool, with this and ctx.logger as its aut
 test("one schema object is read once, and equal texts share a validator", () => {
   const schema = { type: "object", properties: { a: { type: "string" } } };
   expect(toSchema(schema)).toBe(toSchema(schema));
+  expect(toSchema(schema, { compile: true })).toBe(toSchema(schema, { compile: true }));
+  expect(toSchema(schema, { compile: true }).validate).not.toBe(toSchema(schema).validate);
   expect(toSchema({ ...schema }).validate).toBe(toSchema(schema).validate);
 });
