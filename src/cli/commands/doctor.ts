@@ -98,7 +98,7 @@ function launcherFinding(): Finding {
     name: "launcher",
     state: "missing",
     detail: "commands start by plain spawn: slower, no warm sandboxes, no Landlock",
-    fix: "npm run build:native (needs a C compiler)",
+    fix: "node scripts/build-launcher.mjs (needs a C compiler)",
   };
 }
 
