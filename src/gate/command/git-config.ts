@@ -22,6 +22,15 @@ const quiet = new Set(
 
 /** Why git may run something here, or undefined. `folder` is where git would be started. */
 export function repositoryDoubt(folder: string): string | undefined {
+  try {
+    return findDoubt(folder);
+  } catch {
+    // Something there cannot be read; git might read it all the same.
+    return "the git settings cannot be read";
+  }
+}
+
+function findDoubt(folder: string): string | undefined {
   const found = findRepository(folder);
   if (found === undefined) return "there is no git repository here";
   if (typeof found === "string") return found;

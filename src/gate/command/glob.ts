@@ -15,11 +15,15 @@ export interface GlobPiece {
   readonly literal: boolean;
 }
 
-/** The matching names, an empty list when nothing matches, undefined when it is too much to tell. */
-export function expandGlob(pieces: readonly GlobPiece[], cwd: string): readonly string[] | undefined {
+/** The matching names, an empty list when nothing matches, undefined when it is too much to tell or not to be told. */
+export function expandGlob(
+  pieces: readonly GlobPiece[],
+  cwd: string,
+  mayList: (folder: string) => boolean,
+): readonly string[] | undefined {
   if (pieces.length > maxPieces) return undefined;
   const components = splitComponents(pieces);
-  const budget = { entries: maxEntries };
+  const budget: Budget = { entries: maxEntries, mayList };
   let found: readonly string[] = [pieces[0]?.literal && pieces[0].text.startsWith("/") ? "/" : ""];
   for (const component of components) {
     const next = found.flatMap((base) => matchComponent(base, component, cwd, budget));
@@ -29,14 +33,16 @@ export function expandGlob(pieces: readonly GlobPiece[], cwd: string): readonly 
   return found;
 }
 
-function matchComponent(
-  base: string,
-  component: readonly GlobPiece[],
-  cwd: string,
-  budget: { entries: number },
-): readonly string[] {
+interface Budget {
+  entries: number;
+  readonly mayList: (folder: string) => boolean;
+}
+
+function matchComponent(base: string, component: readonly GlobPiece[], cwd: string, budget: Budget): readonly string[] {
   const prefix = base === "" || base.endsWith("/") ? base : `${base}/`;
   if (component.every((piece) => piece.literal)) return [prefix + component.map((piece) => piece.text).join("")];
+  // Names are told by listing them, so a folder that may not be read gives none away.
+  if (!budget.mayList(base === "" ? "." : base)) budget.entries = -1;
   if (budget.entries < 0) return [];
   const names = listNames(join(cwd, base === "" ? "." : base), base.startsWith("/") ? base : undefined);
   budget.entries -= names.length;

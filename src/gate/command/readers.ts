@@ -49,7 +49,7 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
     dir: { short: "aAbBcCdDfFgGhHiI:klmnNopqQrRsStT:uUvw:xXZ1", long: help },
     stat: { short: "fc:t", long: `file-system format= printf= terse cached= ${help}` },
     file: {
-      short: "bceEhiklLNprsSvzZ0F:P:",
+      short: "bceEhiklNprsv0F:P:",
       long: `brief mime mime-type mime-encoding no-buffer no-dereference dereference keep-going list separator= no-pad raw print0 extension ${help}`,
     },
     du: {
@@ -82,8 +82,8 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
     comm: { short: "123z", long: `check-order nocheck-order output-delimiter= total zero-terminated ${help}` },
     join: { short: "a:e:i1:2:j:o:t:v:z", long: `ignore-case check-order nocheck-order header zero-terminated ${help}` },
     diff: {
-      short: "qsceyuUabBdEiltTwZrNpC:F:I:L:W:x:nD:",
-      long: `normal brief report-identical-files context? unified? ed rcs side-by-side width= left-column suppress-common-lines show-c-function show-function-line= label= expand-tabs initial-tab tabsize= recursive no-dereference new-file unidirectional-new-file ignore-file-name-case exclude= ignore-case ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= text strip-trailing-cr minimal speed-large-files color? palette= ${help}`,
+      short: "qsceyuUabBdEiltTwZpC:F:I:L:W:nD:",
+      long: `normal brief report-identical-files context? unified? ed rcs side-by-side width= left-column suppress-common-lines show-c-function show-function-line= label= expand-tabs initial-tab tabsize= ignore-case ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= text strip-trailing-cr minimal speed-large-files color? palette= ${help}`,
     },
     cmp: { short: "bi:ln:s", long: `print-bytes ignore-initial= verbose bytes= quiet silent ${help}` },
     fold: { short: "bsw:", long: `bytes spaces width= ${help}` },
@@ -103,7 +103,6 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
     },
     hexdump: { short: "bcCdovxe:n:s:", long: "" },
     xxd: { short: "abceEgiplusd", long: "", operands: "one-path" },
-    strings: { short: "afwn:t:e:odTs:U:", long: `all print-file-name bytes= radix= encoding= ${help}`, digits: true },
     base64: { short: "diw:", long: `decode ignore-garbage wrap= ${help}` },
     base32: { short: "diw:", long: `decode ignore-garbage wrap= ${help}` },
     cksum: { short: "a:l:z", long: `algorithm= length= tag untagged zero ${help}` },
@@ -126,7 +125,7 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
       long: `canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero ${help}`,
     },
     tree: {
-      short: "adflixL:P:I:phugsDFqNQrtcUvnACSJX",
+      short: "adfixL:P:I:phugsDFqNQrtcUvnACSJX",
       long: `noreport prune matchdirs ignore-case filelimit= charset= gitignore inodes device si du timefmt= sort= dirsfirst metafirst ${help}`,
     },
     seq: { short: "f:s:w", long: `format= separator= equal-width ${help}`, operands: "text", digits: true },

@@ -75,7 +75,7 @@ function readCommand(scanner: Scanner): string | undefined {
   const name = scanner.text[scanner.at++] ?? "";
   if (name === "s" || name === "y") return readSubstitute(scanner, name);
   if (!plainCommands.has(name)) return `the sed command '${name}'`;
-  skip(scanner, /[qQlL]?\s*\d*/y);
+  skip(scanner, /[ \t]*\d*/y);
   const rest = skip(scanner, /[ \t]*/y) && scanner.text[scanner.at];
   return rest === undefined || rest === "" || /[\n;}]/.test(scanner.text[scanner.at] ?? "\n")
     ? undefined

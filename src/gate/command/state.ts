@@ -10,11 +10,13 @@ const maxMarks = 10_000;
 export const maxRounds = 50;
 
 export interface LineContext {
+  readonly mayList: (folder: string, cwd: string) => boolean;
   readonly cwds: readonly string[];
   readonly home: string;
 }
 
 export interface State {
+  readonly mayList: (folder: string, cwd: string) => boolean;
   readonly home: string;
   readonly commands: Found[];
   readonly redirects: Redirected[];
@@ -40,6 +42,7 @@ export interface State {
 export function createState(line: string, context: LineContext): State {
   return {
     home: context.home,
+    mayList: context.mayList,
     commands: [],
     redirects: [],
     doubts: new Set(),

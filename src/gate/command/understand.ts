@@ -90,7 +90,7 @@ function addLine(line: string, cwds: readonly string[], pile: Pile): void {
   pile.text += line.length;
   if (pile.text > maxText || pile.steps.length >= maxSteps)
     return void pile.unclear.add("there is too much in it to read");
-  const reading = readLine(line, { cwds, home: pile.home });
+  const reading = readLine(line, { cwds, home: pile.home, mayList: pile.look.mayRead });
   reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
   reading.dormant.forEach((text) => pile.dormant.add(text));

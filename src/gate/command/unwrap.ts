@@ -204,7 +204,9 @@ function unwrapShell(found: Found): Unwrapped {
     if (first?.value === undefined) return { ...nothing, hidden: "only running it tells what the shell is given" };
     // Words after the text are $0, $1, …: the text is then read as it stands, and uses of them are doubts there.
     const startup = [...names].some((name) => ["i", "rcfile", "init-file", "O", "o", "s"].includes(name));
-    return { commands: [], lines: [first.value], transparent: !startup };
+    // Another shell than bash or sh may read the text differently.
+    const same = ["bash", "sh", "dash"].includes(programName(found.words[0]?.value ?? "").name);
+    return { commands: [], lines: [first.value], transparent: same && !startup };
   }
   if (parsed.operands.length === 0 && !names.has("version"))
     return { ...nothing, hidden: "the shell runs what it is fed" };

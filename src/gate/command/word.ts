@@ -9,6 +9,8 @@ export interface WordContext {
   /** A variable was set on this line: no variable is what it was. */
   readonly assigned: boolean;
   readonly variables: ReadonlyMap<string, string>;
+  /** May the names in this folder be told? */
+  readonly mayList: (folder: string, cwd: string) => boolean;
 }
 
 /** Usually one word; a file pattern gives as many as there are matches. */
@@ -34,7 +36,7 @@ function expandPattern(raw: string, parts: readonly WordPart[], context: WordCon
   const pieces: GlobPiece[] = parts.map((part) =>
     isPattern(part) ? { text: part.text, literal: false } : { text: literal(part, context) ?? "", literal: true },
   );
-  const names = expandGlob(pieces, cwd);
+  const names = expandGlob(pieces, cwd, (folder) => context.mayList(folder, cwd));
   if (names === undefined) return unknown;
   // Without a match bash hands the pattern over as it is written.
   return names.length === 0
