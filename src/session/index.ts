@@ -7,6 +7,10 @@ export type {
   TurnEndReason,
   UsageUpdated,
 } from "./events.ts";
+export { createChatService } from "./chat-service.ts";
+export type { ChatChunk, ChatService, ChatServiceOptions } from "./chat-service.ts";
+export { createConversationFolder } from "./conversation-store.ts";
+export type { ConversationStore } from "./conversation-store.ts";
 export { createChangeTracker } from "./changes.ts";
 export type { ChangeTracker } from "./changes.ts";
 export { rebuildHistory } from "./history.ts";

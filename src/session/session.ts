@@ -71,6 +71,8 @@ interface Shared {
   emit(event: SessionEvent): void;
   steering: MessageItem[];
   plan: string | undefined;
+  /** Calls of the turn: an engine may serve several sessions, and tells each of them everything. */
+  readonly calls: Set<string>;
 }
 
 export function createSession(options: SessionOptions): Session {
@@ -90,8 +92,10 @@ export function createSession(options: SessionOptions): Session {
     emit,
     steering: [],
     plan: undefined,
+    calls: new Set(),
   };
   const stopListening = options.engine.on((event) => {
+    if (!shared.calls.has("call" in event ? event.call.id : event.id)) return;
     if (event.type === "call.permitted" && event.mutates) options.changes?.beforeChange();
     emit(event);
     if (event.type !== "call.ended" || event.call.tool !== "update_plan" || !event.call.ok) return;
@@ -175,6 +179,7 @@ async function playTurn(
 ): Promise<void> {
   const { emit, now } = shared;
   const startedAt = now();
+  shared.calls.clear();
   emit({ type: "turn.started", turn, prompt: typeof prompt === "string" ? prompt : partsToText(prompt) });
   const host = createHost(shared, turn, signal);
   host.add(userMessage(prompt));
@@ -215,9 +220,13 @@ function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost
     },
     call(item) {
       calls++;
+      shared.calls.add(item.id);
       return lanes.add(toAsked(item, now()));
     },
-    refuse: (item, error) => engine.refuse(toAsked(item, now()), error),
+    refuse(item, error) {
+      shared.calls.add(item.id);
+      return engine.refuse(toAsked(item, now()), error);
+    },
     takeSteering: () => shared.steering.splice(0),
     async compactIfNeeded(overflow) {
       const limit = (options.contextWindow ?? Infinity) * compactAt;

@@ -1,0 +1,186 @@
+/**
+ * Many conversations behind one function, for a server of one's own: a message in, simple chunks out. Each
+ * conversation is a session with its journal; it is opened when it is spoken to and closed when it has been idle.
+ */
+import { partsToText } from "../base/content.ts";
+import type { Engine } from "../router/engine.ts";
+import type { Item, MessageItem, Model, ToolSpec, Usage } from "../spec/model.ts";
+import { toToolSpecs } from "../spec/tool-spec.ts";
+import type { ConversationStore } from "./conversation-store.ts";
+import type { SessionEvent, TurnEndReason } from "./events.ts";
+import { rebuildHistory } from "./history.ts";
+import { createSession, type Session, type SessionOptions } from "./session.ts";
+
+export interface ChatServiceOptions extends Pick<
+  SessionOptions,
+  "instructions" | "limits" | "price" | "contextWindow" | "request" | "isRetryable"
+> {
+  readonly engine: Engine;
+  /** One model for all conversations, or one for each. */
+  readonly model: Model | ((conversationId: string) => Model);
+  /** Where conversations are kept. Left out: in memory, until the service is closed. */
+  readonly store?: ConversationStore;
+  /** What the models are offered. Left out: every tool of the engine. */
+  readonly tools?: () => readonly ToolSpec[];
+  /** Conversations kept open between messages; the others are read again from the store. */
+  readonly maxOpen?: number;
+}
+
+/** What a client needs to see, and no more. */
+export type ChatChunk =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "tool_call"; readonly id: string; readonly name: string; readonly arguments: string }
+  | {
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly name: string;
+      readonly ok: boolean;
+      readonly content: string;
+    }
+  | { readonly type: "error"; readonly message: string }
+  | {
+      readonly type: "done";
+      readonly reason: TurnEndReason;
+      /** The last thing the model said. */
+      readonly text: string;
+      readonly calls: number;
+      readonly usage: Usage;
+    };
+
+export interface ChatService {
+  /**
+   * One message and everything it leads to: the model's words, its calls, their results, until it is done. The last
+   * chunk is `done`. Leaving the loop, or aborting the signal, interrupts the turn. Messages of one conversation wait
+   * for each other; conversations do not.
+   */
+  handleStream(
+    conversationId: string,
+    message: string | MessageItem["content"],
+    signal?: AbortSignal,
+  ): AsyncIterable<ChatChunk>;
+  /** What was said and done in a conversation so far. */
+  history(conversationId: string): readonly Item[];
+  close(): Promise<void>;
+}
+
+interface Conversation {
+  readonly session: Session;
+  /** Settles when the last message accepted so far has been answered. */
+  idle: Promise<void>;
+  waiting: number;
+}
+
+export function createChatService(options: ChatServiceOptions): ChatService {
+  const { engine, store, maxOpen = 100 } = options;
+  const open = new Map<string, Conversation>();
+  const tools = options.tools ?? offerAll(engine);
+  let closed = false;
+
+  const find = (id: string): Conversation => {
+    const found = open.get(id);
+    // Put back at the end: the map's order is the order of last use.
+    open.delete(id);
+    const conversation = found ?? { session: openSession(options, tools, id), idle: Promise.resolve(), waiting: 0 };
+    open.set(id, conversation);
+    return conversation;
+  };
+
+  const closeIdle = async () => {
+    if (store === undefined) return; // memory is all there is: closing would forget
+    for (const [id, { session, waiting }] of open) {
+      if (open.size <= maxOpen) return;
+      if (waiting > 0) continue;
+      open.delete(id);
+      await session.close();
+    }
+  };
+
+  async function* handleStream(
+    id: string,
+    message: string | MessageItem["content"],
+    signal?: AbortSignal,
+  ): AsyncGenerator<ChatChunk> {
+    if (closed) throw new Error("The chat service is closed.");
+    const conversation = find(id);
+    const before = conversation.idle;
+    let answered = () => {};
+    conversation.idle = new Promise((resolve) => (answered = resolve));
+    conversation.waiting++;
+    const interrupt = () => conversation.session.interrupt();
+    try {
+      await before;
+      signal?.throwIfAborted();
+      signal?.addEventListener("abort", interrupt, { once: true });
+      for await (const event of conversation.session.send(message)) {
+        const chunk = toChunk(event);
+        if (chunk) yield chunk;
+      }
+    } finally {
+      signal?.removeEventListener("abort", interrupt);
+      conversation.waiting--;
+      answered();
+      await closeIdle();
+    }
+  }
+
+  return {
+    handleStream,
+    history: (id) => open.get(id)?.session.history ?? rebuildHistory(store?.read(id) ?? []).items,
+    async close() {
+      closed = true;
+      const conversations = [...open.values()];
+      open.clear();
+      for (const { session } of conversations) session.interrupt();
+      await Promise.all(conversations.map(({ idle }) => idle));
+      for (const { session } of conversations) await session.close();
+    },
+  };
+}
+
+function openSession(options: ChatServiceOptions, tools: () => readonly ToolSpec[], id: string): Session {
+  const { store, model, instructions, limits, price, contextWindow, request, isRetryable } = options;
+  return createSession({
+    id,
+    engine: options.engine,
+    model: typeof model === "function" ? model(id) : model,
+    tools,
+    ...store?.open(id),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(price === undefined ? {} : { price }),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...(request === undefined ? {} : { request }),
+    ...(isRetryable === undefined ? {} : { isRetryable }),
+  });
+}
+
+/** Made anew only when the tools change, so that equal requests have equal bytes. */
+function offerAll(engine: Engine): () => readonly ToolSpec[] {
+  let offered: readonly ToolSpec[] | undefined;
+  engine.registry.onChange(() => (offered = undefined));
+  return () => (offered ??= toToolSpecs(engine.registry.list(), engine.situation()));
+}
+
+function toChunk(event: SessionEvent): ChatChunk | undefined {
+  switch (event.type) {
+    case "item.delta":
+      if (event.delta === "") return undefined;
+      if (event.field === "text" || event.field === "refusal") return { type: "text", text: event.delta };
+      return event.field === "arguments" ? undefined : { type: "reasoning", text: event.delta };
+    case "call.asked":
+      return { type: "tool_call", id: event.call.id, name: event.call.name, arguments: event.call.arguments };
+    case "call.ended": {
+      const { id, name, tool, ok, content } = event.call;
+      return { type: "tool_result", id, name: tool ?? name, ok, content: partsToText(content) };
+    }
+    case "error":
+      return { type: "error", message: event.message };
+    case "turn.ended": {
+      const { reason, text, calls, usage } = event;
+      return { type: "done", reason, text, calls, usage };
+    }
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,163 @@
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createEngine, defineTool } from "../../src/index.ts";
+import { createChatService, createConversationFolder, type ChatChunk } from "../../src/session/index.ts";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
+
+const add = defineTool({
+  name: "add",
+  description: "Adds.",
+  input: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
+  parallel: true,
+  run: ({ a, b }) => String(a + b),
+});
+const wait = defineTool({
+  name: "wait",
+  description: "Waits until it is stopped.",
+  input: { type: "object" },
+  run: (_input, ctx) =>
+    new Promise<string>((resolve) => ctx.signal.addEventListener("abort", () => resolve("stopped"))),
+});
+
+const engineOf = () => createEngine({ tools: [add, wait], approval: "never", sandbox: "full-access" });
+const folder = () => mkdtempSync(join(tmpdir(), "callgate-chat-"));
+
+async function collect(stream: AsyncIterable<ChatChunk>): Promise<readonly ChatChunk[]> {
+  const chunks: ChatChunk[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}
+
+const sum: readonly ScriptedStep[] = [
+  { text: "Let me see. ", calls: [{ id: "c1", name: "add", input: { a: 2, b: 3 } }] },
+  { text: "It is 5." },
+];
+
+test("a message streams words, calls and results, and ends with done", async () => {
+  const chat = createChatService({ engine: engineOf(), model: createScriptedModel(sum) });
+  expect(await collect(chat.handleStream("anna", "2 + 3?"))).toEqual([
+    { type: "text", text: "Let me see. " },
+    { type: "tool_call", id: "c1", name: "add", arguments: '{"a":2,"b":3}' },
+    { type: "tool_result", id: "c1", name: "add", ok: true, content: "5" },
+    { type: "text", text: "It is 5." },
+    { type: "done", reason: "done", text: "It is 5.", calls: 1, usage: { input: 0, output: 0 } },
+  ]);
+  await chat.close();
+});
+
+test("without a list of its own the model is offered every tool of the engine", async () => {
+  const model = createScriptedModel([{ text: "hi" }]);
+  const chat = createChatService({ engine: engineOf(), model });
+  await collect(chat.handleStream("anna", "hello"));
+  expect(model.requests[0]!.tools.map((tool) => tool.kind === "function" && tool.name)).toEqual(["add", "wait"]);
+});
+
+test("a conversation is kept and gone on with by another process's service", async () => {
+  const store = createConversationFolder(folder());
+  const first = createChatService({ engine: engineOf(), model: createScriptedModel(sum), store });
+  await collect(first.handleStream("anna", "2 + 3?"));
+  const before = [...first.history("anna")];
+  await first.close();
+
+  const model = createScriptedModel([{ text: "As I said." }]);
+  const second = createChatService({ engine: engineOf(), model, store });
+  expect(second.history("anna")).toEqual(before);
+  await collect(second.handleStream("anna", "sure?"));
+  expect(model.requests[0]!.input.slice(0, -1)).toEqual(before);
+  await second.close();
+});
+
+test("conversations run beside each other on one engine and hear nothing of each other", async () => {
+  const busy = createScriptedModel([{ calls: [{ id: "c9", name: "add", input: { a: 1, b: 1 } }] }, { text: "2" }]);
+  const quiet = createScriptedModel([{ calls: [{ id: "q1", name: "add", input: { a: 0, b: 0 } }] }, { text: "0" }]);
+  const chat = createChatService({ engine: engineOf(), model: (id) => (id === "busy" ? busy : quiet) });
+  const ids = ["busy", "quiet"];
+  const heard = await Promise.all(ids.map((id) => collect(chat.handleStream(id, "go"))));
+  const callsOf = (chunks: readonly ChatChunk[]) => chunks.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []));
+  expect(heard.map(callsOf)).toEqual([
+    ["c9", "c9"],
+    ["q1", "q1"],
+  ]);
+});
+
+test("messages of one conversation are answered one after another", async () => {
+  const model = createScriptedModel([{ text: "one" }, { text: "two" }]);
+  const chat = createChatService({ engine: engineOf(), model });
+  const [first, second] = await Promise.all([
+    collect(chat.handleStream("anna", "1")),
+    collect(chat.handleStream("anna", "2")),
+  ]);
+  expect([first, second].map((chunks) => chunks!.at(-1))).toMatchObject([{ text: "one" }, { text: "two" }]);
+  expect(model.requests[1]!.input).toHaveLength(3);
+});
+
+test("a client that goes away interrupts its turn, and the conversation can go on", async () => {
+  const model = createScriptedModel([{ calls: [{ name: "wait" }] }, { text: "still here" }]);
+  const chat = createChatService({ engine: engineOf(), model });
+  for await (const chunk of chat.handleStream("anna", "wait")) if (chunk.type === "tool_call") break;
+  expect((await collect(chat.handleStream("anna", "hello?"))).at(-1)).toMatchObject({ text: "still here" });
+  const history = chat.history("anna");
+  expect(history.filter(({ type }) => type === "result")).toHaveLength(1);
+});
+
+test("an aborted signal interrupts too, and says so", async () => {
+  const chat = createChatService({ engine: engineOf(), model: createScriptedModel([{ calls: [{ name: "wait" }] }]) });
+  const stop = new AbortController();
+  const chunks: ChatChunk[] = [];
+  for await (const chunk of chat.handleStream("anna", "wait", stop.signal)) {
+    chunks.push(chunk);
+    if (chunk.type === "tool_call") setTimeout(() => stop.abort(), 5);
+  }
+  expect(chunks.at(-1)).toMatchObject({ type: "done", reason: "interrupted" });
+});
+
+test("idle conversations are closed and read again when they are spoken to", async () => {
+  const store = createConversationFolder(folder());
+  const chat = createChatService({
+    engine: engineOf(),
+    model: (id) => createScriptedModel([{ text: `hello ${id}` }, { text: "again" }]),
+    store,
+    maxOpen: 1,
+  });
+  for (const id of ["a", "b", "c", "a"]) await collect(chat.handleStream(id, "hi"));
+  expect(chat.history("a")).toHaveLength(4);
+  expect(chat.history("b")).toHaveLength(2);
+  await chat.close();
+});
+
+test.each(["../../etc/passwd", "..", ".", "a/b", "a\\b", "x".repeat(40), "ж*?"])(
+  "an id from anyone stays in the folder: %s",
+  async (id) => {
+    const path = folder();
+    const chat = createChatService({
+      engine: engineOf(),
+      model: createScriptedModel([{ text: "hi" }]),
+      store: createConversationFolder(join(path, "inner")),
+    });
+    await collect(chat.handleStream(id, "hi"));
+    await chat.close();
+    expect(readdirSync(path)).toEqual(["inner"]);
+    expect(readdirSync(join(path, "inner"))).toHaveLength(1);
+  },
+);
+
+test("an id that no file name can hold is refused", async () => {
+  const chat = createChatService({
+    engine: engineOf(),
+    model: createScriptedModel([]),
+    store: createConversationFolder(folder()),
+  });
+  await expect(collect(chat.handleStream("", "hi"))).rejects.toThrow(TypeError);
+  await expect(collect(chat.handleStream("é".repeat(99), "hi"))).rejects.toThrow(TypeError);
+});
+
+test("a model's error is a chunk, not an exception", async () => {
+  const model = createScriptedModel([{ end: { outcome: "error", error: { message: "wrong key" } } }]);
+  const chat = createChatService({ engine: engineOf(), model });
+  expect(await collect(chat.handleStream("anna", "hi"))).toMatchObject([
+    { type: "error", message: "wrong key" },
+    { type: "done", reason: "error" },
+  ]);
+});
