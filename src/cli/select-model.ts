@@ -2,8 +2,7 @@ import type { Model } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
 import { createHttpModel } from "../model/http.ts";
 import { providerForWire, providers, type Provider } from "../model/providers.ts";
-import type { WireName } from "../wire/codec.ts";
-import { codecs } from "../wire/index.ts";
+import type { Codec, WireName } from "../wire/codec.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 
@@ -14,6 +13,14 @@ export interface SelectedModel {
   readonly isRetryable: typeof isRetryable;
   close(): Promise<void>;
 }
+
+/** Only the codec that is spoken is loaded. */
+const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
+  responses: async () => (await import("../wire/responses/index.ts")).responses,
+  chat: async () => (await import("../wire/chat/index.ts")).chat,
+  messages: async () => (await import("../wire/messages/index.ts")).messages,
+  gemini: async () => (await import("../wire/gemini/index.ts")).gemini,
+};
 
 const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
 
@@ -31,7 +38,7 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
   if (model === undefined)
     throw new UsageError("no model is named: set 'model' in callgate.toml, CALLGATE_MODEL or --model");
   const http = createHttpModel({
-    codec: codecs[wire],
+    codec: await loadCodec[wire](),
     baseUrl: server?.baseUrl ?? config.base_url ?? provider.baseUrl,
     model,
     headers: { ...provider.headers, ...authHeader(provider, key) },

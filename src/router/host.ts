@@ -1,15 +1,14 @@
 /** The machine as the engine uses it: files, commands, network, built from a call's grant and shared by all calls. */
-import { mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
-import { createExec } from "../runtime/exec.ts";
+import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
-import { createProcesses, type Processes } from "../runtime/processes.ts";
-import type { Capabilities } from "../runtime/runtime.ts";
+import type { CallScope, Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
-import { createSandbox } from "../runtime/sandbox/sandbox.ts";
+import type { Exec } from "../spec/capability.ts";
 import type { Confinement } from "../spec/stages.ts";
+import type { CommandOptions, Commands } from "./commands.ts";
 
 export interface HostOptions {
   /** The folder the tools work in. Left out: the current one. */
@@ -39,28 +38,28 @@ export function createHost(options: HostOptions): Host {
   const workspace = realpathSync(options.workspace ?? process.cwd());
   const cwd = resolve(workspace, options.cwd ?? ".");
   const memory = createFileMemory();
-  // Most sessions start no command before the first answer: what commands need is built when one comes.
-  let processes: Processes | undefined;
-  let sandbox: Sandbox | undefined;
-  let env: Readonly<Record<string, string>> | undefined;
+  const { environment, launcher, onFileChange } = options;
+  const commands = createLazyCommands({
+    cwd,
+    ...(environment === undefined ? {} : { environment }),
+    ...(launcher === undefined ? {} : { launcher }),
+  });
   let spillDir = options.spillDir;
-  const getSandbox = () => (sandbox ??= createSandbox());
-  const getProcesses = () =>
-    (processes ??= createProcesses(options.launcher === undefined ? {} : { launcher: options.launcher }));
 
   return {
     workspace,
     cwd,
-    confinement: () => getSandbox().confinement(),
-    sandbox: getSandbox,
+    confinement: () => commands.sandbox.confinement(),
+    sandbox: () => commands.sandbox,
     async spill(callId, whole) {
       spillDir ??= mkdtempSync(join(tmpdir(), "callgate-output-"));
+      mkdirSync(spillDir, { recursive: true, mode: 0o700 });
       const path = join(spillDir, `${callId.replaceAll(/[^\w-]/g, "_")}.txt`);
       writeFileSync(path, whole, { mode: 0o600 });
       return path;
     },
     openTerminals: () =>
-      (processes?.terminals.list() ?? [])
+      (commands.loaded()?.terminals() ?? [])
         .filter(({ running }) => running)
         .map(({ id, command }) => `${id}: ${command}`),
     capabilities: {
@@ -70,20 +69,9 @@ export function createHost(options: HostOptions): Host {
           cwd,
           grant,
           memory,
-          ...(options.onFileChange === undefined ? {} : { onChange: options.onFileChange }),
+          ...(onFileChange === undefined ? {} : { onChange: onFileChange }),
         }),
-      exec: ({ grant, signal, callId, onOutput, onDenied }) =>
-        createExec({
-          processes: getProcesses(),
-          grant,
-          sandbox: getSandbox(),
-          cwd,
-          env: (env ??= commandEnvironment(process.env, options.environment)),
-          signal,
-          callId,
-          onOutput,
-          onDenied,
-        }),
+      exec: (scope) => commands.exec(scope),
       // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
       fetch:
         ({ grant, signal }) =>
@@ -91,10 +79,42 @@ export function createHost(options: HostOptions): Host {
           const { createFetch } = await import("../runtime/network.ts");
           return createFetch({ network: grant.network, signal })(url, init);
         },
-      async close() {
-        await processes?.close();
-        await sandbox?.close();
-      },
+      close: async () => commands.loaded()?.close(),
+    },
+  };
+}
+
+interface LazyCommands {
+  readonly sandbox: Sandbox;
+  exec(scope: CallScope): Exec;
+  loaded(): Commands | undefined;
+}
+
+/** Most sessions start no command before the first answer: what commands need is loaded when one comes. */
+function createLazyCommands(options: CommandOptions): LazyCommands {
+  let loaded: Commands | undefined;
+  const load = async () => (loaded ??= (await import("./commands.ts")).createCommands(options));
+  return {
+    loaded: () => loaded,
+    sandbox: {
+      confinement: async () => (await load()).sandbox.confinement(),
+      confine: async (request) => (await load()).sandbox.confine(request),
+      explain: async (grant) => (await load()).sandbox.explain(grant),
+      close: async () => loaded?.sandbox.close(),
+    },
+    exec(scope) {
+      if (loaded) return loaded.exec(scope);
+      const exec = async () => (await load()).exec(scope);
+      return {
+        run: async (request) => (await exec()).run(request),
+        shell: async (line, request) => (await exec()).shell(line, request),
+        terminals: {
+          open: async (request) => (await exec()).terminals.open(request),
+          write: async (id, input) => (await exec()).terminals.write(id, input),
+          close: async (id) => (await exec()).terminals.close(id),
+          list: () => loaded?.terminals() ?? [],
+        },
+      };
     },
   };
 }
