@@ -27,6 +27,8 @@ export interface AttackResult {
   readonly refused: number;
   /** Files outside that were made or changed: must be none. */
   readonly outside: number;
+  /** Reads of a file inside that gave what is outside: must be none. */
+  readonly leaked: number;
 }
 
 /** Writes `count` times into a folder that another process swaps under our hands. */
@@ -37,6 +39,8 @@ export async function runAttack(count: number): Promise<AttackResult> {
   mkdirSync(join(ws, "d"), { recursive: true });
   mkdirSync(out);
   writeFileSync(join(out, "target.txt"), "target");
+  writeFileSync(join(out, "read.txt"), "outside");
+  writeFileSync(join(ws, "d/read.txt"), "inside");
   symlinkSync(out, join(ws, "link"));
   const attacker = spawn(process.execPath, ["--input-type=module", "-e", attack, ws, out], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -45,12 +49,26 @@ export async function runAttack(count: number): Promise<AttackResult> {
   try {
     const files = filesIn(ws);
     let succeeded = 0;
-    for (let index = 0; index < count; index++) succeeded += (await attempt(files, index)) ? 1 : 0;
-    const made = readdirSync(out).filter((name) => name !== "target.txt").length;
+    let leaked = 0;
+    for (let index = 0; index < count; index++) {
+      succeeded += (await attempt(files, index)) ? 1 : 0;
+      leaked += (await leaks(files)) ? 1 : 0;
+    }
+    const made = readdirSync(out).filter((name) => name !== "target.txt" && name !== "read.txt").length;
     const changed = readFileSync(join(out, "target.txt"), "utf8") === "target" ? 0 : 1;
-    return { writes: count, succeeded, refused: count - succeeded, outside: made + changed };
+    return { writes: count, succeeded, refused: count - succeeded, outside: made + changed, leaked };
   } finally {
     attacker.kill("SIGKILL");
+  }
+}
+
+async function leaks(files: Files): Promise<boolean> {
+  try {
+    const [whole, lines] = [await files.readText("d/read.txt"), await files.slice("d/read.txt", 1, 1)];
+    return whole.text === "outside" || lines.lines[0] === "outside";
+  } catch (error) {
+    if (CallError.is(error)) return false;
+    throw error;
   }
 }
 
