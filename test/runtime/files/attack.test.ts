@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runAttack } from "./attacker.ts";
 
 /** A few hundred each time; `CALLGATE_ATTACK_WRITES=20000` for the long run. */
-const writes = Number(process.env["CALLGATE_ATTACK_WRITES"] ?? 800);
+const writes = Number(process.env["CALLGATE_ATTACK_WRITES"] ?? 400);
 
 test("nothing is written or read outside while another process swaps folders and links", async () => {
   const result = await runAttack(writes);
