@@ -1,18 +1,16 @@
-/**
- * Commands as a handler gets them: each starts inside what the call was granted, or not at all. This
- * is the one place where a grant meets the sandbox and the process layer.
- */
+/** Commands as a handler gets them: each starts inside what the call was granted, or not at all. */
 import { accessSync, constants } from "node:fs";
-import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
 import type { Denial, Grant } from "../spec/access.ts";
-import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest } from "../spec/capability.ts";
-import type { Launch } from "./process/child.ts";
-import { checkCwd, StartError } from "./process/child.ts";
-import type { Processes } from "./processes.ts";
-import { quietEnv, terminalEnv } from "./process/quiet-env.ts";
+import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest, TerminalView } from "../spec/capability.ts";
+import { confine } from "./confine.ts";
+import type { Ready, Setting } from "./confine.ts";
+import { StartError } from "./process/child.ts";
+import type { ChildEnd } from "./process/child.ts";
 import { runToEnd } from "./process/run.ts";
-import type { ConfinedCommand, Ending, Sandbox } from "./sandbox/backend.ts";
+import type { Processes } from "./processes.ts";
+import type { Sandbox } from "./sandbox/backend.ts";
+import type { TerminalCommand } from "./terminal.ts";
 
 export interface ExecOptions {
   readonly processes: Processes;
@@ -33,11 +31,11 @@ export interface ExecOptions {
   readonly shell?: string;
 }
 
+/** For what never ran. */
+const noEnding = { exitCode: null, signal: null } as const;
+
 /** Output kept per command unless the request says otherwise. */
 const defaultMaxOutputBytes = 1024 * 1024;
-
-/** What the launcher's keeper is called inside a sandbox: its own program, open at descriptor 9. */
-const keeperArgv = ["/proc/self/fd/9", "keeper"] as const;
 
 export function createExec(options: ExecOptions): Exec {
   const { processes, signal } = options;
@@ -54,60 +52,54 @@ export function createExec(options: ExecOptions): Exec {
     };
   }
 
-  async function run(request: ExecRequest, base = options.env): Promise<ExecResult> {
-    if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
-    const ready = await confine(options, request, { base, tty: false });
-    try {
-      const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, ready.launch, {
-        timeoutMs: request.timeoutMs,
-        maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
-        stdin: request.stdin,
-        onOutput: listener(request),
-        signal,
-      });
-      const denied = await ready.finish(end);
-      if (denied) options.onDenied?.(denied);
-      if (aborted)
-        throw new CallError("aborted", "the command was stopped before it ended", {
-          data: { output: end.output.head },
-        });
-      return {
-        ...end,
-        sandbox: ready.sandbox,
-        ...(waitingForInput ? { waitingForInput } : {}),
-        ...(denied ? { denied } : {}),
-      };
-    } catch (error) {
-      await ready.finish({ exitCode: null, signal: null });
-      throw toCallError(error);
-    }
+  function settingOf(env: ExecOptions["env"], tty: boolean): Setting {
+    const { grant, sandbox, cwd, callId } = options;
+    return { spawner: processes.spawner, grant, sandbox, cwd, env, tty, callId };
   }
 
-  async function open(request: TerminalRequest) {
-    const base = request.login ? await loginEnv() : options.env;
-    const ready = await confine(options, request, { base, tty: request.tty });
-    const { launch, sandbox, finish } = ready;
+  async function settle(finish: Ready["finish"], end: ChildEnd): Promise<Denial | undefined> {
+    const denied = await finish(end);
+    if (denied) options.onDenied?.(denied);
+    return denied;
+  }
+
+  async function run(request: ExecRequest, env = options.env): Promise<ExecResult> {
+    if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
+    const { launch, sandbox, finish } = await confine(request, settingOf(env, false));
+    const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
+      timeoutMs: request.timeoutMs,
+      maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
+      stdin: request.stdin,
+      onOutput: listener(request),
+      signal,
+    }).catch(async (error: unknown) => {
+      await finish(noEnding);
+      throw error;
+    });
+    const denied = await settle(finish, end);
+    if (aborted)
+      throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
+    return { ...end, sandbox, ...(waitingForInput ? { waitingForInput } : {}), ...(denied ? { denied } : {}) };
+  }
+
+  async function open(request: TerminalRequest): Promise<TerminalView> {
+    const env = request.login ? await loginEnv() : options.env;
+    const { launch, sandbox, finish } = await confine(request, settingOf(env, request.tty));
     const onOutput = listener(request);
-    return processes.terminals
-      .open(
-        { ...request, ...(onOutput ? { onOutput } : {}) },
-        { start: (output) => processes.spawner.start({ ...launch, ...output }), sandbox, finish },
-        signal,
-      )
-      .catch((error: unknown) => {
-        throw toCallError(error);
-      });
+    const start: TerminalCommand["start"] = (output) => processes.spawner.start({ ...launch, ...output });
+    const told = { ...request, ...(onOutput ? { onOutput } : {}) };
+    return processes.terminals.open(told, { start, sandbox, finish: (end) => settle(finish, end) }, signal);
   }
 
   return {
     shellPath,
-    run: (request) => run(request),
+    run: (request) => twice(() => run(request)),
     async shell(line, { login = true, ...request } = {}) {
       const base = login ? await loginEnv() : options.env;
-      return run({ ...request, argv: [shellPath, "-c", line] }, base);
+      return twice(() => run({ ...request, argv: [shellPath, "-c", line] }, base));
     },
     terminals: {
-      open,
+      open: (request) => twice(() => open(request)),
       write: (id, input) => processes.terminals.write(id, input, signal),
       list: () => processes.terminals.list(),
       close: (id) => processes.terminals.close(id),
@@ -117,90 +109,29 @@ export function createExec(options: ExecOptions): Exec {
 
 /** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */
 export async function warmUp(options: ExecOptions): Promise<void> {
-  const { processes } = options;
-  const base = await processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
-  if (!options.grant.confined || processes.spawner.name !== "launcher") return;
-  const { launch, finish } = await confine(options, { argv: ["true"] }, { base, tty: false });
-  if (launch.shelter) processes.spawner.prepare(launch.shelter);
-  await finish({ exitCode: 0, signal: null });
+  const { processes, grant, sandbox, cwd, callId } = options;
+  const { spawner } = processes;
+  const env = await processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
+  if (!grant.confined || spawner.name !== "launcher") return;
+  const { launch, finish } = await confine(
+    { argv: ["true"] },
+    { spawner, grant, sandbox, cwd, env, tty: false, callId },
+  );
+  if (launch.shelter) spawner.prepare(launch.shelter);
+  await finish(noEnding);
 }
 
-interface Ready {
-  readonly launch: Pick<Launch, "argv" | "cwd" | "env" | "fds" | "uid" | "gid" | "shelter" | "landlock">;
-  readonly sandbox: string;
-  /** Once the command and everything it started is gone; a second call does nothing. */
-  finish(ending: Ending): Promise<Denial | undefined>;
-}
-
-/** `base` is the environment below the quiet settings; what the request itself sets lies above them. */
-interface Setting {
-  readonly base: Readonly<Record<string, string>>;
-  readonly tty: boolean;
-}
-
-async function confine(
-  options: ExecOptions,
-  request: Pick<ExecRequest, "argv" | "cwd" | "env">,
-  { base, tty }: Setting,
-): Promise<Ready> {
-  const { grant, sandbox, processes, callId } = options;
-  const argv = request.argv;
-  if (argv.length === 0 || argv[0] === "")
-    throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
-  const cwd = resolve(options.cwd, request.cwd ?? "");
-  const env = { ...base, ...(tty ? terminalEnv : quietEnv), ...request.env };
-  if (!sandbox && !grant.confined)
-    return { launch: { argv, cwd, env }, sandbox: "none", finish: async () => undefined };
-  if (!sandbox)
-    throw new CallError("no_sandbox", "commands must run in a sandbox here, and there is none", {
-      hint: "run `callgate doctor`",
-    });
-  refuseMissing(cwd);
-  const place = { cwd, env, grant, ...(callId === undefined ? {} : { callId }) };
-  const keeps =
-    grant.confined && processes.spawner.name === "launcher" && (await sandbox.confinement()).name.startsWith("bwrap");
-  const confined = await sandbox.confine({ ...place, argv: keeps ? keeperArgv : argv, tty: tty && !keeps });
-  return {
-    launch: toLaunch(confined, keeps, { argv, cwd, env }),
-    sandbox: confined.sandbox,
-    finish: once(confined, argv),
-  };
-}
-
-function refuseMissing(cwd: string): void {
-  try {
-    checkCwd(cwd);
-  } catch (error) {
+/** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */
+async function twice<T>(attempt: () => Promise<T>): Promise<T> {
+  const failed = (error: unknown) => {
     throw toCallError(error);
-  }
-}
-
-function toLaunch(
-  confined: ConfinedCommand,
-  keeps: boolean,
-  { argv, cwd, env }: Pick<Launch, "argv" | "cwd" | "env">,
-): Ready["launch"] {
-  const { fds, uid, gid } = confined;
-  const owner = {
-    ...(uid === undefined ? {} : { uid }),
-    ...(gid === undefined ? {} : { gid }),
-    ...(fds === undefined ? {} : { fds }),
   };
-  if (keeps) {
-    const shelter = { argv: confined.argv, cwd: confined.cwd, reusable: confined.warm, ...owner };
-    return { argv, cwd, env: { ...env, ...confined.env }, shelter };
+  try {
+    return await attempt();
+  } catch (error) {
+    const again = error instanceof StartError && error.step === "sandbox" && error.code !== "ENOSYS";
+    return again ? attempt().catch(failed) : failed(error);
   }
-  const landlock = confined.landlock ? { landlock: confined.landlock } : {};
-  return { argv: confined.argv, cwd: confined.cwd, env: { ...confined.env }, ...owner, ...landlock };
-}
-
-function once(confined: ConfinedCommand, argv: readonly string[]): Ready["finish"] {
-  let done = false;
-  return async (ending) => {
-    if (done) return undefined;
-    done = true;
-    return confined.cleanup({ exitCode: ending.exitCode, signal: ending.signal, argv });
-  };
 }
 
 const hints: ReadonlyMap<string, string> = new Map([

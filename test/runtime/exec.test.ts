@@ -60,7 +60,7 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
     const result = await exec().run({ argv: ["bash", "-c", "echo begun; sleep 60"], timeoutMs: 200 });
     expect(result).toMatchObject({ timedOut: true, signal: "SIGKILL" });
     expect(result.stdout.head).toBe("begun\n");
-    expect(result.durationMs).toBeLessThan(2000);
+    expect(result.durationMs).toBeLessThan(20_000);
   });
 
   test("that is stopped by the caller ends the call as aborted", async () => {
@@ -111,7 +111,7 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
     const result = await exec().run({ argv: ["bash", "-c", "sleep 60 & echo started"] });
     expect(result).toMatchObject({ exitCode: 0, heldOpen: true });
     expect(result.stdout.head).toBe("started\n");
-    expect(result.durationMs).toBeLessThan(3000);
+    expect(result.durationMs).toBeLessThan(20_000);
   });
 
   test("streams whole characters as they come, in order", async () => {

@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Grant } from "../../src/spec/access.ts";
+import type { Terminals, TerminalView } from "../../src/spec/capability.ts";
 import { createExec } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
@@ -24,6 +25,15 @@ const places = launchers.flatMap(({ name, launcher }) => [
   { name, launcher, place: "bare", grant: open },
   { name, launcher, place: "in a sandbox", grant: confined },
 ]);
+
+/** Looks again until `text` has come: how long a loaded machine takes is nobody's promise. */
+async function until(terminals: Terminals, view: TerminalView, text: string | RegExp): Promise<string> {
+  let seen = view.output.head;
+  for (let looks = 0; looks < 100 && seen.search(text) < 0; looks++) {
+    seen += (await terminals.write(view.id!, { chars: "", yieldMs: 100 })).output.head;
+  }
+  return seen;
+}
 
 describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) => {
   const processes = createProcesses({ launcher });
@@ -49,15 +59,12 @@ describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) 
   });
 
   test("shows what was typed and what was answered, each once", async () => {
-    const first = await terminals.open({
-      argv: bash('read -p "name? " n; echo "hello $n"; exit 4'),
-      tty: true,
-      yieldMs: 400,
-    });
+    const line = 'read -p "name? " n; echo "hello $n"; exit 4';
+    const first = await terminals.open({ argv: bash(line), tty: true, yieldMs: 100 });
     expect(first.id).toBeTypeOf("number");
-    expect(first.output.head).toBe("name? ");
+    expect(await until(terminals, first, /name\? /)).toBe("name? ");
     expect(terminals.list()).toMatchObject([{ id: first.id, running: true }]);
-    const second = await terminals.write(first.id!, { chars: "Ada\n", yieldMs: 5000 });
+    const second = await terminals.write(first.id!, { chars: "Ada\n", yieldMs: 20_000 });
     expect(second).toMatchObject({ exitCode: 4 });
     expect(second.output.head).toBe("Ada\r\nhello Ada\r\n");
     await expect(terminals.write(first.id!, { chars: "", yieldMs: 250 })).rejects.toMatchObject({
@@ -66,16 +73,24 @@ describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) 
   });
 
   test("passes Ctrl-C, Ctrl-Z and fg on to the job in front", async () => {
-    const { id } = await terminals.open({ argv: ["bash", "--norc", "-i"], tty: true, yieldMs: 300 });
-    const say = async (chars: string) => (await terminals.write(id!, { chars, yieldMs: 200 })).output.head;
-    await say("sleep 100\n");
-    expect(await say("\u0003")).toContain("^C");
-    await say("sleep 200\n");
-    expect(await say("\u001a")).toContain("Stopped");
-    await say("fg\n");
-    await say("\u0003");
-    expect(await say("jobs; echo alive $((40+2))\n")).toContain("alive 42\r\n");
-    await terminals.close(id!);
+    const first = await terminals.open({
+      argv: ["bash", "--norc", "-i"],
+
+      tty: true,
+      yieldMs: 100,
+    });
+    const prompt = /[$#] /;
+    const say = async (chars: string, text: string | RegExp) =>
+      until(terminals, await terminals.write(first.id!, { chars, yieldMs: 50 }), text);
+    await until(terminals, first, prompt);
+    await say("sleep 100\n", "sleep 100\r\n");
+    expect(await say("\u0003", prompt)).toContain("^C");
+    await say("sleep 200\n", "sleep 200\r\n");
+    expect(await say("\u001a", prompt)).toContain("Stopped");
+    await say("fg\n", "sleep 200\r\n");
+    await say("\u0003", prompt);
+    expect(await say("echo alive $((40+2))\n", "alive 42")).toContain("alive 42\r\n");
+    await terminals.close(first.id!);
     expect(terminals.list()).toEqual([]);
   });
 
@@ -88,15 +103,12 @@ describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) 
   });
 
   test("without a tty takes nothing but an interrupt", async () => {
-    const { id } = await terminals.open({
-      argv: bash("echo up; trap 'echo got it; exit 9' INT; while :; do sleep 0.05; done"),
-      tty: false,
-      yieldMs: 400,
-    });
-    await expect(terminals.write(id!, { chars: "text\n", yieldMs: 250 })).rejects.toMatchObject({
-      code: "invalid_input",
-    });
-    const last = await terminals.write(id!, { chars: "\u0003", yieldMs: 5000 });
+    const line = "trap 'echo got it; exit 9' INT; echo up; while :; do sleep 0.05; done";
+    const first = await terminals.open({ argv: bash(line), tty: false, yieldMs: 50 });
+    await until(terminals, first, "up");
+    const text = terminals.write(first.id!, { chars: "text\n", yieldMs: 250 });
+    await expect(text).rejects.toMatchObject({ code: "invalid_input" });
+    const last = await terminals.write(first.id!, { chars: "\u0003", yieldMs: 20_000 });
     expect(last.exitCode).toBe(9);
     expect(last.output.head).toContain("got it");
   });
@@ -115,14 +127,18 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("terminals
 
   test("can be resized, and the program is told", async () => {
     const line = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
-    const { id } = await terminals.open({ argv: ["bash", "-c", line], tty: true, yieldMs: 300 });
-    const view = await terminals.write(id!, { chars: "", yieldMs: 500, resize: { columns: 120, rows: 50 } });
-    expect(view.output.head).toContain("50 120");
-    await terminals.close(id!);
+    const first = await terminals.open({ argv: ["bash", "-c", line], tty: true, yieldMs: 50 });
+    await until(terminals, first, "ready");
+    const view = await terminals.write(first.id!, { chars: "", yieldMs: 50, resize: { columns: 120, rows: 50 } });
+    expect(await until(terminals, view, "50 120")).toContain("50 120");
+    await terminals.close(first.id!);
   });
 
   test("say when the process sits waiting for input", async () => {
-    const view = await terminals.open({ argv: ["cat"], tty: true, yieldMs: 300 });
+    let view = await terminals.open({ argv: ["cat"], tty: true, yieldMs: 100 });
+    for (let looks = 0; looks < 50 && !view.waitingForInput; looks++) {
+      view = await terminals.write(view.id!, { chars: "", yieldMs: 100 });
+    }
     expect(view.waitingForInput).toBe(true);
     await terminals.close(view.id!);
     const busy = await terminals.open({ argv: ["sleep", "100"], tty: true, yieldMs: 300 });
@@ -148,12 +164,9 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("terminals
   });
 
   test("that nobody looks at cost no memory of ours, and show their last lines when somebody does", async () => {
-    const { id } = await terminals.open({
-      argv: ["bash", "-c", "yes flood | head -c 150000000; echo the end; sleep 100"],
-      tty: false,
-      yieldMs: 200,
-    });
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    const line = "yes flood | head -c 150000000; echo the end; echo x > done; sleep 100";
+    const { id } = await terminals.open({ argv: ["bash", "-c", line], tty: false, yieldMs: 50 });
+    while (!existsSync(join(cwd, "done"))) await new Promise((resolve) => setTimeout(resolve, 50));
     const view = await terminals.write(id!, { chars: "", yieldMs: 1000 });
     expect(view.output.droppedBytes).toBeGreaterThan(50_000_000);
     expect(view.output.tail.endsWith("flood\nthe end\n")).toBe(true);

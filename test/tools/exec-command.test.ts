@@ -42,8 +42,10 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     expect(started.sessionId).toBeTypeOf("number");
     expect(started.exitCode).toBe(null);
     const session_id = started.sessionId!;
-    expect(outcome(await writeStdin.run({ session_id, chars: "one\n" }, ctx)).output).toContain("got one");
-    const last = outcome(await writeStdin.run({ session_id, chars: "\u0004", yield_time_ms: 5000 }, ctx));
+    expect(outcome(await writeStdin.run({ session_id, chars: "one\n", yield_time_ms: 1500 }, ctx)).output).toContain(
+      "got one",
+    );
+    const last = outcome(await writeStdin.run({ session_id, chars: "\u0004", yield_time_ms: 20_000 }, ctx));
     expect(last.output).toContain("bye");
     expect(last.exitCode).toBe(0);
     await expect(writeStdin.run({ session_id, chars: "x" }, ctx)).rejects.toMatchObject({
@@ -56,7 +58,9 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     await expect(writeStdin.run({ session_id: sessionId!, chars: "text" }, ctx)).rejects.toMatchObject({
       hint: expect.stringContaining("tty=true"),
     });
-    const ended = outcome(await writeStdin.run({ session_id: sessionId!, chars: "\u0003", yield_time_ms: 5000 }, ctx));
+    const ended = outcome(
+      await writeStdin.run({ session_id: sessionId!, chars: "\u0003", yield_time_ms: 20_000 }, ctx),
+    );
     expect(ended.exitCode).toBe(130);
   });
 

@@ -67,13 +67,13 @@ describe.each(places)("through $name, $place, nothing survives a command", ({ la
   test("that ends by itself", async () => {
     const seconds = unique();
     await exec().run({ argv: ["bash", "-c", escapers(seconds)] });
-    expect(await aliveSoon(seconds, 100)).toBe(0);
+    expect(await aliveSoon(seconds, 1000)).toBe(0);
   });
 
   test("that runs out of time", async () => {
     const seconds = unique();
     await exec().run({ argv: ["bash", "-c", `${escapers(seconds)} sleep ${seconds}`], timeoutMs: 400 });
-    expect(await aliveSoon(seconds, 100)).toBe(0);
+    expect(await aliveSoon(seconds, 1000)).toBe(0);
   });
 
   test("that is stopped by its caller", async () => {
@@ -82,7 +82,7 @@ describe.each(places)("through $name, $place, nothing survives a command", ({ la
     const running = exec(stop.signal).run({ argv: ["bash", "-c", `${escapers(seconds)} sleep ${seconds}`] });
     setTimeout(() => stop.abort(), 400);
     await expect(running).rejects.toMatchObject({ code: "aborted" });
-    expect(await aliveSoon(seconds, 100)).toBe(0);
+    expect(await aliveSoon(seconds, 1000)).toBe(0);
   });
 });
 
@@ -107,7 +107,7 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("with $nam
     const seconds = unique();
     const exec = createExec({ processes, grant: open, cwd, env, signal: new AbortController().signal });
     const running = exec.run({ argv: ["bash", "-c", `${escapers(seconds)} sleep ${seconds}`] });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    while (alive(seconds) < 5) await new Promise((resolve) => setTimeout(resolve, 20));
     for (const pid of server()) process.kill(pid, "SIGKILL");
     await expect(running).rejects.toMatchObject({ code: "failed" });
     expect(await aliveSoon(seconds, 1000)).toBe(0);
@@ -144,10 +144,9 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("with $nam
     );
     const victim = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
     await new Promise((resolve) => victim.stdout.once("data", resolve));
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    expect(alive(seconds)).toBe(5);
+    while (alive(seconds) < 5) await new Promise((resolve) => setTimeout(resolve, 20));
     victim.kill("SIGKILL");
-    expect(await aliveSoon(seconds, 2000)).toBe(0);
+    expect(await aliveSoon(seconds, 5000)).toBe(0);
   });
 });
 
