@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { openJournal, sessionPath } from "../../src/store/index.ts";
 import { createAudit } from "../../src/store/audit.ts";
 import { ensureBuilt, run, tempFolder } from "./run.ts";
 
@@ -97,6 +98,31 @@ describe("policy test and suggest", () => {
     expect((await run(["policy", "suggest", "--", "bash", "x.sh"])).stdout).toContain(
       "no rule short of allowing everything",
     );
+  });
+});
+
+test("replay shows what rules would have changed in recorded sessions", async () => {
+  const state = tempFolder("state");
+  const cwd = tempFolder("work");
+  const journal = openJournal(sessionPath(state, "20261115-000000-abcdef"));
+  journal.append({ type: "session.started", session_id: "20261115-000000-abcdef", cwd });
+  const call = (id: string, shell: string) => ({
+    id,
+    tool: "shell",
+    ok: true,
+    access: { commands: [{ shell, cwd }] },
+    ruling: { decision: "allow", by: "policy", reason: "x" },
+  });
+  journal.append({ type: "call.ended", call: call("1", "npm test") });
+  journal.append({ type: "call.ended", call: call("2", "ls") });
+  journal.close();
+  const file = join(cwd, "r.toml");
+  writeFileSync(file, '[[rule]]\ncommand = "npm"\ndecision = "deny"\nreason = "we use pnpm"\n');
+  const { stdout } = await run(["policy", "replay", "--rules", file, "--json"], { env: { CALLGATE_HOME: state } });
+  expect(JSON.parse(stdout)).toMatchObject({
+    calls: 2,
+    changed: 1,
+    rows: [{ call: "1", before: "allow", after: "deny", reason: "we use pnpm" }],
   });
 });
 

@@ -167,13 +167,20 @@ export function unwrap(found: Found): Unwrapped {
   if (wrapper !== undefined) return unwrapProgram(found, wrapper);
   if (name === "eval") return unwrapText(found.words.slice(1), "eval");
   if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
-  if (name === "source" || name === ".") return { ...nothing, hidden: "it runs a file in this shell" };
+  if (name === "source" || name === ".") return unwrapSource(found);
   if (name === "alias")
     return { ...nothing, lines: values(found.words.slice(1)).map((item) => item.slice(item.indexOf("=") + 1)) };
   if (isFedCode(found, name)) return { ...nothing, hidden: `${name} runs what it is fed` };
   if (name === "find") return unwrapFind(found);
   if (name === "git") return unwrapGit(found);
   return nothing;
+}
+
+/** A file by its name is a script like any other; what is fed or made on the way is not to be told. */
+function unwrapSource(found: Found): Unwrapped {
+  const file = found.words[1]?.value;
+  const isFile = file !== undefined && !found.fed && !/^\/(dev|proc)\//.test(file);
+  return isFile ? nothing : { ...nothing, hidden: "it runs what it is fed in this shell" };
 }
 
 /** An interpreter without a script takes its input for one. */
