@@ -61,15 +61,6 @@ export interface Features {
   readonly PlanTool?: boolean;
 }
 
-export const featureNames = [
-  "ShellTool",
-  "UnifiedExec",
-  "ApplyPatchFreeform",
-  "WebSearchRequest",
-  "ViewImageTool",
-  "PlanTool",
-] as const satisfies readonly (keyof Features)[];
-
 export interface ProfileSettings {
   /** A profile's name; left out, the model's family decides. */
   readonly profile?: string;

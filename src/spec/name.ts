@@ -1,7 +1,7 @@
 /** Names of tools: what is legal, how a file's path becomes one, and how each wire spells it. */
 
 /** The longest canonical name; wires shorten what is longer than they take. */
-export const longestName = 200;
+const longestName = 200;
 
 const plainName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 

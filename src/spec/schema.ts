@@ -61,7 +61,7 @@ export function isPair(input: unknown): input is { readonly validate: unknown; r
 }
 
 /** Throws TypeError when the library cannot write the schema down. */
-export function toJson(standard: Standard): JsonObject {
+function toJson(standard: Standard): JsonObject {
   const convert = standard.jsonSchema?.input;
   if (typeof convert !== "function") {
     throw new TypeError(

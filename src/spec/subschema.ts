@@ -2,7 +2,7 @@
 import { isObject } from "../base/json.ts";
 
 /** Keywords whose value is a map from names to schemas. */
-export const schemaMaps = [
+const schemaMaps = [
   "properties",
   "patternProperties",
   "$defs",
@@ -11,9 +11,9 @@ export const schemaMaps = [
   "dependencies",
 ] as const;
 /** Keywords whose value is a list of schemas. */
-export const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"] as const;
+const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems", "items"] as const;
 /** Keywords whose value is one schema. */
-export const schemaOnes = [
+const schemaOnes = [
   "items",
   "additionalProperties",
   "additionalItems",

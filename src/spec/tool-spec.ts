@@ -39,7 +39,7 @@ export interface SpecOptions {
   readonly native?: boolean;
 }
 
-export function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions = {}): ToolSpec {
+function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions = {}): ToolSpec {
   const description = describeTool(tool, situation);
   if (tool.native && options.native !== false) {
     const { type, options: fields } = tool.native;

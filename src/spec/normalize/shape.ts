@@ -5,7 +5,7 @@
 import { isObject, type Json } from "../../base/json.ts";
 import type { Trail } from "./trail.ts";
 
-export const typeNames = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
+const typeNames = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
 export type TypeName = (typeof typeNames)[number];
 
 export interface Shape {
@@ -294,6 +294,6 @@ function shortText(value: unknown): string | undefined {
   return text.length <= 200 ? text : undefined;
 }
 
-export function escapeKey(key: string): string {
+function escapeKey(key: string): string {
   return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -5,7 +5,7 @@ export interface Change {
   readonly what: string;
 }
 
-export type Cost = "read" | "write" | "inline";
+type Cost = "read" | "write" | "inline";
 
 export interface Trail {
   change(path: string, what: string): void;
