@@ -4,7 +4,7 @@
  */
 import type { CallError } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
-import { createGate, type GateOptions } from "../gate/gate.ts";
+import type { GateOptions } from "../gate/options.ts";
 import { createRegistry, type Registry } from "../registry/registry.ts";
 import { createMetrics, type Metrics } from "../result/metrics.ts";
 import { createShaper, type ShapeOptions } from "../result/shape.ts";
@@ -17,6 +17,7 @@ import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import { createHost, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
+import { createLazyGate } from "./lazy-gate.ts";
 import { route, type Stages } from "./route.ts";
 
 export interface EngineOptions extends HostOptions {
@@ -73,7 +74,7 @@ export function createEngine(options: EngineOptions): Engine {
   const metrics = createMetrics();
   const host = createHost(options);
   const settings = { approval: options.approval ?? "on-request", sandbox: options.sandbox ?? "workspace-write" };
-  const gate = createGate({
+  const gate = createLazyGate({
     settings,
     workspace: host.workspace,
     confinement: host.confinement,

@@ -1,0 +1,23 @@
+import { toBaseGrant } from "../gate/grant.ts";
+import { createPolicy, type GateOptions } from "../gate/options.ts";
+import type { Gate } from "../spec/stages.ts";
+
+/**
+ * The gate, loaded with the first call: understanding commands is a large part of the engine, and a
+ * session that only talks needs none of it. What is granted by default can be asked for at once.
+ */
+export function createLazyGate(options: GateOptions): Gate {
+  let loading: Promise<Gate> | undefined;
+  let loaded: Gate | undefined;
+  const load = async (): Promise<Gate> => {
+    const { createGate } = await import("../gate/gate.ts");
+    return (loaded = createGate(options));
+  };
+  const gate = () => loaded ?? (loading ??= load());
+  return {
+    pass: async (checked, signal) => (await gate()).pass(checked, signal),
+    widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
+    after: async (ended, signal) => (await gate()).after(ended, signal),
+    baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(createPolicy(options)),
+  };
+}
