@@ -24,7 +24,16 @@ export function explainEnding(command: DeniedCommand, { exitCode, signal }: Endi
     return { what: "command", reason: "the command made a system call the sandbox forbids" };
   if (exitCode === null) return undefined;
   const words = simpleCommands(command.argv);
-  return deniedNetwork(words, command.grant) ?? deniedWrite(words, command);
+  return deniedRead(words, command) ?? deniedNetwork(words, command.grant) ?? deniedWrite(words, command);
+}
+
+/** A hidden path that exists was named, by whatever program. */
+function deniedRead(commands: readonly SimpleCommand[], { cwd, grant }: DeniedCommand): Denial | undefined {
+  if (grant.mask.length === 0) return undefined;
+  const named = commands.flatMap(({ words }) => words.slice(1)).filter((word) => !word.startsWith("-"));
+  const isHidden = (path: string) => grant.mask.some((mask) => contains(mask, path)) && existsSync(path);
+  const target = named.map((word) => absolute(word, cwd)).find(isHidden);
+  return target === undefined ? undefined : { what: "read", target, reason: `${target} is hidden from commands` };
 }
 
 /** Programs whose operands are changed. Anything else that fails is not put down to the sandbox. */

@@ -55,6 +55,18 @@ export function findProgram(name: string, env: Machine["env"]): string | undefin
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
+const systemFolders = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
+
+/**
+ * A program that everything hangs on: the system's own first, then the PATH's, but never one from the
+ * current folder or a node_modules, where whoever wrote the project could have put another.
+ */
+export function findTrustedProgram(name: string, env: Machine["env"], cwd: string = process.cwd()): string | undefined {
+  const isForeign = (folder: string) => !folder.startsWith(cwd) && !folder.includes("node_modules");
+  const others = (env["PATH"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder) && isForeign(folder));
+  return findProgram(name, { PATH: [...systemFolders, ...others].join(delimiter) });
+}
+
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

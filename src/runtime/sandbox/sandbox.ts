@@ -12,7 +12,7 @@ import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
 import { createLandlockBackend } from "./landlock.ts";
 import type { Rung, RungResult } from "./ladder.ts";
-import { findProgram, thisMachine } from "./machine.ts";
+import { findProgram, findTrustedProgram, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import { createSeatbeltBackend, seatbeltProgram } from "./seatbelt.ts";
 import { createSession } from "./session.ts";
@@ -118,7 +118,7 @@ function platformRungs(machine: Machine, session: Session, launcher: string | un
 }
 
 function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
-  const program = findProgram("bwrap", machine.env);
+  const program = findTrustedProgram("bwrap", machine.env);
   const variants = [
     { id: "bwrap", proc: "fresh", disableUserns: true },
     { id: "bwrap-old", proc: "fresh", disableUserns: false },

@@ -75,6 +75,16 @@ test("a program that needs the network names its host; loopback is never the rea
   expect(shell("npm test")).toBeUndefined();
 });
 
+test("a hidden file that was named is the refused read", () => {
+  const folder = freshFolder();
+  writeFileSync(join(folder, "id_rsa"), "");
+  const grant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [folder], network: "off" };
+  const ended = (line: string) =>
+    explainEnding({ argv: ["sh", "-c", line], cwd: "/", grant, writable: [] }, { exitCode: 1, signal: null });
+  expect(ended(`cat ${folder}/id_rsa`)).toMatchObject({ what: "read", target: join(folder, "id_rsa") });
+  expect(ended(`cat ${folder}/nothing`)).toBeUndefined();
+});
+
 test("with allowed hosts it is the proxy that knows", () => {
   expect(scene(["example.org"]).shell("curl https://example.com", 56)).toBeUndefined();
 });

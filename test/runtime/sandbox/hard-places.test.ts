@@ -31,7 +31,7 @@ const places: readonly { readonly name: string; readonly line: string; readonly 
   },
   {
     name: "neither bubblewrap nor the launcher is there",
-    line: 'CALLGATE_LAUNCHER=off PATH=/nonexistent "$@"',
+    line: `unshare -m sh -c 'mount --bind /dev/null "$(command -v bwrap)"; CALLGATE_LAUNCHER=off "$@"' sh "$@"`,
     expected: "none",
   },
 ];
