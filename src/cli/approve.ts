@@ -6,7 +6,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { createInterface, type Interface } from "node:readline/promises";
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Readable, Writable } from "node:stream";
-import { toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../gate/show.ts";
+import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../gate/show.ts";
 import type { Grant } from "../spec/access.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
 
@@ -125,6 +125,8 @@ export function describeRequest(request: ApprovalRequest): string {
         ? `  runs:\n${toQuotedBlock(toVisibleCommand(command.argv ?? []))}`
         : `  runs${command.dialect === undefined ? "" : ` (${command.dialect})`}:\n${toQuotedBlock(command.shell)}`,
     );
+    const foreign = lookAlikes(command.shell ?? command.argv?.join(" ") ?? "").slice(0, 8);
+    if (foreign.length > 0) lines.push(`  ! not ASCII, though it may look so: ${foreign.join(", ")}`);
     if (command.cwd !== undefined) lines.push(`  in: ${toVisibleLine(command.cwd)}`);
   }
   if (commands.length > 1)

@@ -61,6 +61,15 @@ export function toVisibleName(name: string): string {
   return `${shown} ⟨not ASCII: ${points.join(" ")}⟩`;
 }
 
+/** Letters of other alphabets that can pass for ASCII, by code point: Greek, Cyrillic, Armenian, Cherokee, letter-like and full-width forms. */
+export function lookAlikes(text: string): readonly string[] {
+  const found =
+    text.match(/[\u0370-\u058f\u13a0-\u13ff\u2100-\u214f\ua640-\ua69f\uff01-\uff5e\u{1d400}-\u{1d7ff}]/gu) ?? [];
+  return [...new Set(found)].map(
+    (char) => `${char} U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`,
+  );
+}
+
 /** A whole command as one line; names of programs are checked for look-alikes. */
 export function toVisibleCommand(argv: readonly string[]): string {
   return argv.map((word, index) => (index === 0 ? toVisibleName(word) : quote(toVisibleLine(word)))).join(" ");

@@ -73,6 +73,12 @@ describe("nothing in a request acts on the terminal", () => {
   test("a name of letters that only look like ASCII is told", () => {
     expect(toVisibleCommand(["сat", "README.md"])).toContain("U+0441");
   });
+  test("a shell line with look-alike letters says so", () => {
+    expect(describeRequest(request({ commands: [{ shell: "сat README.md" }] }))).toContain(
+      "not ASCII, though it may look so: с U+0441",
+    );
+    expect(describeRequest(request({ commands: [{ shell: "echo 'größe 日本'" }] }))).not.toContain("not ASCII");
+  });
   test("runs of tabs, blanks and line breaks cannot push anything out of sight", () => {
     expect(toVisible(`ls${"\t".repeat(500)}; rm x`)).toBe("ls ⟨500 tabs⟩ ; rm x");
     expect(toVisible(`ls${" ".repeat(500)}; rm x`)).toBe("ls ⟨500 blanks⟩ ; rm x");
