@@ -1,3 +1,4 @@
+/** One file's part of a unified diff, in git's form. */
 import { structuredPatch } from "diff";
 
 /** Two sides of a file; undefined: not there, null: not kept. */

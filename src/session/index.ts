@@ -17,5 +17,6 @@ export { rebuildHistory } from "./history.ts";
 export type { TurnLimits } from "./limits.ts";
 export type { Price, PriceTable } from "./price.ts";
 export { findPrice } from "./price.ts";
+export { eventSchema } from "./event-schema.ts";
 export { createSession } from "./session.ts";
 export type { Session, SessionOptions } from "./session.ts";

@@ -1,3 +1,4 @@
+/** Undo: what a turn's file tools did is kept, and taken back whole or not at all. */
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,0 +1,73 @@
+/** The events of a session as JSON Schema: what `exec --json` prints and listeners hear, field by field. */
+import type { JsonObject } from "../base/json.ts";
+import type { SessionEvent } from "./events.ts";
+import { any, boolean, count, definitions, list, number, object, oneOf, ref, string } from "./schema-parts.ts";
+
+type Fields = Readonly<Record<string, JsonObject>>;
+
+/** One row per event type: the fields it always has, and those it may have. The type asks for every event there is. */
+const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>> = {
+  "session.started": [
+    { session_id: string, cwd: string, model: string },
+    { wire: string, version: string, resumed: boolean, parent: string },
+  ],
+  "turn.started": [{ turn: count, prompt: string }],
+  "request.sent": [{ turn: count, request: count, items: count }],
+  "item.started": [{ index: count, item: ref("item") }],
+  "item.delta": [
+    { index: count, field: oneOf("text", "refusal", "reasoning", "summary", "arguments"), delta: string },
+    { part: count },
+  ],
+  "item.done": [{ index: count, item: ref("item") }],
+  "item.added": [{ item: ref("item") }],
+  "call.asked": [{ call: ref("asked") }],
+  "call.permitted": [{ id: string, tool: string, mutates: boolean, grant: ref("grant"), ruling: ref("ruling") }],
+  "approval.asked": [{ id: string, request: ref("approvalRequest") }],
+  // Without an answer: nobody could give one.
+  "approval.answered": [{ id: string }, { answer: ref("approvalAnswer") }],
+  "call.progress": [{ id: string, progress: ref("progress") }],
+  "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }],
+  "call.ended": [{ call: ref("ended") }],
+  "plan.updated": [{ plan: any }],
+  "diff.updated": [
+    {
+      diff: string,
+      files: list(object({ path: string, action: oneOf("add", "update", "delete", "rename") }, { from: string })),
+      notes: list(string),
+    },
+  ],
+  "usage.updated": [{ usage: ref("usage"), total: ref("usage"), contextTokens: count }, { costUsd: number }],
+  "history.compacted": [
+    {
+      reason: oneOf("asked", "limit", "overflow"),
+      tokensBefore: count,
+      tokensAfter: count,
+      items: list(ref("item")),
+    },
+  ],
+  warning: [{ message: string }],
+  error: [{ message: string }, { kind: string }],
+  "turn.ended": [
+    {
+      turn: count,
+      reason: oneOf("done", "interrupted", "stopped", "limit", "loop", "error"),
+      text: string,
+      usage: ref("usage"),
+      requests: count,
+      calls: count,
+      refused: count,
+      durationMs: number,
+    },
+    { detail: string },
+  ],
+};
+
+/** JSON Schema 2020-12 for one event. */
+export const eventSchema: JsonObject = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "callgate session event",
+  anyOf: Object.entries(events).map(([type, [required, optional]]) =>
+    object({ type: { const: type }, ...required }, optional),
+  ),
+  $defs: definitions,
+};

@@ -1,0 +1,152 @@
+/** What events are made of, as JSON Schema definitions. They mirror base/content.ts and spec/{model,call,access,stages}.ts. */
+import { callErrorCodes } from "../base/error.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+
+export const string: JsonObject = { type: "string" };
+export const number: JsonObject = { type: "number" };
+export const count: JsonObject = { type: "integer", minimum: 0 };
+export const boolean: JsonObject = { type: "boolean" };
+/** Any JSON: belongs to a tool, a model or a provider. */
+export const any: JsonObject = {};
+
+export const list = (items: JsonObject): JsonObject => ({ type: "array", items });
+export const oneOf = (...values: readonly string[]): JsonObject => ({ enum: values });
+export const ref = (name: string): JsonObject => ({ $ref: `#/$defs/${name}` });
+
+/** Closed: a field that is not listed is a mistake, ours or the sender's. */
+export function object(required: Readonly<Record<string, JsonObject>>, optional: JsonObject = {}): JsonObject {
+  return {
+    type: "object",
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+    additionalProperties: false,
+  };
+}
+
+const kind = oneOf("function", "custom", "local_shell", "shell", "apply_patch", "tool_search");
+const opaque = object({ wire: string, kind: string, value: string });
+const words = list(string);
+const is = (type: string): JsonObject => ({ const: type });
+const anyOf = (...schemas: readonly JsonObject[]): JsonObject => ({ anyOf: schemas as readonly Json[] });
+
+const part = anyOf(
+  object({ type: is("text"), text: string }),
+  object({ type: is("image") }, { mediaType: string, data: string, url: string, fileId: string, detail: string }),
+  object({ type: is("audio"), mediaType: string, data: string }),
+  object({ type: is("file") }, { name: string, mediaType: string, data: string, url: string, fileId: string }),
+  object({ type: is("resource"), uri: string }, { name: string, mediaType: string, text: string, data: string }),
+);
+
+const extra = object({ wire: string, fields: { type: "object" } });
+
+const item = anyOf(
+  object(
+    {
+      type: is("message"),
+      role: oneOf("system", "developer", "user", "assistant"),
+      content: list(ref("part")),
+    },
+    { refusal: string, id: string, phase: string, extra: ref("extra") },
+  ),
+  object({ type: is("reasoning") }, { id: string, summary: words, text: string, opaque, extra: ref("extra") }),
+  object(
+    { type: is("call"), kind, id: string, name: string, arguments: string, complete: boolean },
+    { namespace: string, untyped: boolean, itemId: string, caller: any, extra: ref("extra") },
+  ),
+  object(
+    { type: is("result"), callId: string, kind, content: list(ref("part")), ok: boolean },
+    { name: string, namespace: string, structured: any, extra: ref("extra") },
+  ),
+  object({ type: is("server_call"), name: string, wire: string, raw: { type: "object" } }, { id: string }),
+  object({ type: is("compaction") }, { text: string, opaque, id: string, extra: ref("extra") }),
+  object({ type: is("other"), wire: string, raw: { type: "object" } }),
+);
+
+const usage = object({ input: count, output: count }, { cached: count, cacheWritten: count, reasoning: count });
+
+const asked = { id: string, name: string, kind, arguments: string, askedAt: number };
+const askedMore = { namespace: string, untyped: boolean };
+
+const command = object({}, { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string });
+
+const access = object(
+  {},
+  {
+    read: words,
+    write: words,
+    commands: list(command),
+    network: words,
+    escalation: object({}, { justification: string }),
+  },
+);
+
+const grant = object({
+  policy: oneOf("read-only", "workspace-write", "full-access"),
+  confined: boolean,
+  write: words,
+  protect: words,
+  mask: words,
+  network: anyOf(oneOf("off", "on"), words),
+});
+
+const ruling = object(
+  {
+    decision: oneOf("allow", "ask", "deny"),
+    reason: string,
+    by: oneOf("policy", "rule", "person", "hook", "memory"),
+  },
+  { rule: string, commands: list(words) },
+);
+
+const ended = object(
+  { ...asked, ok: boolean, content: list(ref("part")), endedAt: number, durationMs: number },
+  {
+    ...askedMore,
+    tool: string,
+    input: any,
+    access: ref("access"),
+    grant: ref("grant"),
+    ruling: ref("ruling"),
+    notes: words,
+    code: oneOf(...callErrorCodes),
+    structured: any,
+    exitCode: { type: ["integer", "null"] },
+    stopsTurn: boolean,
+    cut: object({ bytes: count }, { file: string }),
+  },
+);
+
+const approvalRequest = object(
+  {
+    call: object({ id: string, tool: string, input: any }),
+    reason: string,
+    access: ref("access"),
+    grant: ref("grant"),
+    commands: list(words),
+    hash: string,
+  },
+  { always: object({ rule: string, alsoAllows: string, file: string }), diff: string },
+);
+
+const approvalAnswer = anyOf(
+  object({ answer: oneOf("once", "session", "always") }),
+  object({ answer: oneOf("no", "stop") }, { message: string }),
+);
+
+const progress = anyOf(string, object({}, { message: string, progress: number, total: number, data: any }));
+
+/** By the name they are referred to. */
+export const definitions: JsonObject = {
+  part,
+  extra,
+  item,
+  usage,
+  asked: object(asked, askedMore),
+  access,
+  grant,
+  ruling,
+  ended,
+  approvalRequest,
+  approvalAnswer,
+  progress,
+};

@@ -1,0 +1,134 @@
+/** Every event of real sessions is as the published schema says, and the schema changes only on purpose. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isObject } from "../../src/base/json.ts";
+import { createEngine, defineTool } from "../../src/index.ts";
+import { createChangeTracker, createSession, eventSchema, type SessionEvent } from "../../src/session/index.ts";
+import { toSchema } from "../../src/spec/schema.ts";
+import type { Approver } from "../../src/spec/stages.ts";
+import { createOfflineModel, createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
+import { builtins } from "../../src/tools/index.ts";
+
+const { validate } = toSchema(eventSchema);
+
+async function problemsOf(events: readonly SessionEvent[]): Promise<readonly unknown[]> {
+  const problems: unknown[] = [];
+  for (const event of events) {
+    // As `exec --json` prints it.
+    const checked = await validate(JSON.parse(JSON.stringify(event)));
+    if (!checked.ok) problems.push({ event, issues: checked.issues });
+  }
+  return problems;
+}
+
+const noisy = defineTool({
+  name: "noisy",
+  description: "Tells how far it is.",
+  input: { type: "object" },
+  run(_input, ctx) {
+    ctx.progress("half way");
+    ctx.progress({ progress: 1, total: 2, message: "nearly" });
+    return [
+      { type: "text", text: "done" },
+      { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" },
+    ];
+  },
+});
+
+const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
+
+const steps: readonly ScriptedStep[] = [
+  { reasoning: "I think.", text: "Looking.", calls: [{ name: "read_file", input: { file_path: "a.txt" } }] },
+  { calls: [{ name: "shell_command", input: { command: "echo out; echo err >&2; exit 3" } }] },
+  { calls: [{ name: "apply_patch", input: { input: patch } }, { name: "noisy" }, { name: "no_such_tool" }] },
+  { calls: [{ name: "update_plan", input: { plan: [{ step: "look", status: "pending" }] } }] },
+  { calls: [{ name: "shell_command", input: { command: "curl http://127.0.0.1:9/" } }] },
+  { calls: [{ name: "read_file", arguments: '{"file', complete: false }] },
+  { text: "Done.", end: { usage: { input: 10, output: 5, cached: 2 } } },
+  { text: "Hand-over." },
+  { end: { outcome: "error", error: { message: "wrong key", type: "auth" } } },
+];
+
+async function playAll(): Promise<readonly SessionEvent[]> {
+  const workspace = mkdtempSync(join(tmpdir(), "callgate-events-"));
+  writeFileSync(join(workspace, "a.txt"), "one\n");
+  const changes = createChangeTracker(workspace, join(workspace, "..", "undo.jsonl"));
+  const approver: Approver = { ask: async () => ({ answer: "no", message: "not today" }) };
+  const engine = createEngine({
+    tools: [...builtins, noisy],
+    workspace,
+    approver,
+    approval: "on-request",
+    onFileChange: changes.note,
+  });
+  const events: SessionEvent[] = [];
+  const session = createSession({
+    id: "events",
+    engine,
+    model: createScriptedModel(steps),
+    tools: () => [],
+    changes,
+    price: { input: 1, output: 2 },
+    started: { wire: "responses", version: "0.0.0" },
+    onEvent: (event) => events.push(event),
+  });
+  for await (const _event of session.send("do everything")) continue;
+  await session.compact();
+  for await (const _event of session.send("and fail")) continue;
+  await session.close();
+  await engine.close();
+  return events;
+}
+
+test("every event of a session that does everything fits the schema, and every type is seen", async () => {
+  const events = await playAll();
+  expect(await problemsOf(events)).toEqual([]);
+  const seen = new Set<string>(events.map(({ type }) => type));
+  const all = (eventSchema["anyOf"] as readonly { properties: { type: { const: string } } }[]).map(
+    ({ properties }) => properties.type.const,
+  );
+  expect(all.filter((type) => !seen.has(type))).toEqual(["warning"]);
+});
+
+test("the offline model's sessions fit the schema, nobody to approve included", async () => {
+  const workspace = mkdtempSync(join(tmpdir(), "callgate-events-"));
+  const engine = createEngine({ tools: builtins, workspace, approval: "on-request" });
+  const events: SessionEvent[] = [];
+  const session = createSession({ id: "o", engine, model: createOfflineModel(), tools: () => [] });
+  const job = "list . then run echo hi then run curl http://127.0.0.1:9/ then plan: a; b";
+  for await (const event of session.send(job)) events.push(event);
+  expect(await problemsOf(events)).toEqual([]);
+  expect(events.at(-1)).toMatchObject({ type: "turn.ended", calls: 4 });
+  await engine.close();
+});
+
+test.each([
+  [{ type: "warning" }],
+  [{ type: "warning", message: "x", more: 1 }],
+  [{ type: "no.such.event" }],
+  [{ type: "turn.started", turn: -1, prompt: "" }],
+])("what is no event is refused: %j", async (value) => {
+  expect((await validate(value)).ok).toBe(false);
+});
+
+test("the event types and their fields are the committed ones", async () => {
+  const rows = (eventSchema["anyOf"] as readonly unknown[]).map((schema) => {
+    if (!isObject(schema) || !isObject(schema["properties"])) throw new Error("an event is an object");
+    const required = schema["required"] as readonly string[];
+    const type = (schema["properties"]["type"] as { const: string }).const;
+    const fields = Object.keys(schema["properties"]).map((name) => (required.includes(name) ? name : `${name}?`));
+    return `${type}: ${fields.filter((name) => name !== "type").join(", ")}`;
+  });
+  await expect(`${rows.join("\n")}\n`).toMatchFileSnapshot("events.snap.txt");
+});
+
+test("docs/sessions.md names every event", async () => {
+  const { readFileSync } = await import("node:fs");
+  const page = readFileSync(new URL("../../docs/sessions.md", import.meta.url), "utf8");
+  const types = (eventSchema["anyOf"] as readonly { properties: { type: { const: string } } }[]).map(
+    ({ properties }) => properties.type.const,
+  );
+  expect(types.filter((type) => !page.includes(`\`${type}\``))).toEqual([]);
+});
