@@ -97,6 +97,8 @@ export interface TaggedBody {
   readonly trim: "none" | "one-newline";
   /** How we write the tags. `{name}`; and what a value is: `{string}` true or false, `{type}` JSON's word, `{kind}` text or json. */
   readonly tags: { readonly call: string; readonly parameter: string };
+  /** Values of one line are written between the tags, without line ends. */
+  readonly inline?: boolean;
   /** A call may stand without its block, if the tool is declared. */
   readonly bare?: boolean;
   readonly cdata?: boolean;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { text } from "../../src/base/content.ts";
 import {
@@ -84,10 +85,9 @@ describe("Suna's tags", () => {
 });
 
 test("function-calls-xml is written as it is taught", () => {
-  const text = encodeCall("function-calls-xml", { name: "shell", arguments: '{"command":"true 1"}' }, "shell");
-  expect(reading(text, { dialect: "function-calls-xml" }).whole).toEqual([["shell", { command: "true 1" }]]);
   const plain =
     '<function_calls>\n<invoke name="shell">\n<parameter name="command">true 1</parameter>\n</invoke>\n</function_calls>';
+  expect(encodeCall("function-calls-xml", { name: "shell", arguments: '{"command":"true 1"}' }, "shell")).toBe(plain);
   expect(reading(plain, { dialect: "function-calls-xml" }).whole).toEqual([["shell", { command: "true 1" }]]);
 });
 
@@ -256,4 +256,9 @@ describe("inferDialect", () => {
   test("says nothing where nothing points to a dialect", () => {
     expect(inferDialect(["Hello there."])).toEqual([]);
   });
+});
+
+test("the documents name every dialect", () => {
+  const page = readFileSync(new URL("../../docs/any-model.md", import.meta.url), "utf8");
+  for (const { name } of dialects) expect(page).toContain(`| \`${name}\` |`);
 });

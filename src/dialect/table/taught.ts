@@ -2,7 +2,7 @@
 import type { Dialect, TaggedBody } from "../dialect.ts";
 import { invokeTagged, json, plainResult, think, toolCall } from "./parts.ts";
 
-const invoke: TaggedBody = { ...invokeTagged, trim: "one-newline", bare: true };
+const invoke: TaggedBody = { ...invokeTagged, trim: "one-newline", inline: true, bare: true };
 const namedResult = { role: "user", each: '<result name="{name}" id="{id}">\n{text}\n</result>' } as const;
 
 /** Our own: the marker cannot be guessed, and every value says what it is. */

@@ -84,10 +84,13 @@ function fill(template: string, name: string, value: Json): string {
     .replace("{name}", () => quoted);
 }
 
-function valueText(value: Json, body: { readonly trim: "none" | "one-newline"; readonly cdata?: boolean }): string {
+function valueText(
+  value: Json,
+  body: { readonly trim: "none" | "one-newline"; readonly cdata?: boolean; readonly inline?: boolean },
+): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (body.cdata === true && /[<&\n]/.test(text)) return `<![CDATA[${text.replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
-  return body.trim === "one-newline" ? `\n${text}\n` : text;
+  return body.trim === "none" || (body.inline === true && !text.includes("\n")) ? text : `\n${text}\n`;
 }
 
 function writePairs(body: PairsBody, call: Written, safe: boolean): string {
@@ -133,11 +136,10 @@ export function writeTag(dialect: Dialect, call: Written, safe: boolean): string
     const path = row?.path === undefined || row.path === "." ? key : row.path.replace(/^@/, "").split("/").at(-1)!;
     if (row?.node === "attribute") attributes += ` ${path}="${encodeAttribute(text)}"`;
     else if (row?.node === "content" || row?.node === "text") content += text;
-    else
-      elements +=
-        rules.trim === "one-newline" || rows.size > 0
-          ? `<${path}>\n${text}\n</${path}>\n`
-          : `<${path}>${text}</${path}>\n`;
+    else {
+      const trim = rules.trim === "one-newline" || rows.size > 0 ? "one-newline" : "none";
+      elements += `<${path}>${valueText(value, { trim, inline: true })}</${path}>\n`;
+    }
   }
   return `<${tag}${attributes}>\n${elements}${content === "" ? "" : `${content}\n`}</${tag}>`;
 }

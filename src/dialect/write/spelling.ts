@@ -1,12 +1,9 @@
 /** JSON values in the spellings some dialects want. */
 import { isObject, type Json } from "../../base/json.ts";
 
-/** JSON that holds no character a marker could begin with. */
+/** JSON that holds no character a marker could begin with. Outside strings JSON has none of them. */
 export function markerFree(json: string): string {
-  return json.replace(/[<>[\]`\u2028\u2029]/g, (char) =>
-    // Brackets are JSON's own outside strings; only `[` and `]` inside strings could be escaped, and need not be.
-    char === "[" || char === "]" ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return json.replace(/[<>`]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
 }
 
 export function toPython(value: Json): string {
