@@ -1,3 +1,4 @@
+/** `apply_patch` in its three forms: text under a grammar, a function's input, whole files. */
 import { resolve } from "node:path";
 import { defineTool, freeform, type ToolResult } from "../index.ts";
 import { patchGrammar } from "./patch/grammar.ts";

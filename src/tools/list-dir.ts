@@ -1,3 +1,4 @@
+/** `list_dir`: a folder's entries, as deep as asked. */
 import { resolve } from "node:path";
 import { CallError, defineTool, type ToolContext } from "../index.ts";
 

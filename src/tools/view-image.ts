@@ -1,3 +1,4 @@
+/** `view_image`: an image file as content the model can look at. */
 import { resolve } from "node:path";
 import { imageSize } from "image-size";
 import { CallError, defineTool } from "../index.ts";

@@ -1,3 +1,4 @@
+/** `web_search`: the provider's own search, or the host's. */
 import { CallError, defineTool } from "../index.ts";
 
 /** A search function of the host's, registered as the service `webSearch`. */

@@ -1,3 +1,4 @@
+/** Refusals and the system's errors, in words for whoever asked for a file. */
 import { CallError } from "../../base/error.ts";
 import type { Denial } from "../../spec/access.ts";
 

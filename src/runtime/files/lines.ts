@@ -1,3 +1,4 @@
+/** Some lines of a file, from its beginning or its end, without reading the rest. */
 import { fstatSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { FileSlice } from "../../spec/capability.ts";

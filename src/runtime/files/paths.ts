@@ -1,3 +1,4 @@
+/** Paths as text: absolute, inside a folder, or another spelling of a protected name. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";

@@ -1,3 +1,4 @@
+/** Reading through the file capability: whole files, lines, folders, facts about an entry. */
 import { closeSync, fstatSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";

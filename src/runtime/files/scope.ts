@@ -1,3 +1,4 @@
+/** What every file operation shares: the grant, the session's memory, and how a path becomes a held file. */
 import { closeSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";

@@ -1,3 +1,4 @@
+/** Moving and copying through the file capability. */
 import { lstatSync, readFileSync, renameSync, unlinkSync, type Stats } from "node:fs";
 import { join, relative } from "node:path";
 import { CallError } from "../../base/error.ts";

@@ -1,3 +1,4 @@
+/** Whole folders by handle: made, removed, copied. */
 import {
   closeSync,
   constants,

@@ -1,3 +1,4 @@
+/** One file replaced in one step. */
 import { randomBytes } from "node:crypto";
 import {
   accessSync,

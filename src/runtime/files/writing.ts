@@ -1,3 +1,4 @@
+/** Writing through the file capability: within the grant, over what the model has seen. */
 import { lstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";

@@ -1,3 +1,4 @@
+/** A change to a text file that is never lost to another one made at the same time. */
 import { CallError } from "../../index.ts";
 import { encodeText, type Files } from "../text-file.ts";
 

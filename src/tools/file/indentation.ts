@@ -1,3 +1,4 @@
+/** read_file's indentation mode: the block around a line. */
 export interface IndentationOptions {
   readonly anchor_line?: number;
   readonly max_levels?: number;

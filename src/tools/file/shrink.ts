@@ -1,3 +1,5 @@
+/** Makes an image smaller where the optional package sharp is installed. */
+
 /** What we use of the optional package sharp. */
 interface Sharp {
   resize(options: { width: number; height: number; fit: "inside"; withoutEnlargement: boolean }): Sharp;

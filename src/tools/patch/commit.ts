@@ -1,3 +1,4 @@
+/** The planned files written, all of them or none. */
 import { dirname } from "node:path";
 import { encodeText, type Files, type TextFile } from "../text-file.ts";
 

@@ -1,3 +1,4 @@
+/** Where in a file a patch's chunks belong: found, or told why not. */
 import { CallError } from "../../index.ts";
 import { nearestPlace } from "./nearest.ts";
 import type { Chunk, ChunkLine } from "./parse.ts";

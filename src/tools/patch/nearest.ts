@@ -1,3 +1,5 @@
+/** The place of a file most like lines that are not there. */
+
 /** Larger searches say nothing rather than take long. */
 const maxWork = 1_000_000;
 const shownLines = 12;

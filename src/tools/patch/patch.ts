@@ -1,3 +1,4 @@
+/** applyPatch: a patch's text to changed files, through the files it is given. */
 import { CallError, type ToolContext, type ToolResult } from "../../index.ts";
 import { commit, type Step } from "./commit.ts";
 import { parsePatch, type Hunk, type Patch } from "./parse.ts";

@@ -1,3 +1,4 @@
+/** The same search done by ripgrep. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { CallError, type ToolContext } from "../../index.ts";

@@ -1,3 +1,4 @@
+/** The files a search looks into: not the ignored, the hidden, nor links. */
 import { join, relative as relativePath, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { CallError, type ToolContext } from "../../index.ts";

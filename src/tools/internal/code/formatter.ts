@@ -1,3 +1,4 @@
+/** Which formatter a project uses for a file, by the project's own signs. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 

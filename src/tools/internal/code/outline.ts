@@ -1,3 +1,5 @@
+/** The symbols of a source file, for ten families of languages. */
+
 /** One declaration of a source file. */
 interface Symbol {
   readonly kind: string;

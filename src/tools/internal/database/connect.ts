@@ -1,3 +1,4 @@
+/** A database by its name: a SQLite file or a PostgreSQL address. */
 import { resolve } from "node:path";
 import { CallError, type Access, type ToolContext } from "../../../index.ts";
 import { openPostgres } from "./postgres.ts";

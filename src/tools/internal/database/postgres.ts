@@ -1,3 +1,4 @@
+/** PostgreSQL through the optional package pg. */
 import { CallError } from "../../../index.ts";
 import type { Connection, Rows, Use } from "./connection.ts";
 import type { SqlValue, Statement } from "./sql.ts";

@@ -1,3 +1,4 @@
+/** `internal_database_query`: one statement that only reads. */
 import { CallError, defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 import { connect, databaseAccess } from "./connect.ts";

@@ -1,3 +1,4 @@
+/** SQL read just far enough to tell reading from writing, and one statement from two. */
 import { CallError } from "../../../index.ts";
 
 /** What a statement is, as far as it matters here: read from its words, strings and comments left out. */

@@ -1,3 +1,4 @@
+/** SQLite through whichever driver is there. */
 import { CallError, type ToolContext } from "../../../index.ts";
 import type { Connection, Rows, Use } from "./connection.ts";
 import { inlineParameters, type SqlValue, type Statement } from "./sql.ts";

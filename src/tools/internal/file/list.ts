@@ -1,3 +1,4 @@
+/** `internal_file_list`: a folder's entries, the whole tree if asked. */
 import { relative, resolve } from "node:path";
 import { CallError, defineTool, type ToolContext } from "../../../index.ts";
 import { mcpText } from "../result.ts";

@@ -1,3 +1,4 @@
+/** `internal_system_env`: environment variables, without their secrets. */
 import { CallError, defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 
