@@ -20,7 +20,8 @@ function newest(path) {
 
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 if (newest("package-lock.json") > newest("node_modules/.package-lock.json")) {
-  await step("installing dependencies", npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+  // Not `npm ci`: it refuses a lock file that lacks other platforms' optional binaries, and not every registry has them all.
+  await step("installing dependencies", npm, ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
 }
 const launcher = "native/build/callgate-launcher";
 const hasCompiler = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
