@@ -161,6 +161,7 @@ async function open(options: ConnectionOptions, onClose: () => void): Promise<Cl
       return openSse(options, config.transport, client, onClose);
     throw withStderr(error, transport);
   }
+  // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
   client.onclose = onClose;
   return client;
 }
@@ -187,6 +188,7 @@ async function openSse(
   await client.connect(new SSEClientTransport(new URL(transport.url), { requestInit: { headers } }), {
     timeout: options.config.startTimeoutMs,
   });
+  // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
   client.onclose = onClose;
   return client;
 }

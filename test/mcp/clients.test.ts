@@ -59,20 +59,32 @@ test("server-filesystem reads and writes inside its folder", async () => {
   writeFileSync(join(folder, "a.txt"), "alpha");
   const { engine } = await connect({ fs: stdio(program("@modelcontextprotocol/server-filesystem"), folder) });
   expect(names(engine)).toContain("fs/read_text_file");
-  expect(await call(engine, "fs/read_text_file", { path: join(folder, "a.txt") })).toMatchObject({ ok: true, text: expect.stringContaining("alpha") });
+  expect(await call(engine, "fs/read_text_file", { path: join(folder, "a.txt") })).toMatchObject({
+    ok: true,
+    text: expect.stringContaining("alpha"),
+  });
   await call(engine, "mcp__fs__write_file", { path: join(folder, "b.txt"), content: "beta" });
   expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("beta");
   expect(await call(engine, "fs/read_text_file", { path: "/etc/passwd" })).toMatchObject({ ok: false });
 });
 
 test("server-memory keeps what it was told", async () => {
-  const { engine } = await connect({ memory: { ...stdio(program("@modelcontextprotocol/server-memory")), env: { MEMORY_FILE_PATH: join(mkdtempSync(join(tmpdir(), "mem-")), "m.json") } } });
-  await call(engine, "memory/create_entities", { entities: [{ name: "Ada", entityType: "person", observations: ["counts"] }] });
+  const { engine } = await connect({
+    memory: {
+      ...stdio(program("@modelcontextprotocol/server-memory")),
+      env: { MEMORY_FILE_PATH: join(mkdtempSync(join(tmpdir(), "mem-")), "m.json") },
+    },
+  });
+  await call(engine, "memory/create_entities", {
+    entities: [{ name: "Ada", entityType: "person", observations: ["counts"] }],
+  });
   expect((await call(engine, "memory/search_nodes", { query: "Ada" })).text).toContain("counts");
 });
 
 test("server-everything: text, images, structure, progress, resources", async () => {
-  const { engine, clients } = await connect({ every: stdio(program("@modelcontextprotocol/server-everything"), "stdio") });
+  const { engine, clients } = await connect({
+    every: stdio(program("@modelcontextprotocol/server-everything"), "stdio"),
+  });
   engine.registry.add(...createResourceTools(clients));
   expect((await call(engine, "every/echo", { message: "hello" })).text).toContain("hello");
   expect((await call(engine, "every/get-tiny-image")).ended.content.some(({ type }) => type === "image")).toBe(true);
@@ -82,7 +94,9 @@ test("server-everything: text, images, structure, progress, resources", async ()
 });
 
 test("ten dead servers do not hold up a live one, and each is named", async () => {
-  const dead = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`dead${n}`, { command: "/nonexistent/server" }]));
+  const dead = Object.fromEntries(
+    Array.from({ length: 10 }, (_, n) => [`dead${n}`, { command: "/nonexistent/server" }]),
+  );
   const { engine, warnings } = await connect({ ...dead, live: stdio(hostile, "plain") });
   expect(names(engine)).toContain("live/ping");
   expect(warnings.filter((warning) => warning.includes("dead"))).toHaveLength(10);
@@ -178,16 +192,21 @@ test("a call is stopped when the turn is", async () => {
 });
 
 test("a token in the settings is refused with what to write instead", () => {
-  expect(readServers({ s: { url: "http://127.0.0.1:1/", bearer_token: "secret" } }).problems).toMatchObject([{ server: "s", what: expect.stringContaining("bearer_token_env_var") }]);
+  expect(readServers({ s: { url: "http://127.0.0.1:1/", bearer_token: "secret" } }).problems).toMatchObject([
+    { server: "s", what: expect.stringContaining("bearer_token_env_var") },
+  ]);
 });
 
 function marked(marker: string): readonly string[] {
   return readdirSync("/proc").filter((pid) => {
     try {
-      return /^\d+$/.test(pid) && Number(pid) !== process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(marker);
+      return (
+        /^\d+$/.test(pid) &&
+        Number(pid) !== process.pid &&
+        readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(marker)
+      );
     } catch {
       return false;
     }
   });
 }
-

@@ -35,7 +35,10 @@ const calls = {
   async slow_with_progress(_input, meta) {
     for (let step = 1; step <= 5; step++) {
       await new Promise((resolve) => setTimeout(resolve, 200));
-      send({ method: "notifications/progress", params: { progressToken: meta?.progressToken, progress: step, total: 5 } });
+      send({
+        method: "notifications/progress",
+        params: { progressToken: meta?.progressToken, progress: step, total: 5 },
+      });
     }
     return text("done");
   },
@@ -50,7 +53,11 @@ function listTools(cursor) {
 
 async function answer({ id, method, params }) {
   if (method === "initialize") {
-    return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: "hostile", version: "1" } };
+    return {
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: { listChanged: true } },
+      serverInfo: { name: "hostile", version: "1" },
+    };
   }
   if (method === "tools/list") return listTools(params?.cursor);
   if (method === "tools/call") return calls[params.name]?.(params.arguments, params._meta);

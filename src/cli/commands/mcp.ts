@@ -1,5 +1,8 @@
+import { join } from "node:path";
+import { Writable } from "node:stream";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
+import { stateDir } from "../../base/paths.ts";
 import { toVisible } from "../../gate/show.ts";
 import type { AnyTool } from "../../index.ts";
 import { createEngine } from "../../router/engine.ts";
@@ -83,25 +86,46 @@ export const command = buildRouteMap({
 });
 
 async function startServing(flags: ServeFlags): Promise<void> {
+  const stdio = flags.http === undefined ? reserveStdout() : undefined;
   const { cwd, config } = await prepare(flags);
-  const { createElicitingApprover, serveMcp } = await import("../../mcp/index.ts");
-  const engine = createEngine({
-    ...(await engineOptions(config, cwd, process.env)),
-    approver: createElicitingApprover(),
-  });
+  const { createElicitingApprover, createServedResources, serveMcp } = await import("../../mcp/index.ts");
+  const { readText, resourceFolders } = await import("../mcp-resources.ts");
+  const approver = createElicitingApprover();
+  const state = stateDir(process.env);
+  const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
+  const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
   const own = await loadOwnTools(engine, config, cwd);
-  const offered = new Set(createOffer(engine, chooseProfile(config, config.model))().map(({ name }) => name));
-  const shows = (tool: AnyTool) => offered.has(tool.name) || tool.name.includes("/");
+  const offer = createOffer(engine, chooseProfile(config, config.model));
+  const shows = (tool: AnyTool) => tool.name.includes("/") || offer().some(({ name }) => name === tool.name);
   const server = await serveMcp({
     engine,
+    approver,
     shows,
+    resources: createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
     version,
     tell: say,
+    ...(stdio === undefined ? {} : { stdio }),
     ...(flags.http === undefined ? {} : { port: flags.http }),
+    ...(process.env["CALLGATE_MCP_TOKEN"] === undefined ? {} : { token: process.env["CALLGATE_MCP_TOKEN"] }),
   });
-  await server.closed;
+  await Promise.race([server.closed, stopAsked()]);
+  await server.close();
   await own.close();
   await engine.close();
+}
+
+function stopAsked(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => resolve());
+  });
+}
+
+/** stdout belongs to the protocol alone: what a tool of the user's prints there goes to stderr. */
+function reserveStdout() {
+  const write = process.stdout.write.bind(process.stdout);
+  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
+  return { input: process.stdin, output };
 }
 
 async function withServers<Result>(

@@ -1,0 +1,84 @@
+/** Sessions of clients that speak the protocol of 2025 over HTTP: one server object each, bounded in number and age. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
+import { isInitializeRequest, type Server } from "@modelcontextprotocol/server";
+
+export interface HttpSessionsOptions {
+  readonly open: () => Server;
+  readonly maxSessions?: number;
+  /** A session nobody used for this long is closed; its client starts a new one by itself. */
+  readonly idleMs?: number;
+  readonly now?: () => number;
+}
+
+export interface HttpSessions {
+  /** Answers one request; `refuse` says no in the protocol's own form. */
+  serve(request: IncomingMessage, response: ServerResponse, body: unknown, refuse: Refuse): Promise<void>;
+  count(): number;
+  close(): Promise<void>;
+}
+
+export type Refuse = (status: number, message: string) => void;
+
+interface Session {
+  readonly server: Server;
+  readonly transport: NodeStreamableHTTPServerTransport;
+  /** Requests being answered right now, a listening stream among them. */
+  busy: number;
+  usedAt: number;
+}
+
+export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
+  const { maxSessions = 64, idleMs = 30 * 60_000, now = Date.now } = options;
+  const sessions = new Map<string, Session>();
+
+  const drop = async (id: string) => {
+    const session = sessions.get(id);
+    sessions.delete(id);
+    await session?.server.close().catch(() => undefined);
+  };
+  const idle = () => [...sessions].filter(([, { busy }]) => busy === 0).toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
+  const sweep = () => {
+    for (const [id, { usedAt }] of idle()) if (now() - usedAt > idleMs) void drop(id);
+  };
+  const timer = setInterval(sweep, Math.min(idleMs, 60_000));
+  timer.unref();
+
+  const open = async (): Promise<Session | undefined> => {
+    const [oldest] = idle();
+    if (sessions.size >= maxSessions && oldest === undefined) return undefined;
+    if (sessions.size >= maxSessions) void drop(oldest![0]);
+    const server = options.open();
+    const transport = new NodeStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, session),
+      onsessionclosed: (id) => void sessions.delete(id),
+    });
+    const session: Session = { server, transport, busy: 0, usedAt: now() };
+    await server.connect(transport);
+    return session;
+  };
+
+  return {
+    async serve(request, response, body, refuse) {
+      const id = request.headers["mcp-session-id"];
+      if (typeof id === "string" && !sessions.has(id)) return refuse(404, "there is no such session (any more)");
+      if (typeof id !== "string" && !isInitializeRequest(body))
+        return refuse(400, "begin with an initialize request, and send its session id with every other");
+      const session = typeof id === "string" ? sessions.get(id) : await open();
+      if (session === undefined) return refuse(503, "too many sessions are in use");
+      session.busy++;
+      response.once("close", () => {
+        session.busy--;
+        session.usedAt = now();
+      });
+      await session.transport.handleRequest(request, response, body);
+    },
+    count: () => sessions.size,
+    async close() {
+      clearInterval(timer);
+      await Promise.all([...sessions.keys()].map(drop));
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** Streamable HTTP on loopback, for clients of both protocol eras. Nobody without the token, and no web page, gets in. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  localhostHostValidation,
+  localhostOriginValidation,
+  toNodeHandler,
+  toWebRequest,
+} from "@modelcontextprotocol/node";
+import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server";
+import { createHttpSessions } from "./http-sessions.ts";
+import type { ServeOptions, Serving } from "./serve.ts";
+import { createMcpServer, type McpServerOptions } from "./server.ts";
+
+const maxBodyBytes = 16 * 1024 * 1024;
+
+export async function serveOverHttp(options: ServeOptions, served: McpServerOptions, port: number): Promise<Serving> {
+  const token = options.token ?? randomBytes(24).toString("base64url");
+  const sessions = createHttpSessions({ ...options.sessions, open: () => createMcpServer(served) });
+  // Here every request has its own server object: who listens for changes is known to the handler alone.
+  const modern = createMcpHandler(() => createMcpServer({ ...served, follows: false }), { legacy: "reject" });
+  const unfollow = options.engine.registry.onChange(() => modern.notify.toolsChanged());
+  const answerModern = toNodeHandler(modern);
+
+  const server = createServer((request, response) => {
+    const refuse = (status: number, message: string) => refuseWith(response, status, message);
+    if (!isAllowed(request, response, token)) return;
+    answer(request, response).catch(() => refuse(500, "the request could not be answered"));
+  });
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refuse = (status: number, message: string) => refuseWith(response, status, message);
+    const body = request.method === "POST" ? await readJson(request) : { value: undefined };
+    if ("status" in body) return refuse(body.status, body.message);
+    // Node leaves optional fields undefined where the adapters' type wants them absent.
+    const plain = request as Parameters<typeof answerModern>[0];
+    if (await isLegacyRequest(await toWebRequest(plain, body.value), body.value))
+      return sessions.serve(request, response, body.value, refuse);
+    await answerModern(plain, response, body.value);
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : port}/mcp`;
+  options.tell(`callgate: MCP server at ${url}`);
+  options.tell(`callgate: token ${token}`);
+  const closed = new Promise<void>((resolve) => server.once("close", resolve));
+  return {
+    url,
+    token,
+    closed,
+    async close() {
+      unfollow();
+      server.close();
+      await Promise.all([sessions.close(), modern.close()]);
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const isLocalHost = localhostHostValidation();
+const isLocalOrigin = localhostOriginValidation();
+
+/** False where the request has been answered with a refusal. */
+function isAllowed(request: IncomingMessage, response: ServerResponse, token: string): boolean {
+  if (!isLocalHost(request, response) || !isLocalOrigin(request, response)) return false;
+  if ((request.url ?? "").split("?")[0] !== "/mcp") {
+    refuseWith(response, 404, "the server is at /mcp");
+    return false;
+  }
+  if (!hasToken(request, token)) {
+    refuseWith(response, 401, "a bearer token is needed: it is on the server's stderr");
+    return false;
+  }
+  return true;
+}
+
+function hasToken(request: IncomingMessage, token: string): boolean {
+  const given = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer /i, ""));
+  const wanted = Buffer.from(token);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+async function readJson(
+  request: IncomingMessage,
+): Promise<{ readonly value: unknown } | { readonly status: number; readonly message: string }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length;
+    if (size > maxBodyBytes) return { status: 413, message: `a request has at most ${maxBodyBytes} bytes` };
+    chunks.push(chunk as Buffer);
+  }
+  try {
+    return { value: JSON.parse(Buffer.concat(chunks).toString("utf8")) };
+  } catch {
+    return { status: 400, message: "the body is not JSON" };
+  }
+}
+
+function refuseWith(response: ServerResponse, status: number, message: string): void {
+  if (response.headersSent) return void response.end();
+  response.writeHead(status, {
+    "content-type": "application/json",
+    ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+  });
+  const code = status === 400 ? -32700 : -32000;
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
+}

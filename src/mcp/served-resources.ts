@@ -1,0 +1,69 @@
+/** What a client may read beside calling tools: files of ours, each under an address that is no path. */
+
+export interface ServedResource {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly mediaType: string;
+  readonly size?: number;
+}
+
+export interface ServedResources {
+  list(): Promise<readonly ServedResource[]>;
+  /** Undefined: there is no such resource. */
+  read(uri: string): Promise<{ readonly text: string; readonly mediaType: string } | undefined>;
+  /** The address of one of these files, or undefined where it is none of them. */
+  linkTo(file: string): string | undefined;
+  readonly templates: readonly { readonly uriTemplate: string; readonly name: string; readonly mimeType: string }[];
+}
+
+/** One kind of file: `callgate://outputs/NAME`. */
+export interface ResourceFolder {
+  readonly kind: string;
+  readonly title: string;
+  readonly mediaType: string;
+  /** Newest first. A name is one step of an address. */
+  files(): readonly { readonly name: string; readonly path: string; readonly title?: string; readonly size?: number }[];
+}
+
+export interface ServedResourcesOptions {
+  readonly folders: readonly ResourceFolder[];
+  /** Reads at most this many bytes of a file, from its start. */
+  readonly readText: (path: string, maxBytes: number) => Promise<{ readonly text: string; readonly cut: boolean }>;
+}
+
+/** A client's context holds far less; what is longer is read by tools, by range. */
+const maxReadBytes = 4 * 1024 * 1024;
+
+export function createServedResources({ folders, readText }: ServedResourcesOptions): ServedResources {
+  const addressOf = (kind: string, name: string) => `callgate://${kind}/${encodeURIComponent(name)}`;
+  const all = () => folders.flatMap((folder) => folder.files().map((file) => ({ folder, file })));
+  return {
+    async list() {
+      return all().map(({ folder, file }) => ({
+        uri: addressOf(folder.kind, file.name),
+        name: file.name,
+        title: file.title ?? folder.title,
+        mediaType: folder.mediaType,
+        ...(file.size === undefined ? {} : { size: file.size }),
+      }));
+    },
+    // Looked up among the files there are, never built into a path: an address cannot lead anywhere else.
+    async read(uri) {
+      const found = all().find(({ folder, file }) => addressOf(folder.kind, file.name) === uri);
+      if (found === undefined) return undefined;
+      const { text, cut } = await readText(found.file.path, maxReadBytes);
+      const note = cut ? `\n[cut here after ${maxReadBytes} bytes; the whole is in ${found.file.path}]` : "";
+      return { text: `${text}${note}`, mediaType: found.folder.mediaType };
+    },
+    linkTo(path) {
+      const found = all().find(({ file }) => file.path === path);
+      return found && addressOf(found.folder.kind, found.file.name);
+    },
+    templates: folders.map(({ kind, title, mediaType }) => ({
+      uriTemplate: `callgate://${kind}/{name}`,
+      name: title,
+      mimeType: mediaType,
+    })),
+  };
+}
