@@ -3,6 +3,7 @@
  * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
  * confines less than it was asked to: where nothing here can, it says so and runs nothing.
  */
+import { statSync } from "node:fs";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
@@ -59,7 +60,13 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
       const backend = (await rung())?.backend;
       if (backend === undefined) throw noSandbox(machine);
       if (backend.name !== "container") checkProgram(request, machine);
-      return backend.confine(request, await openProxy(backend, request, options));
+      const proxy = await openProxy(backend, request, options);
+      try {
+        return backend.confine(request, proxy);
+      } catch (error) {
+        await proxy?.close();
+        throw error;
+      }
     },
     async explain(grant) {
       if (!grant.confined) return ["Not confined: the command can do what this user can."];
@@ -157,6 +164,8 @@ function checkWords({ argv, cwd, env }: ConfineRequest): void {
   const words = [...argv, cwd, ...Object.entries(env).flat()];
   if (words.some((word) => word.includes("\0")))
     throw new CallError("invalid_input", "a command, folder or variable may not contain a NUL character");
+  if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new CallError("invalid_input", `there is no folder ${cwd}`, { hint: "give a folder that exists" });
 }
 
 /** Found missing here rather than by the sandbox program, whose words about it would be taken for the command's. */

@@ -87,7 +87,8 @@ test("what no program can be given is told before anything starts", async () => 
   const { sandbox, workspace, grant } = scene();
   const ask = (argv: string[], cwd = workspace) => sandbox.confine({ argv, cwd, env, grant });
   for (const argv of [[], [""], ["a\0b"]]) await expect(ask(argv)).rejects.toMatchObject({ code: "invalid_input" });
-  await expect(ask(["ls"], `${workspace}\0`)).rejects.toMatchObject({ code: "invalid_input" });
+  for (const cwd of [`${workspace}\0`, join(workspace, "gone"), "/etc/passwd"])
+    await expect(ask(["ls"], cwd)).rejects.toMatchObject({ code: "invalid_input" });
 });
 
 describe.skipIf(!has("bwrap"))("bwrap", () => {
