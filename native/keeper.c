@@ -145,6 +145,7 @@ static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) 
     tell(k, (struct report){.type = 'F', .step = (uint8_t)a.step, .error = a.error}, -1);
     _exit(1);
   }
+  tell(k, (struct report){.type = 'B'}, -1);
   /* A copy of ours would keep the output open for ever. */
   for (int i = 0; i < 3; i++) if (fds[i] >= 0) close(fds[i]);
   if (slave >= 0) close(slave);

@@ -78,7 +78,7 @@ int become_program(void *attempt);
 
 /* ---- keeper.c: one command, and whatever it leaves behind ---- */
 
-/* What a keeper says: F(ailed), T(erminal, with its master), X (the command ended), D(one), Q (waiting or not). */
+/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), X (the command ended), D(one). */
 struct report {
   uint8_t type, step, survivors, spare;
   int32_t error, status;

@@ -20,7 +20,9 @@ struct job {
   uint32_t id;
   pid_t pid;                 /* the keeper, or the sandbox around it */
   int control, input, output[2];
-  bool sheltered, tty, input_ends, ended, survivors, killed, gone, failed, held_open;
+  bool sheltered, tty, input_ends;
+  bool begun, ended, survivors, killed, gone, failed, held_open;
+  bool moved;                /* output came since the last look */
   struct buffer to_keeper, to_input;
   struct report end;
   uint64_t credit, tail_bytes;
@@ -35,6 +37,8 @@ static struct {
   struct job *jobs;
   int signals;
 } server;
+
+static bool upstream_full(void) { return server.up.end - server.up.start > UPSTREAM_FULL; }
 
 static int64_t now_ms(void) {
   struct timespec t;
@@ -193,6 +197,7 @@ static void pump(struct job *j, uint8_t stream) {
     close_fd(fd);
     return;
   }
+  j->moved = true;
   if (n == CHUNK && !j->tty) fcntl(*fd, F_SETPIPE_SZ, 1 << 20);
   if (!live) {
     tail_add(&j->tail, j->tail_bytes, stream, chunk, (uint32_t)n);
@@ -224,6 +229,9 @@ static void take_report(struct job *j) {
   case 'F':
     if (!j->failed) frame_failed(j->id, (char)report.step, report.error, NULL, 0);
     j->failed = true;
+    break;
+  case 'B':
+    j->begun = true;
     break;
   case 'X':
     j->end = report;
@@ -298,7 +306,8 @@ static bool wound_up(struct job *j, int64_t now) {
     j->deadline = 0;
   }
   /* The writers are dead or dying; what they wrote is still read. The limit is for one that cannot die. */
-  if (j->deadline == 0) j->deadline = now + 2000;
+  if (j->deadline == 0 || j->moved || upstream_full()) j->deadline = now + 2000;
+  j->moved = false;
   bool left = j->survivors && j->control >= 0 && !j->gone;
   return (!open && !left) || now >= j->deadline;
 }
@@ -313,7 +322,7 @@ static bool settle(struct job *j, int64_t now) {
   if (!j->ended && !over) return false;
   if (!j->ended && j->sheltered) {
     if (!j->gone) return false; /* the sandbox program may still be saying why */
-    if (!j->killed && j->diagnosis >= 0 && lseek(j->diagnosis, 0, SEEK_END) > 0) {
+    if (!j->killed && !j->begun) {
       report_shelter_failure(j);
       return true;
     }
@@ -460,8 +469,7 @@ int serve(void) {
   fcntl(NODE_FD, F_SETFD, FD_CLOEXEC);
   set_nonblocking(NODE_FD);
   for (;;) {
-    bool full = server.up.end - server.up.start > UPSTREAM_FULL;
-    size_t count = watch(&polls, &capacity, full);
+    size_t count = watch(&polls, &capacity, upstream_full());
     int ready = poll(polls, count, patience());
     if (ready == 0) pool_build();
     if (polls[1].revents) reap();

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -21,6 +30,23 @@ const grant: Grant = {
   network: "off",
 };
 const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: homedir() };
+
+/** Processes of that name below this one: what the launcher keeps ready. */
+function children(name: string): number[] {
+  const stats = readdirSync("/proc").flatMap((pid) => {
+    try {
+      const stat = /^\d+$/.test(pid) ? readFileSync(`/proc/${pid}/stat`, "latin1") : "";
+      const [, own, , parent] = /^(\d+) \(.*\) (\S) (\d+)/.exec(stat) ?? [];
+      return own
+        ? [{ pid: Number(own), parent: Number(parent), name: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")) }]
+        : [];
+    } catch {
+      return []; // it ended while we looked
+    }
+  });
+  const ours = new Set(stats.filter(({ parent }) => parent === process.pid).map(({ pid }) => pid));
+  return stats.filter((stat) => ours.has(stat.parent) && stat.name === name).map(({ pid }) => pid);
+}
 
 describe.each(launchers)("a confined command through $name", ({ launcher }) => {
   const processes = createProcesses({ launcher });
@@ -81,6 +107,13 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
   test("can be prepared for while nobody waits", async () => {
     await warmUp({ processes, sandbox, grant, cwd: workspace, env, signal: new AbortController().signal });
     expect((await run("echo ready")).stdout.head).toBe("ready\n");
+  });
+
+  test("does not notice that the sandbox kept ready for it has died", async () => {
+    await run("true");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    for (const pid of children("bwrap")) process.kill(pid, "SIGKILL");
+    expect((await run("echo alive")).stdout.head).toBe("alive\n");
   });
 
   test("notices that a protected name was replaced since the last command", async () => {

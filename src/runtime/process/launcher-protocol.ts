@@ -195,6 +195,7 @@ export function decodeFailure(body: Buffer, launch: Launch): StartError {
 }
 
 function failureWords(step: string, code: string, launch: Launch): string {
+  if (step === "sandbox") return "it ended before the command was started";
   if (step === "chdir")
     return `the working directory ${launch.cwd} ${code === "ENOENT" ? "does not exist" : `cannot be entered (${code})`}`;
   if (step !== "exec") return `${step}: ${code}`;
