@@ -168,6 +168,8 @@ static int write_sysctl(void) {
 }
 static int open_core_pattern(void) { return can_open("/proc/sys/kernel/core_pattern", O_WRONLY); }
 static int open_sysrq(void) { return can_open("/proc/sysrq-trigger", O_WRONLY); }
+static int open_scsi_switch(void) { return can_open("/proc/scsi/scsi", O_WRONLY); }
+static int open_irq_switch(void) { return can_open("/proc/irq/default_smp_affinity", O_WRONLY); }
 static int open_kcore(void) { return can_read("/proc/kcore"); }
 static int open_kmsg(void) { return can_open("/dev/kmsg", O_WRONLY); }
 static int open_disk(void) {
@@ -397,7 +399,7 @@ static const struct { const char *name; int (*run)(void); } probes[] = {
   P(write_etc), P(write_home_bashrc), P(dotdot_outside), P(proc_root_outside), P(chattr_outside), P(setxattr_outside),
   P(write_git_config), P(create_git_hook), P(rename_git), P(exchange_git), P(unlink_git_config), P(hardlink_git_config), P(chmod_git_config), P(umount_git),
   P(read_secret), P(read_secret_proc_root), P(copy_secret_by_link),
-  P(write_sysctl), P(open_core_pattern), P(open_sysrq), P(open_kcore), P(open_kmsg), P(open_disk), P(open_mem), P(make_device), P(make_cgroup), P(write_sys),
+  P(write_sysctl), P(open_core_pattern), P(open_sysrq), P(open_scsi_switch), P(open_irq_switch), P(open_kcore), P(open_kmsg), P(open_disk), P(open_mem), P(make_device), P(make_cgroup), P(write_sys),
   P(see_host_process), P(read_host_environ), P(enter_host_root), P(open_host_memory), P(signal_host), P(open_reaper_memory), P(open_starter_memory), P(use_inherited_descriptor),
   P(trace_child), P(read_child_memory), P(write_child_memory), P(take_descriptor), P(gain_privileges), P(hold_capability),
   P(unshare_user), P(unshare_user_mount), P(unshare_net), P(clone_user), P(clone3_user), P(join_namespace), P(remount_root), P(mount_tmpfs), P(bind_over_git),

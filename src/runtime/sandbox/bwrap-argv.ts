@@ -1,5 +1,4 @@
 /** Linux, where bubblewrap works: fresh namespaces, a read-only disk with the granted holes, and our seccomp program. */
-import { existsSync } from "node:fs";
 import type { Grant } from "../../spec/access.ts";
 import type { ConfineRequest } from "./backend.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
@@ -51,18 +50,13 @@ function namespaces(grant: Grant, { disableUserns }: BwrapOptions): readonly str
   return [...user, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", ...network];
 }
 
-/** Kernel switches that check for the global uid 0 instead of a capability, so that dropping capabilities does not help. */
-const rootWritable = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"].filter((path) =>
-  existsSync(path),
-);
-
 /** Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it. */
 const hideReaper = ["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"];
 
 function procMounts({ proc, asRoot }: BwrapOptions): readonly string[] {
   if (proc === "bound") return ["--ro-bind", "/proc", "/proc"];
-  const switches = rootWritable.flatMap((path) => (asRoot ? ["--ro-bind", path, path] : []));
-  return ["--proc", "/proc", ...hideReaper, ...switches];
+  // The kernel's switches there ask for the global uid 0, not for a capability that could be dropped.
+  return ["--proc", "/proc", ...hideReaper, ...(asRoot ? ["--remount-ro", "/proc"] : [])];
 }
 
 function mount(
