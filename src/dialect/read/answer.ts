@@ -49,12 +49,25 @@ function* readUndecided(context: Context, plan: Plan): Reading<void> {
       take(input, marker.length);
       return emit.endReasoning();
     }
+    if (marker === undefined && endsInClose(held, plan)) {
+      emit.reasoning(withoutPartial(held, closesOf(plan)));
+      return emit.endReasoning();
+    }
     // A tag that is no tool's decides nothing.
     const passes =
       marker !== undefined && plan.openings.get(marker)?.does === "tag" && (yield* toolAt(context)) === undefined;
     if (!passes) return unread(input, held);
     held += take(input, 1);
   }
+}
+
+function closesOf(plan: Plan): readonly string[] {
+  return (plan.dialect.reasoning ?? []).flatMap(({ close }) => close);
+}
+
+/** The answer ended with most of a marker that closes thoughts: too much of it to be chance. */
+function endsInClose(text: string, plan: Plan): boolean {
+  return text.length - withoutPartial(text, closesOf(plan)).length >= 4;
 }
 
 /** `{` or `[`: the message may be calls and nothing else. */

@@ -1,5 +1,5 @@
 /** Parameters with raw text values, written out as one JSON object while they are read. */
-import type { CallWriter } from "../emit.ts";
+import type { CallWriter } from "../calls.ts";
 import { escapeText } from "../quoting.ts";
 import { isPlainText, normalizeLiteral, textToJson, wantedOf, type Wanted } from "../values.ts";
 

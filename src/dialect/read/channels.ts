@@ -1,5 +1,5 @@
 /** Answers in channels: a header says whether thoughts, text or a call's arguments follow. */
-import { cutWhy } from "../emit.ts";
+import { cutWhy } from "../calls.ts";
 import {
   afterSpace,
   codeAt,

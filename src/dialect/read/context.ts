@@ -1,6 +1,7 @@
 /** What every body reader is given, and how it says what became of a call. */
 import type { Body } from "../dialect.ts";
-import type { CallHead, CallWriter, Emitter } from "../emit.ts";
+import type { CallHead, CallWriter } from "../calls.ts";
+import type { Emitter } from "../emit.ts";
 import type { Input } from "../input.ts";
 import type { Notes } from "../quoting.ts";
 import type { ToolTable } from "../tools.ts";

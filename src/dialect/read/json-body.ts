@@ -1,6 +1,6 @@
 /** Calls written as JSON: `{"name": …, "arguments": {…}}`, alone, in a list, or under OpenAI's `function` key. */
 import type { JsonBody } from "../dialect.ts";
-import { cutWhy, type CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../calls.ts";
 import { codeAt, take, type Reading } from "../input.ts";
 import { readKey, readLiteral, skipFiller } from "../literal.ts";
 import type { Outcome } from "../quoting.ts";

@@ -1,6 +1,6 @@
 /** Formats of lines: `Action:` / `Action Input:` (ReAct), and Continue's `TOOL_NAME:` / `BEGIN_ARG:` block. */
 import type { ActionBody } from "../dialect.ts";
-import type { CallWriter } from "../emit.ts";
+import type { CallWriter } from "../calls.ts";
 import {
   codeAt,
   createScanner,

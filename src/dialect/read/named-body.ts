@@ -1,6 +1,6 @@
 /** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
 import type { NamedBody } from "../dialect.ts";
-import { cutWhy, type CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../calls.ts";
 import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createNotes, type Context, type Result } from "./context.ts";

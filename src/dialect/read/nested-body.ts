@@ -1,5 +1,5 @@
 /** Calls whose parameters are elements that may hold elements, each tag behind a token: MiniMax M3. */
-import { cutWhy } from "../emit.ts";
+import { cutWhy } from "../calls.ts";
 import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Reading } from "../input.ts";
 import { normalizeLiteral } from "../values.ts";
 import type { Context, Result } from "./context.ts";

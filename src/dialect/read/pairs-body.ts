@@ -1,6 +1,6 @@
 /** A name, then key and value elements in turn: GLM and its relatives. */
 import type { Block, PairsBody } from "../dialect.ts";
-import { cutWhy, type CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../calls.ts";
 import {
   afterSpace,
   codeAt,

@@ -1,6 +1,6 @@
 /** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
 import type { PythonBody } from "../dialect.ts";
-import { cutWhy, type CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../calls.ts";
 import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import type { Context, Result } from "./context.ts";

@@ -1,5 +1,5 @@
 /** `call:name{key:value}` with strings between quoting tokens: Gemma. */
-import { cutWhy } from "../emit.ts";
+import { cutWhy } from "../calls.ts";
 import type { QuotedBody } from "../dialect.ts";
 import { codeAt, skipMarker, skipSpace, wordUntil, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";

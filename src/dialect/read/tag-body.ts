@@ -2,7 +2,7 @@
  * One tag per tool. Cline's parameters are child elements and stream; Suna's may also be attributes or
  * the body text, and are laid out when the closing tag came.
  */
-import { cutWhy } from "../emit.ts";
+import { cutWhy } from "../calls.ts";
 import type { TagRules, TaggedBody } from "../dialect.ts";
 import {
   codeAt,

@@ -4,7 +4,7 @@
  * that was never closed ends where the next declared one begins.
  */
 import type { Block, TaggedBody, TagPair } from "../dialect.ts";
-import { cutWhy, type CallWriter } from "../emit.ts";
+import { cutWhy, type CallWriter } from "../calls.ts";
 import {
   afterSpace,
   codeAt,

@@ -1,0 +1,155 @@
+/** The calls of an answer: begun, written and closed by the readers, and done when the answer is. */
+import type { Json } from "../base/json.ts";
+import type { CallItem, Finish } from "../spec/model.ts";
+import type { EventLog } from "./events.ts";
+import { createGrowingText, type GrowingText } from "./growing.ts";
+import { unwrapCustom, type TextTool, type ToolTable } from "./tools.ts";
+
+/** A call being read. Pieces of its arguments are written as they come. */
+export interface CallWriter {
+  readonly tool: TextTool | undefined;
+  readonly repairs: Set<string>;
+  /** A further piece of the arguments' JSON text. */
+  write(json: string): void;
+  /** The body was read to its end. */
+  close(): void;
+  /** The body is broken or was cut: it will never run. */
+  fail(why: string): void;
+}
+
+export interface CallHead {
+  readonly name: string;
+  /** As the model wrote it, where the dialect has ids. */
+  readonly id?: string | undefined;
+  /** The dialect's types are not the schema's: strings may stand for other values. */
+  readonly untyped?: boolean;
+  readonly repairs?: Iterable<string>;
+}
+
+export interface CallOptions {
+  readonly dialect: string;
+  readonly tools: ToolTable;
+  /** Called for each call that has no id of its own; the same answer gets the same ids. */
+  readonly idOf: (index: number) => string;
+  /** A call that needed a repair never runs. */
+  readonly strict: boolean;
+  /** Arguments longer than this make the call not whole. */
+  readonly maxArguments: number;
+}
+
+export interface CallLog {
+  begin(head: CallHead): CallWriter;
+  any(): boolean;
+  /** Every call is done. Says whether one was cut, and whether one is whole. */
+  finish(finish: Finish | undefined): { readonly cut: boolean; readonly whole: boolean };
+}
+
+interface OpenCall {
+  readonly head: CallHead;
+  readonly id: string;
+  readonly tool: TextTool | undefined;
+  readonly repairs: Set<string>;
+  readonly args: GrowingText;
+  state: "open" | "closed" | "failed";
+  why: string | undefined;
+  /** What a plain-text tool was given. */
+  input?: string;
+}
+
+/** Why a call is not whole, when the answer ended before it did. */
+export const cutWhy = "the answer ended inside the call";
+
+/** Finishes after which nothing of the answer may run: the model was stopped in the middle of something. */
+const cutShort: ReadonlySet<string | undefined> = new Set(["length", "error", "content_filter"]);
+
+export function createCallLog(options: CallOptions, log: EventLog): CallLog {
+  const calls: { readonly open: OpenCall; readonly index: number }[] = [];
+  const ids = new Set<string>();
+
+  function freshId(wanted: string | undefined): string {
+    const base = wanted ?? options.idOf(calls.length);
+    let id = base;
+    for (let count = 2; ids.has(id); count++) id = `${base}_${count}`;
+    ids.add(id);
+    return id;
+  }
+
+  return {
+    begin(head) {
+      const tool = options.tools.find(head.name);
+      const repairs = new Set(head.repairs);
+      const args = createGrowingText();
+      const open: OpenCall = { head, id: freshId(head.id), tool, repairs, args, state: "open", why: undefined };
+      const index = log.start(toItem(open, false, options));
+      calls.push({ open, index });
+      return createWriter(open, index, log, options.maxArguments);
+    },
+    any: () => calls.length > 0,
+    finish(finish) {
+      for (const { open, index } of calls) {
+        const whole = settle(open, finish, options.strict);
+        log.done(index, toItem(open, whole, options));
+      }
+      return {
+        cut: calls.some(({ open }) => open.why === cutWhy),
+        whole: calls.some(({ open }) => open.state === "closed"),
+      };
+    },
+  };
+}
+
+/** Whether the call may run; if not, it says why. */
+function settle(open: OpenCall, finish: Finish | undefined, strict: boolean): boolean {
+  if (open.state === "open") open.why ??= cutWhy;
+  if (open.state !== "closed") return false;
+  if (strict && open.repairs.size > 0) open.why = "it needed a repair";
+  else if (cutShort.has(finish)) open.why = `the answer ended with ${finish}`;
+  return open.why === undefined;
+}
+
+function createWriter(open: OpenCall, index: number, log: EventLog, maxArguments: number): CallWriter {
+  const custom = open.tool?.custom === true;
+  const fail = (why: string) => {
+    open.state = "failed";
+    open.why ??= why;
+  };
+  return {
+    tool: open.tool,
+    repairs: open.repairs,
+    write(json) {
+      if (open.args.length + json.length > maxArguments) return fail("limit: its arguments are too long");
+      open.args.add(json);
+      if (!custom) log.delta(index, "arguments", json);
+    },
+    close() {
+      if (open.state !== "open") return;
+      open.state = "closed";
+      if (!custom) return;
+      const input = unwrapCustom(open.args.text());
+      if (input === undefined) return fail("the tool takes text");
+      open.input = input;
+      log.delta(index, "arguments", input);
+    },
+    fail,
+  };
+}
+
+function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallItem {
+  const { head, tool } = call;
+  const fields: Record<string, Json> = { dialect: options.dialect };
+  if (call.repairs.size > 0) fields["repairs"] = [...call.repairs];
+  if (tool === undefined && options.tools.declared) fields["known"] = false;
+  if (call.why !== undefined) fields["broken"] = call.why;
+  if (head.id !== undefined && head.id !== call.id) fields["id"] = head.id;
+  return {
+    type: "call",
+    kind: tool?.custom === true ? "custom" : "function",
+    id: call.id,
+    name: tool?.plainName ?? head.name,
+    ...(tool?.namespace === undefined ? {} : { namespace: tool.namespace }),
+    arguments: call.input ?? (tool?.custom === true ? "" : call.args.text()),
+    complete,
+    ...(head.untyped === true ? { untyped: true } : {}),
+    extra: { wire: "text", fields },
+  };
+}
