@@ -1,7 +1,10 @@
 /** Does a command that a rule allows by name reach further than the workspace? */
 import { statSync, type Stats } from "node:fs";
+import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
+import { notWrappers } from "./command/match.ts";
 import type { Step } from "./command/understand.ts";
+import { isInterpreter, isShell } from "./command/unwrap.ts";
 import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
 import { matchPath } from "./rules.ts";
@@ -21,6 +24,8 @@ export function reachesOut(step: Step, policy: Policy): boolean {
         findProtected(real, [policy.workspace, ...policy.writable], policy.protect) !== undefined
       );
     };
+    if (step.name === "git" && step.risk !== "harmless" && (repositoryDoubt(cwd) ?? hooksDoubt(cwd)) !== undefined)
+      return true;
     return (
       pathWords(step).some(outside) ||
       (step.risk !== "harmless" &&
@@ -49,8 +54,14 @@ function optionPrograms(step: Step, cwd: string): boolean {
         ? arg.replace(/^-\w/, "")
         : undefined;
     const after = step.argv[index - 1]?.startsWith("-") ? arg : undefined;
-    return [glued, after].some((path) => path !== undefined && path !== "" && isProgram(path, cwd));
+    // A program we know takes files takes them as files; another one may run them.
+    const operand = arg.includes("/") && !takesFiles(step.name ?? "") ? arg : undefined;
+    return [glued, after, operand].some((path) => path !== undefined && path !== "" && isProgram(path, cwd));
   });
+}
+
+function takesFiles(name: string): boolean {
+  return notWrappers.has(name) || isInterpreter(name) || isShell(name);
 }
 
 function isProgram(path: string, cwd: string): boolean {

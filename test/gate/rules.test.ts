@@ -193,4 +193,63 @@ describe("command rules", () => {
     expect(decide("./npm test", "npm test", "allow")).toBe("ask");
     expect(decide("npm test $X", "npm test", "allow")).toBe("ask");
   });
+  test("an allow of git ends where the repository runs something of its own", () => {
+    const other = createWorkspace();
+    const commit = () =>
+      other.decide("git commit -m x", { rules: [{ command: "git commit", decision: "allow" }] }).decision;
+    expect(commit()).toBe("allow");
+    other.run("printf '#!/bin/sh\\n' > .git/hooks/pre-commit");
+    expect(commit()).toBe("ask");
+    other.run("rm .git/hooks/pre-commit; git config core.hooksPath ./evil");
+    expect(commit()).toBe("ask");
+    other.remove();
+  });
+});
+
+describe("git, where the repository brings its own settings", () => {
+  test.each([
+    "git config core.fsmonitor ./p.sh",
+    "git config diff.external ./p.sh",
+    "git config diff.x.textconv ./p.sh",
+    "git config filter.x.clean ./p.sh",
+    "git config core.pager ./p.sh",
+    "git config include.path ../evil",
+    "git config core.worktree {OUT}",
+    "git config alias.status '!id'",
+    "git config gpg.program ./p.sh",
+    "git config core.hooksPath ./evil",
+    "git config remote.origin.promisor true",
+    "printf '[core] fsmonitor = ./p.sh\\n' >> .git/config",
+    "printf '[core]\\n\\tfsmoni\\\\\\ntor = ./p.sh\\n' >> .git/config",
+    "printf '[CORE]\\nFSMONITOR=./p.sh\\n' >> .git/config",
+    "printf 'garbage\\n' >> .git/config",
+    "git config extensions.worktreeConfig true; printf '[core]\\nfsmonitor=./p.sh\\n' > .git/config.worktree",
+    "printf '#!/bin/sh\\n' > .git/hooks/post-index-change",
+    "mkdir -p .git/modules/x",
+    "git init -q sub && git -C sub -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git add sub",
+    "mv .git gitdir && echo 'gitdir: gitdir' > .git && git config core.fsmonitor ./p.sh",
+    "rm -rf .git && git init -q --bare . ",
+    "rm .git/config && mkdir .git/config",
+    "rm -rf .git",
+  ])("%s: status asks", (setup) => {
+    const other = createWorkspace();
+    expect(other.decide("git status").decision).toBe("allow");
+    other.run(setup);
+    for (const line of ["git status", "git diff", "cd src && git log -p"])
+      expect(other.decide(line).decision, line).toBe("ask");
+    other.remove();
+  });
+
+  test.each([
+    "git config user.name x",
+    "git remote add origin https://example.org/x.git",
+    "git config branch.main.remote origin",
+    "git worktree add -q wt && true",
+    "git config advice.detachedHead false",
+  ])("%s: status does not", (setup) => {
+    const other = createWorkspace();
+    other.run(setup);
+    expect(other.decide("git status")).toMatchObject({ decision: "allow" });
+    other.remove();
+  });
 });

@@ -14,7 +14,6 @@ const waysOut: ReadonlyMap<string, readonly string[]> = new Map(
     tar: "I F P use-compress-program to-command checkpoint-action info-script new-volume-script rsh-command rmt-command absolute-names files-from T",
     bsdtar: "I P use-compress-program",
     zip: "T TT unzip-command test",
-    unzip: ":",
     cpio: "rsh-command I O absolute-filenames",
     "sort uniq": "o T output compress-program files0-from temporary-directory",
     split: "filter",
@@ -29,14 +28,14 @@ const waysOut: ReadonlyMap<string, readonly string[]> = new Map(
     make: "f C I E file makefile eval directory include-dir",
     cmake: "P E C build",
     ninja: "f C t",
-    "gcc g++ cc c++ clang clang++": "wrapper fplugin specs B o Xclang load",
+    "gcc g++ cc c++ clang clang++": "wrapper fplugin specs B Xclang load",
     java: "javaagent agentlib agentpath jar cp XX",
     javac: "processor processorpath J d",
     "npx bunx": "c p call package node-options shell",
     npm: "script-shell userconfig globalconfig node-options prefix call c onload-script",
     "yarn pnpm": "script-shell use-yarnrc cwd C dir node-options config",
     cargo: "config Z C manifest-path",
-    go: "exec toolexec C modfile overlay",
+    go: "exec toolexec vettool C modfile overlay w",
     "pip pip3": "i index-url extra-index-url target prefix root config-settings t global-option trusted-host",
     pytest: "p c rootdir confcutdir override-ini o",
     "eslint prettier": "c config plugin rulesdir resolve-plugins-relative-to format f parser",
@@ -55,6 +54,7 @@ const waysOut: ReadonlyMap<string, readonly string[]> = new Map(
     date: "f s r file set reference",
     install: "strip-program s",
     xz: "files files0",
+    "latex pdflatex xelatex lualatex tex pdftex": "shell-escape enable-write18 output-directory",
     "cp mv ln": "S backup",
     ctags: "options e o",
     dpkg: "admindir root instdir pre-invoke post-invoke i install",
@@ -72,18 +72,22 @@ const lookingSubcommands: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     npm: "ls list view outdated why root prefix test run install ci audit explain fund",
     go: "version env list doc vet build test fmt mod",
     ip: "addr link route",
+    "yarn pnpm": "test run install list ls why outdated audit info build lint",
   }).flatMap(([names, subs]) => names.split(" ").map((name) => [name, new Set(subs.split(" "))] as const)),
 );
 
 /** Programs made to run what they are given, and builtins that evaluate: only a longer rule may cover them. */
 const neverByName = new Set(
-  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql".split(
+  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql deno bun".split(
     " ",
   ),
 );
 
 /** Why an allow rule of `covered` words does not reach this command, or undefined. `args` follow the program. */
 export function wayOut(name: string, args: readonly string[], covered: number, fed: boolean): string | undefined {
+  const code = args.slice(covered - 1).find((arg) => /^[|!]|`|\$\(|%pipe%/.test(arg));
+  if (code !== undefined && !readers.has(name) && !(specials.has(name) && !versionOnly.has(name)))
+    return `${code} may be run by ${name}`;
   const spelled = args.slice(0, covered - 1);
   const extra = args.slice(covered - 1);
   if (covered === 1 && neverByName.has(name)) return `${name} can run or change anything; a rule has to spell out more`;
@@ -108,13 +112,15 @@ function shellWayOut(name: string, args: readonly string[]): string | undefined 
 }
 
 function optionWayOut(name: string, args: readonly string[]): string | undefined {
-  const stems = waysOut.get(name);
-  if (stems === undefined) return undefined;
+  const stems = waysOut.get(name) ?? [];
   const bad = args.find(
     (arg, index) =>
       stems.some((stem) => isSpelling(arg, stem)) ||
       (name === "tar" && index === 0 && /^[a-zA-Z]+$/.test(arg) && /[IFPT]/.test(arg)),
   );
+  // Without a dash, e makes ps show every process's environment.
+  if (name === "ps" && args.some((arg) => /^[a-zA-Z]*e[a-zA-Z]*$/.test(arg) || arg === "-E"))
+    return "ps shows environments";
   const scheme = name === "curl" || name === "wget" ? args.find((arg) => /^(?!https?:)[a-z]+:/i.test(arg)) : undefined;
   const found = bad ?? scheme;
   return found === undefined ? undefined : `${name} ${found} can run or touch something else`;

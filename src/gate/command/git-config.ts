@@ -2,7 +2,7 @@
  * Does a repository's own configuration run anything when git only looks? Settings that are known to
  * run nothing are listed; any other key, include or hook that fires on reading means: ask.
  */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 const maxConfigBytes = 200_000;
@@ -72,6 +72,16 @@ function linkedRepository(file: string, folder: string): Repository | string {
 function commonFolder(gitDir: string): string {
   const file = join(gitDir, "commondir");
   return existsSync(file) ? resolve(gitDir, readFileSync(file, "utf8").trim()) : gitDir;
+}
+
+/** Hooks the repository has switched on: they run when git changes something. */
+export function hooksDoubt(folder: string): string | undefined {
+  const found = findRepository(folder);
+  if (found === undefined || typeof found === "string") return found;
+  const hooks = join(found.commonDir, "hooks");
+  if (!existsSync(hooks)) return undefined;
+  const active = readdirSync(hooks).find((name) => !name.endsWith(".sample"));
+  return active === undefined ? undefined : `the hook ${active} would run`;
 }
 
 /** git runs this hook when `status` or `diff` refreshes the index. */

@@ -8,7 +8,7 @@ import { isWrapper } from "./unwrap.ts";
 import type { Step, Understood } from "./understand.ts";
 
 /** Programs whose words are not commands, beside the ones that only look. */
-const notWrappers = new Set(
+export const notWrappers: ReadonlySet<string> = new Set(
   "git docker podman kubectl npm pnpm yarn bun npx pip pip3 cargo rustup go gem bundle apt apt-get brew dnf yum pacman systemctl gh hg svn cp mv mkdir rmdir touch ln chmod chown chgrp rm tee tar zip unzip gzip gunzip bzip2 xz dd curl wget gcc cc g++ clang ld ar cmake ninja tsc eslint prettier vitest jest pytest mocha kill pkill truncate install export unset set alias mktemp useradd usermod".split(
     " ",
   ),
@@ -26,22 +26,17 @@ export function matchStep(step: Step, rules: RuleSet): readonly CommandRule[] {
 }
 
 function direct(step: Step, rules: RuleSet): readonly CommandRule[] {
-  if (step.name === undefined) return [];
-  const typed = step.argv[0] ?? "";
-  // `=rm` is rm's path in zsh; `RM` is rm where names ignore case.
-  const spellings = new Set([
-    typed,
-    step.name,
-    step.name.toLowerCase(),
-    step.name.replace(/^=/, ""),
-    step.name.replace(/\.exe$/i, ""),
-  ]);
-  const candidates = [...spellings].flatMap((name) => rules.commands.get(name) ?? []);
-  return [...new Set(candidates)].filter((candidate) =>
-    candidate.rule.decision === "allow"
-      ? isCovered(step, candidate)
-      : mayMatch(step.found.words.map((item) => item.value).slice(1), candidate),
-  );
+  const { name } = step;
+  if (name === undefined) return [];
+  const exact = new Set([step.argv[0] ?? "", name]);
+  // `=rm` is rm's path in zsh; `RM` is rm where names ignore case. Only a refusal may guess so.
+  const wide = new Set([...exact, name.toLowerCase(), name.replace(/^=/, ""), name.replace(/\.exe$/i, "")]);
+  const candidates = new Set([...wide].flatMap((spelling) => rules.commands.get(spelling) ?? []));
+  const args = step.found.words.slice(1).map((item) => item.value);
+  return [...candidates].filter((candidate) => {
+    if (candidate.rule.decision !== "allow") return mayMatch(args, candidate);
+    return candidate.prefix[0]?.some((first) => exact.has(first)) === true && isCovered(step, candidate);
+  });
 }
 
 /** An allow rule covers literal words only, of the program itself, and none of its ways out. */

@@ -114,7 +114,6 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map(
     entr: w("acdnprsz", "", { appends: true }),
     fakeroot: w("uhvl:s:i:b:", "lib= faked= unknown-is-real save-file= load-file="),
     catchsegv: w("", ""),
-    firejail: w("c", "noprofile net= private quiet"),
     "systemd-run": w(
       "dPqrtGSu:p:M:H:",
       "user scope pty pipe quiet wait collect unit= property= description= slice= uid= gid= setenv= working-directory= no-block same-dir",
@@ -122,11 +121,17 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map(
     proxychains: w("qf:", ""),
     proxychains4: w("qf:", ""),
     torsocks: w("qdiIu:p:a:P:", ""),
-    direnv: w("", "", { skip: 2 }),
     coproc: w("", ""),
     noglob: w("", ""),
     nocorrect: w("", ""),
   }),
+);
+
+/** Programs that run what they are given, in ways not worth a table: every word may begin a command. */
+const runners = new Set(
+  "valgrind perf rr hyperfine nodemon ts-node tsx pm2 foreman dotenv cross-env concurrently npm-run-all wait-on doppler aws-vault op chronic unbuffer faketime cpulimit numactl xvfb-run dbus-run-session xterm gnome-terminal konsole alacritty kitty rlwrap tini dumb-init gosu su-exec s6-setuidgid chpst softlimit envdir daemonize start-stop-daemon ssh-agent dbus-launch sg newgrp scl bwrap firejail proot fakechroot qemu-user systemd-nspawn machinectl lxc-attach ip arch linux32 linux64 i386 x86_64 uv poetry pipenv bundle rbenv pyenv nvm asdf mise direnv nix nix-shell guix conda mamba npx bunx pnpx".split(
+    " ",
+  ),
 );
 
 /** Shells, and the options after which text follows. */
@@ -165,6 +170,7 @@ export function unwrap(found: Found): Unwrapped {
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
   if (wrapper !== undefined) return unwrapProgram(found, wrapper);
+  if (runners.has(name)) return { ...nothing, commands: suffixes(found, found.words.slice(1)) };
   if (name === "eval") return unwrapText(found.words.slice(1), "eval");
   if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
   if (name === "source" || name === ".") return unwrapSource(found);
