@@ -120,7 +120,7 @@ struct idle {
 };
 
 void pool_open(void);
-bool pool_take(const struct request *r, struct idle *taken, struct attempt *a);
+bool pool_take(const struct request *r, bool fresh, struct idle *taken, struct attempt *a);
 void pool_plan(const uint8_t *key, size_t size);
 void pool_build(void);
 int pool_patience(bool busy);

@@ -85,11 +85,11 @@ static struct idle *idle_new(void) {
   return i;
 }
 
-/* A keeper for this request: one that waits, or a new one. */
-bool pool_take(const struct request *r, struct idle *taken, struct attempt *a) {
+/* A keeper for this request: one that waits (it still has the size of its key), or a new one. */
+bool pool_take(const struct request *r, bool fresh, struct idle *taken, struct attempt *a) {
   struct idle **at = r->shelter ? NULL : &spare;
   /* The oldest that fits: the newest may still be building. */
-  for (struct idle **i = &ready; r->shelter && *i; i = &(*i)->next)
+  for (struct idle **i = &ready; r->shelter && !fresh && *i; i = &(*i)->next)
     if (is_key(*i, r->shelter, r->shelter_size)) at = i;
   if (at && *at) {
     struct idle *found = *at;

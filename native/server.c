@@ -20,10 +20,11 @@ struct job {
   uint32_t id;
   pid_t pid;                 /* the keeper, or the sandbox around it */
   int control, input, output[2];
-  bool sheltered, tty, input_ends;
+  bool sheltered, kept_ready, tty, input_ends;
   bool begun, ended, survivors, killed, gone, failed, held_open;
   bool moved;                /* output came since the last look */
   struct buffer to_keeper, to_input;
+  struct buffer request;     /* kept until the command has begun */
   struct report end;
   uint64_t credit, tail_bytes;
   struct tail tail;
@@ -91,13 +92,19 @@ static void flush_tail(struct job *j) {
 
 static void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-static void job_free(struct job *j) {
+static void job_close(struct job *j) {
   close_fd(&j->control);
   if (j->input != j->output[0]) close_fd(&j->input);
+  j->input = -1;
   close_fd(&j->output[0]);
   close_fd(&j->output[1]);
   close_fd(&j->diagnosis);
   buffer_free(&j->to_keeper);
+}
+
+static void job_free(struct job *j) {
+  job_close(j);
+  buffer_free(&j->request);
   buffer_free(&j->to_input);
   tail_free(&j->tail);
   free(j);
@@ -134,38 +141,54 @@ static void hand_over(struct job *j, const uint8_t *payload, size_t size, const 
   buffer_flush(&j->to_keeper, j->control);
 }
 
-static void start_job(uint32_t id, const uint8_t *payload, size_t size) {
+/* Gives the job's request to a keeper; true if there is one. `fresh`: not one that was kept ready. */
+static bool launch(struct job *j, bool fresh) {
+  const uint8_t *payload = j->request.data + j->request.start;
+  const uint8_t *end = j->request.data + j->request.end;
   struct request r;
   struct attempt a = {.step = 'd', .error = EINVAL};
-  if (!request_read(&r, payload, size)) {
-    frame_failed(id, 'd', EINVAL, NULL, 0);
-    request_free(&r);
-    return;
-  }
-  struct job *j = must(calloc(1, sizeof *j));
-  *j = (struct job){.id = id, .control = -1, .input = -1, .output = {-1, -1}, .diagnosis = -1, .tty = r.has_tty};
-  j->credit = r.live_bytes;
-  j->tail_bytes = r.tail_bytes;
-  j->grace_ms = r.grace_ms;
-  int theirs[3] = {-1, -1, -1};
   struct idle keeper;
-  if ((!r.has_tty && !open_pipes(j, &r, theirs)) || !pool_take(&r, &keeper, &a)) {
-    frame_failed(id, a.step, a.error ? a.error : EMFILE, NULL, 0);
-    job_free(j);
-  } else {
-    j->next = server.jobs;
-    server.jobs = j;
+  int theirs[3] = {-1, -1, -1};
+  bool sound = request_read(&r, payload, (size_t)(end - payload));
+  if (sound && !r.has_tty && !open_pipes(j, &r, theirs)) {
+    a.error = EMFILE;
+    sound = false;
+  }
+  if (sound && (sound = pool_take(&r, fresh, &keeper, &a))) {
+    j->tty = r.has_tty;
+    j->credit = r.live_bytes;
+    j->tail_bytes = r.tail_bytes;
+    j->grace_ms = r.grace_ms;
     j->pid = keeper.pid;
     j->control = keeper.control;
     j->diagnosis = keeper.diagnosis;
     j->sheltered = r.shelter != NULL;
+    j->kept_ready = keeper.key_size > 0;
     /* The shelter comes first in a request: the command's own fields are the rest. */
     const uint8_t *own = r.shelter ? r.shelter + r.shelter_size : payload;
-    hand_over(j, own, (size_t)(payload + size - own), theirs);
+    hand_over(j, own, (size_t)(end - own), theirs);
     if (r.shelter) pool_plan(r.shelter, r.shelter_size);
   }
+  if (!sound) frame_failed(j->id, a.step, a.error, NULL, 0);
   for (int i = 0; i < 3; i++) close_fd(&theirs[i]);
   request_free(&r);
+  return sound;
+}
+
+static void start_job(uint32_t id, const uint8_t *payload, size_t size) {
+  struct job *j = must(calloc(1, sizeof *j));
+  *j = (struct job){.id = id, .control = -1, .input = -1, .output = {-1, -1}, .diagnosis = -1};
+  buffer_add(&j->request, payload, size);
+  if (!launch(j, false)) return job_free(j);
+  j->next = server.jobs;
+  server.jobs = j;
+}
+
+/* The sandbox that was kept ready had died: once more with a new one, since nothing has begun. */
+static bool start_again(struct job *j) {
+  job_close(j);
+  j->gone = false;
+  return launch(j, true);
 }
 
 /* ---- what goes on ---- */
@@ -232,6 +255,7 @@ static void take_report(struct job *j) {
     break;
   case 'B':
     j->begun = true;
+    buffer_free(&j->request);
     break;
   case 'X':
     j->end = report;
@@ -323,6 +347,7 @@ static bool settle(struct job *j, int64_t now) {
   if (!j->ended && j->sheltered) {
     if (!j->gone) return false; /* the sandbox program may still be saying why */
     if (!j->killed && !j->begun) {
+      if (j->kept_ready) return !start_again(j);
       report_shelter_failure(j);
       return true;
     }
@@ -334,7 +359,7 @@ static bool settle(struct job *j, int64_t now) {
 }
 
 static void feed_input(struct job *j) {
-  if (j->input < 0) return;
+  if (j->input < 0 || !j->begun) return;
   bool open = buffer_flush(&j->to_input, j->input);
   if (j->tty) {
     static const char end_of_input = 4;
@@ -419,7 +444,7 @@ static size_t watch(struct pollfd **polls, size_t *capacity, bool full) {
     p[count++] = (struct pollfd){j->control, (short)(POLLIN | (j->to_keeper.start < j->to_keeper.end ? POLLOUT : 0)), 0};
     p[count++] = (struct pollfd){full ? -1 : j->output[0], POLLIN, 0};
     p[count++] = (struct pollfd){full ? -1 : j->output[1], POLLIN, 0};
-    p[count++] = (struct pollfd){j->to_input.start < j->to_input.end ? j->input : -1, POLLOUT, 0};
+    p[count++] = (struct pollfd){j->begun && j->to_input.start < j->to_input.end ? j->input : -1, POLLOUT, 0};
   }
   return count;
 }
