@@ -7,7 +7,13 @@ import { perOperation, type BenchRow } from "./measure.ts";
 const parameters = { type: "object", properties: { a: { type: "number" } }, required: ["a"] } as const;
 
 export async function run(): Promise<readonly BenchRow[]> {
-  const noop = defineTool({ name: "noop", description: "Nothing.", input: parameters, parallel: true, run: ({ a }) => String(a) });
+  const noop = defineTool({
+    name: "noop",
+    description: "Nothing.",
+    input: parameters,
+    parallel: true,
+    run: ({ a }) => String(a),
+  });
   const engine = createEngine({ tools: [noop], approval: "never", sandbox: "full-access" });
   const handler = async (input: { a: number }) => String(input.a);
   const sdk = tool({ description: "Nothing.", inputSchema: z.object({ a: z.number() }), execute: handler });
@@ -26,8 +32,21 @@ export async function run(): Promise<readonly BenchRow[]> {
   await engine.close();
   return [
     { name: "handler called directly", value: direct, unit: "µs" },
-    { name: "AI SDK: validate and execute only", value: viaSdk, unit: "µs", ratio: viaSdk / direct, baseline: "direct" },
+    {
+      name: "AI SDK: validate and execute only",
+      value: viaSdk,
+      unit: "µs",
+      ratio: viaSdk / direct,
+      baseline: "direct",
+    },
     { name: "the whole line", value: line, unit: "µs", ratio: line / viaSdk, baseline: "AI SDK", aim: "under 20 µs" },
-    { name: "calls 90,000–100,000 against the first 10,000", value: last, unit: "µs", ratio: last / first, baseline: "first", aim: "flat" },
+    {
+      name: "calls 90,000–100,000 against the first 10,000",
+      value: last,
+      unit: "µs",
+      ratio: last / first,
+      baseline: "first",
+      aim: "flat",
+    },
   ];
 }

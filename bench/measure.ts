@@ -9,7 +9,11 @@ export interface BenchRow {
 }
 
 /** The median of several rounds, in microseconds per operation. */
-export async function perOperation(count: number, rounds: number, body: () => Promise<unknown> | unknown): Promise<number> {
+export async function perOperation(
+  count: number,
+  rounds: number,
+  body: () => Promise<unknown> | unknown,
+): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const start = performance.now();

@@ -40,7 +40,10 @@ try {
 if (process.argv.includes("--write")) write(sections);
 
 function render(rows) {
-  const lines = rows.map(({ name, value, unit, baseline, ratio, aim }) => `| ${name} | ${show(value)} ${unit} | ${ratio === undefined ? "" : `${show(ratio)} × ${baseline ?? ""}`} | ${aim ?? ""} |`);
+  const lines = rows.map(
+    ({ name, value, unit, baseline, ratio, aim }) =>
+      `| ${name} | ${show(value)} ${unit} | ${ratio === undefined ? "" : `${show(ratio)} × ${baseline ?? ""}`} | ${aim ?? ""} |`,
+  );
   return ["| what | figure | against | aim |", "|---|--:|---|---|", ...lines].join("\n");
 }
 

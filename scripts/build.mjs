@@ -7,6 +7,7 @@ import { rolldown } from "rolldown";
 const entries = {
   index: "src/index.ts",
   tools: "src/tools/index.ts",
+  gate: "src/gate/index.ts",
   wire: "src/wire/index.ts",
   dialect: "src/dialect/index.ts",
   model: "src/model/index.ts",

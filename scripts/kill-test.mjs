@@ -29,12 +29,20 @@ async function oneSession() {
   const home = join(root, "home");
   const cwd = join(root, "work");
   mkdirSync(cwd, { recursive: true });
-  const job = Array.from({ length: steps }, (_, index) => `run echo step-${index} >> log; sleep 0.05; true ${marker}`).join("\n");
+  const job = Array.from(
+    { length: steps },
+    (_, index) => `run echo step-${index} >> log; sleep 0.05; true ${marker}`,
+  ).join("\n");
   let killAt = 1 + (done % 9);
   let seen = 0;
   for (let attempt = 0; ; attempt++) {
     const args = attempt === 0 || seen === 0 ? [job] : ["--resume", "last", "go on"];
-    const ended = await runUntil(args, { home, cwd, killAt: seen + killAt, randomMs: attempt % 2 === 1 ? Math.random() * 400 : undefined });
+    const ended = await runUntil(args, {
+      home,
+      cwd,
+      killAt: seen + killAt,
+      randomMs: attempt % 2 === 1 ? Math.random() * 400 : undefined,
+    });
     const records = readRecords(home);
     if (records.length < seen) problems.push(`records were lost: ${seen} before, ${records.length} after`);
     seen = records.length;
@@ -51,18 +59,23 @@ async function oneSession() {
 /** True when the command ended by itself, false when it was killed. */
 function runUntil(args, { home, cwd, killAt, randomMs }) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [cli, "exec", "--base-url", server.baseUrl, "--wire", wire, "--model", "offline", "--approval", "never", ...args], {
-      cwd,
-      env: { ...process.env, CALLGATE_HOME: home },
-      stdio: "ignore",
-    });
+    const child = spawn(
+      process.execPath,
+      [cli, "exec", "--base-url", server.baseUrl, "--wire", wire, "--model", "offline", "--approval", "never", ...args],
+      {
+        cwd,
+        env: { ...process.env, CALLGATE_HOME: home },
+        stdio: "ignore",
+      },
+    );
     let killed = false;
     const kill = () => {
       killed = true;
       child.kill("SIGKILL");
     };
     const timer = randomMs === undefined ? undefined : setTimeout(kill, 150 + randomMs);
-    const watch = randomMs === undefined ? setInterval(() => readRecords(home).length >= killAt && kill(), 1) : undefined;
+    const watch =
+      randomMs === undefined ? setInterval(() => readRecords(home).length >= killAt && kill(), 1) : undefined;
     child.on("exit", () => {
       clearTimeout(timer);
       clearInterval(watch);
@@ -75,16 +88,25 @@ function readRecords(home) {
   const root = join(home, "sessions");
   if (!existsSync(root)) return [];
   const files = readdirSync(root, { recursive: true }).filter((name) => String(name).endsWith(".jsonl"));
-  return files.flatMap((name) => readFileSync(join(root, String(name)), "utf8").split("\n").slice(0, -1));
+  return files.flatMap((name) =>
+    readFileSync(join(root, String(name)), "utf8")
+      .split("\n")
+      .slice(0, -1),
+  );
 }
 
 /** What a strict provider checks: one output per call, no orphans. */
 function checkPairs(body) {
   const items = body.input ?? body.messages ?? [];
-  const calls = items.flatMap((item) => (item.type === "function_call" ? [item.call_id] : (item.tool_calls ?? []).map(({ id }) => id)));
-  const outputs = items.flatMap((item) => (item.type === "function_call_output" ? [item.call_id] : item.role === "tool" ? [item.tool_call_id] : []));
+  const calls = items.flatMap((item) =>
+    item.type === "function_call" ? [item.call_id] : (item.tool_calls ?? []).map(({ id }) => id),
+  );
+  const outputs = items.flatMap((item) =>
+    item.type === "function_call_output" ? [item.call_id] : item.role === "tool" ? [item.tool_call_id] : [],
+  );
   if (calls.length !== new Set(calls).size) problems.push(`a call id twice: ${calls.join(" ")}`);
-  if (calls.toSorted().join() !== outputs.toSorted().join()) problems.push(`calls ${calls.join(" ")} against outputs ${outputs.join(" ")}`);
+  if (calls.toSorted().join() !== outputs.toSorted().join())
+    problems.push(`calls ${calls.join(" ")} against outputs ${outputs.join(" ")}`);
 }
 
 /** Everything a killed session started must be gone within a second. */
@@ -101,7 +123,8 @@ function findMarked() {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
     try {
       const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      if (line.includes(marker) && !line.includes("kill-test")) return `${pid} ${line.replaceAll("\0", " ").slice(0, 200)}`;
+      if (line.includes(marker) && !line.includes("kill-test"))
+        return `${pid} ${line.replaceAll("\0", " ").slice(0, 200)}`;
     } catch {
       // Gone while we looked.
     }

@@ -11,7 +11,10 @@ export function renderTree(root = "src") {
     .toSorted();
   const folders = Map.groupBy ? Map.groupBy(files, folderOf) : groupBy(files, folderOf);
   const parts = [...folders].map(([folder, names]) => {
-    const rows = names.map((name) => `| \`${name.slice(folder === "." ? 0 : folder.length + 1)}\` | ${firstSentence(readFileSync(join(root, name), "utf8"))} |`);
+    const rows = names.map(
+      (name) =>
+        `| \`${name.slice(folder === "." ? 0 : folder.length + 1)}\` | ${firstSentence(readFileSync(join(root, name), "utf8"))} |`,
+    );
     return `## ${folder === "." ? "src" : `src/${folder}`}\n\n| file | what |\n|---|---|\n${rows.join("\n")}\n`;
   });
   return `# Every source file in a sentence\n\nMade by \`node scripts/tree.mjs\` from the first comment of each file; a test keeps it true.\n\n${parts.join("\n")}`;
@@ -31,7 +34,10 @@ function firstSentence(source) {
   const brief = /docs: \{\s*brief:\s*"([^"]+)"/.exec(source)?.[1];
   if (brief !== undefined) return brief;
   const comment = /\/\*\*([\s\S]*?)\*\//.exec(source)?.[1] ?? "";
-  const text = comment.replaceAll(/^\s*\* ?/gm, "").replaceAll(/\s+/g, " ").trim();
+  const text = comment
+    .replaceAll(/^\s*\* ?/gm, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
   const sentence = /^(.*?\.)(?:\s|$)/.exec(text)?.[1] ?? text;
   return sentence.replaceAll("|", "\\|");
 }

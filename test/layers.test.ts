@@ -16,7 +16,7 @@ const rows = [
   ["gateway", "web"],
   ["cli"],
 ];
-const withoutNode = ["base", "spec", "wire", "dialect"];
+const withoutNode = new Set(["base", "spec", "wire", "dialect"]);
 const maxLines = 300;
 
 /** Longer than the limit, each with its reason. The list may only shrink without a maintainer's line. */
@@ -67,7 +67,7 @@ test("built-in tools import nothing but the public entry and their own folder", 
 
 test("base, spec, wire and dialect run without Node", () => {
   const users = files.filter(
-    (file) => withoutNode.includes(folder(file)) && /from "node:|(?<![./\w])process\.|\bBuffer\b/.test(code(file)),
+    (file) => withoutNode.has(folder(file)) && /from "node:|(?<![./\w])process\.|\bBuffer\b/.test(code(file)),
   );
   expect(users).toEqual([]);
 });

@@ -9,6 +9,6 @@ export function visible(text: string): string {
 }
 
 /** Control characters but tab and newline; zero-width, bidi and tag characters; lone surrogates. */
-// oxlint-disable-next-line no-control-regex
 const hidden =
+  // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|[\uD800-\uDFFF]/gu;

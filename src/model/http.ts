@@ -58,7 +58,8 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, signal);
-      if ("body" in answer) return yield* decode(answer, options.codec, { names: encoded.names, idSeed: String(request.input.length) });
+      if ("body" in answer)
+        return yield* decode(answer, options.codec, { names: encoded.names, idSeed: String(request.input.length) });
       if (attempt >= retries || !isRetryable(answer)) return yield failed(answer);
       const waitMs = Math.min(maxWaitMs, answer.retryAfterMs ?? 250 * 2 ** attempt);
       yield note("request.retried", { attempt: attempt + 1, waitMs, reason: answer.message });

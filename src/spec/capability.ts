@@ -2,6 +2,8 @@
  * What a handler can do to the world: files, commands, terminals, network. Types only; `runtime/`
  * builds them from the call's grant, so a handler cannot reach further than was agreed.
  */
+import type { Denial } from "./access.ts";
+
 export interface Files {
   /** The absolute, link-free path, or a CallError if it may not be touched that way. */
   resolve(path: string, use: "read" | "write"): Promise<string>;
@@ -106,7 +108,7 @@ export interface ExecResult {
   /** What confined it: `bwrap+seccomp`, `landlock+seccomp`, `none`, … */
   readonly sandbox: string;
   /** Set when the sandbox itself reports that it refused something. */
-  readonly denied?: import("./access.ts").Denial;
+  readonly denied?: Denial;
 }
 
 /** Head and tail of an output; `droppedBytes` lie between them. */

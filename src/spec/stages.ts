@@ -1,5 +1,6 @@
 /** The stages as the line sees them. Folders implement these; none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
+import type { ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
 
 export interface Binder {
@@ -83,7 +84,7 @@ export type CallEvent =
     }
   | { readonly type: "approval.asked"; readonly id: string; readonly request: ApprovalRequest }
   | { readonly type: "approval.answered"; readonly id: string; readonly answer: ApprovalAnswer | undefined }
-  | { readonly type: "call.progress"; readonly id: string; readonly progress: import("./tool.ts").ToolProgress }
+  | { readonly type: "call.progress"; readonly id: string; readonly progress: ToolProgress }
   | { readonly type: "exec.output"; readonly id: string; readonly stream: "stdout" | "stderr"; readonly text: string }
   | { readonly type: "call.ended"; readonly call: Ended };
 

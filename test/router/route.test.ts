@@ -152,7 +152,12 @@ test.each([
   ["a function", () => (() => undefined) as never],
   ["a bigint", () => 1n as never],
 ])("a handler that gives back %s ends in a clear error", async (_what, run) => {
-  const garbage = defineTool({ name: "garbage", description: "Garbage.", input: anything, run: run as unknown as () => string });
+  const garbage = defineTool({
+    name: "garbage",
+    description: "Garbage.",
+    input: anything,
+    run: run as unknown as () => string,
+  });
   expect(await engineWith([garbage]).call("garbage")).toMatchObject({ ok: false, code: "failed" });
 });
 
