@@ -42,8 +42,9 @@ export function placeChunks(
   let from = 0;
   for (const chunk of chunks) {
     const hit = placeChunk(file, chunk, from, options);
-    found.push(hit);
-    from = Math.max(from, hit.start + hit.length);
+    const placed = hit instanceof Error ? placeStray(file, chunk, found, hit, options) : hit;
+    found.push(placed);
+    from = Math.max(from, placed.start + placed.length);
   }
   if (!options.codex) refuseAmbiguous(file, found, options.path);
   return found;
@@ -54,10 +55,28 @@ interface Found extends Placement {
   readonly old: readonly string[];
   /** -1: nothing was searched for. */
   readonly level: number;
+  /** Not in the order of the file; its place is the only one there is. */
+  readonly isStray?: boolean;
 }
 
-function placeChunk(file: FileIndex, chunk: Chunk, from: number, options: MatchOptions): Found {
+/** Chunks should come in the file's order. One that does not is taken if its lines stand in one place only. */
+function placeStray(
+  file: FileIndex,
+  chunk: Chunk,
+  found: readonly Found[],
+  failure: CallError,
+  options: MatchOptions,
+): Found {
+  const hit = options.codex || found.length === 0 ? failure : placeChunk(file, chunk, 0, options);
+  if (hit instanceof Error || hit.level < 0 || file.find(hit.old, hit.level, 0, 2).length > 1) throw failure;
+  const overlaps = found.some(({ start, length }) => start < hit.start + hit.length && hit.start < start + length);
+  if (overlaps) throw failure;
+  return { ...hit, isStray: true };
+}
+
+function placeChunk(file: FileIndex, chunk: Chunk, from: number, options: MatchOptions): Found | CallError {
   const start = afterAnchors(file, chunk, from, options.path);
+  if (start instanceof Error) return start;
   const old = oldLines(chunk.lines);
   if (old.length === 0)
     return { chunk, old, start: additionPlace(file, chunk, start, options), length: 0, lines: chunk.lines, level: -1 };
@@ -69,7 +88,7 @@ function placeChunk(file: FileIndex, chunk: Chunk, from: number, options: MatchO
   const second = shorterOld && shorterOld.length > 0 ? seek(file, shorterOld, start, chunk) : undefined;
   if (shorter && shorterOld && second)
     return { chunk, old: shorterOld, ...second, length: shorterOld.length, lines: shorter };
-  throw notFound(file, chunk, old, start, options.path);
+  return notFound(file, chunk, old, start, options.path);
 }
 
 function oldLines(lines: readonly ChunkLine[]): readonly string[] {
@@ -85,12 +104,12 @@ function withoutLastBlank(lines: readonly ChunkLine[]): readonly ChunkLine[] | u
 }
 
 /** The line after the last anchor; anchors are looked for one after the other. */
-function afterAnchors(file: FileIndex, chunk: Chunk, from: number, path: string): number {
+function afterAnchors(file: FileIndex, chunk: Chunk, from: number, path: string): number | CallError {
   let at = from;
   for (const anchor of chunk.anchors) {
     const hit = seekAnchor(file, anchor, at);
     if (hit === undefined) {
-      throw new CallError("failed", `The patch does not fit ${path}: no line '${anchor.trim()}' after line ${at}.`, {
+      return new CallError("failed", `The patch does not fit ${path}: no line '${anchor.trim()}' after line ${at}.`, {
         hint: nearestPlace(file.texts, [anchor]) ?? "Read the file and use one of its lines after '@@'.",
         data: { path, patchLine: chunk.patchLine },
       });
@@ -150,6 +169,7 @@ function refuseAmbiguous(file: FileIndex, found: readonly Found[], path: string)
   let bound = file.texts.length;
   for (const hit of found.toReversed()) {
     const { chunk, old, level, start, length } = hit;
+    if (hit.isStray) continue;
     const pinned = level < 0 || chunk.anchors.length > 0 || chunk.atEnd || chunk.nearLine !== undefined;
     if (!pinned) {
       const others = file.find(old, level, start).filter((at) => at + length <= bound);

@@ -46,6 +46,16 @@ describe("finding the place", () => {
     expect(get("f")).toBe("y\na\nz\nb\n");
   });
 
+  test("a chunk out of order is taken if its lines stand in one place only, and not on top of another", async () => {
+    put("f", "a\nb\nc\nd\n");
+    await update("@@", "-d", "+D", "@@", "-a", "+A");
+    expect(get("f")).toBe("A\nb\nc\nD\n");
+    put("f", "x\nx\ny\n");
+    await expect(update("@@", "-y", "+Y", "@@", "-x", "+X")).rejects.toMatchObject({ code: "failed" });
+    put("f", "a\nb\n");
+    await expect(update("@@", " a", "-b", "+B", "@@", "-a", "+A")).rejects.toMatchObject({ code: "failed" });
+  });
+
   test("stacked anchors lead from the outer to the inner", async () => {
     put("f", "class A\n  def run\n    1\nclass B\n  def run\n    1\n");
     await update("@@ class B", "@@   def run", "-    1", "+    2");
