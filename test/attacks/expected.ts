@@ -1,7 +1,7 @@
 /** What the probes of probe.c should come to; every probe not named here must fail. */
 
 /** What must stay possible. */
-export const allowed: readonly string[] = [
+const allowed: readonly string[] = [
   "write_workspace",
   "mkdir_workspace",
   "write_temp",
@@ -44,7 +44,7 @@ export const leaks: Readonly<Record<string, readonly string[]>> = {
 export const olderLandlockLeaks: readonly string[] = ["signal_host", "connect_abstract"];
 
 /** What a backend cannot offer: without a network namespace there is no loopback of one's own, and temp files live where TMPDIR says. */
-export const missing: Readonly<Record<string, readonly string[]>> = {
+const missing: Readonly<Record<string, readonly string[]>> = {
   landlock: ["write_temp", "serve_loopback", "list_interfaces"],
 };
 

@@ -75,7 +75,7 @@ export async function createScene(owner?: { readonly uid: number; readonly gid: 
   };
 }
 
-export function compileProbe(folder: string): string {
+function compileProbe(folder: string): string {
   const program = join(folder, "probe");
   execFileSync("gcc", ["-O1", "-o", program, fileURLToPath(new URL("./probe.c", import.meta.url))]);
   return program;

@@ -80,7 +80,7 @@ interface Shown {
   readonly source: string;
 }
 
-export function containerArgv(
+function containerArgv(
   plan: Plan,
   request: ConfineRequest,
   { program, image }: ContainerSettings,

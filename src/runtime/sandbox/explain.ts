@@ -3,19 +3,18 @@ import type { Grant } from "../../spec/access.ts";
 import { resolved } from "./plan.ts";
 import type { Machine } from "./machine.ts";
 
+/** For backends with mounts and namespaces, which keep all of it. */
 export function explainPlan(grant: Grant, machine: Pick<Machine, "tempDir">): readonly string[] {
-  return [
-    explainWrites(grant, machine),
-    ...explainProtected(grant),
-    ...explainMask(grant),
-    explainNetwork(grant),
-    explainRest(grant),
-  ];
+  return [...explainFiles(grant, `a private ${machine.tempDir}`), explainNetwork(grant), explainRest(grant)];
 }
 
-function explainWrites(grant: Grant, { tempDir }: Pick<Machine, "tempDir">): string {
+/** `temp`: what the temp folder is called there. */
+export function explainFiles(grant: Grant, temp: string): readonly string[] {
+  return [explainWrites(grant, temp), ...explainProtected(grant), ...explainMask(grant)];
+}
+
+function explainWrites(grant: Grant, temp: string): string {
   if (grant.policy === "full-access") return "Every file may be changed.";
-  const temp = `a private ${tempDir}`;
   if (grant.write.length === 0) return `No file of the host may be changed; ${temp} may.`;
   const roots = grant.write.map((path) => (resolved(path) === undefined ? `${path} (not there)` : path));
   return `Files may be changed below ${[...roots, temp].join(", ")}; everywhere else they are read-only.`;
@@ -33,7 +32,12 @@ function explainMask(grant: Grant): readonly string[] {
   return there.length === 0 ? [] : [`Hidden: ${there.join(", ")}.`];
 }
 
-function explainNetwork({ network }: Grant): string {
+/** Where the host's network is shared, off means that loopback is off too. */
+export function explainSharedNetwork({ network }: Grant): string {
+  return network === "off" || network.length === 0 ? "The network is off, loopback too." : explainNetwork({ network });
+}
+
+function explainNetwork({ network }: Pick<Grant, "network">): string {
   if (network === "on") return "The network is on.";
   if (network === "off" || network.length === 0) return "The network is off; loopback inside the sandbox works.";
   return `The network reaches only ${network.join(", ")}, by HTTP proxy.`;

@@ -8,7 +8,7 @@ import type { Grant } from "../../spec/access.ts";
 import { CallError } from "../../base/error.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
-import { explainPlan } from "./explain.ts";
+import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner } from "./owner.ts";
@@ -94,9 +94,10 @@ function landlockAbi(launcher: string): number {
 
 function explainLandlock(grant: Grant): readonly string[] {
   return [
-    ...explainPlan(grant, { tempDir: "folder named by TMPDIR" }).slice(0, -2),
-    grant.network === "on" ? "The network is on." : "No network, no loopback either; sockets by path still answer.",
-    "Protected names are put back after the command, not held during it; modes and times of files outside can be changed.",
+    ...explainFiles(grant, "the folder named by TMPDIR"),
+    explainSharedNetwork(grant),
+    "Not stopped here: sockets of the host by path, and changes of modes and times of files outside.",
+    "Protected names are put back after the command, not held during it.",
   ];
 }
 

@@ -4,7 +4,7 @@ import { isAbsolute, join } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
-import { explainPlan } from "./explain.ts";
+import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { hostSockets } from "./machine.ts";
 import { planMounts } from "./plan.ts";
@@ -57,11 +57,7 @@ export function createSeatbeltBackend(machine: Machine, session: Session): Backe
 }
 
 function explainSeatbelt(grant: Grant): readonly string[] {
-  const [writes = "", ...rest] = explainPlan(grant, { tempDir: "folder named by TMPDIR" });
-  return [
-    writes,
-    ...rest.map((line) => (line.startsWith("The network is off") ? "The network is off, loopback too." : line)),
-  ];
+  return [...explainFiles(grant, "the folder named by TMPDIR"), explainSharedNetwork(grant)];
 }
 
 const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };

@@ -11,7 +11,7 @@ export type Step =
   | { readonly test: Test; readonly k: number; readonly yes?: string; readonly no?: string };
 
 /** Equal, any of these bits set, at least. */
-export type Test = "eq" | "anyBit" | "atLeast";
+type Test = "eq" | "anyBit" | "atLeast";
 
 const opcodes = { load: 0x20, ret: 0x06, eq: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
 
