@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { lowerDecorators } from "./scripts/decorators.ts";
+import { lowerDecorators } from "./scripts/decorators.mjs";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
+import { lowerDecorators } from "./decorators.mjs";
 
 const [file] = process.argv.slice(2);
 const root = process.cwd();
@@ -14,6 +15,7 @@ try {
   const bundle = await rolldown({
     input: resolve(file),
     platform: "node",
+    plugins: [lowerDecorators()],
     external: (id) => !id.startsWith(".") && !id.startsWith("/") && !id.startsWith("callgate"),
     resolve: {
       alias: {
