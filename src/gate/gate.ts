@@ -107,8 +107,8 @@ async function rewrite(state: GateState, checked: Checked, signal: AbortSignal):
   state.rewrites.set(checked.id, count);
   const endless = "A hook keeps rewriting the call.";
   if (count > maxRewrites) return refuse(state, checked, byHook(endless), new CallError("denied", endless));
-  const isText = typeof answer.input === "string" && checked.kind === "custom";
-  return toAsked(checked, isText ? String(answer.input) : JSON.stringify(answer.input));
+  const { input } = answer;
+  return toAsked(checked, typeof input === "string" && checked.kind === "custom" ? input : JSON.stringify(input));
 }
 
 async function lookAtConfinement(state: GateState): Promise<void> {

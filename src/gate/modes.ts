@@ -70,7 +70,7 @@ export function modeReason(risk: Risk, settings: PolicySettings, confines: boole
   const { approval, sandbox } = settings;
   if (risk === "harmless") return "known to be harmless";
   if (approval === "disabled") return "approval mode 'disabled' refuses everything that is not known to be harmless";
-  if (risk === "escalation") return "it asks to run outside the sandbox";
+  if (risk === "escalation") return "it needs more than the sandbox gives";
   if (risk === "dangerous") return "it is dangerous or cannot be understood";
   if (approval === "unless-trusted") return "not known to be harmless, and approval is 'unless-trusted'";
   if (confines) return "the sandbox confines it";

@@ -4,14 +4,14 @@
  */
 import { resolve } from "node:path";
 import type { Access, Command } from "../spec/access.ts";
-import { foreignDenials, lineDenials, matchStep } from "./command/match.ts";
+import { foreignDenials, lineDenials, matchStep, type Match } from "./command/match.ts";
 import { mayRead } from "./command/look.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
-import { matchHost, matchMcp, matchName, matchPath, ruleName, type CommandRule, type Rule } from "./rules.ts";
+import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 
 export type { Policy } from "./policy-type.ts";
 
@@ -58,7 +58,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
   ];
   const toolRules = [
     ...policy.rules.tools.filter((rule) => matchName(call.tool, rule.tool ?? "")),
-    ...policy.rules.mcp.filter((rule) => matchMcp(call.tool, rule.mcp ?? "")),
+    ...policy.rules.mcp.filter((rule) => matchMcp(call.tool, rule.mcp ?? "") && !rule.except?.includes(call.tool)),
   ];
   const allowed = toolRules.some((rule) => rule.decision === "allow");
   const verdicts = [
@@ -95,7 +95,7 @@ function commandVerdicts(command: Command, understood: Understood, policy: Polic
   const isForeign = command.dialect === "powershell";
   const foreign = isForeign ? foreignDenials(command.shell ?? "", policy.rules) : lineDenials(understood, policy.rules);
   return [
-    ...foreign.map(({ rule }) => ruleVerdict(rule)),
+    ...foreign.map(matchVerdict),
     ...understood.unclear.map((text) => modeVerdict("dangerous", policy, text)),
     ...understood.doubts.map((text) => modeVerdict("other", policy, text)),
     ...understood.steps.flatMap((step) => stepVerdicts(step, policy)),
@@ -104,7 +104,7 @@ function commandVerdicts(command: Command, understood: Understood, policy: Polic
 }
 
 function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
-  const matched = matchStep(step, policy.rules).map(({ rule }: CommandRule) => ruleVerdict(rule));
+  const matched = matchStep(step, policy.rules).map(matchVerdict);
   const paths = pathWords(step).flatMap((path) =>
     step.found.cwds.flatMap((cwd) =>
       pathRules(path, cwd, undefined, policy).filter((rule) => rule.decision !== "allow"),
@@ -192,6 +192,16 @@ function ruleVerdict(rule: Rule): Verdict {
     rule: ruleName(rule),
     risk: "other",
   };
+}
+
+function matchVerdict({ rule, unsure }: Match): Verdict {
+  const verdict = ruleVerdict(rule);
+  return unsure
+    ? {
+        ...verdict,
+        reason: `only running it tells what it starts, and a rule denies some commands (${ruleName(rule)})`,
+      }
+    : verdict;
 }
 
 function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {

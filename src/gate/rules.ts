@@ -13,6 +13,8 @@ export interface Rule {
   readonly tool?: string;
   /** `server`, `server/tool`, `server/*`. */
   readonly mcp?: string;
+  /** With `mcp`: tools (`server/tool`) it does not speak about. */
+  readonly except?: readonly string[];
   readonly command?: string | Prefix;
   readonly path?: string;
   /** With `path`: which use it speaks about; both when left out. */

@@ -1,5 +1,5 @@
 /** Command rules against what was understood. Allow is read narrowly, deny is read widely. */
-import type { CommandRule, RuleSet } from "../rules.ts";
+import type { CommandRule, Rule, RuleSet } from "../rules.ts";
 import { hasFlag } from "./danger.ts";
 import { wayOut } from "./escape.ts";
 import { readers } from "./readers.ts";
@@ -14,15 +14,22 @@ export const notWrappers: ReadonlySet<string> = new Set(
   ),
 );
 
+/** A rule that speaks about a command; `unsure` where the command cannot be named, and a refusal has to assume it. */
+export interface Match {
+  readonly rule: Rule;
+  readonly unsure: boolean;
+}
+
+const sure = ({ rule }: CommandRule): Match => ({ rule, unsure: false });
+const unsure = ({ rule }: CommandRule): Match => ({ rule, unsure: true });
+
 /** Every rule that speaks about the step, with deny and ask read as widely as they could be meant. */
-export function matchStep(step: Step, rules: RuleSet): readonly CommandRule[] {
+export function matchStep(step: Step, rules: RuleSet): readonly Match[] {
   if (rules.commands.size === 0) return [];
-  const found = direct(step, rules);
-  const strict =
-    rules.denials.length === 0
-      ? []
-      : [...hiddenDenials(step, rules), ...codeDenials(step, rules), ...wrappedDenials(step, rules)];
-  return [...found, ...strict];
+  const found = direct(step, rules).map(sure);
+  if (rules.denials.length === 0) return found;
+  const named = [...codeDenials(step, rules), ...wrappedDenials(step, rules)];
+  return [...found, ...named.map(sure), ...hiddenDenials(step, rules).map(unsure)];
 }
 
 function direct(step: Step, rules: RuleSet): readonly CommandRule[] {
@@ -149,10 +156,10 @@ function denialsNamedIn(text: string, rules: RuleSet): readonly CommandRule[] {
 }
 
 /** What a line might evaluate although no command of it says so. */
-export function lineDenials(understood: Understood, rules: RuleSet): readonly CommandRule[] {
+export function lineDenials(understood: Understood, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0) return [];
-  if (understood.unclear.length > 0 || understood.evaluates) return rules.denials.slice(0, 1);
-  return understood.dormant.flatMap((text) => denialsNamedIn(text.slice(0, 100_000), rules));
+  if (understood.unclear.length > 0 || understood.evaluates) return rules.denials.slice(0, 1).map(unsure);
+  return understood.dormant.flatMap((text) => denialsNamedIn(text.slice(0, 100_000), rules)).map(sure);
 }
 
 const aliases: readonly (readonly string[])[] = [
@@ -164,7 +171,7 @@ const aliases: readonly (readonly string[])[] = [
 ];
 
 /** PowerShell is not parsed: a denied name anywhere in it, or anything computed, is a no. */
-export function foreignDenials(line: string, rules: RuleSet): readonly CommandRule[] {
+export function foreignDenials(line: string, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0) return [];
   const lower = line.toLowerCase().slice(0, 100_000);
   // PowerShell has several names for one command: denying one denies them all.
@@ -172,8 +179,8 @@ export function foreignDenials(line: string, rules: RuleSet): readonly CommandRu
     group.some((name) => new RegExp(`(^|[^\\w-])${name}([^\\w-]|$)`).test(lower)),
   );
   const named = denialsNamedIn(`${lower} ${others.flat().join(" ")}`, rules);
-  if (named.length > 0) return named;
+  if (named.length > 0) return named.map(sure);
   return /[$&`[\]{}()]|\biex\b|invoke|-e(nc|c)?\b|-encoded/i.test(line) || line.length > 100_000
-    ? rules.denials.slice(0, 1)
+    ? rules.denials.slice(0, 1).map(unsure)
     : [];
 }
