@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { CallError, defineTool } from "../index.ts";
 import type { SearchHit } from "./search/request.ts";
-import { search } from "./search/search.ts";
 
 /** Files that contain a pattern, newest first; with the lines if asked. */
 export const grepFiles = defineTool({
@@ -34,6 +33,8 @@ export const grepFiles = defineTool({
       limit,
       ...(include?.trim() ? { include: include.trim() } : {}),
     };
+    // Loaded with the first search: most sessions start without one.
+    const { search } = await import("./search/search.ts");
     const { hits, more, notes } = await search(request, ctx);
     if (hits.length === 0) return ["No matches found.", ...notes.map((note) => `(${note})`)].join("\n");
     const rest = more ? [`(More than ${hits.length} files match; narrow the pattern or the path.)`] : [];

@@ -1,6 +1,5 @@
 /** `view_image`: an image file as content the model can look at. */
 import { resolve } from "node:path";
-import { imageSize } from "image-size";
 import { CallError, defineTool } from "../index.ts";
 import { describeKind, sniff } from "./file/sniff.ts";
 import { shrink } from "./file/shrink.ts";
@@ -32,7 +31,7 @@ export const viewImage = defineTool({
         hint: "PNG, JPEG, GIF and WebP can be shown.",
       });
     }
-    const { width, height } = readSize(bytes, path);
+    const { width, height } = await readSize(bytes, path);
     const isLarge = Math.max(width, height) > maxSide || bytes.length > maxBytes;
     const small = isLarge ? await shrink(bytes, maxSide) : undefined;
     if (isLarge && small === undefined && bytes.length > maxBytes) {
@@ -48,7 +47,8 @@ export const viewImage = defineTool({
   },
 });
 
-function readSize(bytes: Uint8Array, path: string): { readonly width: number; readonly height: number } {
+async function readSize(bytes: Uint8Array, path: string): Promise<{ readonly width: number; readonly height: number }> {
+  const { imageSize } = await import("image-size"); // loaded with the first image
   try {
     const { width, height } = imageSize(bytes);
     return { width, height };

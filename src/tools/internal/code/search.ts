@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { CallError, defineTool } from "../../../index.ts";
-import { search } from "../../search/search.ts";
 import { mcpText } from "../result.ts";
 
 /** Lines of the project that match, by file. */
@@ -36,6 +35,8 @@ export default defineTool({
       limit,
       ...(include ? { include } : {}),
     };
+    // Loaded with the first search: most sessions start without one.
+    const { search } = await import("../../search/search.ts");
     const { hits, more, notes } = await search(request, ctx);
     const matches = hits.map((hit) => ({
       file: hit.path,
