@@ -54,12 +54,10 @@ const bufferBytes = 1024 * 1024;
 const protectedCount = 8;
 const afterWriteMs = 100;
 const interrupt = "\u0003";
+const noEnd: ChildEnd = { exitCode: null, signal: null, heldOpen: false };
 
-export function createTerminalHost({
-  maxTerminals = 64,
-  now = Date.now,
-  randomId = () => randomInt(1000, 100_000),
-}: TerminalHostOptions = {}): TerminalHost {
+export function createTerminalHost(options: TerminalHostOptions = {}): TerminalHost {
+  const { maxTerminals = 64, now = Date.now, randomId = () => randomInt(1000, 100_000) } = options;
   const terminals = new Map<number, Terminal>();
 
   function freeId(): number {
@@ -69,73 +67,20 @@ export function createTerminalHost({
     }
   }
 
-  async function start(request: TerminalRequest, command: TerminalCommand): Promise<Terminal> {
-    const capture = createCapture(request.maxOutputBytes ?? bufferBytes);
-    const deltas = createDeltas(request.onOutput);
-    const child = await command.start({
-      ...(request.tty
-        ? { tty: { columns: request.columns ?? 80, rows: request.rows ?? 24 }, stdin: "pipe" as const }
-        : {}),
-      liveBytes: bufferBytes,
-      tailBytes: bufferBytes / 2,
-      graceMs: 100,
-      onOutput(stream, bytes) {
-        capture.push(bytes);
-        deltas.push(stream, bytes);
-      },
-      onDropped: (_stream, count) => capture.skip(count),
-    });
-    const terminal: Terminal = {
-      id: freeId(),
-      command: request.argv.join(" "),
-      tty: request.tty,
-      sandbox: command.sandbox,
-      startedAt: now(),
-      child,
-      capture,
-      usedAt: now(),
-      busy: Promise.resolve(),
-      talking: 0,
-      end: undefined,
-      failure: undefined,
-      ended: child.ended
-        .catch((error: unknown): ChildEnd => {
-          terminal.failure = { error };
-          return { exitCode: null, signal: null, heldOpen: false };
-        })
-        .then(async (end) => {
-          deltas.end();
-          await command.finish(end);
-          terminal.end = end;
-        }),
-    };
-    terminals.set(terminal.id, terminal);
-    return terminal;
-  }
-
-  /** What came until the end or the deadline, whichever is first. */
-  async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): Promise<TerminalView> {
-    const started = performance.now();
-    terminal.child.more(bufferBytes);
-    await waitFor(terminal.ended, yieldMs, signal);
-    if (signal.aborted)
-      throw new CallError("aborted", "stopped while waiting for the process, which is still running", {
-        data: { sessionId: terminal.id },
-      });
-    const waiting = terminal.end === undefined && (await terminal.child.isWaiting().catch(() => false));
-    terminal.usedAt = now();
-    const view = { output: terminal.capture.take(), wallMs: performance.now() - started, sandbox: terminal.sandbox };
-    if (!terminal.end) return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
-    terminals.delete(terminal.id);
-    if (terminal.failure) throw terminal.failure.error;
-    return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
-  }
-
-  async function talk<T>(terminal: Terminal, say: () => Promise<T>): Promise<T> {
+  /** One conversation at a time. A terminal is forgotten once its end, or why it never began, has been told. */
+  async function talk(terminal: Terminal, say: () => Promise<TerminalView>): Promise<TerminalView> {
     terminal.talking++;
-    const turn = terminal.busy.then(say, say).finally(() => terminal.talking--);
+    const turn = terminal.busy.then(say);
     terminal.busy = turn.catch(() => {}); // a failed look must not block the next one
-    return turn;
+    try {
+      const view = await turn;
+      if (view.id === undefined) terminals.delete(terminal.id);
+      return view;
+    } finally {
+      if (terminal.failure) terminals.delete(terminal.id);
+      terminal.talking--;
+      terminal.usedAt = now();
+    }
   }
 
   async function close(id: number): Promise<void> {
@@ -146,14 +91,9 @@ export function createTerminalHost({
     await terminal.ended;
   }
 
-  /** Ended ones first, then the oldest; never one that is being talked to. */
   async function makeRoom(): Promise<void> {
     if (terminals.size < maxTerminals) return;
-    const byUse = [...terminals.values()].toSorted((a, b) => a.usedAt - b.usedAt);
-    const candidates = byUse
-      .slice(0, Math.max(1, byUse.length - protectedCount))
-      .filter(({ talking }) => talking === 0);
-    const victim = candidates.find(({ end }) => end) ?? candidates[0];
+    const victim = leastNeeded([...terminals.values()]);
     if (!victim)
       throw new CallError("failed", `${terminals.size} processes are running and all are in use`, {
         hint: "end one of them first",
@@ -164,10 +104,8 @@ export function createTerminalHost({
   return {
     async open(request, command, signal) {
       await makeRoom();
-      const terminal = await start(request, command).catch(async (error: unknown) => {
-        await command.finish({ exitCode: null, signal: null, heldOpen: false });
-        throw error;
-      });
+      const terminal = await startTerminal(freeId(), request, command, now());
+      terminals.set(terminal.id, terminal);
       return talk(terminal, () => look(terminal, request.yieldMs, signal));
     },
     async write(id, input, signal) {
@@ -182,18 +120,91 @@ export function createTerminalHost({
         return look(terminal, input.yieldMs, signal);
       });
     },
-    list: () =>
-      [...terminals.values()].map(({ id, command, startedAt, end }) => ({
-        id,
-        command,
-        startedAt,
-        running: end === undefined,
-      })),
+    list: () => [...terminals.values()].map(toInfo),
     close,
     async closeAll() {
       await Promise.all([...terminals.keys()].map(close));
     },
   };
+}
+
+function toInfo({ id, command, startedAt, end }: Terminal): TerminalInfo {
+  return { id, command, startedAt, running: end === undefined };
+}
+
+/** Ended ones first, then the longest unused; never one of the last used, nor one that is being talked to. */
+function leastNeeded(terminals: readonly Terminal[]): Terminal | undefined {
+  const byUse = terminals.toSorted((a, b) => a.usedAt - b.usedAt);
+  const candidates = byUse.slice(0, Math.max(1, byUse.length - protectedCount)).filter(({ talking }) => talking === 0);
+  return candidates.find(({ end }) => end) ?? candidates[0];
+}
+
+async function startTerminal(
+  id: number,
+  request: TerminalRequest,
+  command: TerminalCommand,
+  startedAt: number,
+): Promise<Terminal> {
+  const capture = createCapture(request.maxOutputBytes ?? bufferBytes);
+  const deltas = createDeltas(request.onOutput);
+  const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
+  const starting = command.start({
+    ...(request.tty ? { tty: size, stdin: "pipe" as const } : {}),
+    liveBytes: bufferBytes,
+    tailBytes: bufferBytes / 2,
+    graceMs: 100,
+    onOutput(stream, bytes) {
+      capture.push(bytes);
+      deltas.push(stream, bytes);
+    },
+    onDropped: (_stream, count) => capture.skip(count),
+  });
+  const child = await starting.catch(async (error: unknown) => {
+    await command.finish(noEnd);
+    throw error;
+  });
+  const { tty } = request;
+  const terminal: Terminal = {
+    id,
+    tty,
+    startedAt,
+    child,
+    capture,
+    usedAt: startedAt,
+    talking: 0,
+    end: undefined,
+    failure: undefined,
+    command: request.argv.join(" "),
+    sandbox: command.sandbox,
+    busy: Promise.resolve(),
+    ended: child.ended
+      .catch((error: unknown): ChildEnd => {
+        terminal.failure = { error };
+        return noEnd;
+      })
+      .then(async (end) => {
+        deltas.end();
+        await command.finish(end);
+        terminal.end = end;
+      }),
+  };
+  return terminal;
+}
+
+/** What came until the end or the deadline, whichever is first. */
+async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): Promise<TerminalView> {
+  const started = performance.now();
+  terminal.child.more(bufferBytes);
+  await waitFor(terminal.ended, yieldMs, signal);
+  if (signal.aborted)
+    throw new CallError("aborted", "stopped while waiting for the process, which is still running", {
+      data: { sessionId: terminal.id },
+    });
+  const waiting = terminal.end === undefined && (await terminal.child.isWaiting().catch(() => false));
+  if (terminal.end && terminal.failure) throw terminal.failure.error;
+  const view = { output: terminal.capture.take(), wallMs: performance.now() - started, sandbox: terminal.sandbox };
+  if (terminal.end) return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
+  return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
 }
 
 async function type(terminal: Terminal, chars: string): Promise<void> {

@@ -155,6 +155,17 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("terminals
     await processes.terminals.closeAll();
   });
 
+  test("keep what they have to say when the one who waited was stopped", async () => {
+    const stop = new AbortController();
+    const stopped = createExec({ processes, grant: open, cwd, env, signal: stop.signal }).terminals;
+    const { id } = await terminals.open({ argv: ["bash", "-c", "sleep 0.4; echo late"], tty: false, yieldMs: 10 });
+    const waiting = stopped.write(id!, { chars: "", yieldMs: 10_000 });
+    stop.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+    const view = await terminals.write(id!, { chars: "", yieldMs: 10_000 });
+    expect(view).toMatchObject({ exitCode: 0, output: { head: "late\n" } });
+  });
+
   test("leave no descriptor behind", async () => {
     const round = async () => void (await terminals.open({ argv: ["echo", "hi"], tty: true, yieldMs: 5000 }));
     await round();

@@ -161,12 +161,12 @@ describe("what a shell call touches", () => {
     ]);
   });
 
-  test("is also the shell that a model chooses", async () => {
+  test("is also the shell that a model chooses", () => {
     const access = builtins.find(({ name }) => name === "exec_command")!.access as (
       input: object,
       at: object,
     ) => object;
-    expect(await access({ cmd: "ls", shell: "/w/evil" }, { cwd: "/w", workspace: "/w" })).toEqual({
+    expect(access({ cmd: "ls", shell: "/w/evil" }, { cwd: "/w", workspace: "/w" })).toEqual({
       commands: [{ argv: ["/w/evil", "-c", "ls"], cwd: "/w" }],
     });
   });
