@@ -82,6 +82,8 @@ export interface NamedBody {
   readonly close?: readonly string[];
   /** Separates the name from an id. */
   readonly id?: readonly string[];
+  /** The JSON may follow the name without a separator. */
+  readonly direct?: boolean;
   /** `functions.NAME:N` is name and id at once. */
   readonly kimi?: boolean;
 }

@@ -1,5 +1,5 @@
 /** The inside of an opening tag, looked at without consuming it: `=NAME>`, or attributes with either quote. */
-import { codeAt, markerAt, type Input, type Reading } from "../input.ts";
+import { codeAt, isSpace, markerAt, type Input, type Reading } from "../input.ts";
 
 export interface Header {
   readonly name: string;
@@ -67,22 +67,51 @@ function unfinished(text: string, length: number, line: boolean): Header | undef
     : { name, attributes: new Map(), selfClosing: false, length, repair: "unclosed-tag" };
 }
 
+/** Where in `key="value"` the look ahead stands. */
+type Spot = "between" | "key" | "after key" | "before value" | "value" | "quoted" | "other";
+
 function* attributeHeader(input: Input, offset: number, end: string): Reading<Header | undefined> {
+  let spot: Spot = "between";
   let quote = -1;
   for (let length = 0; length <= headerLimit; length++) {
     const code = yield* codeAt(input, offset + length);
     if (code < 0) return undefined;
-    if (quote >= 0) {
-      if (code === quote) quote = -1;
-      continue;
-    }
-    if ((code === 0x22 || code === 0x27) && length > 0) quote = code;
-    else if (code === end.charCodeAt(0) && (yield* markerAt(input, [end], offset + length)) !== undefined) {
+    if (
+      spot !== "quoted" &&
+      code === end.charCodeAt(0) &&
+      (yield* markerAt(input, [end], offset + length)) !== undefined
+    ) {
       const header = withAttributes(textAt(input, offset, length));
       return header === undefined ? undefined : { ...header, length: length + end.length };
-    } else if (code === 0x3c) return undefined;
+    }
+    if (spot === "before value" && (code === 0x22 || code === 0x27)) quote = code;
+    spot = nextSpot(spot, code, quote);
+    // Prose after all: nothing more needs to be held back for it.
+    if (spot === "other") return undefined;
   }
   return undefined;
+}
+
+function nextSpot(spot: Spot, code: number, quote: number): Spot {
+  if (spot === "quoted") return code === quote ? "between" : "quoted";
+  if (code === 0x3c) return "other";
+  if (isSpace(code)) return spot === "key" ? "after key" : spot === "value" ? "between" : spot;
+  if (code === 0x3d) return spot === "key" || spot === "after key" ? "before value" : "other";
+  if (spot === "before value") return code === quote ? "quoted" : "value";
+  if (spot === "value") return "value";
+  if (code === 0x2f && spot === "between") return "between";
+  return spot !== "after key" && isKeyCode(code) ? "key" : "other";
+}
+
+/** Letters, digits, `_ : . -`, and the odd character a tokenizer leaves for a space. */
+function isKeyCode(code: number): boolean {
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x2d && code <= 0x3a) ||
+    code === 0x5f ||
+    code > 0x7f
+  );
 }
 
 function withAttributes(text: string): Omit<Header, "length"> | undefined {

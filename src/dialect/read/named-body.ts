@@ -1,7 +1,7 @@
 /** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
 import type { NamedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
-import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading } from "../input.ts";
+import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading, type Scanner } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 import { isObject } from "../../base/json.ts";
@@ -13,15 +13,16 @@ export function* readNamedBody(context: Context, body: NamedBody): Reading<Resul
   const { input } = context;
   if (body.before !== undefined && (yield* skipMarker(input, body.before)) === undefined) return "none";
   const ends = createScanner(body.separator, body.id ?? [], body.close ?? []);
-  const head = yield* readWord(context, ends, body.separator);
+  const head = yield* readWord(context, ends, body);
   if (head === undefined) return "none";
   let id: string | undefined;
   let marker = yield* skipMarker(input, [...(body.id ?? []), ...body.separator]);
   if (marker !== undefined && body.id?.includes(marker) === true) {
-    id = yield* readWord(context, ends, body.separator);
+    id = yield* readWord(context, ends, body);
     marker = yield* skipMarker(input, body.separator);
   }
-  if (marker === undefined || head.trim() === "") return "none";
+  const direct = body.direct === true && (yield* codeAt(input)) === 0x7b;
+  if ((marker === undefined && !direct) || head.trim() === "") return "none";
   yield* skipSpace(input);
   const fence = body.after === undefined ? undefined : yield* skipMarker(input, body.after);
   yield* skipSpace(input);
@@ -45,15 +46,12 @@ function* closeCall(context: Context, body: NamedBody): Reading<Result> {
 }
 
 /** The name or the id: short, on the way to its separator. */
-function* readWord(
-  context: Context,
-  ends: ReturnType<typeof createScanner>,
-  separator: readonly string[],
-): Reading<string | undefined> {
+function* readWord(context: Context, ends: Scanner, body: NamedBody): Reading<string | undefined> {
   let word = "";
-  const stop = separator.includes("\n") ? ends : createScanner(ends.markers, ["{", "<"]);
+  const stop = body.separator.includes("\n") ? ends : createScanner(ends.markers, ["{", "<"]);
   const marker = yield* textUntil(context.input, stop, (text) => (word += text.slice(0, nameLimit + 1)));
-  return marker === undefined || word.length > nameLimit || !ends.markers.includes(marker) ? undefined : word;
+  if (marker === undefined || word.length > nameLimit) return undefined;
+  return ends.markers.includes(marker) || (marker === "{" && body.direct === true) ? word : undefined;
 }
 
 function* readArguments(context: Context, body: NamedBody, head: string, id: string | undefined): Reading<Result> {

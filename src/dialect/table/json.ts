@@ -1,9 +1,15 @@
 /** Dialects whose calls are JSON. */
-import type { Dialect } from "../dialect.ts";
+import type { Dialect, PairsBody } from "../dialect.ts";
 import { json, plainResult, think, toolCall, toolResponse, toolResponseMarks } from "./parts.ts";
 
 /** Llama's and InternLM's word for the arguments. */
 const withParameters = { kind: "json", args: ["parameters", "arguments"] } as const;
+const longcatPairs: PairsBody = {
+  kind: "pairs",
+  key: { open: "<longcat_arg_key>", close: "</longcat_arg_key>" },
+  value: { open: "<longcat_arg_value>", close: "</longcat_arg_value>" },
+  trim: "none",
+};
 const list = { kind: "json", list: true } as const;
 
 export const jsonDialects: readonly Dialect[] = [
@@ -35,7 +41,7 @@ export const jsonDialects: readonly Dialect[] = [
     title: "JSON in <longcat_tool_call>",
     models: ["LongCat Flash"],
     trust: "special-token",
-    blocks: [{ ...toolCall(json), open: ["<longcat_tool_call>"], close: ["</longcat_tool_call>"] }],
+    blocks: [{ ...toolCall(json, longcatPairs), open: ["<longcat_tool_call>"], close: ["</longcat_tool_call>"] }],
     reasoning: [{ open: ["<longcat_think>"], close: ["</longcat_think>"] }, think],
     result: plainResult,
   },
@@ -70,7 +76,7 @@ export const jsonDialects: readonly Dialect[] = [
       {
         open: ["[TOOL_CALLS]"],
         close: [],
-        bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] }],
+        bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"], direct: true }],
         own: 1,
         between: ["[TOOL_CALLS]", ","],
       },

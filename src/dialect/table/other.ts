@@ -25,6 +25,20 @@ export const otherDialects: readonly Dialect[] = [
           },
         ],
       },
+      // Distills forget the outer marker.
+      {
+        open: ["<｜tool▁call▁begin｜>"],
+        close: [],
+        bodies: [
+          {
+            kind: "named",
+            before: ["function<｜tool▁sep｜>"],
+            separator: ["\n"],
+            after: ["```json"],
+            close: ["<｜tool▁call▁end｜>"],
+          },
+        ],
+      },
     ],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
@@ -54,6 +68,11 @@ export const otherDialects: readonly Dialect[] = [
           },
         ],
       },
+      {
+        open: ["<｜tool▁call▁begin｜>"],
+        close: [],
+        bodies: [{ kind: "named", separator: ["<｜tool▁sep｜>"], close: ["<｜tool▁call▁end｜>"] }],
+      },
     ],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
@@ -81,6 +100,18 @@ export const otherDialects: readonly Dialect[] = [
           },
         ],
       },
+      {
+        open: ["<|tool_call_begin|>"],
+        close: [],
+        bodies: [
+          {
+            kind: "named",
+            separator: ["<|tool_call_argument_begin|>"],
+            close: ["<|tool_call_end|>"],
+            kimi: true,
+          },
+        ],
+      },
     ],
     reasoning: [thinkUntilSection],
     results: ["## Return of functions."],
@@ -97,7 +128,7 @@ export const otherDialects: readonly Dialect[] = [
         open: ["[TOOL_CALLS]"],
         close: [],
         bodies: [
-          { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"] },
+          { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"], direct: true },
           { kind: "json", list: true },
         ],
         own: 1,
