@@ -79,7 +79,7 @@ export function findProtected(path: string, roots: readonly string[], names: rea
 /** Places every command may read: programs and their data, nothing of a person. */
 export const systemRoots: readonly string[] = ["/usr", "/bin", "/lib", "/lib64", "/sbin"];
 
-const devices = new Set(["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"]);
+const devices = new Set(["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom"]);
 
 export function isHarmlessDevice(path: string): boolean {
   return devices.has(path);

@@ -168,14 +168,14 @@ function subcommand(name: string, args: readonly string[]): Judgement {
     !args.some((arg) => /^-(d|m|-d)/.test(arg))
   )
     return { reads: [] };
-  if (
-    name === "config" &&
-    ["--get", "get"].includes(first) &&
-    args.length === 2 &&
-    /^(user|core|branch|init|pull|push|color|diff|merge)\./i.test(args[1]!)
-  )
-    return { reads: [] };
+  if (name === "config" && isPlainSetting(args)) return { reads: [] };
   return why(`git ${name} is not known to be harmless`);
+}
+
+/** Reading one setting that holds no address and no password. */
+function isPlainSetting(args: readonly string[]): boolean {
+  const [key = "", ...rest] = args[0] === "--get" || args[0] === "get" ? args.slice(1) : args;
+  return rest.length === 0 && /^(user|core|branch|init|pull|push|color|diff|merge)\.[\w.-]+$/i.test(key);
 }
 
 function judgeForm(name: string, args: readonly string[], form: Form): Judgement {

@@ -59,14 +59,17 @@ function judgeAwk(args: readonly string[]): Judgement {
   const parsed = parseOptions(args, awkSpec);
   if ("unknown" in parsed) return why(`awk ${parsed.unknown} is not known to be harmless`);
   const [script = "", ...files] = parsed.operands;
-  const bare = script.replaceAll("||", " ").replaceAll(">=", " ");
-  if (
-    script.length > 2_000 ||
-    /[|>@\\]|\b(system|getline|close|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND)\b/.test(bare)
-  )
-    return why("the awk program may do more than print");
+  if (script.length > 2_000 || doesMore(script)) return why("the awk program may do more than print");
   // `name=value` among the files sets a variable; what looks like one is no path.
   return { reads: files.filter((file) => !/^[A-Za-z_]\w*=/.test(file)) };
+}
+
+/** Pipes, calls and names that reach out; `>` compares before the first print and writes a file after it. */
+function doesMore(script: string): boolean {
+  const bare = script.replaceAll("||", "  ");
+  if (/[|@\\]|\b(system|getline|close|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND)\b/.test(bare)) return true;
+  const print = bare.indexOf("print");
+  return print >= 0 && bare.includes(">", print);
 }
 
 const jqSpec: OptionSpec = {
