@@ -5,6 +5,7 @@ import type { Denial, Grant } from "../spec/access.ts";
 import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest, TerminalView } from "../spec/capability.ts";
 import { confine } from "./confine.ts";
 import type { Ready, Setting } from "./confine.ts";
+import { commandEnvironment, type EnvironmentPolicy } from "./environment.ts";
 import { StartError } from "./process/child.ts";
 import type { ChildEnd } from "./process/child.ts";
 import { runToEnd } from "./process/run.ts";
@@ -21,6 +22,8 @@ export interface ExecOptions {
   readonly cwd: string;
   /** The whole environment, already cut down by policy. */
   readonly env: Readonly<Record<string, string>>;
+  /** That policy, for what the login files add. */
+  readonly environment?: EnvironmentPolicy;
   readonly signal: AbortSignal;
   readonly callId?: string;
   /** Output of every command of this call, as it comes. */
@@ -40,7 +43,7 @@ const defaultMaxOutputBytes = 1024 * 1024;
 export function createExec(options: ExecOptions): Exec {
   const { processes, signal } = options;
   const shellPath = options.shell ?? lineShell();
-  const loginEnv = () => processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
+  const loginEnv = () => readLoginEnv(options);
 
   function listener(request: {
     readonly onOutput?: (chunk: ExecChunk) => void;
@@ -107,11 +110,17 @@ export function createExec(options: ExecOptions): Exec {
   };
 }
 
+/** What login files set is held to the same policy as what we were started with: a profile may export secrets. */
+async function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Promise<ExecOptions["env"]> {
+  const login = await processes.loginEnv.read(shell ?? userShell(env), env);
+  return login === env ? env : { ...env, ...commandEnvironment(login, environment) };
+}
+
 /** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */
 export async function warmUp(options: ExecOptions): Promise<void> {
   const { processes, grant, sandbox, cwd, callId } = options;
   const { spawner } = processes;
-  const env = await processes.loginEnv.read(options.shell ?? userShell(options.env), options.env);
+  const env = await readLoginEnv(options);
   if (!grant.confined || spawner.name !== "launcher") return;
   const { launch, finish } = await confine(
     { argv: ["true"] },

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -156,6 +156,23 @@ describe.each(launchers)("a command through $name", ({ launcher }) => {
     });
     await expect(confined.run({ argv: ["true"] })).rejects.toMatchObject({ code: "no_sandbox" });
   });
+});
+
+test("what login files export is held to the policy: tool chains yes, secrets no", async () => {
+  const home = mkdtempSync(join(tmpdir(), "callgate-home-"));
+  writeFileSync(join(home, ".bash_profile"), "export GITHUB_TOKEN=secret NVM_DIR=/opt/nvm PATH=$PATH:/opt/mine");
+  const processes = createProcesses({ launcher: "off" });
+  const signal = new AbortController().signal;
+  const login = { processes, grant: open, cwd, env: { ...env, HOME: home }, signal, shell: "/bin/bash" };
+  const safe = (await createExec(login).shell("env")).stdout.head;
+  expect(safe).toContain("NVM_DIR=/opt/nvm");
+  expect(safe).toMatch(/PATH=.*:\/opt\/mine/);
+  expect(safe).toContain("CALLGATE_TEST=set");
+  expect(safe).not.toContain("secret");
+  const all = createExec({ ...login, environment: { inherit: "all", ignoreDefaultExcludes: true } });
+  expect((await all.shell("env")).stdout.head).toContain("GITHUB_TOKEN=secret");
+  await processes.close();
+  rmSync(home, { recursive: true });
 });
 
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));

@@ -34,7 +34,7 @@ export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): Logi
 /** Set by every shell for itself: of no meaning to another process. */
 const ownToShell = new Set(["_", "SHLVL", "PWD", "OLDPWD"]);
 
-/** Login files may add and change; what policy left out of `base` on purpose comes back only if a login file sets it. */
+/** Login files may add and change; whether a command may see it is for the caller to say. */
 function merge(base: Env, login: ReadonlyMap<string, string>): Env {
   const merged: Record<string, string> = { ...base };
   for (const [name, value] of login) if (!ownToShell.has(name)) merged[name] = value;
