@@ -68,9 +68,10 @@ export function describeEnded(call: Ended): string {
 /** The one argument a person looks for. */
 export function describeInput(call: { readonly input?: unknown; readonly arguments?: string }): string {
   const input = call.input;
-  if (typeof input === "string") return firstLine(input, 100);
+  if (typeof input === "string") return firstLine(patchedFiles(input) ?? input, 100);
   if (typeof input !== "object" || input === null) return firstLine(call.arguments ?? "", 100);
   const record = input as Readonly<Record<string, unknown>>;
+  if (typeof record["input"] === "string") return firstLine(patchedFiles(record["input"]) ?? record["input"], 100);
   const key = ["command", "cmd", "file_path", "path", "dir_path", "pattern", "query", "url"].find((name) =>
     Object.hasOwn(record, name),
   );
@@ -79,6 +80,13 @@ export function describeInput(call: { readonly input?: unknown; readonly argumen
     typeof value === "string" ? value : Array.isArray(value) ? value.join(" ") : JSON.stringify(value),
     100,
   );
+}
+
+/** A patch by the files it touches. */
+function patchedFiles(text: string): string | undefined {
+  if (!text.trimStart().startsWith("*** Begin Patch")) return undefined;
+  const files = [...text.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map((match) => match[1]!);
+  return files.length === 0 ? undefined : files.join(", ");
 }
 
 export function describePlan(plan: unknown): string {

@@ -51,7 +51,7 @@ export interface Session {
   /** One turn. The last event is `turn.ended`; leaving the loop early interrupts the turn. */
   send(prompt: string | MessageItem["content"]): AsyncIterable<SessionEvent>;
   /** A message for the running turn: goes in at its next request. */
-  steer(prompt: string): void;
+  steer(prompt: string | MessageItem["content"]): void;
   interrupt(): void;
   compact(): Promise<void>;
   /** Everything that happens, also between turns. Returns the way to stop listening. */
@@ -104,13 +104,14 @@ export function createSession(options: SessionOptions): Session {
   });
   let turns = rebuilt.turns;
   let stop: AbortController | undefined;
+  let running: Promise<void> = Promise.resolve();
 
   async function* send(prompt: string | MessageItem["content"]): AsyncGenerator<SessionEvent> {
     if (stop) throw new Error("A turn is running already: steer it, or wait for it to end.");
     const controller = (stop = new AbortController());
     const queue = createQueue<SessionEvent>();
     listeners.add(queue.push);
-    const running = playTurn(shared, ++turns, prompt, controller.signal).then(queue.end, queue.fail);
+    running = playTurn(shared, ++turns, prompt, controller.signal).then(queue.end, queue.fail);
     try {
       yield* queue;
     } finally {
@@ -144,6 +145,7 @@ export function createSession(options: SessionOptions): Session {
     },
     async close() {
       stop?.abort();
+      await running; // what it still has to record belongs into the journal
       stopListening();
       recorder.flush();
       options.journal?.close();

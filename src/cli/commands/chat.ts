@@ -1,10 +1,12 @@
 import { buildCommand } from "@stricli/core";
+import { stateDir } from "../../base/paths.ts";
 import { assemble, type Assembled } from "../assemble.ts";
 import type { Config } from "../config.ts";
 import { sessionFlags, type SessionFlags } from "../flags.ts";
-import { runCommand, UsageError } from "../io.ts";
+import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
-import type { Restart } from "../tui/app.ts";
+import { openPromptHistory } from "../prompt-history.ts";
+import type { ChatApp, Restart } from "../tui/app.ts";
 
 interface ChatFlags extends SessionFlags {
   readonly resume?: string;
@@ -40,55 +42,98 @@ export async function chat(flags: ChatFlags): Promise<void> {
     throw new UsageError("an interactive session needs a terminal; 'callgate exec PROMPT' needs none");
   const { cwd, config } = await prepare(flags);
   const isPlain = flags.plain || process.env["TERM"] === "dumb";
-  let settings: Config = config;
-  let resume: { readonly resume?: string; readonly fork?: boolean } =
-    flags.resume === undefined ? {} : { resume: flags.resume, fork: flags.fork };
-  for (;;) {
-    const again = isPlain ? await plainOnce(settings, cwd, resume) : await drawOnce(settings, cwd, resume);
-    if (again === undefined) return;
-    const { resume: id, ...changes } = again;
-    settings = { ...settings, ...changes } as Config;
-    resume = id === undefined ? {} : { resume: id };
+  let part: Part = {
+    config,
+    cwd,
+    isPlain,
+    showHistory: true,
+    ...(flags.resume === undefined ? {} : { resume: flags.resume, fork: flags.fork }),
+  };
+  for (let next: Part | undefined = part; next !== undefined;) {
+    try {
+      const again = await playPart((part = next));
+      next = again === undefined ? undefined : changePart(part, again);
+    } catch (error) {
+      // The first start fails as any command does; a change that cannot be made leaves things as they were.
+      if (!(error instanceof UsageError) || part.before === undefined) throw error;
+      next = { ...part.before, notice: error.message };
+    }
   }
 }
 
-type Resume = { readonly resume?: string; readonly fork?: boolean };
+/** A session between two changes of its settings: the screen stays, model and engine are made anew. */
+interface Part {
+  readonly config: Config;
+  readonly cwd: string;
+  readonly isPlain: boolean;
+  readonly resume?: string;
+  readonly fork?: boolean;
+  /** What is resumed is not on the screen yet. */
+  readonly showHistory: boolean;
+  readonly notice?: string;
+  /** To go back to when this one cannot begin. */
+  readonly before?: Part;
+}
 
-async function drawOnce(config: Config, cwd: string, resume: Resume): Promise<Restart | undefined> {
-  const { createChatApp } = await import("../tui/app.ts");
-  const app = createChatApp(process.env["NO_COLOR"] === undefined);
-  const assembled = await assemble({ config, cwd, env: process.env, approver: app.approver, ...resume });
+function changePart(part: Part, { resume, id, ...changes }: Restart & { readonly id: string }): Part {
+  const { notice: _notice, before: _before, fork: _fork, ...base } = part;
+  return {
+    ...base,
+    config: { ...base.config, ...changes },
+    resume: resume ?? id,
+    showHistory: resume !== undefined && resume !== id,
+    before: { ...base, resume: id, showHistory: false },
+  };
+}
+
+async function playPart(part: Part): Promise<(Restart & { readonly id: string }) | undefined> {
+  const { config, cwd, resume, fork } = part;
+  const app = await startApp(part.isPlain);
+  const assembled = await assemble({
+    config,
+    cwd,
+    env: process.env,
+    approver: app.approver,
+    ...(resume === undefined ? {} : { resume }),
+    ...(fork === undefined ? {} : { fork }),
+  });
   const { session, engine, model, journalPath, close } = assembled;
   try {
-    return await app.run({
+    const again = await app.run({
       session,
       engine,
       wire: model.wire,
       model: model.model.name,
       journalPath,
       cwd,
-      greeting: greet(assembled, cwd),
+      greeting: greet(assembled, part),
+      prompts: openPromptHistory(stateDir(process.env)),
+      showHistory: part.showHistory,
       runCommand: runSelf,
     });
+    if (again === undefined && session.history.length > 0)
+      say(`callgate --resume ${session.id} goes on with this session`);
+    return again === undefined ? undefined : { ...again, id: session.id };
   } finally {
     await close();
   }
 }
 
-async function plainOnce(config: Config, cwd: string, resume: Resume): Promise<Restart | undefined> {
+async function startApp(isPlain: boolean): Promise<ChatApp> {
+  if (!isPlain) {
+    const { createChatApp } = await import("../tui/app.ts");
+    return createChatApp(process.env["NO_COLOR"] === undefined || process.env["NO_COLOR"] === "");
+  }
   const [{ createTerminalApprover }, { runPlainChat }] = await Promise.all([
     import("../approve.ts"),
     import("../plain-chat.ts"),
   ]);
-  const assembled = await assemble({ config, cwd, env: process.env, approver: createTerminalApprover(), ...resume });
-  try {
-    return await runPlainChat(assembled.session, greet(assembled, cwd));
-  } finally {
-    await assembled.close();
-  }
+  return { approver: createTerminalApprover(), run: runPlainChat };
 }
 
-function greet({ model, session }: Assembled, cwd: string): string {
+function greet({ model, session }: Assembled, { cwd, notice, before }: Part): string {
+  if (notice !== undefined) return `! ${notice}`;
+  if (before !== undefined) return `now ${model.model.name} over ${model.wire}, session ${session.id}`;
   const lines = [`callgate in ${cwd}`];
   if (model.provider === "offline")
     lines.push(

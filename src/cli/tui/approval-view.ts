@@ -1,7 +1,7 @@
 /** Asking a person, in place: the whole call can be read before the answer, and no character of it acts on the terminal. */
-import { Container, Input, SelectList, Spacer, Text, type TUI } from "@earendil-works/pi-tui";
+import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../spec/stages.ts";
-import { toVisible, toVisibleLine } from "../../gate/show.ts";
+import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
 export interface ApprovalView extends Approver {
@@ -25,6 +25,7 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       };
       const onAbort = () => finish({ answer: "no", message: "The turn was interrupted." });
       signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) return onAbort();
       const list = new SelectList(choices(request), 8, theme.select);
       list.onSelect = ({ value }) => {
         if (value === "no-because")
@@ -34,8 +35,9 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       list.onCancel = () => finish({ answer: "no" });
       component.addChild(new Spacer(1));
       component.addChild(new Text(describeRequest(request, theme), 1, 0));
-      component.addChild(list);
-      tui().setFocus(list);
+      const guarded = guard(list);
+      component.addChild(guarded);
+      tui().setFocus(guarded);
       tui().requestRender();
     });
 
@@ -48,6 +50,20 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
     },
   };
 }
+
+/** Keys that were meant for the editor must not answer a question that has just appeared. */
+function guard(list: SelectList, now: () => number = Date.now): Component {
+  const shownAt = now();
+  return {
+    render: (width) => list.render(width),
+    invalidate: () => list.invalidate(),
+    handleInput(data) {
+      if (now() - shownAt > guardMs) list.handleInput(data);
+    },
+  };
+}
+
+const guardMs = 500;
 
 function choices(request: ApprovalRequest) {
   return [
@@ -71,16 +87,21 @@ function askReason(tui: TUI, component: Container, theme: Theme, done: (message:
   tui.requestRender();
 }
 
+function inputText(input: unknown): string {
+  return typeof input === "string" ? input : (JSON.stringify(input, null, 2) ?? "");
+}
+
 /** Everything the person agrees to: the tool, its whole input, what it touches, why it asks. */
 export function describeRequest(request: ApprovalRequest, theme: Theme): string {
   const { access, grant } = request;
   const lines = [
     `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`,
   ];
-  if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff), theme));
+  if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
   else if (access.commands?.length)
-    for (const { shell, argv } of access.commands) lines.push(`  $ ${toVisibleLine(shell ?? (argv ?? []).join(" "))}`);
-  else lines.push(toVisible(JSON.stringify(request.call.input, null, 2)));
+    for (const { shell, argv } of access.commands)
+      lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));
+  else lines.push(toQuotedBlock(inputText(request.call.input)));
   if (access.write?.length) lines.push(theme.dim(`  changes: ${toVisibleLine(access.write.join(", "))}`));
   if (access.network?.length) lines.push(theme.dim(`  contacts: ${toVisibleLine(access.network.join(", "))}`));
   if (access.escalation)

@@ -2,6 +2,7 @@
 import { partsToText } from "../../base/content.ts";
 import type { Engine } from "../../router/engine.ts";
 import type { Session } from "../../session/index.ts";
+import { configKeys } from "../config-keys.ts";
 import { visible } from "../visible.ts";
 
 export interface SlashContext {
@@ -11,6 +12,8 @@ export interface SlashContext {
   readonly model: string;
   readonly journalPath: string | undefined;
   note(text: string): void;
+  /** A turn is running. */
+  isBusy(): boolean;
   /** What the last turn changed on disk, painted. */
   lastDiff(): string | undefined;
   /** Runs another `callgate` command and shows what it prints. */
@@ -30,6 +33,8 @@ export interface Slash {
   readonly name: string;
   readonly description: string;
   readonly argumentHint?: string;
+  /** What may follow, for completion. */
+  getArgumentCompletions?(prefix: string): { value: string; label: string }[] | null;
   run(context: SlashContext, argument: string): void | Promise<void>;
 }
 
@@ -50,6 +55,7 @@ export const slashCommands: readonly Slash[] = [
     name: "wire",
     description: "the wire; with a name, go on over that one",
     argumentHint: "WIRE",
+    getArgumentCompletions: completeFrom(["responses", "chat", "messages", "gemini", "text:"]),
     run: (at, wire) => (wire === "" ? at.note(at.wire) : at.restart({ wire, resume: at.session.id })),
   },
   {
@@ -64,7 +70,25 @@ export const slashCommands: readonly Slash[] = [
       ),
   },
   { name: "policy", description: "what may be done, and what is asked", run: showPolicy },
-  { name: "compact", description: "shorten the history now", run: (at) => at.session.compact() },
+  {
+    name: "approval",
+    description: "when you are asked; with a mode, from now on",
+    argumentHint: "MODE",
+    getArgumentCompletions: completeFrom(configKeys.approval.oneOf),
+    run: (at, mode) => changeSetting(at, "approval", mode),
+  },
+  {
+    name: "sandbox",
+    description: "what commands may touch; with a policy, from now on",
+    argumentHint: "POLICY",
+    getArgumentCompletions: completeFrom(configKeys.sandbox.oneOf),
+    run: (at, policy) => changeSetting(at, "sandbox", policy),
+  },
+  {
+    name: "compact",
+    description: "shorten the history now",
+    run: (at) => (at.isBusy() ? at.note("a turn is running: wait for it, or interrupt it") : at.session.compact()),
+  },
   {
     name: "diff",
     description: "what the last turn changed",
@@ -89,6 +113,22 @@ export const slashCommands: readonly Slash[] = [
   },
   { name: "quit", description: "end (or ctrl-d)", run: (at) => at.quit() },
 ];
+
+function completeFrom(values: readonly string[]): NonNullable<Slash["getArgumentCompletions"]> {
+  return (prefix) => {
+    const fitting = values.filter((value) => value.startsWith(prefix));
+    // A whole word needs no list: enter sends it.
+    return fitting.length === 0 || fitting[0] === prefix ? null : fitting.map((value) => ({ value, label: value }));
+  };
+}
+
+/** The session goes on under the new setting, with its history. */
+function changeSetting(at: SlashContext, name: "approval" | "sandbox", value: string): void {
+  const { oneOf } = configKeys[name];
+  if (value === "") return showPolicy(at);
+  if (!(oneOf as readonly string[]).includes(value)) return at.note(`/${name} takes one of ${oneOf.join(", ")}`);
+  at.restart({ [name]: value, resume: at.session.id });
+}
 
 function showPolicy(at: SlashContext): void {
   const { sandbox, writableRoots, network, canEscalate } = at.engine.situation();
@@ -116,4 +156,18 @@ function describeItem(item: Session["history"][number]): string {
   if (item.type === "call") return `call ${item.name} ${cut(item.arguments)}`;
   if (item.type === "result") return `result ${item.name ?? ""}: ${cut(partsToText(item.content))}`;
   return item.type;
+}
+
+/** A typed line to its command. What goes wrong is said, never thrown. */
+export function createSlash(context: SlashContext): (line: string) => Promise<void> {
+  return async (line) => {
+    const [name, ...words] = line.slice(1).split(" ");
+    const slash = slashCommands.find((entry) => entry.name === name);
+    if (slash === undefined) return context.note(`there is no /${visible(name ?? "")} (/help lists them)`);
+    try {
+      await slash.run(context, words.join(" ").trim());
+    } catch (error) {
+      context.note(visible(error instanceof Error ? error.message : String(error)));
+    }
+  };
 }

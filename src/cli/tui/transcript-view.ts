@@ -1,150 +1,142 @@
 /** The conversation on the screen: one block per thing that happened, the newest growing in place. */
-import { Container, Markdown, Spacer, Text } from "@earendil-works/pi-tui";
+import { Container, Spacer, Text, type Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
-import type { Ended } from "../../spec/call.ts";
+import type { Item } from "../../spec/model.ts";
 import { describeInput, describePlan, firstLine } from "../timeline.ts";
 import { visible } from "../visible.ts";
+import { createCallBlock, parseInput, type CallBlock } from "./call-block.ts";
+import { createStreamedText, type StreamedText } from "./streamed-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
 export interface TranscriptView {
   readonly component: Container;
   show(event: SessionEvent): void;
+  /** What an earlier part of the session came to. */
+  showHistory(items: readonly Item[]): void;
   note(text: string): void;
+  /** What a running call is called. */
+  nameOf(id: string): string;
   /** Folded: one line. Unfolded: all the model's thoughts. */
   toggleReasoning(): void;
 }
 
-/** Lines of a running command's output that stay in sight. */
-const tailLines = 6;
-const resultLines = 4;
+interface Thought {
+  readonly view: Text;
+  readonly pieces: string[];
+}
+
+/** Of a resumed session: the last of what was said and done. */
+const historyItems = 30;
 
 export function createTranscriptView(theme: Theme): TranscriptView {
   const component = new Container();
-  const words = new Map<number, { readonly view: Markdown; text: string }>();
-  const thoughts: { readonly view: Text; text: string }[] = [];
   const calls = new Map<string, CallBlock>();
+  const thoughts: Thought[] = [];
+  /** Of the running answer, by index. */
+  const growing = new Map<number, StreamedText | Thought>();
   let unfolded = false;
 
-  const add = <View extends Markdown | Text>(view: View): View => {
+  const add = <View extends Component>(view: View): View => {
     component.addChild(new Spacer(1));
     component.addChild(view);
     return view;
   };
   const note = (text: string) => void add(new Text(text, 1, 0));
-  const paintThought = (entry: { readonly view: Text; readonly text: string }) =>
-    entry.view.setText(
-      theme.dim(unfolded ? `✻ ${visible(entry.text)}` : `✻ ${firstLine(entry.text, 100)} (ctrl-r shows the reasoning)`),
-    );
-
-  const grow = (event: Extract<SessionEvent, { type: "item.delta" }>) => {
-    if (event.field === "text" || event.field === "refusal") {
-      const entry = words.get(event.index) ?? { view: add(new Markdown("", 1, 0, theme.markdown)), text: "" };
-      words.set(event.index, entry);
-      entry.text += event.delta;
-      entry.view.setText(visible(entry.text));
-    } else if (event.field === "reasoning" || event.field === "summary") {
-      let entry = thoughts.at(-1);
-      if (entry === undefined || words.size > 0) thoughts.push((entry = { view: add(new Text("", 1, 0)), text: "" }));
-      entry.text += event.delta;
-      paintThought(entry);
-    }
+  const paint = (thought: Thought) => {
+    const text = thought.pieces.join("");
+    const words = unfolded ? visible(text) : `${firstLine(text, 80)} (ctrl-r unfolds the reasoning)`;
+    thought.view.setText(theme.dim(`✻ ${words}`));
   };
-
-  const show = (event: SessionEvent) => {
-    switch (event.type) {
-      case "turn.started":
-        return note(theme.user(`› ${visible(event.prompt)}`));
-      case "request.sent":
-        return words.clear();
-      case "item.delta":
-        return grow(event);
-      case "call.asked":
-        calls.set(event.call.id, createCallBlock(add(new Text("", 1, 0)), theme, event.call));
-        return;
-      case "exec.output":
-        return calls.get(event.id)?.output(event.text);
-      case "call.ended":
-        calls.get(event.call.id)?.end(event.call);
-        calls.delete(event.call.id);
-        return;
-      case "plan.updated":
-        return note(describePlan(event.plan));
-      case "diff.updated":
-        return note(paintDiff(visible(event.diff), theme));
-      case "history.compacted":
-        return note(theme.dim(`the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`));
-      case "warning":
-        return note(theme.warn(`! ${visible(event.message)}`));
-      case "error":
-        return note(theme.bad(`✗ ${visible(event.message)}`));
-      case "turn.ended":
-        if (event.reason !== "done" && event.reason !== "error")
-          note(theme.warn(`the turn ended: ${event.reason}${event.detail ? ` (${event.detail})` : ""}`));
-        return;
-      default:
-    }
+  const addThought = (): Thought => {
+    const thought = { view: add(new Text("", 1, 0)), pieces: [] };
+    thoughts.push(thought);
+    return thought;
+  };
+  const grow = (event: Extract<SessionEvent, { type: "item.delta" }>) => {
+    if (event.field === "arguments" || event.delta === "") return;
+    const isThought = event.field === "reasoning" || event.field === "summary";
+    const entry = growing.get(event.index) ?? (isThought ? addThought() : add(createStreamedText(theme)));
+    growing.set(event.index, entry);
+    if ("append" in entry) return entry.append(event.delta);
+    const known = entry.pieces.length;
+    entry.pieces.push(event.delta);
+    // Folded, only its beginning is in sight.
+    if (unfolded || known < 20) paint(entry);
+  };
+  const begin = (call: { readonly id: string; readonly name: string; readonly arguments: string }) => {
+    const block = createCallBlock(theme, call);
+    add(block.component);
+    calls.set(call.id, block);
   };
 
   return {
     component,
-    show,
     note,
+    nameOf: (id) => calls.get(id)?.label ?? id,
+    show: (event) => {
+      if (event.type === "request.sent") growing.clear();
+      else if (event.type === "item.delta") grow(event);
+      else if (event.type === "call.asked") begin(event.call);
+      else if (event.type === "exec.output") calls.get(event.id)?.output(event.text);
+      else if (event.type === "approval.answered") calls.get(event.id)?.answered(event.answer);
+      else if (event.type === "call.ended") {
+        calls.get(event.call.id)?.end(event.call);
+        calls.delete(event.call.id);
+      } else {
+        const text = describeEvent(event, theme);
+        if (text !== undefined) note(text);
+      }
+    },
+    showHistory(items) {
+      if (items.length > historyItems) note(theme.dim(`… ${items.length - historyItems} earlier items`));
+      for (const item of items.slice(-historyItems)) {
+        if (item.type === "message" && item.role === "assistant")
+          add(createStreamedText(theme)).append(partsToText(item.content));
+        else {
+          const text = describeItem(item, theme);
+          if (text !== undefined) note(text);
+        }
+      }
+    },
     toggleReasoning() {
       unfolded = !unfolded;
-      for (const entry of thoughts) paintThought(entry);
+      for (const thought of thoughts) paint(thought);
     },
   };
 }
 
-interface CallBlock {
-  output(text: string): void;
-  end(call: Ended): void;
-}
-
-/** One line while it runs, with the last lines of its output; then how it ended. */
-function createCallBlock(
-  view: Text,
-  theme: Theme,
-  asked: { readonly name: string; readonly arguments: string; readonly askedAt: number },
-): CallBlock {
-  let tail: string[] = [];
-  const label = `${theme.strong(asked.name)} ${theme.dim(describeInput({ arguments: asked.arguments, input: parseInput(asked.arguments) }))}`;
-  const paint = () =>
-    view.setText([`${theme.accent("●")} ${label}`, ...tail.map((line) => theme.dim(`  ${line}`))].join("\n"));
-  paint();
-  return {
-    output(text) {
-      tail = [
-        ...tail,
-        ...visible(text)
-          .split("\n")
-          .filter((line) => line.trim() !== ""),
-      ].slice(-tailLines);
-      paint();
-    },
-    end(call) {
-      const failed = !call.ok || (call.exitCode !== undefined && call.exitCode !== 0);
-      const mark = failed ? theme.bad("✗") : theme.good("✓");
-      const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : theme.bad(` exit ${call.exitCode ?? "?"}`);
-      const took = call.durationMs >= 100 ? theme.dim(` ${(call.durationMs / 1000).toFixed(1)} s`) : "";
-      view.setText(
-        [`${mark} ${label}${exit}${took}`, ...summary(call).map((line) => theme.dim(`  ${line}`))].join("\n"),
-      );
-    },
-  };
-}
-
-function summary(call: Ended): readonly string[] {
-  const lines = visible(partsToText(call.content)).trimEnd().split("\n");
-  const shown = lines.slice(0, resultLines).map((line) => (line.length > 160 ? `${line.slice(0, 159)}…` : line));
-  return lines.length > resultLines ? [...shown, `… ${lines.length - resultLines} more lines`] : shown;
-}
-
-function parseInput(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
+/** Events that are a note of their own. */
+function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
+  switch (event.type) {
+    case "turn.started":
+      return theme.user(`› ${visible(event.prompt)}`);
+    case "plan.updated":
+      return describePlan(event.plan).replace(/^ {2}/gm, "");
+    case "diff.updated":
+      return paintDiff(visible(event.diff.trimEnd()), theme);
+    case "history.compacted":
+      return theme.dim(`the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
+    case "warning":
+      return theme.warn(`! ${visible(event.message)}`);
+    case "error":
+      return theme.bad(`✗ ${visible(event.message)}`);
+    case "turn.ended":
+      return event.reason === "done" || event.reason === "error"
+        ? undefined
+        : theme.warn(`the turn ended: ${event.reason}${event.detail ? ` (${visible(event.detail)})` : ""}`);
+    default:
+      return undefined;
   }
+}
+
+function describeItem(item: Item, theme: Theme): string | undefined {
+  if (item.type === "message") return theme.user(`› ${visible(partsToText(item.content))}`);
+  if (item.type === "call") {
+    const input = describeInput({ arguments: item.arguments, input: parseInput(item.arguments) });
+    return `${theme.dim("·")} ${theme.strong(visible(item.name))} ${theme.dim(input)}`;
+  }
+  if (item.type === "result") return theme.dim(`  ${firstLine(partsToText(item.content), 120)}`);
+  if (item.type === "compaction") return theme.dim("the history before this was shortened");
+  return undefined;
 }

@@ -1,0 +1,87 @@
+/** One call on the screen: a line while it runs, with the last lines of its output; then how it ended. */
+import { Text } from "@earendil-works/pi-tui";
+import { partsToText } from "../../base/content.ts";
+import type { Ended } from "../../spec/call.ts";
+import type { ApprovalAnswer } from "../../spec/stages.ts";
+import { describeInput } from "../timeline.ts";
+import { visible } from "../visible.ts";
+import type { Theme } from "./theme.ts";
+
+export interface CallBlock {
+  readonly component: Text;
+  /** What a status line calls it. */
+  readonly label: string;
+  output(text: string): void;
+  answered(answer: ApprovalAnswer | undefined): void;
+  end(call: Ended): void;
+}
+
+/** Lines of a running command's output that stay in sight. */
+const tailLines = 6;
+const resultLines = 4;
+const lineWidth = 160;
+/** Of an unfinished line: enough to fill any screen. */
+const maxHeldChars = 4_096;
+
+export function createCallBlock(theme: Theme, asked: { readonly name: string; readonly arguments: string }): CallBlock {
+  const component = new Text("", 1, 0);
+  const plain = `${visible(asked.name)} ${describeInput({ arguments: asked.arguments, input: parseInput(asked.arguments) })}`;
+  const label = plain.replace(/^\S+/, theme.strong).replace(/ .*$/s, theme.dim);
+  let tail: readonly string[] = [];
+  let held = "";
+  let said = "";
+  const draw = (head: string, lines: readonly string[]) =>
+    component.setText([`${head}${said}`, ...lines.map((line) => theme.dim(`  ${cut(line)}`))].join("\n"));
+  draw(`${theme.accent("●")} ${label}`, []);
+  return {
+    component,
+    label: plain,
+    output(text) {
+      const lines = (held + text).split("\n");
+      held = lines.pop()!.slice(-maxHeldChars);
+      tail = [...tail, ...lines.filter((line) => line.trim() !== "").map(visible)].slice(-tailLines);
+      draw(`${theme.accent("●")} ${label}`, held.trim() === "" ? tail : [...tail.slice(1 - tailLines), visible(held)]);
+    },
+    answered(answer) {
+      said = theme.dim(` · ${answer === undefined ? "nobody to ask" : words[answer.answer]}`);
+      draw(`${theme.accent("●")} ${label}`, tail);
+    },
+    end(call) {
+      const failed = !call.ok || (call.exitCode !== undefined && call.exitCode !== 0);
+      const mark = failed ? theme.bad("✗") : theme.good("✓");
+      const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : theme.bad(` exit ${call.exitCode ?? "?"}`);
+      const took = call.durationMs >= 100 ? theme.dim(` ${(call.durationMs / 1000).toFixed(1)} s`) : "";
+      // What an interrupted command had said is not in its result: it stays in sight.
+      const before = call.code === "aborted" ? tail : [];
+      draw(`${mark} ${label}${exit}${took}`, [...before, ...summary(call)]);
+    },
+  };
+}
+
+const words: Readonly<Record<ApprovalAnswer["answer"], string>> = {
+  once: "you said yes, once",
+  session: "you said yes, for this session",
+  always: "you said yes, always",
+  no: "you said no",
+  stop: "you said stop",
+};
+
+function summary(call: Ended): readonly string[] {
+  const lines = visible(partsToText(call.content)).trimEnd().split("\n");
+  return lines.length > resultLines
+    ? [...lines.slice(0, resultLines), `… ${lines.length - resultLines} more lines`]
+    : lines;
+}
+
+function cut(line: string): string {
+  return line.length > lineWidth ? `${line.slice(0, lineWidth - 1)}…` : line;
+}
+
+/** Arguments as far as they are JSON; a custom tool's are text. */
+export function parseInput(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,50 @@
+/** Completion in the editor: slash commands and their arguments, paths after Tab, files after `@`. */
+import { CombinedAutocompleteProvider, fuzzyFilter, type AutocompleteProvider } from "@earendil-works/pi-tui";
+import { readdirSync, type Dirent } from "node:fs";
+import { join } from "node:path";
+import type { Slash } from "./slash.ts";
+
+/** Entries looked at for one `@`: a tree may be endless, typing may not wait. */
+const maxEntries = 4_000;
+const maxShown = 20;
+const skipped = new Set([".git", "node_modules", ".venv", "__pycache__"]);
+
+export function createCompletion(commands: readonly Slash[], cwd: string): AutocompleteProvider {
+  const paths = new CombinedAutocompleteProvider([...commands], cwd);
+  return {
+    triggerCharacters: ["@"],
+    async getSuggestions(lines, cursorLine, cursorCol, options) {
+      const prefix = /(?:^|\s)(@\S*)$/.exec(lines[cursorLine]?.slice(0, cursorCol) ?? "")?.[1];
+      if (prefix === undefined) return paths.getSuggestions(lines, cursorLine, cursorCol, options);
+      const found = fuzzyFilter(listFiles(cwd), prefix.slice(1), (name) => name).slice(0, maxShown);
+      return found.length === 0 ? null : { prefix, items: found.map((name) => ({ value: `@${name}`, label: name })) };
+    },
+    applyCompletion: (...args) => paths.applyCompletion(...args),
+    shouldTriggerFileCompletion: (...args) => paths.shouldTriggerFileCompletion(...args),
+  };
+}
+
+/** Files below a folder, the near ones first. */
+export function listFiles(root: string): string[] {
+  const files: string[] = [];
+  const folders = [""];
+  let seen = 0;
+  for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
+    for (const entry of entriesOf(join(root, folder))) {
+      seen++;
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory()) {
+        if (!skipped.has(entry.name)) folders.push(path);
+      } else files.push(path);
+    }
+  }
+  return files;
+}
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return []; // not ours to read, or gone meanwhile
+  }
+}
