@@ -3,11 +3,11 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
+import { writeLicences } from "./licences.mjs";
 
 const entries = {
   index: "src/index.ts",
   tools: "src/tools/index.ts",
-  gate: "src/gate/index.ts",
   wire: "src/wire/index.ts",
   dialect: "src/dialect/index.ts",
   model: "src/model/index.ts",
@@ -19,28 +19,66 @@ const entries = {
   cli: "src/cli/main.ts",
 };
 const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];
+const output = {
+  dir: "dist",
+  format: "esm",
+  entryFileNames: "[name].js",
+  chunkFileNames: "chunks/[name]-[hash].js",
+  // White space only: names stay, so that a stack trace can be read.
+  minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+};
 
-const withTypes = !process.argv.includes("--no-types");
-rmSync("dist", { recursive: true, force: true });
 const bundle = await rolldown({
+  preserveEntrySignatures: "allow-extension",
   input: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file))),
   platform: "node",
   external: [/^node:/, ...optional],
   treeshake: { moduleSideEffects: [{ test: /[\\/]src[\\/]/, sideEffects: false }] },
 });
+// Loading a file costs Node more than reading it: what every session needs goes into one.
+const draft = (await bundle.generate(output)).output.filter(({ type }) => type === "chunk");
+const core = modulesOf(draft, /cli[\\/]commands[\\/]exec\.ts$/);
+for (const id of modulesOf(draft, /cli[\\/]main\.ts$/)) core.delete(id);
+rmSync("dist", { recursive: true, force: true });
 await bundle.write({
-  dir: "dist",
-  format: "esm",
-  entryFileNames: "[name].js",
-  chunkFileNames: "chunks/[name]-[hash].js",
-  minify: false,
+  ...output,
+  codeSplitting: {
+    includeDependenciesRecursively: false,
+    groups: [{ name: "core", test: (id) => core.has(id) }],
+  },
 });
+await bundle.close();
+
 chmodSync("dist/cli.js", 0o755);
 if (!readFileSync("dist/cli.js", "utf8").startsWith("#!")) {
   writeFileSync("dist/cli.js", `#!/usr/bin/env node\n${readFileSync("dist/cli.js", "utf8")}`);
 }
-if (withTypes) {
+writeLicences(
+  "THIRD-PARTY-LICENSES.md",
+  draft.flatMap(({ modules }) => Object.keys(modules)),
+);
+if (!process.argv.includes("--no-types")) {
   execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
     stdio: "inherit",
   });
+}
+
+/** Every module that is loaded, without being asked for later, when this one is. */
+function modulesOf(chunks, start) {
+  const byName = new Map(chunks.map((chunk) => [chunk.fileName, chunk]));
+  const seen = new Set();
+  const modules = new Set();
+  const visit = (chunk) => {
+    if (chunk === undefined || seen.has(chunk)) return;
+    seen.add(chunk);
+    for (const id of Object.keys(chunk.modules)) modules.add(id);
+    for (const name of chunk.imports) visit(byName.get(name));
+  };
+  visit(
+    chunks.find(
+      ({ facadeModuleId, modules: own }) =>
+        start.test(facadeModuleId ?? "") || Object.keys(own).some((id) => start.test(id)),
+    ),
+  );
+  return modules;
 }

@@ -4,6 +4,7 @@
  */
 import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { Codec, DecodeOptions, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
+import { answerToEvents } from "../wire/answer.ts";
 import { createSseReader } from "../wire/sse.ts";
 import { coalesce } from "./coalesce.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
@@ -73,7 +74,6 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
 /** `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id. */
 async function* decode(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
   if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, codec, options);
-  const { answerToEvents } = await import("../wire/answer.ts");
   yield* answerToEvents(codec.decodeAnswer(JSON.parse(await readText(answer)), options));
 }
 

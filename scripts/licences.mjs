@@ -1,0 +1,24 @@
+// THIRD-PARTY-LICENSES.md: every package that ends up in the bundle, with its licence text.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export function writeLicences(target, moduleIds) {
+  const folders = new Set(moduleIds.flatMap((id) => packageFolder(id)));
+  const parts = [...folders].toSorted().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    return `## ${name} ${version} (${license})\n\n${licenceText(folder)}`;
+  });
+  writeFileSync(target, `# Third-party software in this package\n\n${parts.join("\n\n")}\n`);
+}
+
+function packageFolder(id) {
+  const match = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id);
+  return match ? [match[1]] : [];
+}
+
+function licenceText(folder) {
+  const name = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  return name !== undefined && existsSync(join(folder, name))
+    ? readFileSync(join(folder, name), "utf8").trim()
+    : "(the package carries no licence file; its package.json names the licence above)";
+}
