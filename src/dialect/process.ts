@@ -7,7 +7,10 @@ import type { AnswerEnd, Finish, Item, MessageItem, ModelEvent } from "../spec/m
 import { createTextDecoder, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
 
 export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
-  /** What was said before: invented ids go on from there, so that none comes twice in a conversation. */
+  /**
+   * What was said before: invented ids go on from there, so that none comes twice in a conversation. Left
+   * out, they are made from the answer's own id.
+   */
   readonly history?: readonly Item[];
 }
 
@@ -33,6 +36,7 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
   const messages = new Map<number, OpenMessage>();
   const before = (options.history ?? []).filter((item) => item.type === "call").length;
   let called = false;
+  let answerId = "";
 
   function place(index: number): number {
     const known = places.get(index);
@@ -42,14 +46,17 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
     return fresh;
   }
 
+  /** Ids must not come twice in a conversation: they name the calls before, else the answer they stand in. */
+  function idPrefix(): string {
+    const seed = options.history === undefined ? answerId : before === 0 ? "" : String(before);
+    return ["call", seed, messages.size === 0 ? "" : String(messages.size), ""]
+      .filter((part, at) => part !== "" || at === 3)
+      .join("_");
+  }
+
   function openMessage(index: number, base: MessageItem): OpenMessage {
-    const turn = messages.size === 0 ? `${before}` : `${before}_${messages.size}`;
-    const prefix = before === 0 && messages.size === 0 ? "call_" : `call_${turn}_`;
-    const message = {
-      base,
-      decoder: createTextDecoder({ idPrefix: prefix, startsIn: "text", ...options, nextIndex }),
-      heard: false,
-    };
+    const decoder = createTextDecoder({ idPrefix: idPrefix(), startsIn: "text", ...options, nextIndex });
+    const message = { base, decoder, heard: false };
     messages.set(index, message);
     return message;
   }
@@ -82,6 +89,9 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
 
   return (event) => {
     switch (event.type) {
+      case "answer.started":
+        answerId = (event.id ?? "").replace(/[^A-Za-z0-9-]/g, "").slice(-24);
+        return [event];
       case "item.started":
         if (event.item.type !== "message") return [{ ...event, index: place(event.index) }];
         openMessage(event.index, event.item);

@@ -68,6 +68,17 @@ test("ids go on from the conversation, so that none comes twice", async () => {
   expect(new Set(ids).size).toBe(2);
 });
 
+test("without the conversation, ids name the answer they stand in", async () => {
+  const ids: string[] = [];
+  for (const id of ["chatcmpl-1", "chatcmpl-2"]) {
+    const events = [...answer([call])].map((event) => (event.type === "answer.started" ? { ...event, id } : event));
+    for await (const event of wrapTextCalls(events, { dialect: "hermes" })) {
+      if (event.type === "item.done" && event.item.type === "call" && event.item.name === "a") ids.push(event.item.id);
+    }
+  }
+  expect(ids).toEqual(["call_chatcmpl-1_0", "call_chatcmpl-2_0"]);
+});
+
 test("a message that came whole is read too, and one without calls is left as it is", async () => {
   const whole: ModelEvent[] = [
     { type: "item.started", index: 0, item: { type: "message", role: "assistant", content: [] } },
