@@ -40,7 +40,14 @@ export async function settle(
   if (answer === undefined)
     return { ruling: rule("policy", "ask", question.reason), error: nobody(question.reason, hash) };
   if (answer.answer === "no" || answer.answer === "stop")
-    return { ruling: rule("person", "deny", `the person said ${answer.answer}`), error: rejection(answer) };
+    return {
+      ruling: rule(
+        "person",
+        "deny",
+        `the person said ${answer.answer}${answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`}`,
+      ),
+      error: rejection(answer),
+    };
   // Bound to what was shown: a link swapped while the person was reading voids the yes.
   if (callHash(checked, question.grant, state.policy) !== hash) {
     const error = new CallError("stale", "What the call touches changed while it was being approved.", {

@@ -72,7 +72,7 @@ export function modeReason(risk: Risk, settings: PolicySettings, confines: boole
   if (approval === "disabled") return "approval mode 'disabled' refuses everything that is not known to be harmless";
   if (risk === "escalation") return "it needs more than the sandbox gives";
   if (risk === "dangerous") return "it is dangerous or cannot be understood";
-  if (approval === "unless-trusted") return "not known to be harmless, and approval is 'unless-trusted'";
+  if (approval === "unless-trusted") return "approval is 'unless-trusted'";
   if (confines) return "the sandbox confines it";
   return sandbox === "full-access" ? "you chose full access" : "nothing here can confine it";
 }

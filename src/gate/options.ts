@@ -66,7 +66,7 @@ export function createPolicy(options: PolicyOptions): Policy {
     writable: inPolicy[sandbox],
     readable: [...readableRoots, ...extraWritableRoots].map(real),
     protect: options.protect ?? defaultProtect,
-    mask: (options.mask ?? defaultMask(home)).map(real),
+    mask: [...new Set((options.mask ?? defaultMask(home)).map(real))],
     network: sandbox === "full-access" ? "on" : (options.network ?? "off"),
     rules: compileRules(options.rules ?? []),
     // Until it has been looked at, a sandbox is taken to be there: it is looked at before the first command is judged.
