@@ -109,6 +109,17 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
     expect((await run("echo ready")).stdout.head).toBe("ready\n");
   });
 
+  test("cannot reach into what watches over it", async () => {
+    const line = [
+      "head -c 1 /proc/$PPID/environ >/dev/null 2>&1 && echo environ",
+      "readlink /proc/$PPID/fd/3 && echo descriptors",
+      "exec 7<>/proc/$PPID/mem && echo memory",
+      "ls -l /proc/self/fd | grep -c socket",
+    ].join("; ");
+    const { stdout } = await run(`{ ${line}; } 2>/dev/null`);
+    expect(stdout.head).toBe("0\n");
+  });
+
   test("does not notice that the sandbox kept ready for it has died", async () => {
     await run("true");
     await new Promise((resolve) => setTimeout(resolve, 200));
