@@ -8,7 +8,7 @@ import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
-import { commandOwner } from "./owner.ts";
+import { commandOwner, homeFor, planFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
@@ -52,15 +52,21 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const way = proxy?.socket === undefined ? undefined : relayed(request.argv, proxy.socket, grant, variant.launcher);
     const { hide } = session;
     const sockets = session.hostSockets();
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
-    const owner = commandOwner(plan, cwd, machine);
+    const whole = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
+    const owner = commandOwner(whole, cwd, machine);
+    const plan = planFor(owner, whole);
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
     const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
     return {
       argv: bwrapArgv(plan, { ...request, argv: sealed(way?.argv ?? request.argv) }, options),
-      env: { ...innerEnv(env, plan, machine), ...way?.env, CALLGATE_CONFINED_BY: name },
+      env: {
+        ...innerEnv(env, plan, machine),
+        ...homeFor(owner, env, machine.tempDir),
+        ...way?.env,
+        CALLGATE_CONFINED_BY: name,
+      },
       cwd: sep,
       ...owner,
       fds: filter(grant),

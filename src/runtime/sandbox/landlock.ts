@@ -11,7 +11,7 @@ import { explainEnding } from "./denial.ts";
 import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
-import { commandOwner } from "./owner.ts";
+import { commandOwner, homeFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import { proxyEnv } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
@@ -52,6 +52,7 @@ export function createLandlockBackend(launcher: string, machine: Machine, sessio
       cwd,
       env: {
         ...env,
+        ...homeFor(owner, env, machine.tempDir),
         ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }),
         ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
         CALLGATE_CONFINED_BY: name,

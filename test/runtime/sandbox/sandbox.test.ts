@@ -172,10 +172,12 @@ describe.skipIf(!has("bwrap"))("bwrap", () => {
   });
 
   test.skipIf(process.getuid?.() !== 0)("root works in somebody else's workspace as its owner", async () => {
-    const { workspace, run } = scene(only);
+    const closed = freshFolder("/var/tmp");
+    mkdirSync(join(closed, ".ssh"));
+    const { workspace, run } = scene(only, { mask: [join(closed, ".ssh")] });
     chownSync(workspace, 65534, 65534);
-    const { exitCode, stdout } = await run("touch made && id -u");
-    expect([exitCode, stdout]).toEqual([0, "65534\n"]);
+    const { exitCode, stdout, stderr } = await run("touch made && id -u && ls -d $HOME", { env: { HOME: closed } });
+    expect([exitCode, stdout.split("\n")[0], stderr]).toEqual([0, "65534", ""]);
     expect(lstatSync(join(workspace, "made")).uid).toBe(65534);
   });
 
