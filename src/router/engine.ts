@@ -8,14 +8,24 @@ import type { GateOptions } from "../gate/options.ts";
 import { createRegistry, type Registry } from "../registry/registry.ts";
 import { createMetrics, type Metrics } from "../result/metrics.ts";
 import { createShaper, type ShapeOptions } from "../result/shape.ts";
+import type { Telemetry } from "../result/telemetry.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { toSchema } from "../spec/schema.ts";
-import type { ApprovalMode, Approver, CallEvent, Confinement, Gate, Recorder } from "../spec/stages.ts";
+import type {
+  ApprovalMode,
+  Approver,
+  CallEvent,
+  Confinement,
+  Emit,
+  Gate,
+  PolicySettings,
+  Recorder,
+} from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
-import { createHost, type HostOptions } from "./host.ts";
+import { createHost, type Host, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { createLazyGate } from "./lazy-gate.ts";
 import { route, type Stages } from "./route.ts";
@@ -32,7 +42,10 @@ export interface EngineOptions extends HostOptions {
   readonly result?: ShapeOptions;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;
+  /** Told about every call; the default prints nothing. */
   readonly log?: Logger;
+  /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
+  readonly telemetry?: Telemetry;
   readonly timeoutMs?: number;
 }
 
@@ -71,43 +84,26 @@ export function createEngine(options: EngineOptions): Engine {
     for (const listener of listeners) listener(event);
   };
   const registry = options.registry ?? createRegistry(options.tools ?? []);
-  const metrics = createMetrics();
   const host = createHost(options);
-  const settings = { approval: options.approval ?? "on-request", sandbox: options.sandbox ?? "workspace-write" };
-  const gate = createLazyGate({
-    settings,
-    workspace: host.workspace,
-    confinement: host.confinement,
-    emit,
-    ...(options.approver === undefined ? {} : { approver: options.approver }),
-    ...options.gate,
-  });
-  const runtime = createRuntime({
-    workspace: host.workspace,
-    cwd: host.cwd,
-    capabilities: host.capabilities,
-    emit,
-    log: options.log ?? silent,
-    session: new Map(),
-    ...(options.service === undefined ? {} : { service: options.service }),
-    ...(options.model === undefined ? {} : { model: options.model }),
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-  });
-  const result = createShaper({ checkOutput, spill: host.spill, ...options.result });
-  const at = { workspace: host.workspace, cwd: host.cwd };
-  const stages: Stages = { registry, gate, runtime, result, record: nothing, emit, at };
+  const stages = createStages(options, { registry, host, emit });
+  const metrics = createMetrics();
+  const log = options.log ?? silent;
 
-  const run = async (asked: Asked, signal: AbortSignal, recorder: Recorder = nothing) => {
-    const ended = await route(asked, recorder === nothing ? stages : { ...stages, record: recorder }, signal);
+  const book = (ended: Ended): Ended => {
+    const { id, name, tool = name, ok, code, durationMs } = ended;
     metrics.count(ended);
+    options.telemetry?.record(ended);
+    log.info("call ended", { id, tool, ok, durationMs, ...(code === undefined ? {} : { code }) });
     return ended;
   };
+  const run = async (asked: Asked, signal: AbortSignal, recorder: Recorder = nothing) =>
+    book(await route(asked, recorder === nothing ? stages : { ...stages, record: recorder }, signal));
 
   return {
     workspace: host.workspace,
     cwd: host.cwd,
     registry,
-    gate,
+    gate: stages.gate,
     metrics,
     run,
     call: (name, input = {}, signal = never) => run(toAsked(name, input), signal),
@@ -119,12 +115,11 @@ export function createEngine(options: EngineOptions): Engine {
         ...(ready === undefined ? {} : { ready }),
       }),
     refuse(asked, error) {
-      const ended = result.refuse(asked, error);
+      const ended = book(stages.result.refuse(asked, error));
       emit({ type: "call.ended", call: ended });
-      metrics.count(ended);
       return ended;
     },
-    situation: () => toSituation(gate, at, settings),
+    situation: () => toSituation(stages, options),
     openTerminals: host.openTerminals,
     confinement: host.confinement,
     sandbox: host.sandbox,
@@ -133,10 +128,45 @@ export function createEngine(options: EngineOptions): Engine {
       return () => listeners.delete(listener);
     },
     async close() {
-      await runtime.close();
+      await stages.runtime.close();
       listeners.clear();
     },
   };
+}
+
+/** Every stage with its defaults; the options change what they say and nothing else. */
+function createStages(
+  options: EngineOptions,
+  at: { readonly registry: Registry; readonly host: Host; readonly emit: Emit },
+): Stages {
+  const { registry, host, emit } = at;
+  const { workspace, cwd, capabilities } = host;
+  const { approver, service, model, timeoutMs, log = silent } = options;
+  const gate = createLazyGate({
+    settings: settingsOf(options),
+    workspace,
+    confinement: host.confinement,
+    emit,
+    ...(approver === undefined ? {} : { approver }),
+    ...options.gate,
+  });
+  const runtime = createRuntime({
+    workspace,
+    cwd,
+    capabilities,
+    emit,
+    log,
+    session: new Map(),
+    ...(service === undefined ? {} : { service }),
+    ...(model === undefined ? {} : { model }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  const result = createShaper({ checkOutput, spill: host.spill, ...options.result });
+  return { registry, gate, runtime, result, record: nothing, emit, at: { workspace, cwd } };
+}
+
+function settingsOf({ approval = "on-request", sandbox = "workspace-write" }: EngineOptions): PolicySettings {
+  return { approval, sandbox };
 }
 
 let counter = 0;
@@ -165,18 +195,15 @@ async function checkOutput(ran: { readonly tool: AnyTool }, structured: Json | u
   return checked.ok ? [] : checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
 }
 
-function toSituation(
-  gate: Gate,
-  at: { readonly workspace: string; readonly cwd: string },
-  settings: { readonly approval: ApprovalMode; readonly sandbox: SandboxPolicy },
-): Situation {
+function toSituation({ gate, at }: Stages, options: EngineOptions): Situation {
+  const { approval, sandbox } = settingsOf(options);
   const grant = gate.baseGrant();
   return {
     ...at,
-    sandbox: settings.sandbox,
+    sandbox,
     writableRoots: grant.write,
     network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
-    canEscalate: settings.approval !== "never" && settings.approval !== "disabled",
+    canEscalate: approval !== "never" && approval !== "disabled",
     platform: process.platform,
   };
 }
