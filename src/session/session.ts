@@ -227,7 +227,9 @@ function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost
     },
     refuse(item, error) {
       shared.calls.add(item.id);
-      return engine.refuse(toAsked(item, now()), error);
+      const ended = engine.refuse(toAsked(item, now()), error);
+      void recorder.ended(ended); // written before it returns; the promise is only its form
+      return ended;
     },
     takeSteering: () => shared.steering.splice(0),
     async compactIfNeeded(overflow) {
