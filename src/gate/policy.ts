@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { Access, Command } from "../spec/access.ts";
-import { foreignDenials, lineDenials, matchStep, type Match } from "./command/match.ts";
+import { foreignDenials, lineDenials, matchStep, zshDenials, type Match } from "./command/match.ts";
 import { mayRead } from "./command/look.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
@@ -92,8 +92,12 @@ function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
 }
 
 function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {
-  const isForeign = command.dialect === "powershell";
-  const foreign = isForeign ? foreignDenials(command.shell ?? "", policy.rules) : lineDenials(understood, policy.rules);
+  const { dialect, shell = "" } = command;
+  const { rules } = policy;
+  const foreign =
+    dialect === "powershell"
+      ? foreignDenials(shell, rules)
+      : [...lineDenials(understood, rules), ...(dialect === "zsh" ? zshDenials(shell, rules) : [])];
   return [
     ...foreign.map(matchVerdict),
     ...understood.unclear.map((text) => modeVerdict("dangerous", policy, text)),

@@ -2,6 +2,7 @@
 import type { CommandRule, Rule, RuleSet } from "../rules.ts";
 import { hasFlag } from "./danger.ts";
 import { wayOut } from "./escape.ts";
+import { isPlainForZsh } from "./foreign.ts";
 import { readers } from "./readers.ts";
 import { specials } from "./specials.ts";
 import { isWrapper } from "./unwrap.ts";
@@ -160,6 +161,12 @@ export function lineDenials(understood: Understood, rules: RuleSet): readonly Ma
   if (rules.denials.length === 0) return [];
   if (understood.unclear.length > 0 || understood.evaluates) return rules.denials.slice(0, 1).map(unsure);
   return understood.dormant.flatMap((text) => denialsNamedIn(text.slice(0, 100_000), rules)).map(sure);
+}
+
+/** zsh's own syntax is not parsed: a denied name anywhere in such a line is a no. */
+export function zshDenials(line: string, rules: RuleSet): readonly Match[] {
+  if (rules.denials.length === 0 || isPlainForZsh(line)) return [];
+  return denialsNamedIn(line.slice(0, 100_000), rules).map(sure);
 }
 
 const aliases: readonly (readonly string[])[] = [
