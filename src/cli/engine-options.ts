@@ -12,6 +12,7 @@ import { createAudit } from "../store/audit.ts";
 import { builtins } from "../tools/index.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
+import { serverRules } from "./mcp-clients.ts";
 import { readRules, saveAlways } from "./rules.ts";
 
 /** Settings to an engine: the built-in tools, the policy with its rules, the machine. */
@@ -30,10 +31,13 @@ export async function engineOptions(
     approval: settings.approval,
     sandbox: settings.sandbox,
     gate: {
-      rules: await readRules(cwd, env),
+      rules: [...(await readRules(cwd, env)), ...serverRules(config, cwd)],
       always: saveAlways(env),
       hooks: readHooks(config.hooks, cwd),
       record: (entry) => audit.append({ ...entry }),
+      // Loaded when somebody is asked: most calls are not.
+      preview: async (checked) =>
+        (await import("./preview.ts")).createPreview(cwd, defaultMask(env["HOME"] ?? "/"))(checked),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
       ...(config.masked_paths === undefined

@@ -1,19 +1,25 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { CallError } from "../base/error.ts";
 import { stateDir } from "../base/paths.ts";
+import type { Rule } from "../gate/rules.ts";
+import { approvalRules } from "../mcp/approval-rules.ts";
+import { readServers } from "../mcp/config.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
+import type { Approver } from "../spec/stages.ts";
 import type { Config } from "./config.ts";
 import { say, UsageError } from "./io.ts";
+import { createElicit } from "./mcp-elicit.ts";
 import { isTrusted } from "./trust.ts";
 import { version } from "./version.ts";
 
 /** The settings' servers, and the project's `.mcp.json` once its content is trusted. */
-export function serverTable(config: Config, cwd: string): Readonly<Record<string, unknown>> {
-  return { ...readProjectServers(join(cwd, ".mcp.json")), ...config.mcpServers };
+export function serverTable(config: Config, cwd: string, tell = say): Readonly<Record<string, unknown>> {
+  return { ...readProjectServers(join(cwd, ".mcp.json"), tell), ...config.mcpServers };
 }
 
-function readProjectServers(path: string): Readonly<Record<string, unknown>> {
+function readProjectServers(path: string, tell: (line: string) => void): Readonly<Record<string, unknown>> {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -21,7 +27,7 @@ function readProjectServers(path: string): Readonly<Record<string, unknown>> {
     return {}; // most projects have none
   }
   if (!isTrusted(path, text)) {
-    say(`callgate: ${path} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
+    tell(`callgate: ${path} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
     return {};
   }
   try {
@@ -31,29 +37,47 @@ function readProjectServers(path: string): Readonly<Record<string, unknown>> {
   }
 }
 
+/** What the servers' settings say about asking before a call. */
+export function serverRules(config: Config, cwd: string): readonly Rule[] {
+  return approvalRules(readServers(serverTable(config, cwd, () => undefined)).servers);
+}
+
+export interface ConnectOptions {
+  readonly warn: (message: string) => void;
+  /** Asked what servers want to know; left out: they are told no. */
+  readonly approver?: Approver;
+}
+
 /** Connects the configured servers to an engine. Loaded only where there are any: most of the cost is the protocol library. */
 export async function connectServers(
   engine: Engine,
   config: Config,
   cwd: string,
-  warn: (message: string) => void,
+  { warn, approver }: ConnectOptions,
 ): Promise<McpClients | undefined> {
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
-  const { createMcpClients, createResourceTools, readServers } = await import("../mcp/index.ts");
+  const { createMcpClients, createResourceTools, createTokenStore } = await import("../mcp/index.ts");
   const { servers, problems } = readServers(table);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const grant = engine.gate.baseGrant();
+  const state = stateDir(process.env);
+  const tokens = createTokenStore({ stateDir: state });
   const clients = createMcpClients({
     servers,
     registry: engine.registry,
-    stateDir: stateDir(process.env),
+    stateDir: state,
     cwd,
     env: process.env,
     grant,
     sandbox: engine.sandbox(),
     version,
     warn,
+    authProvider: tokens.providerFor,
+    host: {
+      elicit: createElicit(engine, approver, warn),
+      roots: () => [cwd, ...(config.writable_roots ?? []).map((root) => resolve(cwd, root))],
+    },
     sandboxState: () => ({
       policy: grant.policy,
       writableRoots: [...grant.write],
@@ -62,6 +86,12 @@ export async function connectServers(
     }),
   });
   engine.registry.add(...createResourceTools(clients));
-  await clients.start();
+  try {
+    await clients.start();
+  } catch (error) {
+    await clients.close();
+    // Only a server without which the user does not want to start ends here.
+    throw CallError.is(error) ? new UsageError(`${error.message} (its settings say 'required')`) : error;
+  }
   return clients;
 }

@@ -3,7 +3,7 @@ import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Config } from "./config.ts";
 import { say } from "./io.ts";
-import { connectServers } from "./mcp-clients.ts";
+import { connectServers, type ConnectOptions } from "./mcp-clients.ts";
 
 /** Tools beside the built-in ones: the user's folders and MCP servers, from the settings. */
 export interface OwnTools {
@@ -16,7 +16,7 @@ export async function loadOwnTools(
   engine: Engine,
   config: Config,
   cwd: string,
-  warn = (message: string) => say(`callgate: ${message}`),
+  { warn = (message) => say(`callgate: ${message}`), approver }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
   for (const folder of config.tools_dir ?? []) {
     const { loadTools } = await import("../registry/folder.ts");
@@ -24,7 +24,7 @@ export async function loadOwnTools(
     for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
     engine.registry.add(...tools);
   }
-  const mcp = await connectServers(engine, config, cwd, warn);
+  const mcp = await connectServers(engine, config, cwd, { warn, ...(approver ? { approver } : {}) });
   return {
     mcp,
     async close() {

@@ -10,6 +10,7 @@ import { createCatalogue, type Catalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
 import { adaptTools } from "./server-tools.ts";
+import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./server-metrics.ts";
 
 export interface McpClients {
   readonly connections: ReadonlyMap<string, Connection>;
@@ -19,10 +20,15 @@ export interface McpClients {
   quarantined(): ReadonlyMap<string, readonly string[]>;
   /** The user has looked at a server's tools: they are offered again. */
   accept(server: string): Promise<void>;
+  /** Starts, calls and durations so far, by server. */
+  metrics(): ReadonlyMap<string, ServerMetrics>;
   close(): Promise<void>;
 }
 
-export interface McpClientsOptions extends Omit<ConnectionOptions, "config" | "onToolsChanged" | "authProvider"> {
+export interface McpClientsOptions extends Omit<
+  ConnectionOptions,
+  "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault"
+> {
   readonly servers: readonly ServerConfig[];
   readonly registry: Registry;
   readonly stateDir: string;
@@ -30,6 +36,7 @@ export interface McpClientsOptions extends Omit<ConnectionOptions, "config" | "o
   readonly authProvider?: (config: ServerConfig) => ConnectionOptions["authProvider"];
   /** Told what was left out and why. */
   readonly warn: (message: string) => void;
+  readonly onEvent?: (event: McpEvent) => void;
 }
 
 /** What the first request may wait for servers nobody has seen before. */
@@ -41,6 +48,11 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   const held = new Map<string, readonly string[]>();
   const connections = new Map<string, Connection>();
   const latest = new Map<string, readonly ServerTool[]>();
+  const metrics = createMcpMetrics();
+  const emit = (event: McpEvent) => {
+    metrics.count(event);
+    options.onEvent?.(event);
+  };
 
   const offer = (connection: Connection, found: readonly ServerTool[]) => {
     const { config } = connection;
@@ -56,6 +68,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
       found.filter(({ name }) => !changed.includes(name)),
       {
         connection,
+        emit,
         ...(options.sandboxState ? { sandboxState: options.sandboxState } : {}),
       },
     );
@@ -70,6 +83,16 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
       ...shared,
       config,
       ...(authProvider === undefined ? {} : { authProvider }),
+      onStart: ({ ok, durationMs }) => {
+        const problem = connection.problem();
+        emit({
+          type: "server.started",
+          server: config.name,
+          ok,
+          durationMs,
+          ...(ok || problem === undefined ? {} : { problem }),
+        });
+      },
       onToolsChanged: (tools) => {
         offer(connection, tools);
         catalogue.remember(config, tools);
@@ -81,6 +104,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   return {
     connections,
     quarantined: () => held,
+    metrics: metrics.snapshot,
     async start({ waitMs = defaultWaitMs } = {}) {
       await Promise.all(
         [...connections.values()].map((connection) => startOne(connection, catalogue, offer, waitMs, warn)),

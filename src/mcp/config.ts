@@ -19,6 +19,27 @@ export interface ServerConfig {
   readonly parallel: boolean;
   /** stdio servers run inside the sandbox. */
   readonly sandbox: boolean;
+  /** The server may ask for a model's words, where the host has a model for it. */
+  readonly sampling: boolean;
+  /** Which protocol it speaks: `auto`, `legacy` or a revision. Left out: asked over HTTP, `legacy` over stdio. */
+  readonly protocol?: string;
+  readonly approval: ServerApproval;
+  readonly oauth?: OAuthConfig;
+}
+
+/** What the settings say about asking, for the whole server and for single tools. */
+export interface ServerApproval {
+  readonly byDefault?: ToolApproval;
+  readonly tools: Readonly<Record<string, ToolApproval>>;
+}
+
+/** `auto` leaves it to the policy; `prompt` asks each time; `approve` never asks; `deny` never runs it. */
+export type ToolApproval = "auto" | "prompt" | "approve" | "deny";
+
+export interface OAuthConfig {
+  readonly clientId?: string;
+  readonly scopes?: readonly string[];
+  readonly callbackPort?: number;
 }
 
 export interface StdioConfig {
@@ -67,6 +88,9 @@ function readServer(name: string, entry: unknown): ServerConfig | string {
     return "name the variable that holds the token (bearer_token_env_var), not the token";
   const transport = readTransport(entry);
   if (typeof transport === "string") return transport;
+  const approval = readApproval(entry);
+  if (typeof approval === "string") return approval;
+  const { protocol } = entry;
   const enabledTools = strings(entry["enabled_tools"] ?? entry["enabledTools"]);
   return {
     name,
@@ -80,7 +104,48 @@ function readServer(name: string, entry: unknown): ServerConfig | string {
     disabledTools: strings(entry["disabled_tools"] ?? entry["disabledTools"]) ?? [],
     parallel: entry["supports_parallel_tool_calls"] === true || entry["parallel"] === true,
     sandbox: entry["sandbox"] === true,
+    sampling: entry["sampling"] === true,
+    ...(typeof protocol === "string" ? { protocol } : {}),
+    approval,
+    ...readOAuth(entry),
   };
+}
+
+const approvals = new Map<unknown, ToolApproval>([
+  ["auto", "auto"],
+  ["prompt", "prompt"],
+  ["ask", "prompt"],
+  ["approve", "approve"],
+  ["allow", "approve"],
+  ["deny", "deny"],
+]);
+
+/** A mode that is not understood leaves the server out: it might have been meant to keep something from running. */
+function readApproval(entry: Record<string, unknown>): ServerApproval | string {
+  const given = entry["default_tools_approval_mode"];
+  const byDefault = approvals.get(given);
+  const known = [...approvals.keys()].join(", ");
+  if (given !== undefined && byDefault === undefined) return `default_tools_approval_mode is one of ${known}`;
+  const tools: [string, ToolApproval][] = [];
+  for (const [tool, settings] of Object.entries(isObject(entry["tools"]) ? entry["tools"] : {})) {
+    const mode = isObject(settings) ? settings["approval_mode"] : undefined;
+    const approval = approvals.get(mode);
+    if (mode !== undefined && approval === undefined) return `tools.${tool}.approval_mode is one of ${known}`;
+    if (approval !== undefined) tools.push([tool, approval]);
+  }
+  return { tools: Object.fromEntries(tools), ...(byDefault === undefined ? {} : { byDefault }) };
+}
+
+function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OAuthConfig } {
+  const table = isObject(entry["oauth"]) ? entry["oauth"] : {};
+  const scopes = strings(entry["scopes"] ?? table["scopes"]);
+  const { client_id: clientId, callback_port: callbackPort } = table;
+  const oauth: OAuthConfig = {
+    ...(typeof clientId === "string" ? { clientId } : {}),
+    ...(typeof callbackPort === "number" ? { callbackPort } : {}),
+    ...(scopes === undefined ? {} : { scopes }),
+  };
+  return Object.keys(oauth).length === 0 ? {} : { oauth };
 }
 
 function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig | string {

@@ -1,17 +1,17 @@
 /** One server: connected when first needed, again after it died, told to everybody in one way. */
 import {
-  Client,
-  StreamableHTTPClientTransport,
-  SSEClientTransport,
+  InsufficientScopeError,
+  SdkErrorCode,
   type CallToolResult,
+  type Client,
   type Tool as ServerTool,
-  type Transport,
 } from "@modelcontextprotocol/client";
 import { CallError } from "../base/error.ts";
-import type { Json } from "../base/json.ts";
-import type { HttpConfig, ServerConfig, StdioConfig } from "./config.ts";
-import { startServer, type StartContext } from "./start-server.ts";
-import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import type { ServerConfig } from "./config.ts";
+import { visitPages } from "./host.ts";
+import { isSessionLost } from "./http-transport.ts";
+import { openClient, type OpenOptions } from "./open-client.ts";
 
 export type ServerState = "idle" | "starting" | "ready" | "failed" | "closed";
 
@@ -33,54 +33,60 @@ export interface CallOptions {
     readonly total?: number | undefined;
     readonly message?: string | undefined;
   }) => void;
-  /** Told to the server beside the arguments (the sandbox state, for servers that ask for it). */
-  readonly meta?: Readonly<Record<string, Json>>;
+  /** Told beside the arguments to servers that ask for it. */
+  readonly sandboxState?: () => JsonObject;
 }
 
-export interface ConnectionOptions extends StartContext {
-  readonly config: ServerConfig;
-  readonly onToolsChanged: (tools: readonly ServerTool[]) => void;
-  /** Registers what the host answers: elicitation, roots, sampling. */
-  readonly prepare?: (client: Client) => void;
-  readonly authProvider?: NonNullable<ConstructorParameters<typeof StreamableHTTPClientTransport>[1]>["authProvider"];
-  readonly version: string;
+export interface ConnectionOptions extends OpenOptions {
+  /** Told of every start that worked or did not, with how long it took. */
+  readonly onStart?: (start: { readonly ok: boolean; readonly durationMs: number }) => void;
   readonly now?: () => number;
 }
 
+/** For requests that nobody will interrupt. */
+const never = new AbortController().signal;
 const firstBackoffMs = 500;
 const maxBackoffMs = 30_000;
 /** A server that ran this long before it died is taken as healthy: it may start again at once. */
 const healthyMs = 60_000;
+/** Servers that declare one of these as experimental are told what the sandbox allows, under the same name. */
+const sandboxCapabilities = ["callgate/sandbox-state", "codex/sandbox-state-meta"];
 
 export function createConnection(options: ConnectionOptions): Connection {
-  const { config } = options;
-  const now = options.now ?? Date.now;
+  const { config, now = Date.now } = options;
   let current: Promise<Client> | undefined;
   let state: ServerState = "idle";
   let problem: string | undefined;
   let failures = 0;
   let retryAt = 0;
-  let readyAt = 0;
+  let fault: string | undefined;
 
+  const fail = (healthy: boolean) => {
+    current = undefined;
+    failures = healthy ? 0 : failures + 1;
+    retryAt = now() + backoff(failures);
+  };
   const connect = async (): Promise<Client> => {
     state = "starting";
+    const startedAt = now();
+    let opened: Client | undefined;
     try {
-      const client = await open(options, () => {
-        if (state !== "closed") state = "idle";
-        current = undefined;
-        failures = now() - readyAt > healthyMs ? 0 : failures + 1;
-        retryAt = now() + backoff(failures);
+      fault = undefined;
+      opened = await openClient({ ...options, onFault: (error) => (fault = error.message) }, () => {
+        if (state === "closed" || opened === undefined) return;
+        state = "idle";
+        problem = fault;
+        fail(now() - startedAt > healthyMs);
       });
       state = "ready";
       problem = undefined;
-      readyAt = now();
-      return client;
+      options.onStart?.({ ok: true, durationMs: now() - startedAt });
+      return opened;
     } catch (error) {
       state = "failed";
-      current = undefined;
-      failures++;
-      retryAt = now() + backoff(failures);
+      fail(false);
       problem = error instanceof Error ? error.message : String(error);
+      options.onStart?.({ ok: false, durationMs: now() - startedAt });
       throw new CallError("mcp", `The MCP server '${config.name}' is not available: ${problem}`, { cause: error });
     }
   };
@@ -88,16 +94,42 @@ export function createConnection(options: ConnectionOptions): Connection {
   const client = (): Promise<Client> => {
     if (current) return current;
     if (state === "closed") return Promise.reject(new CallError("mcp", `The MCP server '${config.name}' was closed.`));
-    if (now() < retryAt) {
-      const seconds = Math.ceil((retryAt - now()) / 1000);
-      return Promise.reject(
-        new CallError(
-          "mcp",
-          `The MCP server '${config.name}' is down (${problem ?? "it ended"}); it is tried again in ${seconds} s.`,
-        ),
-      );
-    }
+    if (now() < retryAt) return Promise.reject(isDown(config, problem, retryAt - now()));
     return (current = connect());
+  };
+  /** Several calls may find the session lost at once: the first renews it for all. */
+  const renew = (lost: Promise<Client>) => {
+    if (current !== lost) return;
+    current = undefined;
+    failures = 0;
+    retryAt = 0;
+    void lost.then((old) => old.close()).catch(() => undefined);
+  };
+
+  /** True where the request was refused before anything ran, and what it lacked is there now. */
+  const canAskAgain = async (error: unknown, asked: Promise<Client>, signal: AbortSignal): Promise<boolean> => {
+    if (options.authProvider && InsufficientScopeError.isInstance(error)) {
+      await options.authProvider.onInsufficientScope(error);
+      return true;
+    }
+    if (config.transport.kind === "http" && isSessionLost(error)) {
+      renew(asked);
+      return true;
+    }
+    return visitPages(error, options.host ?? {}, config.name, signal);
+  };
+  /** Once more at most, and never where the first request may have done something. */
+  const onSession = async <Result>(
+    ask: (client: Client) => Promise<Result>,
+    signal: AbortSignal = never,
+  ): Promise<Result> => {
+    const asked = client();
+    try {
+      return await ask(await asked);
+    } catch (error) {
+      if (!(await canAskAgain(error, asked, signal))) throw error;
+      return ask(await client());
+    }
   };
 
   return {
@@ -105,27 +137,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     state: () => state,
     problem: () => problem,
     client,
-    async listTools() {
-      const { tools } = await (await client()).listTools();
-      return tools;
-    },
-    async callTool(name, input, { signal, onProgress, meta }) {
-      const connected = await client();
-      try {
-        return await connected.callTool(
-          { name, arguments: input as Record<string, unknown>, ...(meta === undefined ? {} : { _meta: meta }) },
-          {
-            signal,
-            timeout: config.callTimeoutMs,
-            maxTotalTimeout: config.totalTimeoutMs,
-            resetTimeoutOnProgress: true,
-            onprogress: (progress) => onProgress?.(progress),
-          },
-        );
-      } catch (error) {
-        throw toCallError(error, config, name, signal);
-      }
-    },
+    listTools: () => onSession(async (connected) => (await connected.listTools()).tools),
+    callTool: (name, input, call) =>
+      onSession((connected) => callTool(connected, config, name, input, call), call.signal).catch((error: unknown) => {
+        throw toCallError(error, config, name, call.signal, fault);
+      }),
     async close() {
       state = "closed";
       const open = current;
@@ -135,103 +151,59 @@ export function createConnection(options: ConnectionOptions): Connection {
   };
 }
 
+function callTool(client: Client, config: ServerConfig, name: string, input: Json, options: CallOptions) {
+  const { signal, onProgress, sandboxState } = options;
+  const experimental = client.getServerCapabilities()?.experimental ?? {};
+  const told = sandboxState && sandboxCapabilities.filter((key) => Object.hasOwn(experimental, key));
+  return client.callTool(
+    {
+      name,
+      // A tool's input is an object: its schema was checked before the call came here.
+      arguments: input as Record<string, unknown>,
+      ...(told?.length ? { _meta: Object.fromEntries(told.map((key) => [key, sandboxState!()])) } : {}),
+    },
+    {
+      signal,
+      timeout: config.callTimeoutMs,
+      maxTotalTimeout: config.totalTimeoutMs,
+      resetTimeoutOnProgress: true,
+      onprogress: (progress) => onProgress?.(progress),
+    },
+  );
+}
+
 function backoff(failures: number): number {
   return failures === 0 ? 0 : Math.min(maxBackoffMs, firstBackoffMs * 2 ** (failures - 1));
 }
 
-async function open(options: ConnectionOptions, onClose: () => void): Promise<Client> {
-  const { config } = options;
-  const client = new Client(
-    { name: "callgate", version: options.version },
-    {
-      capabilities: { elicitation: { form: {}, url: {} }, roots: {} },
-      listChanged: {
-        tools: { onChanged: (error, tools) => (error || !tools ? undefined : options.onToolsChanged(tools)) },
-      },
-    },
+function isDown(config: ServerConfig, problem: string | undefined, waitMs: number): CallError {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new CallError(
+    "mcp",
+    `The MCP server '${config.name}' is down (${problem ?? "it ended"}); it is tried again in ${seconds} s.`,
   );
-  options.prepare?.(client);
-  const transport =
-    config.transport.kind === "stdio" ? stdio(options, config.transport) : http(options, config.transport);
-  try {
-    await client.connect(transport, { timeout: config.startTimeoutMs });
-  } catch (error) {
-    await transport.close().catch(() => undefined);
-    if (config.transport.kind === "http" && isNotStreamable(error))
-      return openSse(options, config.transport, client, onClose);
-    throw withStderr(error, transport);
-  }
-  // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
-  client.onclose = onClose;
-  return client;
 }
 
-function stdio(options: ConnectionOptions, transport: StdioConfig): Transport {
-  return createStdioTransport(() => startServer({ ...options.config, transport }, options));
-}
-
-function http(options: ConnectionOptions, transport: HttpConfig): Transport {
-  return new StreamableHTTPClientTransport(new URL(transport.url), {
-    requestInit: { headers: headersOf(transport, options.env) },
-    ...(options.authProvider === undefined ? {} : { authProvider: options.authProvider }),
-  });
-}
-
-/** Servers from before streamable HTTP answer its POST with 404 or 405. */
-async function openSse(
-  options: ConnectionOptions,
-  transport: HttpConfig,
-  client: Client,
-  onClose: () => void,
-): Promise<Client> {
-  const headers = headersOf(transport, options.env);
-  await client.connect(new SSEClientTransport(new URL(transport.url), { requestInit: { headers } }), {
-    timeout: options.config.startTimeoutMs,
-  });
-  // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
-  client.onclose = onClose;
-  return client;
-}
-
-function isNotStreamable(error: unknown): boolean {
-  const status =
-    (error as { readonly code?: unknown; readonly status?: unknown } | null)?.status ??
-    (error as { readonly code?: unknown } | null)?.code;
-  return status === 404 || status === 405;
-}
-
-function headersOf(transport: HttpConfig, env: NodeJS.ProcessEnv): Record<string, string> {
-  const fromEnv = Object.entries(transport.headerEnvs).flatMap(([header, name]) =>
-    env[name] === undefined ? [] : [[header, env[name]]],
-  );
-  const token = transport.bearerTokenEnv === undefined ? undefined : env[transport.bearerTokenEnv];
-  return {
-    ...transport.headers,
-    ...Object.fromEntries(fromEnv),
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-  };
-}
-
-function withStderr(error: unknown, transport: Transport): Error {
-  const tail = "stderrTail" in transport ? (transport as StdioTransport).stderrTail() : "";
-  const message = error instanceof Error ? error.message : String(error);
-  return new Error(tail === "" ? message : `${message}; it said: ${tail.split("\n").slice(-5).join(" / ")}`, {
-    cause: error,
-  });
-}
-
-function toCallError(error: unknown, config: ServerConfig, tool: string, signal: AbortSignal): CallError {
+function toCallError(
+  error: unknown,
+  config: ServerConfig,
+  tool: string,
+  signal: AbortSignal,
+  fault: string | undefined,
+): CallError {
   if (CallError.is(error)) return error;
   if (signal.aborted) return new CallError("aborted", "The call was interrupted before it ended.", { cause: error });
-  const message = error instanceof Error ? error.message : String(error);
-  const isTimeout =
-    (error as { readonly code?: unknown } | null)?.code === "REQUEST_TIMEOUT" ||
-    (error as { readonly code?: unknown } | null)?.code === -32001;
-  if (isTimeout) {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  const said = error instanceof Error ? error.message : String(error);
+  const message = code === SdkErrorCode.ConnectionClosed ? (fault ?? "the server ended") : said;
+  if (code === SdkErrorCode.RequestTimeout || code === -32001) {
     return new CallError("timeout", `${config.name}/${tool} gave no sign of life for ${config.callTimeoutMs} ms.`, {
       hint: "Ask for less at once.",
       cause: error,
     });
   }
-  return new CallError("mcp", `${config.name}/${tool} failed: ${message}`, { cause: error });
+  return new CallError("mcp", `${config.name}/${tool} failed: ${message}`, {
+    hint: "Whether it did something before it failed is not known: look before you call it again.",
+    cause: error,
+  });
 }

@@ -1,4 +1,7 @@
 /** Entry of `callgate/mcp`: every server's tools as ours, and our tools for every client. */
+export { approvalRules } from "./approval-rules.ts";
+export { createTokenStore } from "./auth.ts";
+export type { OpenPage, ServerAuth, TokenStore } from "./auth.ts";
 export { createCatalogue } from "./catalogue.ts";
 export { createMcpClients } from "./clients.ts";
 export type { McpClients, McpClientsOptions } from "./clients.ts";
@@ -6,7 +9,9 @@ export { readServers } from "./config.ts";
 export type { ReadServers, ServerConfig } from "./config.ts";
 export { createConnection } from "./connection.ts";
 export type { Connection } from "./connection.ts";
+export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
 export { createResourceTools } from "./resources.ts";
+export type { McpEvent, ServerMetrics } from "./server-metrics.ts";
 export { serveMcp } from "./serve.ts";
 export type { ServeOptions, Serving } from "./serve.ts";
 export { createMcpServer } from "./server.ts";

@@ -1,13 +1,16 @@
 /** A server's tools as ours: the same declaration, the same line, the same gate. */
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { toVisible } from "../gate/show.ts";
 import type { AnyTool, McpContent, ToolContext } from "../spec/tool.ts";
 import type { Connection } from "./connection.ts";
+import type { McpEvent } from "./server-metrics.ts";
 
 export interface AdaptOptions {
   readonly connection: Connection;
   /** Told with each call to servers that asked for it. */
   readonly sandboxState?: () => JsonObject;
+  readonly emit?: (event: McpEvent) => void;
 }
 
 export interface Adapted {
@@ -39,14 +42,15 @@ function whyNot(tool: ServerTool, seen: ReadonlySet<string>): string | undefined
   return undefined;
 }
 
-function adapt(tool: ServerTool, { connection, sandboxState }: AdaptOptions): AnyTool {
-  const { config } = connection;
+function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
+  const { config } = options.connection;
   const { annotations } = tool;
   const readOnly = annotations?.readOnlyHint === true;
   return {
     name: `${config.name}/${tool.name}`,
-    description: tool.description ?? annotations?.title ?? tool.name,
-    input: tool.inputSchema as JsonObject,
+    // Words nobody can see are the oldest trick of a hostile server: a model reads what a person would.
+    description: toVisible(tool.description ?? annotations?.title ?? tool.name),
+    input: showWords(tool.inputSchema as JsonObject),
     ...(isObject(tool.outputSchema) ? { output: tool.outputSchema as JsonObject } : {}),
     // What a server says about itself is a hint, not a fact: it makes calls parallel, the gate decides what they may do.
     mutates: !readOnly,
@@ -54,20 +58,47 @@ function adapt(tool: ServerTool, { connection, sandboxState }: AdaptOptions): An
     group: config.name,
     metadata: { server: config.name, tool: tool.name },
     timeoutMs: config.totalTimeoutMs + 5_000,
-    async run(input: Json, ctx: ToolContext): Promise<McpContent> {
-      const result = await connection.callTool(tool.name, input, {
-        signal: ctx.signal,
-        onProgress: ({ progress, total, message }) =>
-          ctx.progress({
-            progress,
-            ...(total === undefined ? {} : { total }),
-            ...(message === undefined ? {} : { message }),
-          }),
-        ...(sandboxState ? { meta: { "callgate/sandbox-state": sandboxState() } } : {}),
-      });
-      return toContent(result);
-    },
+    run: (input: Json, ctx: ToolContext) => call(tool.name, input, ctx, options),
   };
+}
+
+async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptOptions): Promise<McpContent> {
+  const { connection, sandboxState, emit } = options;
+  const at = { server: connection.config.name, tool, callId: ctx.callId };
+  const startedAt = performance.now();
+  const ended = (ok: boolean) =>
+    emit?.({ type: "server.call.ended", ...at, ok, durationMs: performance.now() - startedAt });
+  emit?.({ type: "server.call.started", ...at });
+  try {
+    const result = await connection.callTool(tool, input, {
+      signal: ctx.signal,
+      onProgress: ({ progress, total, message }) =>
+        ctx.progress({
+          progress,
+          ...(total === undefined ? {} : { total }),
+          ...(message === undefined ? {} : { message }),
+        }),
+      ...(sandboxState ? { sandboxState } : {}),
+    });
+    ended(result.isError !== true);
+    return toContent(result);
+  } catch (error) {
+    ended(false);
+    throw error;
+  }
+}
+
+/** The descriptions inside a schema, at whatever depth; everything else of it stays as it is. */
+function showWords<Value extends Json>(schema: Value): Value {
+  if (Array.isArray(schema)) return schema.map(showWords) as Json as Value;
+  if (!isObject(schema)) return schema;
+  const entries = Object.entries(schema).map(([key, value]) => [
+    key,
+    (key === "description" || key === "title") && typeof value === "string"
+      ? toVisible(value)
+      : showWords(value as Json),
+  ]);
+  return Object.fromEntries(entries) as Value;
 }
 
 /** Text that merely repeats the structured content is left to it: the same thing is told once. */

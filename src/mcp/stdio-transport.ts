@@ -1,9 +1,8 @@
 /** A server as our child: one JSON message a line. It and everything it starts ends with us, whatever ends us. */
 import type { ChildProcess } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { maxMessageBytes, tooLong } from "./limits.ts";
 
-/** One message longer than this is a fault of the server, not something to hold in memory. */
-const maxLineBytes = 64 * 1024 * 1024;
 const stderrTailChars = 4_000;
 
 export interface StdioTransport extends Transport {
@@ -87,10 +86,11 @@ function readLines(child: ChildProcess, onLine: (line: string) => void, onError:
     if (from === text.length) return;
     pieces.push(text.slice(from));
     length += text.length - from;
-    if (length > maxLineBytes) {
+    if (length > maxMessageBytes) {
+      // The rest of it is no message either: nothing more is read.
       pieces = [];
-      length = 0;
-      onError(new Error(`the server sent a message of more than ${maxLineBytes} bytes`));
+      child.stdout?.destroy();
+      onError(new Error(tooLong));
     }
   });
 }

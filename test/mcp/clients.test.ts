@@ -1,58 +1,21 @@
 /** Real servers from npm, as processes, through a real engine. */
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { partsToText } from "../../src/base/content.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { createMcpClients, createResourceTools, readServers } from "../../src/mcp/index.ts";
+import { createResourceTools, readServers } from "../../src/mcp/index.ts";
+import { call, connect as open, hostile, marked, names, program, stdio, type ConnectSetup } from "./connect.ts";
 
-const require = createRequire(import.meta.url);
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-/** The program a package's bin names. */
-function program(name: string): string {
-  const file = require.resolve(`${name}/package.json`);
-  const { bin } = JSON.parse(readFileSync(file, "utf8")) as { bin: string | Record<string, string> };
-  return join(dirname(file), typeof bin === "string" ? bin : Object.values(bin)[0]!);
+async function connect(table: object, setup?: ConnectSetup) {
+  const connected = await open(table, setup);
+  cleanups.push(connected.close);
+  return connected;
 }
-
-const hostile = fileURLToPath(new URL("./hostile-server.mjs", import.meta.url));
-const stdio = (...args: readonly string[]) => ({ command: process.execPath, args });
-
-async function connect(table: object, options: { stateDir?: string; approval?: "never" | "on-request" } = {}) {
-  const cwd = mkdtempSync(join(tmpdir(), "callgate-mcp-"));
-  const engine = createEngine({ workspace: cwd, approval: options.approval ?? "never", sandbox: "full-access" });
-  const { servers, problems } = readServers(table);
-  const warnings = problems.map(({ server, what }) => `${server}: ${what}`);
-  const clients = createMcpClients({
-    servers,
-    registry: engine.registry,
-    stateDir: options.stateDir ?? join(cwd, "state"),
-    cwd,
-    env: process.env,
-    sandbox: engine.sandbox(),
-    version: "0",
-    warn: (message) => warnings.push(message),
-  });
-  cleanups.push(async () => {
-    await clients.close();
-    await engine.close();
-  });
-  await clients.start({ waitMs: 20_000 });
-  return { cwd, engine, clients, warnings };
-}
-
-const call = async (engine: Engine, name: string, input: object = {}) => {
-  const ended = await engine.call(name, input as never);
-  return { ok: ended.ok, code: ended.code, text: partsToText(ended.content), ended };
-};
-const names = (engine: Engine) => engine.registry.list().map(({ name }) => name);
 
 test("server-filesystem reads and writes inside its folder", async () => {
   const folder = mkdtempSync(join(tmpdir(), "callgate-fs-"));
@@ -196,17 +159,3 @@ test("a token in the settings is refused with what to write instead", () => {
     { server: "s", what: expect.stringContaining("bearer_token_env_var") },
   ]);
 });
-
-function marked(marker: string): readonly string[] {
-  return readdirSync("/proc").filter((pid) => {
-    try {
-      return (
-        /^\d+$/.test(pid) &&
-        Number(pid) !== process.pid &&
-        readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(marker)
-      );
-    } catch {
-      return false;
-    }
-  });
-}

@@ -1,17 +1,20 @@
 // An MCP server that misbehaves in the way its first argument names. Written on the bare protocol, so that it can be wrong.
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const [mode, words = "Answers pong."] = process.argv.slice(2);
 if (mode === "exit-at-start") {
-  console.error("cannot find my database");
+  process.stderr.write("cannot find my database\n");
   process.exit(3);
 }
-if (mode === "garbage") console.log("Welcome to my server!");
+if (mode === "garbage") process.stdout.write("Welcome to my server!\n");
 
 const schema = { type: "object", properties: {} };
 const tool = (name, description = name) => ({ name, description, inputSchema: schema });
-let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood"].map((name) => tool(name));
+let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood", "write_file"].map((name) =>
+  tool(name),
+);
 tools.unshift(tool("ping", words));
 if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
 
@@ -23,6 +26,14 @@ const calls = {
   never: () => undefined,
   die: () => process.exit(1),
   flood: () => text("x".repeat(100_000_000)),
+  write_file() {
+    try {
+      writeFileSync(words, "x");
+      return text("written");
+    } catch (error) {
+      return text(error.code);
+    }
+  },
   add_tool() {
     tools = [...tools, tool("added")];
     send({ method: "notifications/tools/list_changed" });

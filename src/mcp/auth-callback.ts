@@ -1,0 +1,52 @@
+/** Where the browser comes back to after a login: a small server on loopback that takes one answer. */
+import { createServer, type ServerResponse } from "node:http";
+
+export interface Callback {
+  readonly url: string;
+  /** The answer to the login whose `state` this is. */
+  wait(state: string, signal: AbortSignal): Promise<URLSearchParams>;
+  close(): void;
+}
+
+const path = "/callback";
+
+export async function openCallback(port = 0): Promise<Callback> {
+  const waiting = new Map<string, (params: URLSearchParams) => void>();
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", "http://127.0.0.1");
+    const take = waiting.get(url.searchParams.get("state") ?? "");
+    if (request.method !== "GET" || url.pathname !== path || take === undefined)
+      return answer(response, 404, "Nobody asked for this.");
+    const failed = url.searchParams.has("error");
+    answer(response, 200, failed ? "The login was refused." : "You are logged in. You can close this page.");
+    take(url.searchParams);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : port}${path}`,
+    wait: (state, signal) =>
+      new Promise((resolve, reject) => {
+        const stop = () => reject(new Error("nobody answered the login in time"));
+        if (signal.aborted) return stop();
+        signal.addEventListener("abort", stop, { once: true });
+        waiting.set(state, (params) => {
+          waiting.delete(state);
+          signal.removeEventListener("abort", stop);
+          resolve(params);
+        });
+      }),
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function answer(response: ServerResponse, status: number, words: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" });
+  response.end(`${words}\n`);
+}

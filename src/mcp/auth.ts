@@ -1,0 +1,202 @@
+/**
+ * Logging in to HTTP servers with OAuth: found out where, registered, proved with PKCE, kept on disk,
+ * renewed by one process at a time. A browser is only opened by somebody who asked for a login.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  auth,
+  computeScopeUnion,
+  extractWWWAuthenticateParams,
+  type AuthProvider,
+  type InsufficientScopeError,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+} from "@modelcontextprotocol/client";
+import { openCallback, type Callback } from "./auth-callback.ts";
+import { createLoginFile, type Login, type LoginFile } from "./auth-file.ts";
+import type { OAuthConfig, ServerConfig } from "./config.ts";
+
+export interface ServerAuth extends AuthProvider {
+  /** The server wants more than the token allows; afterwards the request may be sent again. */
+  onInsufficientScope(error: InsufficientScopeError): Promise<void>;
+}
+
+/** Shows the person the address of the login page. */
+export type OpenPage = (url: URL) => void | Promise<void>;
+
+export interface TokenStore {
+  /** Sends and renews what was logged in earlier; never opens a page. Undefined for servers that need no login of ours. */
+  providerFor(config: ServerConfig): ServerAuth | undefined;
+  /** The same, and a person at hand: a server that asks for a login gets one. */
+  interactive(config: ServerConfig, open: OpenPage): ServerAuth | undefined;
+  forget(config: ServerConfig): boolean;
+}
+
+export interface TokenStoreOptions {
+  readonly stateDir: string;
+  readonly now?: () => number;
+  /** How long a person may take to log in. */
+  readonly patienceMs?: number;
+}
+
+/** A token this close to its end is renewed before it is used. */
+const marginMs = 30_000;
+
+/** There is a server that wants a login, and nobody here to give one. */
+export class LoginNeeded extends Error {
+  override readonly name = "LoginNeeded";
+  constructor(server: string) {
+    super(`it needs a login: run 'callgate mcp login ${server}'`);
+  }
+}
+
+export function createTokenStore(options: TokenStoreOptions): TokenStore {
+  const { stateDir } = options;
+  const fileOf = (config: ServerConfig) =>
+    config.transport.kind === "http" && config.transport.bearerTokenEnv === undefined
+      ? createLoginFile(stateDir, config.name, config.transport.url)
+      : undefined;
+  const create = (config: ServerConfig, open: OpenPage | undefined) => {
+    const file = fileOf(config);
+    const { transport } = config;
+    if (file === undefined || transport.kind !== "http") return undefined;
+    return createServerAuth({ ...options, server: config.name, url: transport.url, file, open, oauth: config.oauth });
+  };
+  return {
+    providerFor: (config) => create(config, undefined),
+    interactive: create,
+    forget: (config) => fileOf(config)?.remove() ?? false,
+  };
+}
+
+interface AuthContext extends TokenStoreOptions {
+  readonly server: string;
+  readonly url: string;
+  readonly file: LoginFile;
+  readonly open: OpenPage | undefined;
+  readonly oauth: OAuthConfig | undefined;
+}
+
+interface Challenge {
+  readonly scope?: string | undefined;
+  readonly resourceMetadataUrl?: URL | undefined;
+  /** A renewed token would not reach further: only the person can give more. */
+  readonly again?: boolean;
+}
+
+function createServerAuth(context: AuthContext): ServerAuth {
+  const { file, now = Date.now } = context;
+  let sent: string | undefined;
+  let asked: string | undefined;
+
+  const authorize = (challenge: Challenge) =>
+    file.locked(async () => {
+      const login = file.read();
+      // Another process has been here in the meantime: its token is tried first.
+      if (!challenge.again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
+      if (context.open === undefined && login?.tokens?.refresh_token === undefined)
+        throw new LoginNeeded(context.server);
+      await logIn(context, challenge);
+    });
+
+  return {
+    async token() {
+      const login = file.read();
+      if (login?.tokens?.refresh_token !== undefined && isEnding(login, now())) {
+        sent = login.tokens.access_token;
+        await authorize({});
+      }
+      return (sent = file.read()?.tokens?.access_token);
+    },
+    async onUnauthorized({ response }) {
+      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
+      asked = computeScopeUnion(asked, scope);
+      await authorize({ resourceMetadataUrl, scope: asked });
+    },
+    async onInsufficientScope({ requiredScope, resourceMetadataUrl }) {
+      asked = computeScopeUnion(asked, file.read()?.tokens?.scope, requiredScope);
+      if (context.open === undefined) throw new LoginNeeded(context.server);
+      await authorize({ resourceMetadataUrl, scope: asked, again: true });
+    },
+  };
+}
+
+function isEnding(login: Login, now: number): boolean {
+  return login.expiresAt !== undefined && login.expiresAt - marginMs < now;
+}
+
+/** Renews the token, or has the person log in where that does not do. */
+async function logIn(context: AuthContext, challenge: Challenge): Promise<void> {
+  const callback = context.open === undefined ? undefined : await openCallback(context.oauth?.callbackPort);
+  try {
+    const state = randomBytes(24).toString("base64url");
+    const provider = createProvider(context, state, callback);
+    const scope = context.oauth?.scopes?.join(" ") ?? challenge.scope;
+    const request = {
+      serverUrl: context.url,
+      ...(scope === undefined ? {} : { scope }),
+      ...(challenge.resourceMetadataUrl ? { resourceMetadataUrl: challenge.resourceMetadataUrl } : {}),
+    };
+    const result = await auth(provider, { ...request, ...(challenge.again ? { forceReauthorization: true } : {}) });
+    if (result === "AUTHORIZED" || callback === undefined) return;
+    const params = await callback.wait(state, AbortSignal.timeout(context.patienceMs ?? 300_000));
+    const code = params.get("code");
+    if (code === null) throw new Error(`the login was refused: ${params.get("error") ?? "no reason given"}`);
+    const iss = params.get("iss");
+    await auth(provider, { ...request, authorizationCode: code, ...(iss === null ? {} : { iss }) });
+  } finally {
+    callback?.close();
+  }
+}
+
+function createProvider(context: AuthContext, state: string, callback: Callback | undefined): OAuthClientProvider {
+  const { file, url, server, oauth, now = Date.now } = context;
+  let login: Login = file.read() ?? { url };
+  let verifier = "";
+  let discovered: OAuthDiscoveryState | undefined;
+  const redirectUrl = callback?.url ?? login.redirectUrl ?? "http://127.0.0.1/callback";
+  // A registration is good for the address it named; without a browser it is only needed to renew.
+  if (callback !== undefined && login.redirectUrl !== redirectUrl) login = without(login, "client");
+  const save = (next: Login) => file.write((login = next));
+
+  return {
+    redirectUrl,
+    clientMetadata: {
+      client_name: "Callgate",
+      redirect_uris: [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+    },
+    state: () => state,
+    clientInformation: () => (oauth?.clientId === undefined ? login.client : { client_id: oauth.clientId }),
+    saveClientInformation: (client) => save({ ...login, client, redirectUrl }),
+    tokens: () => login.tokens,
+    saveTokens: (tokens) =>
+      save({
+        ...without(login, "expiresAt"),
+        tokens,
+        ...(tokens.expires_in === undefined ? {} : { expiresAt: now() + tokens.expires_in * 1000 }),
+      }),
+    saveCodeVerifier: (made) => void (verifier = made),
+    codeVerifier: () => verifier,
+    saveDiscoveryState: (found) => void (discovered = found),
+    discoveryState: () => discovered,
+    async redirectToAuthorization(page) {
+      // Handed to a browser as one word, never to a shell; and nothing but the web.
+      if (context.open === undefined) throw new LoginNeeded(server);
+      if (page.protocol !== "https:" && page.protocol !== "http:") throw new Error(`${page.href} is no web address`);
+      await context.open(page);
+    },
+    invalidateCredentials(what) {
+      if (what === "all") save({ url });
+      else if (what === "client" || what === "tokens") save(without(login, what));
+      else if (what === "discovery") discovered = undefined;
+    },
+  };
+}
+
+function without(login: Login, key: "client" | "tokens" | "expiresAt"): Login {
+  const { [key]: _, ...rest } = login;
+  return rest;
+}

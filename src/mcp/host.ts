@@ -1,0 +1,84 @@
+/** What servers may ask of us: a person's answer, the folders of the workspace, a model's words. Nothing is offered that nobody gives. */
+import { pathToFileURL } from "node:url";
+import {
+  UrlElicitationRequiredError,
+  type Client,
+  type ClientCapabilities,
+  type CreateMessageRequestParams,
+  type CreateMessageResult,
+} from "@modelcontextprotocol/client";
+import type { JsonObject } from "../base/json.ts";
+import { toVisible } from "../gate/show.ts";
+import type { ServerConfig } from "./config.ts";
+
+export interface McpHost {
+  /** A server's question to the person. `undefined`: nobody can be asked, and the server is told no. */
+  elicit?(question: Elicitation, signal: AbortSignal): Promise<ElicitationAnswer | undefined>;
+  /** Folders a server may take as the workspace. */
+  roots?(): readonly string[];
+  /** A model's answer for a server that asks for one; only for servers whose settings say `sampling = true`. */
+  sample?(server: string, request: CreateMessageRequestParams, signal: AbortSignal): Promise<CreateMessageResult>;
+}
+
+export type Elicitation = {
+  readonly server: string;
+  /** With everything invisible written out. */
+  readonly message: string;
+} & (
+  | { readonly mode: "form"; readonly schema: JsonObject }
+  /** Something that must not pass through us, such as a password: the person opens the address. */
+  | { readonly mode: "url"; readonly url: string }
+);
+
+export interface ElicitationAnswer {
+  readonly action: "accept" | "decline" | "cancel";
+  readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
+}
+
+export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCapabilities {
+  return {
+    ...(host.elicit ? { elicitation: { form: {}, url: {} } } : {}),
+    ...(host.roots ? { roots: {} } : {}),
+    ...(host.sample && config.sampling ? { sampling: {} } : {}),
+  };
+}
+
+export function answerFor(client: Client, host: McpHost, config: ServerConfig): void {
+  const { elicit, roots, sample } = host;
+  if (elicit) {
+    client.setRequestHandler("elicitation/create", async ({ params }, ctx) => {
+      const answer = await elicit(toElicitation(config.name, params), ctx.mcpReq.signal);
+      const { action, content } = answer ?? { action: "decline" as const };
+      return { action, ...(content === undefined || action !== "accept" ? {} : { content: { ...content } }) };
+    });
+  }
+  if (roots)
+    client.setRequestHandler("roots/list", () => ({
+      roots: roots().map((path) => ({ uri: pathToFileURL(path).href })),
+    }));
+  if (sample && config.sampling)
+    client.setRequestHandler("sampling/createMessage", ({ params }, ctx) =>
+      sample(config.name, params, ctx.mcpReq.signal),
+    );
+}
+
+/** A server may refuse a call until the person has been at some pages. True where they have, and it may be called again. */
+export async function visitPages(error: unknown, host: McpHost, server: string, signal: AbortSignal): Promise<boolean> {
+  if (!UrlElicitationRequiredError.isInstance(error) || host.elicit === undefined) return false;
+  for (const { message, url } of error.elicitations) {
+    const answer = await host.elicit({ server, message: toVisible(message), mode: "url", url }, signal);
+    if (answer?.action !== "accept") return false;
+  }
+  return error.elicitations.length > 0;
+}
+
+type ElicitParams =
+  | { readonly mode?: "form" | undefined; readonly message: string; readonly requestedSchema: unknown }
+  | { readonly mode: "url"; readonly message: string; readonly url: string };
+
+function toElicitation(server: string, params: ElicitParams): Elicitation {
+  const message = toVisible(params.message);
+  if (params.mode === "url") return { server, message, mode: "url", url: params.url };
+  // Checked by the protocol library against the form grammar of the specification.
+  return { server, message, mode: "form", schema: params.requestedSchema as JsonObject };
+}

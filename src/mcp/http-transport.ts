@@ -1,0 +1,89 @@
+/** HTTP servers: headers from settings and variables, a limit to what one answer may hold, and the older SSE form. */
+import {
+  SdkHttpError,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  type FetchLike,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import type { ServerAuth } from "./auth.ts";
+import type { HttpConfig } from "./config.ts";
+import { maxMessageBytes, tooLong } from "./limits.ts";
+
+export interface HttpOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly authProvider?: ServerAuth;
+}
+
+export function createHttpTransport(config: HttpConfig, options: HttpOptions): Transport {
+  return new StreamableHTTPClientTransport(new URL(config.url), settingsOf(config, options));
+}
+
+/** The form from before streamable HTTP. */
+export function createSseTransport(config: HttpConfig, options: HttpOptions): Transport {
+  return new SSEClientTransport(new URL(config.url), settingsOf(config, options));
+}
+
+/** Servers from before streamable HTTP refuse its first POST with one of these (as the specification says). */
+export function isNotStreamable(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === 400 || status === 404 || status === 405;
+}
+
+/** The server has forgotten our session, so nothing of the request was run. */
+export function isSessionLost(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === 404 || status === 410;
+}
+
+function statusOf(error: unknown): number | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (SdkHttpError.isInstance(at)) return at.status;
+  return undefined;
+}
+
+function settingsOf(config: HttpConfig, { env, authProvider }: HttpOptions) {
+  return {
+    requestInit: { headers: headersOf(config, env) },
+    fetch: limitedFetch,
+    ...(authProvider === undefined ? {} : { authProvider }),
+  };
+}
+
+function headersOf(config: HttpConfig, env: NodeJS.ProcessEnv): Record<string, string> {
+  const fromEnv = Object.entries(config.headerEnvs).flatMap(([header, name]) =>
+    env[name] === undefined ? [] : [[header, env[name]]],
+  );
+  const token = config.bearerTokenEnv === undefined ? undefined : env[config.bearerTokenEnv];
+  return {
+    ...config.headers,
+    ...Object.fromEntries(fromEnv),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+}
+
+const limitedFetch: FetchLike = async (url, init) => {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+  const limited = response.body.pipeThrough(limitBytes(isStream));
+  const { status, statusText, headers } = response;
+  const copy = new Response(limited, { status, statusText, headers });
+  // Redirects are judged by where the answer came from; a copy does not know it.
+  Object.defineProperties(copy, { url: { value: response.url }, redirected: { value: response.redirected } });
+  return copy;
+};
+
+const newline = 10;
+
+/** Of an event stream each line counts by itself: it may go on for as long as it likes. */
+function limitBytes(byLine: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const lineEnd = byLine ? chunk.lastIndexOf(newline) : -1;
+      size = lineEnd === -1 ? size + chunk.length : chunk.length - lineEnd;
+      if (size > maxMessageBytes) controller.error(new Error(tooLong));
+      else controller.enqueue(chunk);
+    },
+  });
+}
