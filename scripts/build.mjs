@@ -10,6 +10,7 @@ const entries = {
   tools: "src/tools/index.ts",
   wire: "src/wire/index.ts",
   dialect: "src/dialect/index.ts",
+  gate: "src/gate/index.ts",
   model: "src/model/index.ts",
   session: "src/session/index.ts",
   store: "src/store/index.ts",
