@@ -1,0 +1,128 @@
+/** Parts of the interactive session that need no terminal. */
+import { mkdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openPromptHistory } from "../../src/cli/prompt-history.ts";
+import { readMessage } from "../../src/cli/tui/attach.ts";
+import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
+import { slashCommands } from "../../src/cli/tui/slash.ts";
+import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
+import { createTheme } from "../../src/cli/tui/theme.ts";
+import { tempFolder } from "./run.ts";
+
+const png = Buffer.from("\x89PNG\r\n\x1a\n0000", "latin1");
+
+function workspace(): string {
+  const cwd = tempFolder("attach");
+  writeFileSync(join(cwd, "a.png"), png);
+  writeFileSync(join(cwd, "with blank.png"), png);
+  writeFileSync(join(cwd, "notes.txt"), "words");
+  return cwd;
+}
+
+test.each([
+  ["look at @a.png please", "look at a.png please"],
+  ["a.png", "a.png"],
+  ['what is @"with blank.png"?', "what is with blank.png?"],
+  [String.raw`with\ blank.png`, "with blank.png"],
+])("a picture that is named is attached: %s", (line, words) => {
+  const cwd = workspace();
+  expect(readMessage(line, cwd)).toEqual({
+    content: [
+      { type: "text", text: words },
+      { type: "image", mediaType: "image/png", data: png.toString("base64") },
+    ],
+    problems: [],
+  });
+});
+
+test("a path from elsewhere and a file address are attached too", () => {
+  const cwd = workspace();
+  for (const line of [join(cwd, "a.png"), `file://${join(cwd, "a.png")}`, `'${join(cwd, "with blank.png")}'`])
+    expect(readMessage(line, "/")).toMatchObject({ content: [{ type: "text" }, { type: "image" }] });
+});
+
+test.each([
+  ["read notes.txt", "read notes.txt"],
+  ["read @notes.txt", "read notes.txt"],
+  ["mail me@example.com about @nobody", "mail me@example.com about @nobody"],
+  ["it's what 'they' \"said\"", "it's what 'they' \"said\""],
+  ["missing.png and @also-missing.png", "missing.png and @also-missing.png"],
+])("words stay words: %s", (line, content) => {
+  expect(readMessage(line, workspace())).toEqual({ content, problems: [] });
+});
+
+test("a file that only calls itself a picture is not sent as one, and a huge one is named", () => {
+  const cwd = workspace();
+  writeFileSync(join(cwd, "fake.png"), "no picture");
+  expect(readMessage("@fake.png", cwd).content).toBe("fake.png");
+  truncateSync(join(cwd, "a.png"), 21 * 1024 * 1024);
+  expect(readMessage("@a.png", cwd)).toMatchObject({ content: "a.png", problems: [expect.stringContaining("20 MB")] });
+});
+
+const complete = (cwd: string, line: string) =>
+  createCompletion(slashCommands, cwd).getSuggestions([line], 0, line.length, { signal: new AbortController().signal });
+
+test("@ offers the files of the workspace by any part of their names", async () => {
+  const cwd = workspace();
+  mkdirSync(join(cwd, "src/deep"), { recursive: true });
+  mkdirSync(join(cwd, "node_modules"));
+  writeFileSync(join(cwd, "src/deep/engine.ts"), "");
+  writeFileSync(join(cwd, "node_modules/engine.js"), "");
+  const found = await complete(cwd, "look at @deepeng");
+  expect(found).toMatchObject({ prefix: "@deepeng", items: [{ value: "@src/deep/engine.ts" }] });
+  expect(listFiles(cwd)).not.toContain("node_modules/engine.js");
+});
+
+test("slash commands and their arguments are offered; a whole argument is not", async () => {
+  const cwd = workspace();
+  expect((await complete(cwd, "/wi"))?.items).toMatchObject([{ value: "wire" }]);
+  expect((await complete(cwd, "/wire me"))?.items).toMatchObject([{ value: "messages" }]);
+  expect(await complete(cwd, "/wire chat")).toBeNull();
+});
+
+test("prompts are kept for the user alone, repeats once, torn lines left out", () => {
+  const state = join(tempFolder("prompts"), "inner");
+  const history = openPromptHistory(state);
+  for (const prompt of ["one", "two\nlines", "two\nlines", "three"]) history.add(prompt);
+  const path = join(state, "prompts.jsonl");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  writeFileSync(path, '"torn', { flag: "a" });
+  expect(openPromptHistory(state).prompts).toEqual(["one", "two\nlines", "three"]);
+});
+
+test("a streamed text looks as if it had come whole, wherever it was split", () => {
+  const theme = createTheme(false);
+  const paragraph = "Some words that fill a line or two of the screen, again and again. ".repeat(8);
+  const whole = Array.from(
+    { length: 12 },
+    (_, n) => `${n}. ${paragraph}\n\n\`\`\`js\nconst a = ${n};\n\n// more\n\`\`\`\n\n`,
+  ).join("");
+  const view = createStreamedText(theme);
+  for (let at = 0; at < whole.length; at += 13) {
+    view.append(whole.slice(at, at + 13));
+    if (at % 1300 === 0) view.render(80);
+  }
+  const atOnce = createStreamedText(theme);
+  atOnce.append(whole);
+  expect(view.render(80)).toEqual(atOnce.render(80));
+  const text = view.render(80).join("\n");
+  for (let n = 0; n < 12; n++) expect(text).toContain(`const a = ${n};`);
+});
+
+test("a long answer in small pieces is drawn in time that grows with their length only", () => {
+  const theme = createTheme(false);
+  const time = (bytes: number) => {
+    const view = createStreamedText(theme);
+    const start = performance.now();
+    const piece = "twenty bytes of text\n";
+    for (let at = 0; at < bytes; at += piece.length) {
+      view.append(at % 2_100 === 0 ? "\n\n" : piece);
+      if (at % 84_000 === 0) view.render(100);
+    }
+    return performance.now() - start;
+  };
+  time(100_000);
+  const small = time(500_000);
+  expect(time(2_000_000)).toBeLessThan(small * 4 * 4);
+});
