@@ -111,9 +111,8 @@ export function createExec(options: ExecOptions): Exec {
 }
 
 /** What login files set is held to the same policy as what we were started with: a profile may export secrets. */
-async function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Promise<ExecOptions["env"]> {
-  const login = await processes.loginEnv.read(shell ?? userShell(env), env);
-  return login === env ? env : { ...env, ...commandEnvironment(login, environment) };
+function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Promise<ExecOptions["env"]> {
+  return processes.loginEnv.read(shell ?? userShell(env), env, (login) => commandEnvironment(login, environment));
 }
 
 /** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */

@@ -169,7 +169,11 @@ test("what login files export is held to the policy: tool chains yes, secrets no
   expect(safe).toMatch(/PATH=.*:\/opt\/mine/);
   expect(safe).toContain("CALLGATE_TEST=set");
   expect(safe).not.toContain("secret");
-  const all = createExec({ ...login, environment: { inherit: "all", ignoreDefaultExcludes: true } });
+  const all = createExec({
+    ...login,
+    env: { ...login.env },
+    environment: { inherit: "all", ignoreDefaultExcludes: true },
+  });
   expect((await all.shell("env")).stdout.head).toContain("GITHUB_TOKEN=secret");
   await processes.close();
   rmSync(home, { recursive: true });

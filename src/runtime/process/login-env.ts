@@ -5,8 +5,11 @@ import { basename } from "node:path";
 export type Env = Readonly<Record<string, string>>;
 
 export interface LoginEnv {
-  /** `base` with what the login files of `shell` set on top. Never fails: without an answer, `base` as it is. */
-  read(shell: string, base: Env): Promise<Env>;
+  /**
+   * `base` with what the login files of `shell` set on top, as far as `allow` lets it through. Never
+   * fails: without an answer, `base` as it is. Remembered for each `base` object.
+   */
+  read(shell: string, base: Env, allow?: (login: Env) => Env): Promise<Env>;
 }
 
 export interface LoginEnvOptions {
@@ -14,9 +17,10 @@ export interface LoginEnvOptions {
 }
 
 export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): LoginEnv {
-  const known = new Map<string, Promise<ReadonlyMap<string, string> | undefined>>();
+  const known = new Map<string, Promise<Env | undefined>>();
+  const finished = new WeakMap<Env, Promise<Env>>();
 
-  function changes(shell: string, base: Env): Promise<ReadonlyMap<string, string> | undefined> {
+  function changes(shell: string, base: Env): Promise<Env | undefined> {
     const key = JSON.stringify([shell, base["HOME"], base["USER"], base["PATH"]]);
     let found = known.get(key);
     if (!found) known.set(key, (found = askShell(shell, base, timeoutMs)));
@@ -24,9 +28,13 @@ export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): Logi
   }
 
   return {
-    async read(shell, base) {
-      const login = await changes(shell, base);
-      return login ? merge(base, login) : base;
+    read(shell, base, allow = (login) => login) {
+      let found = finished.get(base);
+      if (!found) {
+        found = changes(shell, base).then((login) => (login ? { ...base, ...allow(login) } : base));
+        finished.set(base, found);
+      }
+      return found;
     },
   };
 }
@@ -34,14 +42,7 @@ export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): Logi
 /** Set by every shell for itself: of no meaning to another process. */
 const ownToShell = new Set(["_", "SHLVL", "PWD", "OLDPWD"]);
 
-/** Login files may add and change; whether a command may see it is for the caller to say. */
-function merge(base: Env, login: ReadonlyMap<string, string>): Env {
-  const merged: Record<string, string> = { ...base };
-  for (const [name, value] of login) if (!ownToShell.has(name)) merged[name] = value;
-  return merged;
-}
-
-function askShell(shell: string, base: Env, timeoutMs: number): Promise<ReadonlyMap<string, string> | undefined> {
+function askShell(shell: string, base: Env, timeoutMs: number): Promise<Env | undefined> {
   if (!["bash", "zsh", "sh", "dash", "ksh"].includes(basename(shell))) return Promise.resolve(undefined);
   const mark = `callgate-env-${process.pid}`;
   return new Promise((resolve) => {
@@ -53,7 +54,7 @@ function askShell(shell: string, base: Env, timeoutMs: number): Promise<Readonly
     });
     const chunks: Buffer[] = [];
     const timer = setTimeout(() => finish(undefined), timeoutMs);
-    function finish(answer: ReadonlyMap<string, string> | undefined): void {
+    function finish(answer: Env | undefined): void {
       clearTimeout(timer);
       if (answer === undefined && child.pid !== undefined) killGroup(child.pid);
       child.stdout.destroy();
@@ -69,15 +70,15 @@ function askShell(shell: string, base: Env, timeoutMs: number): Promise<Readonly
 }
 
 /** A profile may greet: what counts comes after the mark. */
-function parseEnv(text: string, mark: string): ReadonlyMap<string, string> | undefined {
+function parseEnv(text: string, mark: string): Env | undefined {
   const at = text.indexOf(mark);
   if (at < 0) return undefined;
-  const entries = new Map<string, string>();
-  for (const line of text.slice(at + mark.length).split("\0")) {
-    const equals = line.indexOf("=");
-    if (equals > 0) entries.set(line.slice(0, equals), line.slice(equals + 1));
-  }
-  return entries.size > 0 ? entries : undefined;
+  const lines = text
+    .slice(at + mark.length)
+    .split("\0")
+    .filter((line) => line.indexOf("=") > 0);
+  const entries = lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)] as const);
+  return Object.fromEntries(entries.filter(([name]) => !ownToShell.has(name)));
 }
 
 function killGroup(pid: number): void {
