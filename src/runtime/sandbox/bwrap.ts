@@ -11,13 +11,14 @@ import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor, planFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
+import { firstWords, tryCommand } from "./probe.ts";
+import { relayed } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
-import { relayed } from "./relay.ts";
 import type { Session } from "./session.ts";
-import { runConfined } from "./start.ts";
 
 export interface BwrapVariant {
+  readonly architecture: Architecture;
   /** Relays the command's loopback to our proxy; without it Node does. */
   readonly launcher?: string;
   readonly program: string;
@@ -33,17 +34,15 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const sockets = grant.network === "on" ? "host" : "private";
     const known = programs.get(sockets);
     if (known !== undefined) return known;
-    const made = [
-      { fd: seccompFd, data: seccompProgram({ architecture: machine.architecture as Architecture, sockets }) },
-    ];
+    const made = [{ fd: seccompFd, data: seccompProgram({ architecture: variant.architecture, sockets }) }];
     programs.set(sockets, made);
     return made;
   };
 
   let inherited: readonly number[] | undefined;
   /** A program that is itself named by its descriptor was started by one who chose what to hand on. */
-  const sealed = (argv: readonly string[]) =>
-    argv[0]?.startsWith("/proc/self/fd/") === true
+  const sealed = (argv: readonly string[], command: readonly string[]) =>
+    command[0]?.startsWith("/proc/self/fd/") === true
       ? argv
       : withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
@@ -60,7 +59,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
     const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
     return {
-      argv: bwrapArgv(plan, { ...request, argv: sealed(way?.argv ?? request.argv) }, options),
+      argv: bwrapArgv(plan, { ...request, argv: sealed(way?.argv ?? request.argv, request.argv) }, options),
       env: {
         ...innerEnv(env, plan, machine),
         ...homeFor(owner, env, machine.tempDir),
@@ -101,24 +100,13 @@ function innerEnv(env: Readonly<Record<string, string>>, plan: Plan, machine: Ma
   return kept["TMPDIR"] === undefined || plan.everything ? kept : { ...kept, TMPDIR: machine.tempDir };
 }
 
-const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
-
 async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
-  if (machine.architecture === undefined) return { ok: false, detail: `no seccomp numbers for ${process.arch}` };
-  const request = {
-    argv: ["true"],
-    cwd: sep,
-    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
-    grant: probeGrant,
-  };
-  const { exitCode, stderr } = await runConfined(confine(request));
-  if (exitCode === 0) return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
+  const finished = await tryCommand(confine, machine);
+  if (finished.exitCode === 0)
+    return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
   const fix = namespaceFix();
-  return {
-    ok: false,
-    detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}`,
-    ...(fix === undefined ? {} : { fix }),
-  };
+  const detail = `could not run a command: ${firstWords(finished)}`;
+  return { ok: false, detail, ...(fix === undefined ? {} : { fix }) };
 }
 
 /** Two switches that keep ordinary users from making namespaces, and how to turn them. Only ever a hint: the probe has decided. */

@@ -4,16 +4,15 @@
  */
 import { sep } from "node:path";
 import { CallError } from "../../base/error.ts";
-import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { planMounts } from "./plan.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
+import { tryCommand } from "./probe.ts";
 import { relayed } from "./relay.ts";
 import type { Session } from "./session.ts";
-import { runConfined } from "./start.ts";
 
 export interface ContainerSettings {
   /** `podman` or `docker`, as a path or a name. */
@@ -62,7 +61,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
     name,
     proxyBy: "socket",
     confine,
-    probe: () => probe(confine),
+    probe: () => probe(confine, machine),
     explain: (grant) => [
       `The command sees the image ${settings.image} and the folders named here.`,
       ...explainPlan(grant, machine),
@@ -118,13 +117,11 @@ function volume(source: string, path: string, mode: "ro" | "rw"): readonly strin
   return ["--mount", `type=bind,source=${source},target=${path}${mode === "ro" ? ",readonly" : ""}`];
 }
 
-const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
+/** The first container of an image may have to be fetched. */
+const probeTimeoutMs = 60_000;
 
-async function probe(confine: Backend["confine"]): Promise<ProbeResult> {
-  const { exitCode } = await runConfined(
-    confine({ argv: ["true"], cwd: "/var/empty", env: {}, grant: probeGrant }),
-    60_000,
-  );
+async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
+  const { exitCode } = await tryCommand(confine, machine, { cwd: "/var/empty", timeoutMs: probeTimeoutMs });
   return exitCode === 0
     ? { ok: true, detail: "ran a command in a container" }
     : { ok: false, detail: "no container could be started" };

@@ -13,15 +13,25 @@ import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
+import { firstWords, tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { SocketRule } from "./seccomp/filter.ts";
+import type { Architecture } from "./seccomp/syscalls.ts";
 import type { Session } from "./session.ts";
-import { runConfined } from "./start.ts";
 
 const name = "landlock+seccomp";
 
-export function createLandlockBackend(launcher: string, machine: Machine, session: Session): Backend {
+export interface LandlockSettings {
+  readonly launcher: string;
+  readonly architecture: Architecture;
+}
+
+export function createLandlockBackend(
+  { launcher, architecture }: LandlockSettings,
+  machine: Machine,
+  session: Session,
+): Backend {
   let known: number | undefined;
   const abi = () => (known ??= landlockAbi(launcher));
 
@@ -58,7 +68,7 @@ export function createLandlockBackend(launcher: string, machine: Machine, sessio
         CALLGATE_CONFINED_BY: name,
       },
       ...owner,
-      landlock: { ...rules, seccomp: filter(machine, grant, { sharesHost: proxy !== undefined, abi: abi() }) },
+      landlock: { ...rules, seccomp: filter(architecture, grant.network, { proxied: port !== undefined, abi: abi() }) },
       warm: false,
       sandbox: name,
       async cleanup(ending) {
@@ -73,24 +83,24 @@ export function createLandlockBackend(launcher: string, machine: Machine, sessio
   return { name, proxyBy: "port", confine, probe: () => probe(abi, confine, machine), explain: explainLandlock };
 }
 
-function filter(
-  machine: Machine,
-  grant: Grant,
-  { sharesHost, abi }: { readonly sharesHost: boolean; readonly abi: number },
-): Uint8Array {
-  if (machine.architecture === undefined) throw new CallError("no_sandbox", `no seccomp numbers for ${process.arch}`);
-  const sockets: SocketRule = grant.network === "on" ? "host" : sharesHost ? "tcp" : "unix";
+function filter(architecture: Architecture, network: Grant["network"], { proxied, abi }: FilterFacts): Uint8Array {
+  const sockets: SocketRule = network === "on" ? "host" : proxied ? "tcp" : "unix";
   // Before ABI 3 Landlock does not see a file being cut short.
-  return seccompProgram({
-    architecture: machine.architecture,
-    sockets,
-    refuseTruncate: abi < 3,
-    refuseAttributes: true,
-  });
+  return seccompProgram({ architecture, sockets, refuseTruncate: abi < 3, refuseAttributes: true });
 }
 
+interface FilterFacts {
+  readonly proxied: boolean;
+  readonly abi: number;
+}
+
+/** Asked of the kernel itself: the file that lists security modules is often not there. */
 function landlockAbi(launcher: string): number {
-  return Number(execFileSync(launcher, ["landlock-abi"], { encoding: "utf8" }).trim());
+  try {
+    return Number(execFileSync(launcher, ["landlock-abi"], { encoding: "utf8" }).trim());
+  } catch {
+    return 0; // a launcher that does not run here confines nothing
+  }
 }
 
 function explainLandlock(grant: Grant): readonly string[] {
@@ -102,23 +112,12 @@ function explainLandlock(grant: Grant): readonly string[] {
   ];
 }
 
-const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
-
 async function probe(abi: () => number, confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
-  if (machine.architecture === undefined) return { ok: false, detail: `no seccomp numbers for ${process.arch}` };
-  if (abi() < 1)
-    return {
-      ok: false,
-      detail: "this kernel has no Landlock, or it is switched off",
-      fix: "boot with lsm=landlock,… or a kernel from 5.13 on",
-    };
-  const request = {
-    argv: ["true"],
-    cwd: "/",
-    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
-    grant: probeGrant,
-  };
-  const { exitCode, stderr } = await runConfined(confine(request));
-  if (exitCode !== 0) return { ok: false, detail: `could not run a command: ${stderr.trim().split("\n")[0] ?? ""}` };
+  if (abi() < 1) {
+    const fix = "boot a kernel from 5.13 on with landlock among its lsm= modules";
+    return { ok: false, detail: "this kernel has no Landlock, or it is switched off", fix };
+  }
+  const finished = await tryCommand(confine, machine);
+  if (finished.exitCode !== 0) return { ok: false, detail: `could not run a command: ${firstWords(finished)}` };
   return { ok: true, detail: `ran a command under Landlock (ABI ${abi()}) and our seccomp filter` };
 }

@@ -8,6 +8,7 @@ import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
 import { createBwrapBackend } from "./bwrap.ts";
+import type { BwrapVariant } from "./bwrap.ts";
 import { createContainerBackend } from "./container.ts";
 import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
@@ -124,24 +125,42 @@ function platformRungs(machine: Machine, session: Session, launcher: string | un
     : [];
 }
 
+const bwrapVariants = [
+  { id: "bwrap", proc: "fresh", disableUserns: true },
+  { id: "bwrap-old", proc: "fresh", disableUserns: false },
+  { id: "bwrap-bound-proc", proc: "bound", disableUserns: true },
+  { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
+] as const;
+
 function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
-  const program = findTrustedProgram("bwrap", machine.env);
-  const variants = [
-    { id: "bwrap", proc: "fresh", disableUserns: true },
-    { id: "bwrap-old", proc: "fresh", disableUserns: false },
-    { id: "bwrap-bound-proc", proc: "bound", disableUserns: true },
-    { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
-  ] as const;
-  const relay = launcher === undefined ? {} : { launcher };
+  const { architecture, env } = machine;
+  // Without numbers for this processor there is no seccomp program, and neither backend is whole.
+  if (architecture === undefined) return [];
+  const program = findTrustedProgram("bwrap", env);
+  const settings = { architecture, ...(launcher === undefined ? {} : { launcher }) };
   return [
-    ...(program === undefined ? [] : variants).map(({ id, ...variant }): Rung => {
-      const backend = createBwrapBackend({ program: program ?? "", ...variant, ...relay }, machine, session);
-      return { id, backend, programs: [program ?? ""] };
-    }),
+    ...(program === undefined ? [] : bwrapRungs({ program, ...settings }, machine, session)),
     ...(launcher === undefined
       ? []
-      : [{ id: "landlock", backend: createLandlockBackend(launcher, machine, session), programs: [launcher] }]),
+      : [
+          {
+            id: "landlock",
+            backend: createLandlockBackend({ launcher, architecture }, machine, session),
+            programs: [launcher],
+          },
+        ]),
   ];
+}
+
+function bwrapRungs(
+  settings: Omit<BwrapVariant, "proc" | "disableUserns">,
+  machine: Machine,
+  session: Session,
+): readonly Rung[] {
+  return bwrapVariants.map(({ id, ...variant }) => {
+    const backend = createBwrapBackend({ ...settings, ...variant }, machine, session);
+    return { id, backend, programs: [settings.program] };
+  });
 }
 
 async function openProxy(

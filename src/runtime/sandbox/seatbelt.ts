@@ -8,10 +8,10 @@ import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { hostSockets } from "./machine.ts";
 import { planMounts } from "./plan.ts";
+import { tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
 import { seatbeltProfile } from "./seatbelt-profile.ts";
 import type { Session } from "./session.ts";
-import { runConfined } from "./start.ts";
 
 /** By its fixed path: a PATH entry could put another one in front. */
 export const seatbeltProgram = "/usr/bin/sandbox-exec";
@@ -60,22 +60,10 @@ function explainSeatbelt(grant: Grant): readonly string[] {
   return [...explainFiles(grant, "the folder named by TMPDIR"), explainSharedNetwork(grant)];
 }
 
-const probeGrant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
-
 async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {
   if (!existsSync(seatbeltProgram)) return { ok: false, detail: `${seatbeltProgram} is not there` };
-  const request = {
-    argv: ["/usr/bin/true"],
-    cwd: "/",
-    env: { PATH: machine.env["PATH"] ?? "/usr/bin:/bin" },
-    grant: probeGrant,
-  };
-  const { exitCode } = await runConfined(confine(request));
-  return exitCode === 0
-    ? { ok: true, detail: "ran a command under sandbox-exec" }
-    : {
-        ok: false,
-        detail: "sandbox-exec could not run a command",
-        fix: "it cannot start inside another sandbox: run callgate outside of one",
-      };
+  const { exitCode } = await tryCommand(confine, machine, { argv: ["/usr/bin/true"] });
+  if (exitCode === 0) return { ok: true, detail: "ran a command under sandbox-exec" };
+  const fix = "it cannot start inside another sandbox: run callgate outside of one";
+  return { ok: false, detail: "sandbox-exec could not run a command", fix };
 }
