@@ -8,6 +8,7 @@ const why = (text: string): Judgement => ({ why: text });
 
 /** Options that write, run a program, or look elsewhere. git takes any unique beginning of a long option. */
 const harmful = [
+  "help",
   "output",
   "ext-diff",
   "textconv",
@@ -138,13 +139,19 @@ function readGlobals(
   let index = 0;
   for (; index < args.length && args[index]!.startsWith("-") && args[index] !== "--version"; index++) {
     const option = args[index]!;
-    if (option === "-C" && folders.length === 0 && args[index + 1] !== undefined) folders.push(args[++index]!);
+    if (option === "-c" && isPlainOverride(args[index + 1] ?? "")) index++;
+    else if (option === "-C" && folders.length === 0 && args[index + 1] !== undefined) folders.push(args[++index]!);
     else if (
       !["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"].includes(option)
     )
       return { why: `git ${option} can change what git runs` };
   }
   return { next: index, folders };
+}
+
+/** Colours, dates and advice: settings that start nothing whatever they are set to. */
+export function isPlainOverride(setting: string): boolean {
+  return /^(color\.[\w.]+|core\.(quotepath|abbrev)|log\.(date|decorate)|advice\.\w+)=[\w-]*$/i.test(setting);
 }
 
 function subcommand(name: string, args: readonly string[]): Judgement {

@@ -102,7 +102,7 @@ export const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>(
       long: `address-radix= endian= skip-bytes= read-bytes= strings? format= output-duplicates width? traditional ${help}`,
     },
     hexdump: { short: "bcCdovxe:n:s:", long: "" },
-    xxd: { short: "abceEgiplusd", long: "", operands: "one-path" },
+    xxd: { short: "abeEipuCvc:g:l:", operands: "one-path" },
     base64: { short: "diw:", long: `decode ignore-garbage wrap= ${help}` },
     base32: { short: "diw:", long: `decode ignore-garbage wrap= ${help}` },
     cksum: { short: "a:l:z", long: `algorithm= length= tag untagged zero ${help}` },

@@ -175,9 +175,16 @@ function judgeCommandV(args: readonly string[]): Judgement {
 const versions =
   "node python python3 perl ruby git gcc g++ cc clang make cmake bash jq rg curl docker java javac npm".split(" ");
 
+const shortVersion: ReadonlyMap<string, string> = new Map([
+  ["node", "-v"],
+  ["npm", "-v"],
+  ["python", "-V"],
+  ["python3", "-V"],
+]);
+
 function judgeVersion(name: string): Judge {
   return (args) =>
-    args.length === 1 && (args[0] === "--version" || (args[0] === "-v" && (name === "node" || name === "npm")))
+    args.length === 1 && (args[0] === "--version" || args[0] === shortVersion.get(name))
       ? nothing
       : why(`${name} is not known to be harmless`);
 }

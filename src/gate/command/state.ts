@@ -7,6 +7,7 @@ const maxCommands = 300;
 const maxWords = 2_000;
 const maxNesting = 100;
 const maxMarks = 10_000;
+const maxGaps = 30_000;
 export const maxRounds = 50;
 
 export interface LineContext {
@@ -70,12 +71,14 @@ export function tooMuch(line: string): string | undefined {
 function isTooDense(line: string): boolean {
   let depth = 0;
   let marks = 0;
+  let gaps = 0;
   for (let index = 0; index < line.length; index++) {
     const char = line[index]!;
     if (char === "(" || char === "{") depth++;
     else if (char === ")" || char === "}") depth = Math.max(0, depth - 1);
     else if (";|&*?[$`".includes(char)) marks++;
-    if (depth > maxNesting || marks > maxMarks) return true;
+    else if (char === " " && line[index - 1] !== " ") gaps++;
+    if (depth > maxNesting || marks > maxMarks || gaps > maxGaps) return true;
   }
   return false;
 }

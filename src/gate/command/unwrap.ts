@@ -3,6 +3,7 @@
  * taken out, as deep as it goes; where that cannot be told, it is said, and a deny rule then holds.
  */
 import { programName } from "../paths.ts";
+import { isPlainOverride } from "./git.ts";
 import { unknownWord, type Found, type ShellWord } from "./found.ts";
 import { parseOptions, type OptionSpec } from "./options.ts";
 
@@ -138,7 +139,7 @@ const runners = new Set(
 const shells = new Set(["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"]);
 const shellSpec: OptionSpec = {
   short: "abcefhiklmnprstuvxBCDEHPO:o:",
-  long: "login norc noprofile posix restricted verbose noediting rcfile= init-file= debugger",
+  long: "login norc noprofile posix restricted verbose noediting rcfile= init-file= debugger version help",
   stopAtOperand: true,
 };
 
@@ -213,6 +214,7 @@ function unwrapShell(found: Found): Unwrapped {
   if ("unknown" in parsed) return { ...nothing, hidden: `cannot tell what the shell is given (${parsed.unknown})` };
   const names = new Set(parsed.options.map((option) => option.name));
   const [first] = args.slice(args.length - parsed.operands.length);
+  if (names.has("version") || names.has("help")) return nothing;
   if (names.has("c")) {
     if (first?.value === undefined) return { ...nothing, hidden: "only running it tells what the shell is given" };
     // Words after the text are $0, $1, …: the text is then read as it stands, and uses of them are doubts there.
@@ -221,8 +223,7 @@ function unwrapShell(found: Found): Unwrapped {
     const same = ["bash", "sh", "dash"].includes(programName(found.words[0]?.value ?? "").name);
     return { commands: [], lines: [first.value], transparent: same && !startup };
   }
-  if (parsed.operands.length === 0 && !names.has("version"))
-    return { ...nothing, hidden: "the shell runs what it is fed" };
+  if (parsed.operands.length === 0) return { ...nothing, hidden: "the shell runs what it is fed" };
   return {
     ...nothing,
     ...(first?.value === undefined ? { hidden: "only running it tells which script the shell runs" } : {}),
@@ -298,7 +299,7 @@ function unwrapGit(found: Found): Unwrapped {
     const value = item.value ?? "";
     if (value === "-c" || value === "--config-env") {
       const setting = args[index + 1]?.value ?? "";
-      lines.push(setting.slice(setting.indexOf("=") + 1).replace(/^!/, ""));
+      if (!isPlainOverride(setting)) lines.push(setting.slice(setting.indexOf("=") + 1).replace(/^!/, ""));
     }
     if (value === "--exec" || value === "-x") lines.push(args[index + 1]?.value ?? "");
     if (value.startsWith("--exec=")) lines.push(value.slice("--exec=".length));
