@@ -110,7 +110,7 @@ const sumLength = `,"sum":"00000000"}`.length;
 
 function readLine(text: string, before: number): { readonly record: StoredRecord; readonly sum: number } | string {
   const cut = text.length - sumLength;
-  if (cut < 2 || !text.startsWith(`,"sum":"`, cut)) return "the line carries no checksum";
+  if (cut < 2 || !text.startsWith(`,"sum":"`, cut) || !text.endsWith(`"}`)) return "the line carries no checksum";
   const body = `${text.slice(0, cut)}}`;
   const sum = crc32(body, before);
   if (hex(sum) !== text.slice(-10, -2))
