@@ -36,22 +36,25 @@ function deniedRead(commands: readonly SimpleCommand[], { cwd, grant }: DeniedCo
   return target === undefined ? undefined : { what: "read", target, reason: `${target} is hidden from commands` };
 }
 
-/** Programs whose operands are changed. Anything else that fails is not put down to the sandbox. */
-const writers = new Set(
-  "touch mkdir rmdir rm mv cp ln tee install truncate chmod chown chgrp mkfifo mktemp patch rsync unlink shred".split(
-    " ",
-  ),
-);
+const makers = new Set(["touch", "mkdir", "tee", "truncate", "mkfifo", "mktemp", "patch"]);
+const changers = new Set(["rm", "rmdir", "unlink", "chmod", "chown", "chgrp", "shred"]);
+const copiers = new Set(["cp", "ln", "install", "rsync"]);
+
+/** What a program would have changed. A failure of any other program is not put down to the sandbox. */
+function changedBy([program = "", ...operands]: readonly string[], cwd: string): readonly string[] {
+  const name = basename(program);
+  const paths = operands.filter((word) => !word.startsWith("-"));
+  const existing = paths.filter((word) => existsSync(absolute(word, cwd)));
+  if (makers.has(name)) return paths;
+  if (changers.has(name)) return existing;
+  if (copiers.has(name)) return paths.slice(-1);
+  if (name === "mv") return [...paths.slice(-1), ...existing];
+  if (name === "dd") return operands.filter((word) => word.startsWith("of=")).map((word) => word.slice(3));
+  return name === "git" && gitWriters.has(operands[0] ?? "") ? [".git"] : [];
+}
 
 function deniedWrite(commands: readonly SimpleCommand[], { cwd, grant, writable }: DeniedCommand): Denial | undefined {
-  const wanted = commands.flatMap(({ words: [program = "", ...operands], redirects }) => [
-    ...redirects,
-    ...(writers.has(basename(program)) ? operands.filter((word) => !word.startsWith("-")) : []),
-    ...(basename(program) === "dd"
-      ? operands.filter((word) => word.startsWith("of=")).map((word) => word.slice(3))
-      : []),
-    ...(basename(program) === "git" && gitWriters.has(operands[0] ?? "") ? [".git"] : []),
-  ]);
+  const wanted = commands.flatMap(({ words, redirects }) => [...redirects, ...changedBy(words, cwd)]);
   const target = wanted.map((word) => absolute(word, cwd)).find((path) => isWithheld(path, { grant, writable }));
   return target === undefined
     ? undefined

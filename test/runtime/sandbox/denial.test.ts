@@ -52,6 +52,12 @@ test("a protected name inside the root is the refused write", () => {
   expect(ended(["git", "commit", "-m", "x"])).toMatchObject({ what: "write", target: join(workspace, ".git") });
 });
 
+test("what is copied from is no refused write, what is moved away is", () => {
+  const { outside, shell } = scene();
+  expect(shell(`cp ${outside}/victim missing/folder/x`)).toBeUndefined();
+  expect(shell(`mv ${outside}/victim here`)).toMatchObject({ what: "write", target: join(outside, "victim") });
+});
+
 test("failures that have nothing to do with the sandbox are not put down to it", () => {
   const { outside, shell } = scene();
   for (const line of [
@@ -61,6 +67,8 @@ test("failures that have nothing to do with the sandbox are not put down to it",
     "echo x > inside/missing/file",
     "npm test",
     "ls 2>/dev/null",
+    `rm ${outside}/not-there`,
+    `cp ${outside}/not-there here`,
   ]) {
     expect([line, shell(line)]).toEqual([line, undefined]);
   }
