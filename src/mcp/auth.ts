@@ -8,7 +8,6 @@ import {
   computeScopeUnion,
   extractWWWAuthenticateParams,
   type AuthProvider,
-  type InsufficientScopeError,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from "@modelcontextprotocol/client";
@@ -18,7 +17,7 @@ import type { OAuthConfig, ServerConfig } from "./config.ts";
 
 export interface ServerAuth extends AuthProvider {
   /** The server wants more than the token allows; afterwards the request may be sent again. */
-  onInsufficientScope(error: InsufficientScopeError): Promise<void>;
+  onInsufficientScope(wanted: Challenge): Promise<void>;
 }
 
 /** Shows the person the address of the login page. */
@@ -77,11 +76,10 @@ interface AuthContext extends TokenStoreOptions {
   readonly oauth: OAuthConfig | undefined;
 }
 
-interface Challenge {
+/** What a server says it wants, when it refuses. */
+export interface Challenge {
   readonly scope?: string | undefined;
   readonly resourceMetadataUrl?: URL | undefined;
-  /** A renewed token would not reach further: only the person can give more. */
-  readonly again?: boolean;
 }
 
 function createServerAuth(context: AuthContext): ServerAuth {
@@ -89,14 +87,14 @@ function createServerAuth(context: AuthContext): ServerAuth {
   let sent: string | undefined;
   let asked: string | undefined;
 
-  const authorize = (challenge: Challenge) =>
+  const authorize = (challenge: Challenge, again = false) =>
     file.locked(async () => {
       const login = file.read();
       // Another process has been here in the meantime: its token is tried first.
-      if (!challenge.again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
+      if (!again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
       if (context.open === undefined && login?.tokens?.refresh_token === undefined)
         throw new LoginNeeded(context.server);
-      await logIn(context, challenge);
+      await logIn(context, challenge, again);
     });
 
   return {
@@ -113,10 +111,11 @@ function createServerAuth(context: AuthContext): ServerAuth {
       asked = computeScopeUnion(asked, scope);
       await authorize({ resourceMetadataUrl, scope: asked });
     },
-    async onInsufficientScope({ requiredScope, resourceMetadataUrl }) {
-      asked = computeScopeUnion(asked, file.read()?.tokens?.scope, requiredScope);
+    async onInsufficientScope({ scope, resourceMetadataUrl }) {
+      asked = computeScopeUnion(asked, file.read()?.tokens?.scope, scope);
       if (context.open === undefined) throw new LoginNeeded(context.server);
-      await authorize({ resourceMetadataUrl, scope: asked, again: true });
+      // A renewed token would not reach further: only the person can give more.
+      await authorize({ resourceMetadataUrl, scope: asked }, true);
     },
   };
 }
@@ -126,7 +125,7 @@ function isEnding(login: Login, now: number): boolean {
 }
 
 /** Renews the token, or has the person log in where that does not do. */
-async function logIn(context: AuthContext, challenge: Challenge): Promise<void> {
+async function logIn(context: AuthContext, challenge: Challenge, again: boolean): Promise<void> {
   const callback = context.open === undefined ? undefined : await openCallback(context.oauth?.callbackPort);
   try {
     const state = randomBytes(24).toString("base64url");
@@ -137,7 +136,7 @@ async function logIn(context: AuthContext, challenge: Challenge): Promise<void> 
       ...(scope === undefined ? {} : { scope }),
       ...(challenge.resourceMetadataUrl ? { resourceMetadataUrl: challenge.resourceMetadataUrl } : {}),
     };
-    const result = await auth(provider, { ...request, ...(challenge.again ? { forceReauthorization: true } : {}) });
+    const result = await auth(provider, { ...request, forceReauthorization: again });
     if (result === "AUTHORIZED" || callback === undefined) return;
     const params = await callback.wait(state, AbortSignal.timeout(context.patienceMs ?? 300_000));
     const code = params.get("code");

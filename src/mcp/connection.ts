@@ -108,10 +108,6 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   /** True where the request was refused before anything ran, and what it lacked is there now. */
   const canAskAgain = async (error: unknown, asked: Promise<Client>, signal: AbortSignal): Promise<boolean> => {
-    if (options.authProvider && InsufficientScopeError.isInstance(error)) {
-      await options.authProvider.onInsufficientScope(error);
-      return true;
-    }
     if (config.transport.kind === "http" && isSessionLost(error)) {
       renew(asked);
       return true;

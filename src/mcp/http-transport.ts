@@ -1,5 +1,6 @@
 /** HTTP servers: headers from settings and variables, a limit to what one answer may hold, and the older SSE form. */
 import {
+  extractWWWAuthenticateParams,
   SdkHttpError,
   SSEClientTransport,
   StreamableHTTPClientTransport,
@@ -44,7 +45,7 @@ function statusOf(error: unknown): number | undefined {
 function settingsOf(config: HttpConfig, { env, authProvider }: HttpOptions) {
   return {
     requestInit: { headers: headersOf(config, env) },
-    fetch: limitedFetch,
+    fetch: authProvider === undefined ? limitedFetch : steppingUp(authProvider),
     ...(authProvider === undefined ? {} : { authProvider }),
   };
 }
@@ -58,6 +59,21 @@ function headersOf(config: HttpConfig, env: NodeJS.ProcessEnv): Record<string, s
     ...config.headers,
     ...Object.fromEntries(fromEnv),
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+}
+
+/** A server that wants a wider token has run nothing: the request is sent once more with the new one. */
+function steppingUp(auth: ServerAuth): FetchLike {
+  return async (url, init) => {
+    const response = await limitedFetch(url, init);
+    if (response.status !== 403) return response;
+    const { error, scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response);
+    if (error !== "insufficient_scope") return response;
+    await response.body?.cancel();
+    await auth.onInsufficientScope({ scope, resourceMetadataUrl });
+    const headers = new Headers(init?.headers);
+    headers.set("authorization", `Bearer ${(await auth.token()) ?? ""}`);
+    return limitedFetch(url, { ...init, headers });
   };
 }
 

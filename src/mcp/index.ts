@@ -12,6 +12,7 @@ export type { Connection } from "./connection.ts";
 export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
 export { createResourceTools } from "./resources.ts";
 export type { McpEvent, ServerMetrics } from "./server-metrics.ts";
+export { adaptTools } from "./server-tools.ts";
 export { serveMcp } from "./serve.ts";
 export type { ServeOptions, Serving } from "./serve.ts";
 export { createMcpServer } from "./server.ts";

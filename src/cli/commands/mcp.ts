@@ -1,24 +1,16 @@
-import { join } from "node:path";
-import { Writable } from "node:stream";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
-import { stateDir } from "../../base/paths.ts";
 import { toVisible } from "../../gate/show.ts";
-import type { AnyTool } from "../../index.ts";
 import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
 import { sessionFlags, type SessionFlags } from "../flags.ts";
-import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp-clients.ts";
-import { chooseProfile, createOffer } from "../offered-tools.ts";
+import type { LoginFlags } from "../mcp-login.ts";
+import type { ServeFlags } from "../mcp-serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { firstLine } from "../timeline.ts";
-import { version } from "../version.ts";
-
-interface ServeFlags extends SessionFlags {
-  readonly http?: number;
-}
 
 interface ListFlags extends SessionFlags {
   readonly json: boolean;
@@ -27,6 +19,12 @@ interface ListFlags extends SessionFlags {
 const json = { kind: "boolean", default: false, brief: "as JSON" } as const;
 const serverName = { brief: "the server", parse: String, placeholder: "SERVER" } as const;
 
+function toPort(text: string): number {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`'${text}' is no port`);
+  return port;
+}
+
 const serve = buildCommand({
   docs: { brief: "the governed tools as an MCP server, over stdio or --http PORT" },
   parameters: {
@@ -34,14 +32,14 @@ const serve = buildCommand({
       ...sessionFlags,
       http: {
         kind: "parsed",
-        parse: Number,
+        parse: toPort,
         optional: true,
         brief: "serve /mcp on 127.0.0.1 at this port instead of stdio",
         placeholder: "PORT",
       },
     },
   },
-  func: (flags: ServeFlags) => runCommand(() => startServing(flags)),
+  func: (flags: ServeFlags) => runCommand(async () => (await import("../mcp-serve.ts")).serve(flags)),
 });
 
 const list = buildCommand({
@@ -80,53 +78,36 @@ const call = buildCommand({
     runCommand(() => callTool(flags, `${server}/${tool}`, input ?? "{}")),
 });
 
-export const command = buildRouteMap({
-  routes: { serve, list, tools, call },
-  docs: { brief: "be an MCP server, or look at the configured ones" },
+const login = buildCommand({
+  docs: { brief: "log in to an HTTP server that asks for it, in a browser" },
+  parameters: {
+    flags: {
+      ...sessionFlags,
+      noBrowser: { kind: "boolean", default: false, brief: "only print the address of the login page" },
+    },
+    positional: { kind: "tuple", parameters: [serverName] },
+  },
+  func: (flags: LoginFlags, server: string) =>
+    runCommand(async () => (await import("../mcp-login.ts")).logIn(flags, server)),
 });
 
-async function startServing(flags: ServeFlags): Promise<void> {
-  const stdio = flags.http === undefined ? reserveStdout() : undefined;
-  const { cwd, config } = await prepare(flags);
-  const { createElicitingApprover, createServedResources, serveMcp } = await import("../../mcp/index.ts");
-  const { readText, resourceFolders } = await import("../mcp-resources.ts");
-  const approver = createElicitingApprover();
-  const state = stateDir(process.env);
-  const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
-  const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
-  const own = await loadOwnTools(engine, config, cwd);
-  const offer = createOffer(engine, chooseProfile(config, config.model));
-  const shows = (tool: AnyTool) => tool.name.includes("/") || offer().some(({ name }) => name === tool.name);
-  const server = await serveMcp({
-    engine,
-    approver,
-    shows,
-    resources: createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
-    version,
-    tell: say,
-    ...(stdio === undefined ? {} : { stdio }),
-    ...(flags.http === undefined ? {} : { port: flags.http }),
-    ...(process.env["CALLGATE_MCP_TOKEN"] === undefined ? {} : { token: process.env["CALLGATE_MCP_TOKEN"] }),
-  });
-  await Promise.race([server.closed, stopAsked()]);
-  await server.close();
-  await own.close();
-  await engine.close();
-}
+const logout = buildCommand({
+  docs: { brief: "forget a server's login" },
+  parameters: { flags: sessionFlags, positional: { kind: "tuple", parameters: [serverName] } },
+  func: (flags: SessionFlags, server: string) =>
+    runCommand(async () => (await import("../mcp-login.ts")).logOut(flags, server)),
+});
 
-function stopAsked(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => resolve());
-  });
-}
+const doctor = buildCommand({
+  docs: { brief: "start every configured server and say what is wrong with it" },
+  parameters: { flags: { ...sessionFlags, json } },
+  func: (flags: ListFlags) => runCommand(async () => (await import("../mcp-doctor.ts")).examine(flags)),
+});
 
-/** stdout belongs to the protocol alone: what a tool of the user's prints there goes to stderr. */
-function reserveStdout() {
-  const write = process.stdout.write.bind(process.stdout);
-  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
-  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
-  return { input: process.stdin, output };
-}
+export const command = buildRouteMap({
+  routes: { serve, list, tools, call, login, logout, doctor },
+  docs: { brief: "be an MCP server, or look at the configured ones" },
+});
 
 async function withServers<Result>(
   flags: SessionFlags,
@@ -188,9 +169,7 @@ async function showTools(flags: ListFlags & { readonly accept: boolean }, server
 }
 
 async function callTool(flags: ListFlags, name: string, raw: string): Promise<number> {
-  return withServers(flags, async ({ engine, mcp }) => {
-    // A known server is started by its first call; a new one has been started already.
-    void mcp;
+  return withServers(flags, async ({ engine }) => {
     const ended = await engine.run(
       { id: "call_1", name, kind: "function", arguments: raw, askedAt: Date.now() },
       new AbortController().signal,

@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { stateDir } from "../base/paths.ts";
+import { readServers, type ServerConfig } from "../mcp/config.ts";
+import type { SessionFlags } from "./flags.ts";
+import { print, say, UsageError } from "./io.ts";
+import { serverTable } from "./mcp-clients.ts";
+import { prepare } from "./prepare.ts";
+import { version } from "./version.ts";
+
+export interface LoginFlags extends SessionFlags {
+  readonly noBrowser: boolean;
+}
+
+/** Connects with a person at hand: a server that wants a login shows its page. */
+export async function logIn(flags: LoginFlags, server: string): Promise<void> {
+  const { config, cwd } = await findServer(flags, server);
+  const { createConnection, createTokenStore } = await import("../mcp/index.ts");
+  let asked = false;
+  const authProvider = createTokenStore({ stateDir: stateDir(process.env) }).interactive(config, (page) => {
+    asked = true;
+    say(`callgate: to log in to ${server}, open\n  ${page.href}`);
+    if (!flags.noBrowser) openBrowser(page);
+  });
+  if (authProvider === undefined)
+    throw new UsageError(
+      `${server} takes its token from a variable (bearer_token_env_var); there is nothing to log in`,
+    );
+  const connection = createConnection({
+    config,
+    authProvider,
+    cwd,
+    env: process.env,
+    version,
+    onToolsChanged: () => undefined,
+  });
+  try {
+    const tools = await connection.listTools();
+    print(`${asked ? "logged in to" : "no new login was needed for"} ${server}: ${tools.length} tools`);
+  } finally {
+    await connection.close();
+  }
+}
+
+export async function logOut(flags: SessionFlags, server: string): Promise<void> {
+  const { config } = await findServer(flags, server);
+  const { createTokenStore } = await import("../mcp/index.ts");
+  const was = createTokenStore({ stateDir: stateDir(process.env) }).forget(config);
+  print(was ? `logged out of ${server}: its tokens are gone from this machine` : `there was no login for ${server}`);
+}
+
+async function findServer(
+  flags: SessionFlags,
+  server: string,
+): Promise<{ readonly config: ServerConfig; readonly cwd: string }> {
+  const { cwd, config } = await prepare(flags);
+  const { servers } = readServers(serverTable(config, cwd));
+  const found = servers.find(({ name }) => name === server);
+  if (found === undefined)
+    throw new UsageError(
+      `there is no MCP server '${server}': ${servers.map(({ name }) => name).join(", ") || "none is configured"}`,
+    );
+  if (found.transport.kind !== "http")
+    throw new UsageError(`${server} is a program, not an address: no login is needed`);
+  return { config: found, cwd };
+}
+
+/** The address is one word to a program; no shell ever sees it. */
+function openBrowser(page: URL): void {
+  const [program, ...words] =
+    process.platform === "darwin"
+      ? ["open"]
+      : process.platform === "win32"
+        ? ["rundll32", "url.dll,FileProtocolHandler"]
+        : ["xdg-open"];
+  const child = spawn(program!, [...words, page.href], { stdio: "ignore", detached: true });
+  child.on("error", () => undefined); // no browser here: the address was said
+  child.unref();
+}
