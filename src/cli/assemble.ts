@@ -75,6 +75,8 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     changes,
     started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),
+    // Only OpenAI itself is known to have it: others on this wire skip or refuse the trigger.
+    compaction: model.wire === "responses" && model.provider === "openai" ? "provider" : "model",
     // Before its first item a request was tried again already, by the model; here it is a stream that broke off.
     isRetryable: (answer) =>
       answer.outcome === "truncated" ||

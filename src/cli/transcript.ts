@@ -24,13 +24,7 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
     if (type === "plan.updated") return [note(at, describePlan(record["plan"]).trim())];
     if (type === "approval.answered")
       return [note(at, `approval: ${JSON.stringify(record["answer"] ?? "nobody to ask")}`)];
-    if (type === "history.compacted")
-      return [
-        note(
-          at,
-          `the history was shortened: ${Number(record["tokensBefore"])} → ${Number(record["tokensAfter"])} tokens`,
-        ),
-      ];
+    if (type === "history.compacted") return [compactedEntry(record, at)];
     if (type === "warning" || type === "error") return [note(at, `${type}: ${String(record["message"])}`)];
     if (type === "turn.ended" && record["reason"] !== "done")
       return [note(at, `the turn ended: ${String(record["reason"])}`)];
@@ -57,6 +51,15 @@ function endedEntry(call: Ended, at: number): Entry {
   const why = call.ruling ? ` — ${call.ruling.decision} by ${call.ruling.by}: ${call.ruling.reason}` : "";
   const title = `${call.tool ?? call.name} ${call.ok ? "ok" : (call.code ?? "failed")} in ${call.durationMs} ms${why}`;
   return { kind: "result", title, body: partsToText(call.content), at, ok: call.ok };
+}
+
+/** Where the history was shortened, and what the model has seen of the part above since then. */
+function compactedEntry(record: StoredRecord, at: number): Entry {
+  const items = record["items"] as readonly Item[];
+  const short = items.find((item) => item.type === "compaction");
+  const from = `the history was shortened here: ${Number(record["tokensBefore"])} → ${Number(record["tokensAfter"])} tokens (${String(record["reason"])})`;
+  const words = short?.text ?? "(sealed by the provider)";
+  return note(at, `${from}\nWhat stands above is no longer sent; in its place the model is told:\n\n${words}`);
 }
 
 function note(at: number, body: string): Entry {

@@ -1,16 +1,29 @@
 import { partsToText, text } from "../base/content.ts";
-import type { Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";
+import { cutStart } from "../base/text.ts";
+import type { CompactionItem, Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";
 import { collectAsync } from "../wire/answer.ts";
 import { estimateItem } from "./tokens.ts";
 
 /** What the next model needs to know beyond the words: kept through every compaction. */
 export interface Kept {
+  /** The model's window: what is carried over stays well below it. */
+  readonly window?: number;
   readonly plan?: string;
   readonly openSessions?: readonly string[];
 }
 
+/** Who writes the short form: the model, in words anyone can read, or the provider, sealed and for its own wire only. */
+export type CompactionBy = "model" | "provider";
+
+export interface Compacted {
+  readonly items: readonly Item[];
+  readonly by: CompactionBy;
+}
+
 /** User messages carried over whole, newest first, up to this many tokens. */
-const keptMessageTokens = 20_000;
+const keptMessageTokens = { model: 20_000, provider: 64_000 } as const;
+/** How often a provider is asked before the model has to do it. */
+const providerAttempts = 2;
 
 const summaryPrompt = `Write a hand-over for whoever continues this work and sees nothing of the conversation above. Say, briefly and concretely:
 - what the user asked for, with every constraint they named;
@@ -21,18 +34,53 @@ Write only the hand-over.`;
 
 const leadIn = "The conversation before this point was summarised. Hand-over from your earlier self:";
 
-/** Shortens a history: the user's own messages, then a summary written by the model itself. */
+/** Shortens a history: the user's own messages, then the short form of everything else. */
 export async function compactHistory(
   model: Model,
   request: ModelRequest,
   kept: Kept,
+  wanted: CompactionBy,
   signal: AbortSignal,
-): Promise<readonly Item[]> {
-  const summary = await summarize(model, request, signal);
-  const words = [leadIn, summary];
-  if (kept.plan !== undefined) words.push(`The plan as it stands:\n${kept.plan}`);
-  if (kept.openSessions?.length) words.push(`Commands still running: ${kept.openSessions.join("; ")}`);
-  return [...lastUserMessages(request.input), { type: "compaction", text: words.join("\n\n") }];
+): Promise<Compacted> {
+  const notes = describeKept(kept);
+  const limitOf = (by: CompactionBy) => Math.min(keptMessageTokens[by], (kept.window ?? Infinity) / 4);
+  if (wanted === "provider") {
+    const sealed = await askProvider(model, request, signal);
+    if (sealed) {
+      const rest: Item[] = notes.length === 0 ? [] : [note(notes.join("\n\n"))];
+      return { by: "provider", items: [...lastUserMessages(request.input, limitOf("provider")), sealed, ...rest] };
+    }
+  }
+  const words = [leadIn, await summarize(model, request, signal), ...notes];
+  const short: CompactionItem = { type: "compaction", text: words.join("\n\n") };
+  return { by: "model", items: [...lastUserMessages(request.input, limitOf("model")), short] };
+}
+
+function describeKept({ plan, openSessions }: Kept): readonly string[] {
+  return [
+    ...(plan === undefined ? [] : [`The plan as it stands:\n${plan}`]),
+    ...(openSessions?.length ? [`Commands still running: ${openSessions.join("; ")}`] : []),
+  ];
+}
+
+function note(words: string): MessageItem {
+  return { type: "message", role: "developer", content: [text(words)] };
+}
+
+/** Responses' own way: a trigger as the last item, exactly one sealed item back. Undefined where the provider does not know it. */
+async function askProvider(
+  model: Model,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<CompactionItem | undefined> {
+  const trigger: Item = { type: "other", wire: "responses", raw: { type: "compaction_trigger" } };
+  for (let attempt = 0; attempt < providerAttempts; attempt++) {
+    const answer = await collectAsync(model.ask({ ...request, input: [...request.input, trigger] }, signal));
+    signal.throwIfAborted();
+    const sealed = answer.items.filter((item) => item.type === "compaction");
+    if (answer.outcome === "ok" && sealed.length === 1) return sealed[0];
+  }
+  return undefined;
 }
 
 /** If the history itself is too long to be summarised, its oldest part is left out and it is tried again. */
@@ -54,13 +102,20 @@ async function summarize(model: Model, request: ModelRequest, signal: AbortSigna
   }
 }
 
-function lastUserMessages(items: readonly Item[]): Item[] {
+/** The newest that fit, in their order; the one that crosses the limit is cut, so that the last request is never lost. */
+function lastUserMessages(items: readonly Item[], limit: number): Item[] {
   const messages: Item[] = [];
-  let tokens = 0;
+  let left = limit;
   for (const item of items.toReversed()) {
     if (item.type !== "message" || item.role !== "user") continue;
-    tokens += estimateItem(item);
-    if (tokens > keptMessageTokens) break;
+    const tokens = estimateItem(item);
+    if (tokens > left) {
+      // At least two characters a token in any language, so the cut fits.
+      const beginning = cutStart(partsToText(item.content), Math.max(0, left) * 2);
+      if (messages.length === 0) messages.unshift({ ...item, content: [text(`${beginning}\n[… cut]`)] });
+      break;
+    }
+    left -= tokens;
     messages.unshift(item);
   }
   return messages;

@@ -40,6 +40,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "history.compacted": [
     {
       reason: oneOf("asked", "limit", "overflow"),
+      by: oneOf("model", "provider"),
       tokensBefore: count,
       tokensAfter: count,
       items: list(ref("item")),

@@ -56,6 +56,8 @@ export interface UsageUpdated {
 export interface HistoryCompacted {
   readonly type: "history.compacted";
   readonly reason: "asked" | "limit" | "overflow";
+  /** Who wrote the short form; a provider's is sealed. */
+  readonly by: "model" | "provider";
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   /** The whole history from here on; what it replaced stays in the journal above. */

@@ -45,8 +45,11 @@ export interface Rebuilt {
   readonly turns: number;
 }
 
-/** Records to history. A call that was started and never ended gets a result that says so. */
-export function rebuildHistory(records: readonly HistoryRecord[]): Rebuilt {
+/**
+ * Records to history. A call that was started and never ended gets a result that says so. A short form that a provider
+ * sealed for another wire than `wire` is passed over: what it replaced is still in the records.
+ */
+export function rebuildHistory(records: readonly HistoryRecord[], wire?: string): Rebuilt {
   let items: Item[] = [];
   let turns = 0;
   const results = new Map<string, ResultItem>();
@@ -57,7 +60,8 @@ export function rebuildHistory(records: readonly HistoryRecord[]): Rebuilt {
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") started.add(String(record["id"]));
-    if (record.type === "history.compacted") items = [...(record["items"] as Item[])];
+    if (record.type === "history.compacted" && isReadable(record["items"] as Item[], wire))
+      items = [...(record["items"] as Item[])];
     if (record.type === "call.ended") {
       const call = record["call"] as Ended;
       ended.add(call.id);
@@ -67,6 +71,13 @@ export function rebuildHistory(records: readonly HistoryRecord[]): Rebuilt {
   const interrupted = [...started].filter((id) => !ended.has(id));
   for (const id of interrupted) results.set(id, interruptedResult(items, id));
   return { items: placeResults(items, results), interrupted, turns };
+}
+
+function isReadable(items: readonly Item[], wire: string | undefined): boolean {
+  return (
+    wire === undefined ||
+    items.every((item) => item.type !== "compaction" || item.text !== undefined || item.opaque?.wire === wire)
+  );
 }
 
 /** Each result after the calls it belongs to, in the order of the calls: as the live loop adds them. */

@@ -4,7 +4,7 @@ import type { Engine } from "../router/engine.ts";
 import type { Answer, Item, MessageItem, Model, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
 import type { Journal } from "../store/journal.ts";
 import type { ChangeTracker } from "./changes.ts";
-import { compactHistory } from "./compact.ts";
+import { compactHistory, type CompactionBy } from "./compact.ts";
 import { createConversation, type Conversation } from "./conversation.ts";
 import type { HistoryCompacted, SessionEvent, SessionStarted } from "./events.ts";
 import { rebuildHistory, toAsked, type HistoryRecord } from "./history.ts";
@@ -29,6 +29,8 @@ export interface SessionOptions {
   readonly price?: Price;
   /** Tokens the model can take; the history is shortened before it gets there. */
   readonly contextWindow?: number;
+  /** Who shortens it. `provider`: over Responses, where the provider can; it falls back to the model. */
+  readonly compaction?: CompactionBy;
   readonly request?: Pick<
     ModelRequest,
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
@@ -76,7 +78,7 @@ interface Shared {
 }
 
 export function createSession(options: SessionOptions): Session {
-  const rebuilt = rebuildHistory(options.records ?? []);
+  const rebuilt = rebuildHistory(options.records ?? [], options.started?.wire);
   const recorder = createSessionRecorder(options.journal);
   const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);
   const emit = (event: SessionEvent) => {
@@ -274,10 +276,17 @@ function buildRequest({ options, conversation }: Shared): ModelRequest {
 async function compact(shared: Shared, reason: HistoryCompacted["reason"], signal: AbortSignal): Promise<void> {
   const { conversation, options, emit, plan } = shared;
   const tokensBefore = conversation.contextTokens();
-  const kept = { ...(plan === undefined ? {} : { plan }), openSessions: options.engine.openTerminals() };
-  conversation.replace(await compactHistory(options.model, buildRequest(shared), kept, signal));
+  const kept = {
+    ...(plan === undefined ? {} : { plan }),
+    ...(options.contextWindow === undefined ? {} : { window: options.contextWindow }),
+    openSessions: options.engine.openTerminals(),
+  };
+  const by = options.compaction ?? "model";
+  const compacted = await compactHistory(options.model, buildRequest(shared), kept, by, signal);
+  conversation.replace(compacted.items);
   emit({
     type: "history.compacted",
+    by: compacted.by,
     reason,
     tokensBefore,
     tokensAfter: conversation.contextTokens(),
