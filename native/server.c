@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define READS_AT_ONCE 16         /* from one output, before the others have their turn */
 #define UPSTREAM_FULL (4u << 20) /* no more output is read while Node has this much to catch up with */
 
 struct job {
@@ -207,28 +208,29 @@ static void kill_job(struct job *j) {
   else tell_keeper(j, 'K', 0);
 }
 
-/* Reads once from an output; a full pipe means more is coming, so it gets a larger one. */
-static void pump(struct job *j, uint8_t stream) {
+/* Reads once from an output; true if more is likely there. A full pipe means a flood: it gets a larger one. */
+static bool pump(struct job *j, uint8_t stream) {
   static uint8_t chunk[CHUNK];
   int *fd = &j->output[stream];
   bool live = j->credit > 0 && j->tail.used == 0;
   uint8_t *to = live ? buffer_room(&server.up, CHUNK + 9) + 9 : chunk;
   ssize_t n = read(*fd, to, live && j->credit < CHUNK ? j->credit : CHUNK);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) { /* a terminal ends with EIO */
     if (j->input == *fd) j->input = -1;
     close_fd(fd);
-    return;
+    return false;
   }
   j->moved = true;
   if (n == CHUNK && !j->tty) fcntl(*fd, F_SETPIPE_SZ, 1 << 20);
   if (!live) {
     tail_add(&j->tail, j->tail_bytes, stream, chunk, (uint32_t)n);
-    return;
+    return n == CHUNK;
   }
   j->credit -= (uint64_t)n;
   frame_start(stream ? 'e' : 'o', j->id, (size_t)n);
   server.up.end += (size_t)n; /* the bytes already lie behind the head */
+  return n == CHUNK && !upstream_full();
 }
 
 static void take_report(struct job *j) {
@@ -453,7 +455,9 @@ static void serve_jobs(const struct pollfd *p) {
   for (struct job *j = server.jobs; j; j = j->next, p += 4) {
     if (p[0].revents & POLLOUT) buffer_flush(&j->to_keeper, j->control);
     if (p[0].revents & (POLLIN | POLLHUP | POLLERR)) take_report(j);
-    for (uint8_t s = 0; s < 2; s++) if (p[1 + s].revents && j->output[s] >= 0) pump(j, s);
+    for (uint8_t s = 0; s < 2; s++)
+      for (int reads = 0; p[1 + s].revents && j->output[s] >= 0 && reads < READS_AT_ONCE; reads++)
+        if (!pump(j, s)) break;
     feed_input(j);
   }
   int64_t now = now_ms();
