@@ -98,7 +98,7 @@ function createChild(to: Connection, id: number, launch: Launch): Child {
 
 function open(path: string, onClose: () => void): Connection {
   const process = spawn(path, ["serve"], {
-    stdio: ["ignore", "ignore", "inherit", "pipe"],
+    stdio: ["ignore", "ignore", "ignore", "pipe"], // ours would stay open in it for whoever reads them to their end
     detached: true, // a Ctrl-C meant for us is not meant for it
     cwd: "/",
     env: {},
