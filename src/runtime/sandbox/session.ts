@@ -26,6 +26,10 @@ export interface Session {
 export function createSession(machine: Machine): Session {
   const folders = new Map<number, string>();
   let unconfinedRuns = 0;
+  const removeFolders = () => {
+    for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
+    folders.clear();
+  };
   const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
   const sockets = rememberBriefly(() => hostSockets(machine));
   const hide = (paths: readonly string[]) =>
@@ -36,6 +40,8 @@ export function createSession(machine: Machine): Session {
       const uid = owner?.uid ?? machine.uid;
       const known = folders.get(uid);
       if (known !== undefined) return known;
+      // Also when nobody gets to close us: an ended process leaves no folder behind, a killed one does.
+      if (folders.size === 0) process.once("exit", removeFolders);
       const folder = mkdtempSync(join(tmpdir(), "callgate-"));
       if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
       folders.set(uid, folder);
@@ -56,8 +62,8 @@ export function createSession(machine: Machine): Session {
       unconfinedRuns += 1;
     },
     async close() {
-      for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
-      folders.clear();
+      process.off("exit", removeFolders);
+      removeFolders();
     },
   };
 }
