@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { Access, Command } from "../spec/access.ts";
+import type { PolicySettings } from "../spec/stages.ts";
 import { foreignDenials, lineDenials, matchStep, zshDenials, type Match } from "./command/match.ts";
 import { mayRead } from "./command/look.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
@@ -37,7 +38,7 @@ export interface CallToDecide {
 /** What happens to one command. */
 export function decideCommand(command: Command, policy: Policy): CommandVerdict {
   const understood = understand(command, policy);
-  const verdict = strictest(commandVerdicts(command, understood, policy));
+  const verdict = refuseToAsk(strictest(commandVerdicts(command, understood, policy)), policy.settings);
   const commands =
     command.dialect === "powershell" ? [(command.shell ?? "").split(/\s+/)] : understood.steps.map((step) => step.argv);
   return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
@@ -67,7 +68,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...(allowed || touched.length > 0 ? [] : [ownVerdict(call, policy)]),
   ];
   return {
-    ...strictest(verdicts),
+    ...refuseToAsk(strictest(verdicts), policy.settings),
     commands: commands.flatMap((verdict) => verdict.commands),
     sandboxed: policy.confines && policy.settings.sandbox !== "full-access",
   };
@@ -118,9 +119,7 @@ function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
   return [
     ...matched.filter((verdict) => settled || verdict.decision !== "allow"),
     ...paths.map(ruleVerdict),
-    ...(settled || matched.some((verdict) => verdict.decision !== "allow")
-      ? []
-      : [modeVerdict(step.risk, policy, step.reason)]),
+    ...(settled ? [] : [modeVerdict(step.risk, policy, step.reason)]),
   ];
 }
 
@@ -131,15 +130,19 @@ function redirectVerdicts(redirect: Understood["redirects"][number], policy: Pol
     return [modeVerdict("dangerous", policy, `${target} is a network connection`)];
   const rules = cwds.flatMap((cwd) => pathRules(target, cwd, use, policy));
   const known = cwds.length > 0;
-  if (known && rules.length > 0) return rules.map(ruleVerdict);
-  if (use === "read" && known && cwds.every((cwd) => mayRead(target, cwd, policy))) return [];
-  return [modeVerdict("other", policy, use === "write" ? `it writes ${target}` : `it reads ${target}`)];
+  const spoken = known ? rules.map(ruleVerdict) : [];
+  if (spoken.some((verdict) => verdict.decision === "allow")) return spoken;
+  if (use === "read" && known && cwds.every((cwd) => mayRead(target, cwd, policy))) return spoken;
+  return [...spoken, modeVerdict("other", policy, use === "write" ? `it writes ${target}` : `it reads ${target}`)];
 }
 
 /** A file a tool reads itself. Outside the workspace nothing but the question stands between it and the file. */
 function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
   const rules = pathRules(path, cwd, "read", policy);
-  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  return withRules(rules, () => readByMode(path, cwd, policy));
+}
+
+function readByMode(path: string, cwd: string, policy: Policy): Verdict {
   if (mayRead(path, cwd, policy)) return modeVerdict("harmless", policy, `it reads ${path}`);
   const open = policy.settings.sandbox === "full-access" && !isInsideAny(resolveReal(path, cwd) ?? "/", policy.mask);
   return modeVerdict(
@@ -151,7 +154,10 @@ function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
 
 function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
   const rules = pathRules(path, cwd, "write", policy);
-  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  return withRules(rules, () => writeByMode(path, cwd, policy));
+}
+
+function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
   const real = resolveReal(path, cwd);
   if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
   const name =
@@ -166,7 +172,10 @@ function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
 
 function networkVerdict(host: string, policy: Policy): Verdict {
   const rules = policy.rules.hosts.filter((rule) => matchHost(host, rule.host ?? ""));
-  if (rules.length > 0) return strictest(rules.map(ruleVerdict));
+  return withRules(rules, () => networkByMode(host, policy));
+}
+
+function networkByMode(host: string, policy: Policy): Verdict {
   const { network } = policy;
   const granted = network === "on" || (network !== "off" && network.some((pattern) => matchHost(host, pattern)));
   return modeVerdict(
@@ -187,6 +196,18 @@ function pathRules(path: string, cwd: string, use: "read" | "write" | undefined,
       ((real !== undefined && matchPath(real, rule.path ?? "", policy.workspace)) ||
         (rule.decision !== "allow" && matchPath(plain, rule.path ?? "", policy.workspace))),
   );
+}
+
+/** A rule that allows settles it; one that asks or denies only ever adds to what the mode says. */
+function withRules(rules: readonly Rule[], otherwise: () => Verdict): Verdict {
+  const spoken = rules.map(ruleVerdict);
+  return strictest(rules.some((rule) => rule.decision === "allow") ? spoken : [...spoken, otherwise()]);
+}
+
+/** Where nobody is asked, a rule that asks refuses. */
+function refuseToAsk(verdict: Verdict, { approval }: PolicySettings): Verdict {
+  if (verdict.decision !== "ask" || (approval !== "never" && approval !== "disabled")) return verdict;
+  return { ...verdict, decision: "deny", reason: `${verdict.reason} (nobody is asked under approval '${approval}')` };
 }
 
 function ruleVerdict(rule: Rule): Verdict {

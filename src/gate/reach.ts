@@ -4,7 +4,7 @@ import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
 import { notWrappers } from "./command/match.ts";
 import type { Step } from "./command/understand.ts";
-import { isInterpreter, isShell } from "./command/unwrap.ts";
+import { isInterpreter, isShell } from "./command/wrappers.ts";
 import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
 import { matchPath } from "./rules.ts";

@@ -6,7 +6,7 @@ import { judge } from "./harmless.ts";
 import { judgeGit } from "./git.ts";
 import { readers } from "./readers.ts";
 import { specials, versionOnly } from "./specials.ts";
-import { isInterpreter, isShell } from "./unwrap.ts";
+import { isInterpreter, isShell } from "./wrappers.ts";
 
 /** Single letters are short options, the rest long ones (any beginning of them counts too). */
 const waysOut: ReadonlyMap<string, readonly string[]> = new Map(

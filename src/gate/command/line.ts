@@ -11,7 +11,6 @@ import {
   type Command,
   type CompoundList,
   type Pipeline,
-  type ParameterExpansionPart,
   type Redirection,
   type ParsedScript,
   type Statement,
@@ -31,6 +30,7 @@ import {
   type LineContext,
   type State,
 } from "./state.ts";
+import { commandTypes, construct, evaluating, hasStrayParenthesis, isLooking } from "./syntax.ts";
 import { readWord } from "./word.ts";
 
 export function readLine(line: string, context: LineContext): LineReading {
@@ -132,7 +132,7 @@ function readIf(node: Extract<SyntaxNode, { type: "If" }>, state: State): void {
 
 /** A loop over words that are known is read once for each of them. */
 function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void {
-  const words = (node.wordlist ?? []).flatMap((word) => words1(word, state));
+  const words = (node.wordlist ?? []).flatMap((word) => readWords(word, state));
   const values = words.map((word) => word.value).filter((value) => value !== undefined);
   const name = node.name.value;
   // Only lower-case names: PATH, IFS and their like change what commands mean.
@@ -172,17 +172,6 @@ function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: St
   if (calls) state.unclear.add("a function that calls itself (a fork bomb?)");
 }
 
-const commandTypes = new Set([
-  "Command",
-  "AndOr",
-  "Pipeline",
-  "Subshell",
-  "BraceGroup",
-  "CompoundList",
-  "Redirected",
-  "Function",
-]);
-
 /** Visits whatever is below, for the sake of deny rules and danger; the caller has noted the doubt. */
 function readLoosely(node: SyntaxNode, state: State): void {
   forEachChild(node, (child) => {
@@ -198,14 +187,6 @@ function readLooseWord(node: Word, state: State): void {
   readParts(node, state);
   if (node.parts === undefined) return noteDormant(node.value, state);
   for (const part of node.parts) if ("value" in part) noteDormant(part.value, state);
-}
-
-function construct(type: string): string {
-  const names = new Map([
-    ["ArithmeticCommand", "arithmetic can evaluate"],
-    ["Coproc", "it starts a coprocess"],
-  ]);
-  return names.get(type) ?? `it has control flow (${type.toLowerCase()})`;
 }
 
 function readCommand(node: Command, state: State, isFed: boolean): void {
@@ -224,7 +205,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   }
   if (hasStrayParenthesis(node, state.source)) state.unclear.add("it does not parse (a parenthesis after a command)");
   const words = [node.name, ...node.args].flatMap((item) =>
-    item.type === "Word" ? words1(item, state) : argumentAssignment(item, state),
+    item.type === "Word" ? readWords(item, state) : argumentAssignment(item, state),
   );
   if (state.functions.has(words[0]?.value ?? "")) state.doubts.add("it calls a function defined on the line");
   const found = { words, cwds: state.cwds, env, fed };
@@ -238,21 +219,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   if (words[0]?.value === "cd") changeFolder(found, state);
 }
 
-const evaluating = new Set(
-  "let declare typeset local export readonly unset read mapfile readarray printf test [ wait set eval getopts".split(
-    " ",
-  ),
-);
-
-/** The parser passes over a `(` after a command's name, which bash refuses. */
-function hasStrayParenthesis(node: Command, source: string | undefined): boolean {
-  if (source === undefined || node.name === undefined) return false;
-  const [next] = node.suffix;
-  const between = source.slice(node.name.end, next === undefined ? node.end : next.pos);
-  return between.includes("(") || /^[ \t]*\(/.test(source.slice(node.end, node.end + 200));
-}
-
-function words1(node: Word, state: State): readonly ShellWord[] {
+function readWords(node: Word, state: State): readonly ShellWord[] {
   readParts(node, state);
   const words = readWord(node, state);
   if (words.some((word) => word.value === undefined)) state.doubts.add(`only running it tells what ${node.text} is`);
@@ -274,7 +241,7 @@ function readAssignment(node: Assignment, state: State): { name: string; value: 
     readLoosely(node, state);
     return { name: node.name, value: undefined };
   }
-  const words = words1(node.value, state);
+  const words = readWords(node.value, state);
   const value = words.length === 1 ? words[0]?.value : undefined;
   if (value === undefined || !plainValue.test(value)) state.tainted = true;
   noteDormant(value, state);
@@ -296,16 +263,6 @@ function readParts(node: Word, state: State): void {
   }
 }
 
-/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only put in. */
-function isLooking(part: ParameterExpansionPart): boolean {
-  return (
-    part.prefix === "!" ||
-    part.index !== undefined ||
-    part.operation?.type === "Transform" ||
-    part.operation?.type === "Slice"
-  );
-}
-
 /** In a process of its own, whose folder ends with it. */
 function readApart(script: ParsedScript, state: State): void {
   const { cwds, source } = state;
@@ -325,7 +282,7 @@ function readRedirect(redirect: Redirection, state: State): void {
   }
   if (redirect.descriptor?.type === "FileDescriptorVariable") state.doubts.add("a redirect sets a variable");
   if (redirect.target === undefined) return void state.unclear.add("a redirect without a target");
-  const words = words1(redirect.target, state);
+  const words = readWords(redirect.target, state);
   const target = words.length === 1 ? words[0]?.value : undefined;
   if (redirect.type === "HereString") return;
   if (target === undefined) return void state.doubts.add(`only running it tells where ${redirect.target.text} points`);

@@ -5,7 +5,7 @@ import { wayOut } from "./escape.ts";
 import { isPlainForZsh } from "./foreign.ts";
 import { readers } from "./readers.ts";
 import { specials } from "./specials.ts";
-import { isWrapper } from "./unwrap.ts";
+import { isWrapper } from "./wrappers.ts";
 import type { Step, Understood } from "./understand.ts";
 
 /** Programs whose words are not commands, beside the ones that only look. */

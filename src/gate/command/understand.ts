@@ -8,7 +8,8 @@ import { foreignDoubts } from "./foreign.ts";
 import { judge } from "./harmless.ts";
 import { readLine } from "./line.ts";
 import { createLook, type Look, type Surroundings } from "./look.ts";
-import { isInterpreter, unwrap } from "./unwrap.ts";
+import { unwrap } from "./unwrap.ts";
+import { isInterpreter } from "./wrappers.ts";
 
 export interface Step {
   readonly found: Found;

@@ -1,0 +1,47 @@
+/** Small questions about pieces of the syntax tree. */
+import type { Command, ParameterExpansionPart } from "unbash";
+
+export const commandTypes: ReadonlySet<string> = new Set([
+  "Command",
+  "AndOr",
+  "Pipeline",
+  "Subshell",
+  "BraceGroup",
+  "CompoundList",
+  "Redirected",
+  "Function",
+]);
+
+/** What a construct that is not followed is called. */
+export function construct(type: string): string {
+  const names = new Map([
+    ["ArithmeticCommand", "arithmetic can evaluate"],
+    ["Coproc", "it starts a coprocess"],
+  ]);
+  return names.get(type) ?? `it has control flow (${type.toLowerCase()})`;
+}
+
+/** Builtins that set or look at variables by name, and evaluate subscripts in the name. */
+export const evaluating: ReadonlySet<string> = new Set(
+  "let declare typeset local export readonly unset read mapfile readarray printf test [ wait set eval getopts".split(
+    " ",
+  ),
+);
+
+/** The parser passes over a `(` after a command's name, which bash refuses. */
+export function hasStrayParenthesis(node: Command, source: string | undefined): boolean {
+  if (source === undefined || node.name === undefined) return false;
+  const [next] = node.suffix;
+  const between = source.slice(node.name.end, next === undefined ? node.end : next.pos);
+  return between.includes("(") || /^[ \t]*\(/.test(source.slice(node.end, node.end + 200));
+}
+
+/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only put in. */
+export function isLooking(part: ParameterExpansionPart): boolean {
+  return (
+    part.prefix === "!" ||
+    part.index !== undefined ||
+    part.operation?.type === "Transform" ||
+    part.operation?.type === "Slice"
+  );
+}
