@@ -64,7 +64,13 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
-  const own = await loadOwnTools(engine, config, cwd, options.approver ? { approver: options.approver } : {});
+  const own = await loadOwnTools(engine, config, cwd, options.approver ? { approver: options.approver } : {}).catch(
+    async (error: unknown) => {
+      await engine.close();
+      await model.close();
+      throw error;
+    },
+  );
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({
     id,

@@ -60,6 +60,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   let failures = 0;
   let retryAt = 0;
   let fault: string | undefined;
+  /** The client in use: what an earlier one still has to say changes nothing. */
+  let live: Client | undefined;
 
   const fail = (healthy: boolean) => {
     current = undefined;
@@ -73,11 +75,13 @@ export function createConnection(options: ConnectionOptions): Connection {
     try {
       fault = undefined;
       opened = await openClient({ ...options, onFault: (error) => (fault = error.message) }, () => {
-        if (state === "closed" || opened === undefined) return;
+        if (state === "closed" || live !== opened) return;
+        live = undefined;
         state = "idle";
         problem = fault;
         fail(now() - startedAt > healthyMs);
       });
+      live = opened;
       state = "ready";
       problem = undefined;
       options.onStart?.({ ok: true, durationMs: now() - startedAt });
@@ -97,34 +101,46 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (now() < retryAt) return Promise.reject(isDown(config, problem, retryAt - now()));
     return (current = connect());
   };
-  /** Several calls may find the session lost at once: the first renews it for all. */
+  /** Several calls may find the session lost at once: the first renews it for all, the others end first. */
   const renew = (lost: Promise<Client>) => {
     if (current !== lost) return;
     current = undefined;
+    live = undefined;
     failures = 0;
     retryAt = 0;
-    void lost.then((old) => old.close()).catch(() => undefined);
+  };
+  const inUse = new Map<Client, number>();
+  const use = async <Result>(connected: Client, ask: (client: Client) => Promise<Result>): Promise<Result> => {
+    inUse.set(connected, (inUse.get(connected) ?? 0) + 1);
+    try {
+      return await ask(connected);
+    } finally {
+      const left = (inUse.get(connected) ?? 1) - 1;
+      if (left > 0) inUse.set(connected, left);
+      else inUse.delete(connected);
+      if (left === 0 && live !== connected) void connected.close().catch(() => undefined);
+    }
   };
 
-  /** True where the request was refused before anything ran, and what it lacked is there now. */
-  const canAskAgain = async (error: unknown, asked: Promise<Client>, signal: AbortSignal): Promise<boolean> => {
-    if (config.transport.kind === "http" && isSessionLost(error)) {
-      renew(asked);
-      return true;
-    }
-    return visitPages(error, options.host ?? {}, config.name, signal);
-  };
   /** Once more at most, and never where the first request may have done something. */
   const onSession = async <Result>(
     ask: (client: Client) => Promise<Result>,
     signal: AbortSignal = never,
   ): Promise<Result> => {
     const asked = client();
+    const connected = await asked;
     try {
-      return await ask(await asked);
+      return await use(connected, async (at) => {
+        try {
+          return await ask(at);
+        } catch (error) {
+          if (neverRan(error, config)) renew(asked);
+          throw error;
+        }
+      });
     } catch (error) {
-      if (!(await canAskAgain(error, asked, signal))) throw error;
-      return ask(await client());
+      if (!neverRan(error, config) && !(await visitPages(error, options.host ?? {}, config.name, signal))) throw error;
+      return use(await client(), ask);
     }
   };
 
@@ -166,6 +182,12 @@ function callTool(client: Client, config: ServerConfig, name: string, input: Jso
       onprogress: (progress) => onProgress?.(progress),
     },
   );
+}
+
+/** The server has forgotten our session, or the request never left: a new connection may be asked instead. */
+function neverRan(error: unknown, { transport }: ServerConfig): boolean {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return code === SdkErrorCode.NotConnected || (transport.kind === "http" && isSessionLost(error));
 }
 
 function backoff(failures: number): number {

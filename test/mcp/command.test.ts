@@ -1,0 +1,84 @@
+/** `callgate mcp …` as a person runs it. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { hostile } from "./connect.ts";
+import { startOAuthServer } from "./oauth-server.ts";
+
+const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+function home(servers: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "callgate-home-"));
+  writeFileSync(join(folder, "callgate.toml"), servers);
+  return folder;
+}
+
+async function run(folder: string, args: readonly string[], onError: (text: string) => void = () => undefined) {
+  const child = spawn(process.execPath, [cli, ...args], {
+    cwd: mkdtempSync(join(tmpdir(), "callgate-cwd-")),
+    env: { ...process.env, CALLGATE_HOME: folder },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let out = "";
+  let err = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+    onError(err);
+  });
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, out, err };
+}
+
+const server = (name: string, mode: string, more = "") =>
+  `[mcpServers.${name}]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(hostile)}, "${mode}"]\n${more}\n`;
+
+test("doctor says one line for each server, and ends with 1 where one does not work", async () => {
+  const folder = home(`${server("good", "plain")}${server("bad", "exit-at-start")}${server("odd", "bad-tool")}`);
+  const { code, out } = await run(folder, ["mcp", "doctor"]);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^ok +good +8 tools/m);
+  expect(out).toMatch(/^FAIL +bad .*cannot find my database/m);
+  expect(out).toMatch(/^FAIL +odd .*left out/m);
+  expect((await run(home(server("good", "plain")), ["mcp", "doctor", "--json"])).code).toBe(0);
+});
+
+test("a required server that does not start ends every command with 2 and its name", async () => {
+  const folder = home(server("must", "exit-at-start", "required = true"));
+  const { code, err } = await run(folder, ["exec", "hello"]);
+  expect(code).toBe(2);
+  expect(err).toMatch(/'must'.*required/s);
+});
+
+test("list, tools and call work on a configured server; the settings' approval mode holds", async () => {
+  const folder = home(server("s", "plain", '[mcpServers.s.tools.ping]\napproval_mode = "approve"'));
+  expect((await run(folder, ["mcp", "list"])).out).toMatch(/^s +ready +8 tools/m);
+  expect((await run(folder, ["mcp", "tools", "s"])).out).toContain("s/ping\n    Answers pong.");
+  expect(await run(folder, ["mcp", "call", "s", "ping"])).toMatchObject({ code: 0, out: "pong\n" });
+  expect(await run(folder, ["mcp", "call", "s", "add_tool"])).toMatchObject({ code: 3 });
+});
+
+test("login opens a page, keeps the tokens, and logout forgets them", async () => {
+  const oauth = await startOAuthServer();
+  cleanups.push(oauth.close);
+  const folder = home(`[mcpServers.web]\nurl = "${oauth.url}"\n`);
+  expect((await run(folder, ["mcp", "doctor"])).out).toContain("callgate mcp login web");
+  let visited = false;
+  const { code, out } = await run(folder, ["mcp", "login", "web", "--no-browser"], (text) => {
+    const page = /http:\S+authorize\S+(?=\n)/.exec(text)?.[0];
+    if (visited || page === undefined) return;
+    visited = true;
+    void fetch(page);
+  });
+  expect({ code, out }).toEqual({ code: 0, out: "logged in to web: 6 tools\n" });
+  expect((await run(folder, ["mcp", "doctor"])).code).toBe(0);
+  expect((await run(folder, ["mcp", "logout", "web"])).out).toContain("logged out of web");
+  expect(await run(folder, ["mcp", "login", "nobody"])).toMatchObject({ code: 2 });
+});
