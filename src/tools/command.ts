@@ -48,7 +48,7 @@ export interface CommandCall {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-export function isEscalated(input: EscalationInput): boolean {
+function isEscalated(input: EscalationInput): boolean {
   return input.sandbox_permissions === "require_escalated" || input.with_escalated_permissions === true;
 }
 

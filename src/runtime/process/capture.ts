@@ -104,7 +104,7 @@ function compact(bytes: Buffer): Buffer {
 }
 
 /** Where the last whole UTF-8 character ends. */
-export function wholeCharactersEnd(bytes: Uint8Array): number {
+function wholeCharactersEnd(bytes: Uint8Array): number {
   const length = bytes.length;
   for (let back = 1; back <= Math.min(4, length); back++) {
     const byte = bytes[length - back]!;
@@ -116,7 +116,7 @@ export function wholeCharactersEnd(bytes: Uint8Array): number {
 }
 
 /** Where the first whole UTF-8 character starts. */
-export function wholeCharactersStart(bytes: Uint8Array): number {
+function wholeCharactersStart(bytes: Uint8Array): number {
   let start = 0;
   while (start < Math.min(3, bytes.length) && (bytes[start]! & 0xc0) === 0x80) start++;
   return start;

@@ -1,7 +1,7 @@
 /** Bytes of a command to text: UTF-8 as it is, other encodings told apart from data that is no text at all. */
 import { isUtf8 } from "node:buffer";
 
-export interface DecodedBytes {
+interface DecodedBytes {
   readonly text: string;
   readonly binary: boolean;
 }

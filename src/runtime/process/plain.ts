@@ -119,7 +119,7 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number): Promise<ChildE
   });
 }
 
-export function toStartError(error: unknown, program: string): StartError {
+function toStartError(error: unknown, program: string): StartError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "EINVAL";
   const reason =
     code === "ENOENT"
