@@ -26,10 +26,6 @@ export interface Session {
 export function createSession(machine: Machine): Session {
   const folders = new Map<number, string>();
   let unconfinedRuns = 0;
-  const removeFolders = () => {
-    for (const folder of folders.values()) rmSync(folder, { recursive: true, force: true });
-    folders.clear();
-  };
   const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
   const sockets = rememberBriefly(() => hostSockets(machine));
   const hide = (paths: readonly string[]) =>
@@ -40,9 +36,7 @@ export function createSession(machine: Machine): Session {
       const uid = owner?.uid ?? machine.uid;
       const known = folders.get(uid);
       if (known !== undefined) return known;
-      // Also when nobody gets to close us: an ended process leaves no folder behind, a killed one does.
-      if (folders.size === 0) process.once("exit", removeFolders);
-      const folder = mkdtempSync(join(tmpdir(), "callgate-"));
+      const folder = makeTempFolder();
       if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
       folders.set(uid, folder);
       return folder;
@@ -62,8 +56,8 @@ export function createSession(machine: Machine): Session {
       unconfinedRuns += 1;
     },
     async close() {
-      process.off("exit", removeFolders);
-      removeFolders();
+      for (const folder of folders.values()) removeTempFolder(folder);
+      folders.clear();
     },
   };
 }
@@ -81,4 +75,27 @@ function rememberBriefly<T>(ask: (key: string) => T, now: () => number = Date.no
     known.set(key, { answer, at: now() });
     return answer;
   };
+}
+
+/**
+ * The one thing the process keeps for all sandboxes: what must be gone when it ends without anybody
+ * having closed them. One listener however many there are, because Node warns about more than ten.
+ */
+const leftovers = new Set<string>();
+
+function makeTempFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "callgate-"));
+  if (leftovers.size === 0) process.once("exit", removeLeftovers);
+  leftovers.add(folder);
+  return folder;
+}
+
+function removeTempFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+  leftovers.delete(folder);
+  if (leftovers.size === 0) process.off("exit", removeLeftovers);
+}
+
+function removeLeftovers(): void {
+  for (const folder of leftovers) removeTempFolder(folder);
 }
