@@ -80,7 +80,7 @@ function readCache(file: string, key: string): Remembered | undefined {
   }
   const parsed = parseJson(text);
   if (!parsed.ok || !isObject(parsed.value) || parsed.value["key"] !== key) return undefined;
-  const { rung, at } = parsed.value as Record<string, unknown>;
+  const [rung, at] = [parsed.value["rung"], parsed.value["at"]];
   return typeof rung === "string" && typeof at === "number" ? { key, rung, at } : undefined;
 }
 
