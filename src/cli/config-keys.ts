@@ -1,6 +1,15 @@
-/** Every setting: its type, where else it can be set, and what it does. One row per key; the docs list is made from it. */
+/** Every setting: its type, where else it can be set, and what it does. One row per key; docs/configuration.md is made from it. */
+import type { Shape } from "./config-shape.ts";
+
+const hook: Shape = {
+  fields: { command: "strings", tool: "string", timeout_ms: "number" },
+  required: ["command"],
+};
+
 export interface ConfigKey {
   readonly type: "string" | "number" | "boolean" | "strings" | "table";
+  /** What a table holds; left out where somebody else reads and checks it. */
+  readonly shape?: Shape;
   /** Environment variable; the flag is the key with hyphens. */
   readonly env?: string;
   readonly oneOf?: readonly string[];
@@ -53,13 +62,66 @@ export const configKeys = {
   tools_dir: { type: "strings", about: "folders of your own tools" },
   disabled_tools: { type: "strings", about: "tools that are not offered" },
   experimental_supported_tools: { type: "strings", about: "further built-in tools to offer, by name" },
-  profiles: { type: "table", about: "profiles of your own: [profiles.mine] from, tools, layout, …" },
-  features: { type: "table", about: "switches by name, for example UnifiedExec = true" },
-  environment: { type: "table", about: "inherit, exclude, include_only, set: what commands see of the environment" },
-  prices: { type: "table", about: 'US dollars per million tokens: [prices."gpt-5*"] input, cached, output' },
+  profiles: {
+    type: "table",
+    shape: {
+      each: {
+        fields: {
+          from: "string",
+          tools: "strings",
+          form: "string",
+          freeform: "boolean",
+          layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+          own: "boolean",
+        },
+      },
+    },
+    about: "profiles of your own: [profiles.mine]",
+  },
+  features: {
+    type: "table",
+    shape: {
+      fields: {
+        ShellTool: "boolean",
+        UnifiedExec: "boolean",
+        ApplyPatchFreeform: "boolean",
+        WebSearchRequest: "boolean",
+        ViewImageTool: "boolean",
+        PlanTool: "boolean",
+      },
+    },
+    about: "switches by name, for example UnifiedExec = true",
+  },
+  environment: {
+    type: "table",
+    shape: {
+      fields: {
+        inherit: { oneOf: ["all", "core", "safe", "none"] },
+        exclude: "strings",
+        include_only: "strings",
+        set: { each: "string" },
+        ignore_default_excludes: "boolean",
+      },
+    },
+    about: "what commands see of the environment",
+  },
+  prices: {
+    type: "table",
+    shape: {
+      each: { fields: { input: "number", cached: "number", output: "number" }, required: ["input", "output"] },
+    },
+    about: 'US dollars per million tokens, by model: [prices."gpt-5*"]',
+  },
   mcpServers: { type: "table", about: "MCP servers, in the common form" },
-  hooks: { type: "table", about: "commands run before and after calls" },
-  rules: { type: "table", about: "rules kept in this file instead of rules.toml" },
+  hooks: {
+    type: "table",
+    shape: { fields: { before: { list: hook }, after: { list: hook } } },
+    about: "commands run before and after calls: [[hooks.before]]",
+  },
 } as const satisfies Readonly<Record<string, ConfigKey>>;
 
 export type ConfigName = keyof typeof configKeys;
+
+export function shapeOf(key: ConfigKey): Shape {
+  return key.shape ?? (key.oneOf === undefined ? key.type : { oneOf: key.oneOf });
+}

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { configDir } from "../base/paths.ts";
-import { isObject } from "../base/json.ts";
-import { nearest } from "../base/text.ts";
-import { configKeys, type ConfigKey, type ConfigName } from "./config-keys.ts";
+import { configKeys, shapeOf, type ConfigKey, type ConfigName } from "./config-keys.ts";
+import { checkShape, type Shape } from "./config-shape.ts";
 import { UsageError } from "./io.ts";
+import { lineOf } from "./toml-line.ts";
 
 type ValueOf<Key extends ConfigKey> = Key["type"] extends "string"
   ? string
@@ -70,42 +70,14 @@ async function readConfigFile(path: string, content: string): Promise<Config> {
 
 /** A key we do not know is a mistake, not a comment: it stops the start and is named with its line. */
 function checkKeys(table: Readonly<Record<string, unknown>>, path: string, content: string): Config {
-  for (const [name, value] of Object.entries(table)) {
-    const line =
-      content
-        .split("\n")
-        .findIndex((text) => new RegExp(`^\\s*\\[?\\s*"?${name.replaceAll(/\W/g, "\\$&")}"?\\s*[=.\\]]`).test(text)) +
-      1;
-    const at = `${path}, line ${line}`;
-    if (!Object.hasOwn(configKeys, name)) {
-      const [guess] = nearest(name, Object.keys(configKeys), 1);
-      throw new UsageError(`${at}: there is no setting '${name}'${guess ? `; did you mean '${guess}'?` : ""}`);
-    }
-    checkValue(name as ConfigName, value, at);
-  }
+  const problem = checkShape(table, { fields: shapes }, []);
+  if (problem) throw new UsageError(`${path}, line ${lineOf(content, problem.path)}: ${problem.message}`);
   return table as Config;
 }
 
-function checkValue(name: ConfigName, value: unknown, at: string): void {
-  const key: ConfigKey = configKeys[name];
-  const fits = {
-    string: typeof value === "string",
-    number: typeof value === "number",
-    boolean: typeof value === "boolean",
-    strings: Array.isArray(value) && value.every((entry) => typeof entry === "string"),
-    table: isObject(value),
-  }[key.type];
-  const wanted = {
-    string: "a string",
-    number: "a number",
-    boolean: "true or false",
-    strings: "a list of strings",
-    table: "a table",
-  }[key.type];
-  if (!fits) throw new UsageError(`${at}: '${name}' must be ${wanted}`);
-  if (key.oneOf && !key.oneOf.includes(value as string))
-    throw new UsageError(`${at}: '${name}' must be one of ${key.oneOf.join(", ")}`);
-}
+const shapes: Readonly<Record<string, Shape>> = Object.fromEntries(
+  Object.entries<ConfigKey>(configKeys).map(([name, key]) => [name, shapeOf(key)]),
+);
 
 function fromEnvironment(env: NodeJS.ProcessEnv): Config {
   const found: Record<string, unknown> = {};
@@ -113,7 +85,8 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Config {
     const text = key.env === undefined ? undefined : env[key.env];
     if (text === undefined || text === "") continue;
     const value = key.type === "number" ? Number(text) : text;
-    checkValue(name, Number.isNaN(value) ? text : value, `the environment variable ${key.env}`);
+    const problem = checkShape(Number.isNaN(value) ? text : value, shapeOf(key), [name]);
+    if (problem) throw new UsageError(`the environment variable ${key.env}: ${problem.message}`);
     found[name] = value;
   }
   return found as Config;

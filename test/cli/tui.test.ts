@@ -184,3 +184,20 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 60_000 }, () 
     await terminal.sees("ended with 0");
   });
 });
+
+describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 60_000 }, () => {
+  test("asks who runs the model and which, tries it, and says what next", async () => {
+    const terminal = (open = openTerminal({ args: ["init"] }));
+    await terminal.sees("Who runs the model?");
+    terminal.key("Up", "Enter"); // the last one: any other server
+    await terminal.sees("Its address?");
+    terminal.type(server.baseUrl);
+    terminal.key("Enter");
+    await terminal.sees("Which model?");
+    terminal.type("scripted");
+    terminal.key("Enter");
+    await terminal.sees("It answers.");
+    await terminal.sees("ended with 0");
+    expect(readFileSync(join(terminal.home, "callgate.toml"), "utf8")).toContain(`base_url = "${server.baseUrl}"`);
+  });
+});

@@ -75,7 +75,11 @@ async function askPerson(flags: InitFlags): Promise<Config | undefined> {
 /** Keeps everything else that stands in the file. */
 function writeSettings(file: string, config: Config): void {
   const before = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-  const kept = before.filter((line) => !/^\s*(provider|model|base_url)\s*=/.test(line));
+  // Settings of their own stand before the first table; the same words inside a table mean something else.
+  const tables = before.findIndex((line) => /^\s*\[/.test(line));
+  const kept = before.filter(
+    (line, index) => (tables !== -1 && index >= tables) || !/^\s*(provider|model|base_url)\s*=/.test(line),
+  );
   const lines = Object.entries(config).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${[...lines, ...kept].join("\n").trimEnd()}\n`, { mode: 0o600 });
