@@ -68,4 +68,8 @@ function help(): string {
   ].join("\n");
 }
 
+// Whoever reads us may stop reading (`| head`): that is no fault of ours, and there is nobody left to tell.
+process.stdout.on("error", (error: NodeJS.ErrnoException) =>
+  process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed),
+);
 await main(process.argv.slice(2));

@@ -6,6 +6,10 @@ export function createTextModel(inner: Model, dialect: string): Model {
   return {
     name: inner.name,
     ask: (request, signal) =>
-      wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal), { dialect, tools: request.tools }),
+      wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal), {
+        dialect,
+        tools: request.tools,
+        history: request.input,
+      }),
   };
 }

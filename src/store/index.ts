@@ -3,3 +3,5 @@ export { openJournal, readJournal } from "./journal.ts";
 export type { Journal, JournalProblem, JournalRecord, ReadJournal, StoredRecord } from "./journal.ts";
 export { createSessionId, findSession, listSessions, sessionPath } from "./sessions.ts";
 export type { SessionSummary } from "./sessions.ts";
+export { createAudit, verifyAudit } from "./audit.ts";
+export type { Audit, AuditEntry, AuditReport } from "./audit.ts";

@@ -24,12 +24,14 @@ export function speakText(model: Model, dialect: string): Model {
 /** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */
 function readConversation(request: ModelRequest, dialect: string): ModelRequest {
   const input: Item[] = [];
+  // A text model knows its tools from the manual alone; tag-per-tool dialects cannot be read without their names.
+  const tools = [...(request.instructions ?? "").matchAll(/^## ([\w/-]+)$/gm)].map((match) => ({ name: match[1]! }));
   let open: { readonly id: string; readonly name: string }[] = [];
   for (const item of request.input) {
     if (item.type !== "message") continue;
     const said = partsToText(item.content);
     if (item.role === "assistant") {
-      const items = decodeText(said, { dialect, idPrefix: `text_${input.length}_` }).items;
+      const items = decodeText(said, { dialect, tools, startsIn: "text", idPrefix: `text_${input.length}_` }).items;
       open = items.filter((part) => part.type === "call");
       input.push(...items);
     } else if (item.role === "user" && open.length > 0) {

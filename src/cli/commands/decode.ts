@@ -99,12 +99,12 @@ function parseTools(text: string, file: string): unknown {
 function readTools(value: unknown): readonly DeclaredTool[] {
   const list = isObject(value) ? value["tools"] : value;
   if (!Array.isArray(list)) throw new UsageError("the tools must be a JSON list of names or of {name, parameters}");
-  return list.map((tool: unknown) => {
-    if (typeof tool === "string") return { name: tool };
+  return list.flatMap((tool: unknown) => {
+    if (typeof tool === "string") return [{ name: tool }];
     const inner = isObject(tool) && isObject(tool["function"]) ? tool["function"] : tool;
-    if (!isObject(inner) || typeof inner["name"] !== "string")
-      throw new UsageError("a tool must be a name or have one");
-    return { ...inner, name: inner["name"] };
+    if (!isObject(inner)) throw new UsageError("a tool must be a name or have one");
+    // A tool nobody can name cannot be called: it is as good as not there.
+    return typeof inner["name"] === "string" ? [{ ...inner, name: inner["name"] }] : [];
   });
 }
 

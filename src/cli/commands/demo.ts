@@ -47,7 +47,13 @@ async function demo(flags: DemoFlags): Promise<number> {
   tell(
     `Callgate demo. The model is the built-in offline planner (no language model, no key, no network); all else is real:\na model server on 127.0.0.1 speaking '${flags.wire}', the gate, the sandbox, the tools, an MCP server, the journal.\nWorkspace: ${cwd}\n`,
   );
-  const self = { self: { command: process.execPath, args: [process.argv[1]!, "mcp", "serve", "--cwd", cwd] } };
+  const self = {
+    self: {
+      command: process.execPath,
+      args: [process.argv[1]!, "mcp", "serve", "--cwd", cwd],
+      enabled_tools: ["read_file"],
+    },
+  };
   const config = {
     model: "offline",
     wire: flags.wire,
