@@ -96,7 +96,7 @@ export function hostSockets(
     address("DBUS_SESSION_BUS_ADDRESS"),
   ];
   const settled = listeningSockets().filter((path) => changedAt(path) <= now - settledMs);
-  return [...new Set([...named, ...settled])].filter((path) => path !== undefined && isAbsolute(path)) as string[];
+  return [...new Set([...named, ...settled])].filter((path) => path !== undefined).filter((path) => isAbsolute(path));
 }
 
 /** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */

@@ -83,7 +83,7 @@ function ownPlaces(
   writable: (path: string) => boolean,
 ): readonly PlanEntry[] {
   const temp = resolved(tempDir);
-  const own = [temp, resolved("/run")].filter((path) => path !== undefined && !writable(path)) as string[];
+  const own = [temp, resolved("/run")].filter((path) => path !== undefined).filter((path) => !writable(path));
   const shadowed = (path: string) => own.some((place) => contains(place, path));
   // The resolver's file often lives in the run folder; without it granted hosts have no names.
   const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => resolved(path) ?? []);

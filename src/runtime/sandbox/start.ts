@@ -1,6 +1,6 @@
 /** Starts a confined command by Node's own spawn: for use without the process layer (probes, the command line, tests). */
 import { spawn } from "node:child_process";
-import type { ChildProcess, StdioOptions } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
@@ -25,7 +25,7 @@ export function startConfined(
   const child = spawn(program, args, {
     cwd: command.cwd,
     env: command.env,
-    stdio: Array.from(slots, (slot) => slot ?? "ignore") as StdioOptions,
+    stdio: Array.from(slots, (slot) => slot ?? "ignore"),
     ...(command.uid === undefined ? {} : { uid: command.uid }),
     ...(command.gid === undefined ? {} : { gid: command.gid }),
   });
