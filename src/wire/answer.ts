@@ -13,6 +13,7 @@ import type {
   ModelEvent,
   ReasoningItem,
 } from "../spec/model.ts";
+import { defined } from "./raw.ts";
 
 export interface Collector {
   push(event: ModelEvent): void;
@@ -37,7 +38,7 @@ export function createCollector(): Collector {
     push(event) {
       switch (event.type) {
         case "answer.started": {
-          started = definedOnly({ id: event.id, model: event.model });
+          started = defined({ id: event.id, model: event.model });
           break;
         }
         case "item.started": {
@@ -122,7 +123,7 @@ function summaries(deltas: Open["deltas"]): readonly string[] {
 export function answerToEvents(answer: Answer): readonly ModelEvent[] {
   const { items, id, model, ...end } = answer;
   return [
-    { type: "answer.started", ...definedOnly({ id, model }) },
+    { type: "answer.started", ...defined({ id, model }) },
     ...items.flatMap((item, index) => itemToEvents(item, index)),
     { type: "answer.ended", answer: end },
   ];
@@ -179,9 +180,12 @@ export function shellOf(item: Item): Item {
   }
 }
 
-function definedOnly(value: { id: string | undefined; model: string | undefined }): { id?: string; model?: string } {
-  return {
-    ...(value.id === undefined ? {} : { id: value.id }),
-    ...(value.model === undefined ? {} : { model: value.model }),
-  };
+/** The words of a message in one text; what is no text has none. */
+export function wordsOf(item: MessageItem): string {
+  return item.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** The thoughts in one text, summaries first. */
+export function thoughtsOf(item: ReasoningItem): string {
+  return [...(item.summary ?? []), item.text ?? ""].join("");
 }

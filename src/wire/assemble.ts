@@ -5,6 +5,7 @@
  * known id, a name alone (a new call), nothing (the call touched last).
  */
 import { createNesting, type Nesting } from "./nesting.ts";
+import { createPlaces } from "./places.ts";
 
 export interface CallDelta {
   readonly index?: number | undefined;
@@ -36,110 +37,110 @@ export interface Assembler {
   isPartialName(name: string): boolean;
 }
 
-/** Only an object or a list can be known to be over: any more text would break it. */
-function isFinished(call: OpenCall): boolean {
-  return !call.custom && call.nesting.isOver;
-}
-
 export function createAssembler(declared: ReadonlySet<string>): Assembler {
+  const names = createGrowingNames(declared);
+  const places = createPlaces();
   const calls: OpenCall[] = [];
   const byIndex = new Map<number, OpenCall>();
   const byId = new Map<string, OpenCall>();
-  const slots = new Set<number>();
-  let highest = -1;
   let last: OpenCall | undefined;
-
-  function open(delta: CallDelta): OpenCall {
-    const wanted = delta.index;
-    const slot = wanted !== undefined && !slots.has(wanted) ? wanted : highest + 1;
-    slots.add(slot);
-    highest = Math.max(highest, slot);
-    const call: OpenCall = {
-      slot,
-      custom: delta.custom,
-      id: undefined,
-      name: "",
-      args: "",
-      nesting: createNesting(),
-      extra: undefined,
-    };
-    calls.push(call);
-    return call;
-  }
 
   function find(delta: CallDelta): OpenCall | undefined {
     const here = delta.index === undefined ? undefined : byIndex.get(delta.index);
     const named = delta.id === undefined ? undefined : byId.get(delta.id);
     if (here !== undefined && (named === undefined || named === here)) {
-      const strange =
+      const isStrange =
         delta.id !== undefined && here.id !== undefined && delta.id !== here.id && delta.name !== undefined;
-      return strange || startsAnother(here, delta) ? undefined : here;
+      return isStrange || startsAnother(here, delta, names) ? undefined : here;
     }
     if (named !== undefined) {
       // A new index with a name of its own is another call whose server repeats an id.
-      const elsewhere = delta.index !== undefined && here === undefined && delta.name !== undefined;
-      return elsewhere || startsAnother(named, delta) ? undefined : named;
+      const isElsewhere = delta.index !== undefined && here === undefined && delta.name !== undefined;
+      return isElsewhere || startsAnother(named, delta, names) ? undefined : named;
     }
-    if (delta.index !== undefined) return undefined;
-    return findLast(delta);
+    return delta.index === undefined && last !== undefined && goesOn(last, delta, names) ? last : undefined;
   }
 
-  /** Neither the index nor the id is known. */
-  function findLast(delta: CallDelta): OpenCall | undefined {
-    if (last === undefined) return undefined;
-    if (delta.id !== undefined && last.id !== undefined) {
-      // A fresh id on every delta of one call is seen in the field; only a name or a finished call tells them apart.
-      return delta.name !== undefined || isFinished(last) ? undefined : last;
-    }
-    if (delta.name === undefined || last.name === "") return last;
-    return continues(last, delta.name) ? last : undefined;
-  }
-
-  /** A delta that names the same place but cannot continue what stands there. */
-  function startsAnother(call: OpenCall, delta: CallDelta): boolean {
-    if (delta.name === undefined || call.name === "" || continues(call, delta.name)) return false;
-    if (delta.name !== call.name) return isFinished(call) || (declared.has(delta.name) && declared.has(call.name));
-    return delta.args !== "" && delta.args !== call.args && isFinished(call);
-  }
-
-  /** The next piece of a name: joined it is declared or on its way there, and what stands is not declared itself. */
-  function continues(call: OpenCall, piece: string): boolean {
-    const joined = call.name + piece;
-    return !declared.has(call.name) && (declared.has(joined) || mayGrow(joined));
-  }
-
-  function grow(call: OpenCall, delta: CallDelta): string {
-    if (delta.index !== undefined) byIndex.set(delta.index, call);
-    if (delta.id !== undefined) {
-      call.id ??= delta.id;
-      if (!byId.has(delta.id)) byId.set(delta.id, call);
-    }
-    if (delta.name !== undefined) {
-      if (call.name === "") call.name = delta.name;
-      else if (delta.name !== call.name && continues(call, delta.name)) call.name += delta.name;
-    }
-    if (delta.custom) call.custom = true;
-    if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
-    // The whole call said a second time adds nothing.
-    if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
-    call.args += delta.args;
-    call.nesting.read(delta.args);
-    return delta.args;
-  }
-
-  function mayGrow(name: string): boolean {
-    if (declared.has(name)) return false;
-    for (const known of declared) if (known.startsWith(name)) return true;
-    return false;
+  function open(delta: CallDelta): OpenCall {
+    const call = createOpenCall(places.claim(delta.index), delta.custom);
+    calls.push(call);
+    return call;
   }
 
   return {
     take(delta) {
       const call = find(delta) ?? open(delta);
       last = call;
-      return { call, added: grow(call, delta) };
+      if (delta.index !== undefined) byIndex.set(delta.index, call);
+      if (delta.id !== undefined && !byId.has(delta.id)) byId.set(delta.id, call);
+      return { call, added: grow(call, delta, names) };
     },
     calls: () => calls.filter((call) => call.name !== "" || call.args !== "").toSorted((a, b) => a.slot - b.slot),
-    isPartialName: mayGrow,
+    isPartialName: names.mayGrow,
   };
+}
+
+function createOpenCall(slot: number, custom: boolean): OpenCall {
+  return { slot, custom, id: undefined, name: "", args: "", nesting: createNesting(), extra: undefined };
+}
+
+/** Names that come in pieces: only the declared ones tell a piece from a whole. */
+interface GrowingNames {
+  isDeclared(name: string): boolean;
+  /** Not declared, but the beginning of a name that is. */
+  mayGrow(name: string): boolean;
+  /** The next piece of the call's name: joined it is declared or on its way there, and what stands is not declared itself. */
+  continues(call: OpenCall, piece: string): boolean;
+}
+
+function createGrowingNames(declared: ReadonlySet<string>): GrowingNames {
+  function mayGrow(name: string): boolean {
+    if (declared.has(name)) return false;
+    for (const known of declared) if (known.startsWith(name)) return true;
+    return false;
+  }
+  return {
+    isDeclared: (name) => declared.has(name),
+    mayGrow,
+    continues(call, piece) {
+      const joined = call.name + piece;
+      return !declared.has(call.name) && (declared.has(joined) || mayGrow(joined));
+    },
+  };
+}
+
+/** Only an object or a list can be known to be over: any more text would break it. */
+function isFinished(call: OpenCall): boolean {
+  return !call.custom && call.nesting.isOver;
+}
+
+/** A delta that names the same place but cannot continue what stands there. */
+function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
+  if (delta.name === undefined || call.name === "" || names.continues(call, delta.name)) return false;
+  if (delta.name !== call.name)
+    return isFinished(call) || (names.isDeclared(delta.name) && names.isDeclared(call.name));
+  return delta.args !== "" && delta.args !== call.args && isFinished(call);
+}
+
+/** Whether a delta of which neither index nor id is known belongs to the call touched last. */
+function goesOn(last: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
+  // A fresh id on every delta of one call is seen in the field; only a name or a finished call tells them apart.
+  if (delta.id !== undefined && last.id !== undefined) return delta.name === undefined && !isFinished(last);
+  return delta.name === undefined || last.name === "" || names.continues(last, delta.name);
+}
+
+/** Adds to the call what the delta brings; returns what the arguments grew by. */
+function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
+  call.id ??= delta.id;
+  if (delta.name !== undefined) {
+    if (call.name === "") call.name = delta.name;
+    else if (delta.name !== call.name && names.continues(call, delta.name)) call.name += delta.name;
+  }
+  if (delta.custom) call.custom = true;
+  if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
+  // The whole call said a second time adds nothing.
+  if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
+  call.args += delta.args;
+  call.nesting.read(delta.args);
+  return delta.args;
 }

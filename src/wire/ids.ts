@@ -3,10 +3,16 @@
  * from seed and position, so that a replay invents the same. On the way out an id is made legal for
  * the provider, with a hash suffix when it had to change: cleaning alone makes different ids collide.
  */
+import type { Item } from "../spec/model.ts";
 import { hashHex } from "./hash.ts";
 
 export function inventId(seed: string, position: number, prefix = "call_"): string {
   return prefix + hashHex(`${seed}\n${position}`, 24);
+}
+
+/** A call whose wire gave it no id, under an invented one; everything else as it is. */
+export function withId(item: Item, seed: string | undefined, position: number): Item {
+  return item.type === "call" && item.id === "" ? { ...item, id: inventId(seed ?? "", position) } : item;
 }
 
 /** Gives out ids that differ from all it has seen. */

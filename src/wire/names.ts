@@ -6,11 +6,14 @@ import type { CallKind } from "../spec/model.ts";
 import { spellNames, type NameRules } from "../spec/name.ts";
 import type { NamedTool, NameTable } from "./codec.ts";
 
+/** A tool's spelling on a wire. */
+export type Spell = (name: string, namespace?: string) => string;
+
 export interface NameBook {
   /** Wire spelling → tool, for the decoder. Declared tools only. */
   readonly table: NameTable;
   /** The spelling of a tool, declared or only met in the history. */
-  spell(name: string, namespace?: string): string;
+  readonly spell: Spell;
 }
 
 export interface Named {
@@ -36,7 +39,7 @@ export function createNameBook(
     keys.set(identity, key);
   }
   const spellings = spellNames([...keys.values()], rules);
-  const spell = (name: string, namespace?: string): string => {
+  const spell: Spell = (name, namespace) => {
     const key = keys.get(identify(namespace === undefined ? { name } : { name, namespace }));
     return (key === undefined ? undefined : spellings.get(key)) ?? name;
   };
@@ -62,7 +65,7 @@ export function lookUp(table: NameTable | undefined, spelling: string, kind: Cal
 }
 
 /** Tool → the client's spelling, for encoders of answers. The way back of a `NameTable`. */
-export function spellerOf(table: NameTable | undefined): (name: string, namespace?: string) => string {
+export function spellerOf(table: NameTable | undefined): Spell {
   const spellings = new Map<string, string>();
   for (const [spelling, tool] of table ?? []) spellings.set(identify(tool), spelling);
   return (name, namespace) => {

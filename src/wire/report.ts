@@ -1,7 +1,7 @@
 /** An answer as one flat JSON object for programs and tests: what `callgate decode` prints. */
-import type { Part } from "../base/content.ts";
 import { parseJson, type Json, type JsonObject } from "../base/json.ts";
 import type { Answer, CallItem, Item, ServerCallItem } from "../spec/model.ts";
+import { thoughtsOf, wordsOf } from "./answer.ts";
 import { defined, json, word } from "./raw.ts";
 
 export function reportAnswer(answer: Answer): JsonObject {
@@ -12,8 +12,11 @@ export function reportAnswer(answer: Answer): JsonObject {
   const opaque = items.flatMap(reportOpaque);
   return defined({
     outcome: answer.outcome,
-    text: messages.map((message) => wordsOf(message.content)).join(""),
-    reasoning: items.map(reasoningOf).join(""),
+    text: messages.map(wordsOf).join(""),
+    reasoning: items
+      .filter((item) => item.type === "reasoning")
+      .map(thoughtsOf)
+      .join(""),
     refusal: refusal === "" ? null : refusal,
     calls: items.filter((item) => item.type === "call").map(reportCall),
     finish: answer.finish ?? null,
@@ -23,14 +26,6 @@ export function reportAnswer(answer: Answer): JsonObject {
     opaque: opaque.length === 0 ? undefined : opaque,
     blockOrder: blockOrder(items),
   });
-}
-
-function wordsOf(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-}
-
-function reasoningOf(item: Item): string {
-  return item.type === "reasoning" ? [...(item.summary ?? []), item.text ?? ""].join("") : "";
 }
 
 function reportUsage(usage: NonNullable<Answer["usage"]>): JsonObject {

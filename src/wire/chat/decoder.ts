@@ -5,9 +5,11 @@
 import { isObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
 import type { AnswerDecoder, DecodeOptions, Frame } from "../codec.ts";
-import { json, object, parseObject, word, type Raw } from "../raw.ts";
+import { createOutbox } from "../outbox.ts";
+import { defined, json, object, parseObject, word, type Raw } from "../raw.ts";
 import { createCalls } from "./calls.ts";
-import { firstChoice, readCalls, readError, readUsage } from "./delta.ts";
+import { createChoices } from "./choices.ts";
+import { readCalls, readError, readUsage } from "./delta.ts";
 import { createWords } from "./words.ts";
 
 export interface ChatDecoder extends AnswerDecoder {
@@ -17,7 +19,7 @@ export interface ChatDecoder extends AnswerDecoder {
 
 /** What a stream has said about its end so far. */
 interface Ending {
-  finish?: Finish;
+  finish?: Finish | undefined;
   usage?: Usage;
   error?: ModelError;
   /** `[DONE]` was seen. */
@@ -25,52 +27,49 @@ interface Ending {
 }
 
 export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
-  let events: ModelEvent[] = [];
-  const emit = (event: ModelEvent): void => void events.push(event);
-  const words = createWords(emit, options.thinkTags === true);
-  const calls = createCalls(emit, options);
+  const events = createOutbox<ModelEvent>();
+  const words = createWords(events.push, options.thinkTags === true);
+  const calls = createCalls(events.push, options);
+  const choices = createChoices();
   const ending: Ending = { isFinal: false };
   let answerId = "";
   let hasStarted = false;
   let hasEnded = false;
 
-  function drain(): readonly ModelEvent[] {
-    const ready = events;
-    events = [];
-    return ready;
-  }
-
   function start(chunk: Raw): void {
     if (hasStarted) return;
     hasStarted = true;
-    const id = word(chunk["id"]);
-    answerId = id ?? "";
-    const model = word(chunk["model"]);
-    emit({ type: "answer.started", ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    answerId = word(chunk["id"]) ?? "";
+    events.push({ type: "answer.started", ...defined({ id: word(chunk["id"]), model: word(chunk["model"]) }) });
+  }
+
+  function follow(choice: Raw): void {
+    ending.finish = readFinish(choice["finish_reason"]) ?? ending.finish;
+    if (ending.error !== undefined) return;
+    const delta = isObject(choice["delta"]) ? choice["delta"] : object(choice["message"]);
+    words.take(delta);
+    for (const call of readCalls(delta)) calls.take(call);
   }
 
   function pushChunk(chunk: Raw): readonly ModelEvent[] {
     if (hasEnded) return [];
     start(chunk);
-    const choice = firstChoice(chunk);
-    if (choice !== undefined && ending.error === undefined) {
-      const delta = isObject(choice["delta"]) ? choice["delta"] : object(choice["message"]);
-      words.take(delta);
-      for (const call of readCalls(delta)) calls.take(call);
-    }
-    if (!readEnding(chunk, choice, ending) && choice === undefined)
-      emit({ type: "other", wire: "chat", raw: json(chunk) });
-    return drain();
+    const choice = choices.take(chunk);
+    if (choice !== undefined) follow(choice);
+    if (!readEnding(chunk, ending) && choice === undefined)
+      events.push({ type: "other", wire: "chat", raw: json(chunk) });
+    return events.drain();
   }
 
   function endAnswer(): readonly ModelEvent[] {
     if (hasEnded) return [];
     start({});
     hasEnded = true;
+    choices.end().forEach(follow);
     const outcome = outcomeOf(ending);
     words.done();
-    emit({ type: "answer.ended", answer: toEnd(ending, outcome, calls.done(outcome, answerId)) });
-    return drain();
+    events.push({ type: "answer.ended", answer: toEnd(ending, outcome, calls.done(outcome, answerId)) });
+    return events.drain();
   }
 
   return {
@@ -88,10 +87,8 @@ export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
   };
 }
 
-/** Takes finish, usage and error from a chunk; says whether there was anything of the kind. */
-function readEnding(chunk: Raw, choice: Raw | undefined, ending: Ending): boolean {
-  const finish = readFinish(choice?.["finish_reason"]);
-  if (finish !== undefined) ending.finish = finish;
+/** Takes usage and error from a chunk; says whether it had anything that belongs to this wire. */
+function readEnding(chunk: Raw, ending: Ending): boolean {
   const groq = chunk["x_groq"];
   const usage = readUsage(chunk["usage"]) ?? (isObject(groq) ? readUsage(groq["usage"]) : undefined);
   if (usage !== undefined) ending.usage = usage;
@@ -112,12 +109,7 @@ function toEnd(ending: Ending, outcome: Outcome, calls: number): AnswerEnd {
     outcome === "error" ? (ending.error ?? { message: "the provider ended the answer with an error" }) : undefined;
   const finish = outcome === "ok" ? (calls > 0 ? "tool_calls" : "stop") : ending.finish;
   const isSaid = finish !== undefined && (outcome !== "error" || finish === "error");
-  return {
-    outcome,
-    ...(isSaid ? { finish } : {}),
-    ...(ending.usage === undefined ? {} : { usage: ending.usage }),
-    ...(error === undefined ? {} : { error }),
-  };
+  return { outcome, ...defined({ finish: isSaid ? finish : undefined, usage: ending.usage, error }) };
 }
 
 const finishes: ReadonlyMap<string, Finish> = new Map<string, Finish>([

@@ -3,7 +3,7 @@ import { isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
 import { writeArguments } from "../arguments.ts";
 import type { CallDelta } from "../assemble.ts";
-import { count, object, objects, word, type Raw } from "../raw.ts";
+import { count, defined, extraFields, object, objects, word, type Raw } from "../raw.ts";
 
 export interface Said {
   readonly text: string;
@@ -63,12 +63,7 @@ function readCall(call: Raw): CallDelta {
   const body = custom
     ? { name: object(call["custom"])["name"], arguments: object(call["custom"])["input"] }
     : object(call["function"]);
-  let extra: Raw | undefined;
-  for (const key of Object.keys(call)) {
-    if (callFields.has(key) || call[key] === null || call[key] === undefined) continue;
-    extra ??= {};
-    extra[key] = call[key];
-  }
+  const extra = extraFields("chat", call, callFields)?.fields;
   return { ...readFunction(body), index: readIndex(call["index"]), id: readId(call["id"]), custom, extra };
 }
 
@@ -94,12 +89,7 @@ export function readUsage(value: unknown): Usage | undefined {
   const cached =
     count(object(value["prompt_tokens_details"])["cached_tokens"]) ?? count(value["prompt_cache_hit_tokens"]);
   const reasoning = count(object(value["completion_tokens_details"])["reasoning_tokens"]);
-  return {
-    input: input ?? 0,
-    output: output ?? rest(total, input) ?? 0,
-    ...(cached === undefined ? {} : { cached }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-  };
+  return { input: input ?? 0, output: output ?? rest(total, input) ?? 0, ...defined({ cached, reasoning }) };
 }
 
 function rest(total: number | undefined, part: number | undefined): number | undefined {
@@ -117,18 +107,6 @@ export function readError(value: unknown): ModelError | undefined {
   const status = typeof value["code"] === "number" ? value["code"] : count(value["status"]);
   return {
     message: word(value["message"]) ?? word(value["detail"]) ?? type ?? code ?? "the provider reported an error",
-    ...(code === undefined ? {} : { code }),
-    ...(type === undefined ? {} : { type }),
-    ...(status === undefined || status < 100 || status > 599 ? {} : { status }),
+    ...defined({ code, type, status: status !== undefined && status >= 100 && status <= 599 ? status : undefined }),
   };
-}
-
-/** The choice we follow: servers asked for several send them interleaved, and only the first is an answer. */
-export function firstChoice(chunk: Raw): Raw | undefined {
-  const choices = chunk["choices"];
-  if (!Array.isArray(choices)) return undefined;
-  for (const choice of choices as readonly unknown[]) {
-    if (isObject(choice) && (choice["index"] ?? 0) === 0) return choice;
-  }
-  return undefined;
 }

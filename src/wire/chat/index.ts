@@ -2,10 +2,11 @@
 import type { Codec } from "../codec.ts";
 import { collect } from "../answer.ts";
 import { object } from "../raw.ts";
+import { encodeAnswer } from "./answer.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { createChatDecoder } from "./decoder.ts";
 import { encodeRequest } from "./encode-request.ts";
-import { createChatEncoder, encodeAnswer } from "./encoder.ts";
+import { createChatEncoder } from "./encoder.ts";
 
 export const chat: Codec = {
   name: "chat",

@@ -44,8 +44,6 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     }
   }
 
-  const doneItem = (index: number, item: Item): void => emit({ type: "item.done", index, item });
-
   return {
     take(delta) {
       const content = delta["content"];
@@ -61,17 +59,25 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     },
     done() {
       sayPieces(think?.end() ?? []);
-      if (reasoning !== "" || details.length > 0) {
-        const said = reasoning === "" ? {} : { text: reasoning };
-        const fields = { reasoning_details: json(details) };
-        const extra = details.length === 0 ? {} : { extra: { wire: "chat", fields } };
-        doneItem(slots.reasoning, { type: "reasoning", ...said, ...extra });
-      }
-      if (text === "" && refusal === "") return;
-      const content = text === "" ? [] : [textPart(text)];
-      doneItem(slots.message, { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) });
+      if (reasoning !== "" || details.length > 0)
+        emit({ type: "item.done", index: slots.reasoning, item: toReasoning(reasoning, details) });
+      if (text !== "" || refusal !== "")
+        emit({ type: "item.done", index: slots.message, item: toMessage(text, refusal) });
     },
   };
+}
+
+function toReasoning(text: string, details: readonly Raw[]): Item {
+  return {
+    type: "reasoning",
+    ...(text === "" ? {} : { text }),
+    ...(details.length === 0 ? {} : { extra: { wire: "chat", fields: { reasoning_details: json(details) } } }),
+  };
+}
+
+function toMessage(text: string, refusal: string): Item {
+  const content = text === "" ? [] : [textPart(text)];
+  return { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) };
 }
 
 /** OpenRouter's thoughts come in pieces and go back whole: pieces of one kind and index are one. */

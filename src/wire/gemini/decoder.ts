@@ -1,6 +1,7 @@
 /** Gemini generateContent answers to neutral events. Calls come whole, mostly without ids, under finish reason STOP. */
 import type { ModelEvent } from "../../spec/model.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
+import { createOutbox } from "../outbox.ts";
 import { defined, json, object, objects, parseObject, word, type Raw } from "../raw.ts";
 import { outcomeOf, readEnding, toEnd, type Ending } from "./ending.ts";
 import { createItems, type Items } from "./items.ts";
@@ -12,23 +13,16 @@ export interface GeminiDecoder extends AnswerDecoder {
 }
 
 export function createGeminiDecoder(options: DecodeOptions = {}): GeminiDecoder {
-  let events: ModelEvent[] = [];
-  const emit = (event: ModelEvent): void => void events.push(event);
+  const events = createOutbox<ModelEvent>();
   const ending: Ending = {};
   let items: Items | undefined;
   let hasEnded = false;
 
   function start(chunk: Raw): Items {
     const id = word(chunk["responseId"]);
-    emit({ type: "answer.started", ...defined({ id, model: word(chunk["modelVersion"]) }) });
-    items = createItems(emit, options, id ?? "");
+    events.push({ type: "answer.started", ...defined({ id, model: word(chunk["modelVersion"]) }) });
+    items = createItems(events.push, options, id ?? "");
     return items;
-  }
-
-  function drain(): readonly ModelEvent[] {
-    const ready = events;
-    events = [];
-    return ready;
   }
 
   function pushChunk(chunk: Raw): readonly ModelEvent[] {
@@ -36,8 +30,8 @@ export function createGeminiDecoder(options: DecodeOptions = {}): GeminiDecoder 
     const candidate = objects(chunk["candidates"]).find((one) => (one["index"] ?? 0) === 0);
     for (const part of objects(object(candidate?.["content"])["parts"])) into.take(part);
     if (!readEnding(chunk, candidate, ending) && candidate === undefined)
-      emit({ type: "other", wire, raw: json(chunk) });
-    return drain();
+      events.push({ type: "other", wire, raw: json(chunk) });
+    return events.drain();
   }
 
   return {
@@ -51,8 +45,8 @@ export function createGeminiDecoder(options: DecodeOptions = {}): GeminiDecoder 
       hasEnded = true;
       const outcome = outcomeOf(ending);
       const calls = (items ?? start({})).done(outcome);
-      emit({ type: "answer.ended", answer: toEnd(ending, outcome, calls) });
-      return drain();
+      events.push({ type: "answer.ended", answer: toEnd(ending, outcome, calls) });
+      return events.drain();
     },
   };
 }

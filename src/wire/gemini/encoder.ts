@@ -1,7 +1,7 @@
 /** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
 import type { JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, Item, ModelEvent, Usage } from "../../spec/model.ts";
-import { answerToEvents } from "../answer.ts";
+import { answerToEvents, thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions, AnswerEncoder } from "../codec.ts";
 import { spellerOf } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
@@ -32,7 +32,7 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     if (item.type === "call") return [chunk([{ functionCall: encodeCall(item, book), ...echoed(item.extra, wire) }])];
     if (item.type === "server_call") return item.wire === wire ? [chunk([item.raw])] : [];
     if (item.type !== "message" && item.type !== "reasoning") return [];
-    const whole = item.type === "message" ? wordsOf(item) : [...(item.summary ?? []), item.text ?? ""].join("");
+    const whole = item.type === "message" ? wordsOf(item) + (item.refusal ?? "") : thoughtsOf(item);
     const before = sent.get(index) ?? "";
     const words = say(index, whole.startsWith(before) ? whole.slice(before.length) : "", item.type === "reasoning");
     const media = item.type === "message" ? item.content.filter((part) => part.type !== "text").map(encodePart) : [];
@@ -63,10 +63,6 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
       }
     },
   };
-}
-
-function wordsOf(item: Extract<Item, { type: "message" }>): string {
-  return item.content.map((part) => (part.type === "text" ? part.text : "")).join("") + (item.refusal ?? "");
 }
 
 function signatureOf(item: Item): JsonObject | undefined {

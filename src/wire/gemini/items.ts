@@ -1,14 +1,11 @@
-/** The parts of one Gemini answer as items: words and thoughts that grow, calls that come whole. */
+/** The parts of one Gemini answer as items: words and thoughts that grow, and calls among them. */
 import { text as textPart, type Part } from "../../base/content.ts";
 import { isObject } from "../../base/json.ts";
-import type { CallItem, Item, ModelEvent, Outcome } from "../../spec/model.ts";
+import type { Item, ModelEvent, Outcome } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
-import { writeArguments } from "../arguments.ts";
-import { unwrapFreeform } from "../freeform.ts";
-import { createIdMaker } from "../ids.ts";
-import { lookUp } from "../names.ts";
-import { defined, isWhole, jsonObject, word, type Raw } from "../raw.ts";
-import { decodePart, signatureExtra, signatureOf, wire } from "./parts.ts";
+import { defined, jsonObject, type Raw } from "../raw.ts";
+import { createCalls } from "./calls.ts";
+import { decodePart, signatureOf, wire } from "./parts.ts";
 
 export interface Items {
   take(part: Raw): void;
@@ -26,8 +23,7 @@ interface Growing {
 }
 
 export function createItems(emit: (event: ModelEvent) => void, options: DecodeOptions, answerId: string): Items {
-  const calls: { readonly index: number; readonly item: CallItem }[] = [];
-  const ids = createIdMaker(options.idSeed ?? answerId);
+  const calls = createCalls(emit, options, answerId, () => count++);
   let growing: Growing | undefined;
   let count = 0;
 
@@ -44,6 +40,7 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
     if (growing !== undefined && (growing.isThought !== isThought || isSigned)) close();
     if (growing === undefined) {
       if (content === undefined || (content.type === "text" && content.text === "" && signature === undefined)) return;
+      calls.breakOff();
       growing = { index: count++, isThought, text: "", media: [], signature: undefined };
       emit({ type: "item.started", index: growing.index, item: shell(isThought) });
     }
@@ -58,17 +55,8 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
     emit({ type: "item.delta", index: to.index, field: to.isThought ? "reasoning" : "text", delta });
   }
 
-  function call(body: Raw, part: Raw): void {
-    close();
-    const index = count++;
-    const item = toCall(body, part, ids.claim(word(body["id"]), calls.length), options);
-    calls.push({ index, item });
-    emit({ type: "item.started", index, item: { ...item, arguments: "", complete: false } });
-    emit({ type: "item.delta", index, field: "arguments", delta: item.arguments });
-  }
-
   function serverCall(part: Raw): void {
-    close();
+    calls.breakOff();
     const item: Item = { type: "server_call", name: "code_execution", wire, raw: jsonObject(part) };
     emit({ type: "item.started", index: count, item });
     emit({ type: "item.done", index: count++, item });
@@ -77,16 +65,16 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
   return {
     take(part) {
       const body = part["functionCall"] ?? part["function_call"];
-      if (isObject(body)) call(body, part);
-      else if (part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined) serverCall(part);
+      const isCall = isObject(body);
+      const isServerCall = part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined;
+      if (isCall || isServerCall) close();
+      if (isCall) return calls.take(body, part);
+      if (isServerCall) serverCall(part);
       else grow(part, part["thought"] === true);
     },
     done(outcome) {
       close();
-      for (const { index, item } of calls) {
-        emit({ type: "item.done", index, item: { ...item, complete: item.complete && outcome === "ok" } });
-      }
-      return calls.length;
+      return calls.done(outcome);
     },
   };
 }
@@ -103,19 +91,4 @@ function grownItem({ isThought, text, media, signature }: Growing): Item {
   const content = text === "" ? media : [textPart(text), ...media];
   const extra = signature === undefined ? {} : { extra: { wire, fields: { thoughtSignature: signature } } };
   return { type: "message", role: "assistant", content, ...extra };
-}
-
-function toCall(call: Raw, part: Raw, id: string, options: DecodeOptions): CallItem {
-  const name = word(call["name"]) ?? "";
-  const tool = lookUp(options.names, name);
-  const args = writeArguments(call["args"] ?? {});
-  const raw = tool.kind === "custom" ? unwrapFreeform(args, tool.name) : args;
-  return {
-    type: "call",
-    ...tool,
-    id,
-    arguments: raw ?? args,
-    complete: name !== "" && raw !== undefined && isWhole(args),
-    ...signatureExtra(part),
-  };
 }

@@ -3,24 +3,17 @@
  * because a piece may be cut or not be JSON.
  */
 import { isObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, ModelEvent } from "../../spec/model.ts";
+import type { Answer, AnswerEnd } from "../../spec/model.ts";
 import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
-import { array, defined, json, object, parseObject, type Raw, string, word } from "../raw.ts";
+import { createEventReader, type EventReader, type EventSteps, type Telling, toDecoder } from "../event-reader.ts";
+import { array, defined, object, type Raw } from "../raw.ts";
 import { createBlocks } from "./blocks.ts";
-import { decodeError, decodeUsage, endOf, overlay, readStop, wire } from "./ending.ts";
+import { decodeError, wire } from "./ending.ts";
+import { createTally } from "./tally.ts";
 
 export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
-  const reader = createReader(options);
-  return {
-    push(frame) {
-      const event = parseObject(frame.data);
-      if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
-      // Proxies put their own words into an error event.
-      return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
-    },
-    end: () => reader.end(),
-  };
+  return toDecoder(createReader(options));
 }
 
 /** A body that came as a whole is read as the events that would have carried it. */
@@ -54,67 +47,50 @@ function isEmptyCall(block: unknown): boolean {
   return type === "tool_use" && isObject(input) && Object.keys(input).length === 0;
 }
 
-interface Reader {
-  read(type: string, event: Raw): readonly ModelEvent[];
-  end(): readonly ModelEvent[];
+function createReader(options: DecodeOptions): EventReader {
+  return createEventReader(wire, (telling) => createSteps(options, telling));
 }
 
-function createReader(options: DecodeOptions): Reader {
-  let out: ModelEvent[] = [];
-  const blocks = createBlocks(options, (event) => out.push(event));
-  let isStarted = false;
-  let isEnded = false;
-  let usage: Raw = {};
-  let isCounted = false;
-  let stop: Raw = {};
-
-  function start(message: Raw): void {
-    if (isStarted) return;
-    isStarted = true;
-    usage = overlay({}, message["usage"]);
-    out.push(defined({ type: "answer.started" as const, id: word(message["id"]), model: word(message["model"]) }));
-  }
+function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
+  const blocks = createBlocks(options, telling.emit);
+  const tally = createTally();
 
   /** The server itself ended the message. */
   function conclude(): void {
-    start({});
-    const end = endOf({ ...readStop(stop), usage: decodeUsage(usage) }, blocks.hasCalls());
+    telling.start({});
+    const end = tally.end(blocks.hasCalls());
     blocks.finish(end.outcome === "ok" && end.finish !== "refusal");
-    // The reason of a refusal stands beside the content; it is the last thing the model says.
-    const refusal = word(object(stop["stop_details"])["explanation"]);
+    const refusal = tally.refusal();
+    // The last thing the model says.
     if (refusal !== undefined)
       blocks.append({ type: "message", role: "assistant", content: [], refusal }, "refusal", refusal);
-    out.push({ type: "answer.ended", answer: end });
-    isEnded = true;
+    telling.end(end);
   }
 
-  /** The message broke off. Counters of its start are not its cost. */
   function breakOff(broken: Pick<AnswerEnd, "outcome" | "error">): void {
-    start({});
+    telling.start({});
     blocks.finish(false);
-    const counted = isCounted ? decodeUsage(usage) : undefined;
-    out.push({ type: "answer.ended", answer: defined({ ...broken, usage: counted }) });
-    isEnded = true;
+    telling.end(defined({ ...broken, usage: tally.cost() }));
   }
 
-  function dispatch(type: string, event: Raw): void {
+  function read(type: string, event: Raw): void {
     switch (type) {
-      case "message_start":
-        return start(object(event["message"]));
+      case "message_start": {
+        const message = object(event["message"]);
+        if (telling.start(message)) tally.start(message);
+        return;
+      }
       case "content_block_start":
-        start({});
+        telling.start({});
         return blocks.open(event["index"], object(event["content_block"]));
       case "content_block_delta":
-        start({});
-        if (!blocks.grow(event["index"], object(event["delta"]))) out.push({ type: "other", wire, raw: json(event) });
+        telling.start({});
+        if (!blocks.grow(event["index"], object(event["delta"]))) telling.other(event);
         return;
       case "content_block_stop":
         return blocks.close(event["index"]);
       case "message_delta":
-        stop = overlay(stop, event["delta"]);
-        isCounted ||= event["usage"] !== undefined && event["usage"] !== null;
-        usage = overlay(usage, event["usage"]);
-        return;
+        return tally.add(event);
       case "message_stop":
         return conclude();
       case "error":
@@ -122,30 +98,11 @@ function createReader(options: DecodeOptions): Reader {
       case "ping":
         return;
       default:
-        if (type === "" && event["error"] !== undefined)
-          return breakOff({ outcome: "error", error: decodeError(event) });
-        out.push({ type: "other", wire, raw: json(event) });
+        // A body that is an error and no event: some servers put it into the stream as it is.
+        if (type === "" && event["error"] !== undefined) return read("error", event);
+        return telling.other(event);
     }
   }
 
-  function flush(): readonly ModelEvent[] {
-    const events = out;
-    out = [];
-    return events;
-  }
-
-  return {
-    read(type, event) {
-      if (isEnded) return [];
-      dispatch(type, event);
-      return flush();
-    },
-    end() {
-      if (isEnded) return [];
-      // A stop reason says the same as message_stop, which some servers forget.
-      if (word(stop["stop_reason"]) === undefined) breakOff({ outcome: "truncated" });
-      else conclude();
-      return flush();
-    },
-  };
+  return { read, end: () => (tally.isStopped() ? conclude() : breakOff({ outcome: "truncated" })) };
 }

@@ -4,10 +4,9 @@ import type { CallItem, Item, ReasoningItem } from "../../spec/model.ts";
 import { argumentsObject } from "../arguments.ts";
 import { carry } from "../envelope.ts";
 import { idRules, legalId } from "../ids.ts";
+import type { Spell } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
 import { wire } from "./ending.ts";
-
-export type Spell = (name: string, namespace?: string) => string;
 
 /** Blocks for a client. Opaque state of other wires travels sealed, so that it can come back. */
 export function answerBlocks(item: Item, spell: Spell): readonly JsonObject[] {

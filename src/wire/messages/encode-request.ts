@@ -4,8 +4,9 @@ import type { Item, ModelRequest, OtherItem, ResultItem } from "../../spec/model
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type Turn } from "../history.ts";
 import { idRules, legalId } from "../ids.ts";
+import type { Spell } from "../names.ts";
 import { defined, echoed, jsonObject, object } from "../raw.ts";
-import { requestBlocks, type Spell } from "./encode-block.ts";
+import { requestBlocks } from "./encode-block.ts";
 import { wire } from "./ending.ts";
 import { decodeSystem, encodeContent } from "./parts.ts";
 import { encodeChoice, encodeTools } from "./tools.ts";

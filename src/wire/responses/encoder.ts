@@ -5,14 +5,16 @@
  * call as soon as they see it done.
  */
 import type { JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, CallItem, Item, ModelEvent } from "../../spec/model.ts";
+import type { Answer, AnswerEnd, ModelEvent } from "../../spec/model.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { withCarrier } from "../envelope.ts";
+import { createHold, isCall } from "../hold.ts";
 import { inventId } from "../ids.ts";
+import { createOutbox } from "../outbox.ts";
 import { encodeResponse, type ResponseHead } from "./answer.ts";
 import { wire } from "./decode-item.ts";
 import { encodeOutputItem } from "./encode-item.ts";
-import { createWriter, type Writer } from "./writer.ts";
+import { createOutput } from "./output.ts";
 
 export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
   const head = headOf(answer, options);
@@ -23,10 +25,12 @@ export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}):
   return encodeResponse(head, output, answer);
 }
 
-function headOf(
-  started: { readonly id?: string; readonly model?: string },
-  options: AnswerEncodeOptions,
-): ResponseHead {
+interface Started {
+  readonly id?: string;
+  readonly model?: string;
+}
+
+function headOf(started: Started, options: AnswerEncodeOptions): ResponseHead {
   return {
     id: options.id ?? started.id ?? inventId("response", 0, "resp_"),
     model: options.model ?? started.model ?? "",
@@ -35,18 +39,17 @@ function headOf(
 }
 
 export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
-  const frames: Frame[] = [];
-  const writers = new Map<number, Writer>();
-  const output: JsonObject[] = [];
+  const frames = createOutbox<Frame>();
+  const hold = createHold({ mustWait: isCall, write });
+  const output = createOutput(emit, () => begin({}).id);
   let head: ResponseHead | undefined;
   let sequence = 0;
-  let held: ModelEvent[] | undefined;
 
   function emit(type: string, fields: JsonObject): void {
     frames.push({ event: type, data: JSON.stringify({ type, sequence_number: sequence++, ...fields }) });
   }
 
-  function begin(started: { readonly id?: string; readonly model?: string }): ResponseHead {
+  function begin(started: Started): ResponseHead {
     if (head !== undefined) return head;
     head = headOf(started, options);
     const response = encodeResponse(head, []);
@@ -55,91 +58,32 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     return head;
   }
 
-  /** Places are given in the order of announcing, so that readers who count see no gap. */
-  function announce(index: number, item: Item): Writer | undefined {
-    const { id } = begin({});
-    const known = writers.get(index);
-    if (known !== undefined) return known;
-    const raw = encodeOutputItem(item, id, output.length);
-    if (raw === undefined) return undefined;
-    const writer = createWriter(item.type, raw, output.length, emit);
-    output.push(raw);
-    writers.set(index, writer);
-    return writer;
-  }
-
-  function finish(index: number, item: Item, end: AnswerEnd | undefined): void {
-    for (const carrier of withCarrier(item, wire).slice(0, -1)) tell(carrier);
-    const writer = announce(index, item);
-    if (writer === undefined) return;
-    // Whatever id it ends with, it keeps the one it was announced under.
-    const raw = { ...encodeOutputItem(item, begin({}).id, writer.place), id: output[writer.place]!["id"] ?? "" };
-    // A call of a turn that failed is shown, never declared done: done means run it.
-    const isHeldBack = item.type === "call" && !item.complete && end?.outcome !== "ok";
-    output[writer.place] = isHeldBack ? writer.suspend(raw) : writer.finish(raw);
-  }
-
-  /** An item that no event of its own brought. */
-  function tell(item: Item): void {
-    const raw = encodeOutputItem(item, begin({}).id, output.length);
-    if (raw !== undefined) output.push(createWriter(item.type, raw, output.length, emit).finish(raw));
-  }
-
   function write(event: ModelEvent, end?: AnswerEnd): void {
     switch (event.type) {
       case "answer.started":
         begin(event);
-        break;
+        return;
       case "item.started":
         // Calls are announced when they are known whole: their names and ids may still change.
-        if (event.item.type === "message" || event.item.type === "reasoning") announce(event.index, event.item);
-        break;
+        if (event.item.type === "message" || event.item.type === "reasoning") output.announce(event.index, event.item);
+        return;
       case "item.delta":
-        writers.get(event.index)?.grow(event.field, event.part ?? 0, event.delta);
-        break;
+        return output.grow(event.index, event.field, event.part ?? 0, event.delta);
       case "item.done":
-        finish(event.index, event.item, end);
-        break;
-      case "answer.ended":
-        conclude(event.answer);
-        break;
+        return output.finish(event.index, event.item, end);
+      case "answer.ended": {
+        const response = encodeResponse(begin({}), output.items(), event.answer);
+        return emit(`response.${String(response["status"])}`, { response });
+      }
       case "other":
-        break;
-    }
-  }
-
-  function conclude(end: AnswerEnd): void {
-    const response = encodeResponse(begin({}), output, end);
-    emit(`response.${String(response["status"])}`, { response });
-  }
-
-  function take(event: ModelEvent): void {
-    if (held === undefined && isCall(event)) held = [];
-    if (held === undefined || event.type === "answer.ended") {
-      const waiting = held ?? [];
-      held = undefined;
-      const end = event.type === "answer.ended" ? event.answer : undefined;
-      for (const earlier of byItem(waiting)) write(earlier, end);
-      write(event, end);
-    } else {
-      held.push(event);
+        return;
     }
   }
 
   return {
     push(event) {
-      take(event);
-      return frames.splice(0);
+      hold.push(event);
+      return frames.drain();
     },
   };
-}
-
-function isCall(event: ModelEvent): event is ModelEvent & { item: CallItem } {
-  return (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
-}
-
-/** Item after item: a call ends only with the answer, and what followed it must not overtake it. */
-function byItem(events: readonly ModelEvent[]): readonly ModelEvent[] {
-  const place = (event: ModelEvent) => ("index" in event ? event.index : -1);
-  return events.toSorted((a, b) => place(a) - place(b));
 }

@@ -1,6 +1,7 @@
 /** One item while its stream runs: what was said of it so far, and its final form when somebody asks. */
 import type { DeltaField, Item } from "../../spec/model.ts";
 import { array, object, objects, type Raw, string } from "../raw.ts";
+import type { Text } from "./texts.ts";
 
 /** Texts by their index inside the item. Indexes come from the server and may be anything. */
 export type Pieces = Map<number, string>;
@@ -97,33 +98,8 @@ function contentOf(growing: Growing): Raw[] {
   return parts.sort(([a], [b]) => a - b).map(([, part]) => part);
 }
 
-/** Each text of a whole item by field and index, for comparing with what its deltas said. */
-export function textsOf(raw: Raw): readonly { field: DeltaField; at: number; text: string }[] {
-  switch (raw["type"]) {
-    case "message":
-      return objects(typeof raw["content"] === "string" ? [{ text: raw["content"] }] : raw["content"]).map((part, at) =>
-        typeof part["refusal"] === "string"
-          ? { field: "refusal", at, text: part["refusal"] }
-          : { field: "text", at, text: string(part["text"]) ?? "" },
-      );
-    case "reasoning":
-      return [
-        ...objects(raw["summary"]).map((part, at) => ({
-          field: "summary" as const,
-          at,
-          text: string(part["text"]) ?? "",
-        })),
-        ...objects(raw["content"]).map((part, at) => ({
-          field: "reasoning" as const,
-          at,
-          text: string(part["text"]) ?? "",
-        })),
-      ];
-    case "function_call":
-      return [{ field: "arguments", at: 0, text: string(raw["arguments"]) ?? "" }];
-    case "custom_tool_call":
-      return [{ field: "arguments", at: 0, text: string(raw["input"]) ?? "" }];
-    default:
-      return [];
-  }
+/** What a whole text holds beyond the deltas before it; nothing where it tells another story. */
+export function unsaid(growing: Growing, { field, at, text }: Text): string {
+  const said = growing.pieces[field].get(at) ?? "";
+  return text.startsWith(said) ? text.slice(said.length) : "";
 }

@@ -1,4 +1,5 @@
 /** The items of one stream, found by any of the names servers give them: item id, output index, call id. */
+import { createPlaces } from "../places.ts";
 import { count, type Raw, word } from "../raw.ts";
 import type { Growing } from "./growing.ts";
 
@@ -15,33 +16,19 @@ export interface ItemBook {
   all(): readonly Growing[];
 }
 
-/** Indexes beyond this are a server's mistake; they only say 'somewhere at the end'. */
-const highestIndex = 100_000;
-
 export function createItemBook(): ItemBook {
+  const places = createPlaces();
   const items = new Map<number, Growing>();
   const byId = new Map<string, Growing>();
   const byPlace = new Map<number, Growing>();
-  let byCall: Map<string, Growing> | undefined;
+  let byCall: ReadonlyMap<string, Growing> | undefined;
   let latest: Growing | undefined;
-  let next = 0;
 
-  const callId = (raw: Raw) => word(raw["call_id"]);
-
-  /** Two whole forms tell of one item unless a type or an id says otherwise. */
-  function isSame(growing: Growing, raw: Raw): boolean {
-    if (growing.raw["type"] !== raw["type"]) return false;
-    const [left, right] = [callId(growing.raw), callId(raw)];
-    return left === undefined || right === undefined || left === right;
-  }
+  const named = (id: string | undefined) => (id === undefined ? undefined : byId.get(id));
+  const placed = (place: number | undefined) => (place === undefined ? undefined : byPlace.get(place));
 
   return {
-    claim(wanted) {
-      const place = count(wanted);
-      const index = place !== undefined && place < highestIndex && !items.has(place) ? place : next;
-      next = Math.max(next, index + 1);
-      return index;
-    },
+    claim: (wanted) => places.claim(count(wanted)),
     add(growing, event) {
       items.set(growing.index, growing);
       latest = growing;
@@ -53,38 +40,45 @@ export function createItemBook(): ItemBook {
     find(event) {
       const id = word(event["item_id"]);
       const place = count(event["output_index"]);
-      const there = place === undefined ? undefined : byPlace.get(place);
+      const there = placed(place);
       if (there !== undefined && (id === undefined || there.raw["id"] === id)) return there;
-      const named = id === undefined ? undefined : byId.get(id);
-      return named ?? there ?? (id === undefined && place === undefined ? latest : undefined);
+      return named(id) ?? there ?? (id === undefined && place === undefined ? latest : undefined);
     },
     findSame(event, raw) {
-      const place = count(event["output_index"]);
-      const there = place === undefined ? undefined : byPlace.get(place);
-      const id = word(raw["id"]);
-      const named = id === undefined ? undefined : byId.get(id);
-      if (there !== undefined && isSame(there, raw) && (there === named || !there.isDone)) return there;
-      return named !== undefined &&
-        isSame(named, raw) &&
-        (place === undefined || there === undefined || there === named)
-        ? named
-        : undefined;
+      const there = placed(count(event["output_index"]));
+      const known = named(word(raw["id"]));
+      if (there !== undefined && isSame(there, raw) && (there === known || !there.isDone)) return there;
+      if (known === undefined || !isSame(known, raw)) return undefined;
+      return there === undefined || there === known ? known : undefined;
     },
     match(raw, place) {
-      const id = word(raw["id"]);
-      const named = id === undefined ? undefined : byId.get(id);
-      if (named !== undefined && isSame(named, raw)) return named;
+      const known = named(word(raw["id"]));
+      if (known !== undefined && isSame(known, raw)) return known;
       // Only the end of a stream asks, when every call id is known.
-      byCall ??= new Map(
-        [...items.values()].flatMap((growing) =>
-          callId(growing.raw) === undefined ? [] : [[callId(growing.raw)!, growing]],
-        ),
-      );
-      const called = byCall.get(callId(raw) ?? "");
-      if (called !== undefined) return called;
+      byCall ??= indexByCall(items.values());
       const there = items.get(place);
-      return there !== undefined && isSame(there, raw) ? there : undefined;
+      return byCall.get(callId(raw) ?? "") ?? (there !== undefined && isSame(there, raw) ? there : undefined);
     },
     all: () => [...items.values()].sort((a, b) => a.index - b.index),
   };
+}
+
+function callId(raw: Raw): string | undefined {
+  return word(raw["call_id"]);
+}
+
+/** Two whole forms tell of one item unless a type or an id says otherwise. */
+function isSame(growing: Growing, raw: Raw): boolean {
+  if (growing.raw["type"] !== raw["type"]) return false;
+  const [left, right] = [callId(growing.raw), callId(raw)];
+  return left === undefined || right === undefined || left === right;
+}
+
+function indexByCall(items: Iterable<Growing>): ReadonlyMap<string, Growing> {
+  const index = new Map<string, Growing>();
+  for (const growing of items) {
+    const id = callId(growing.raw);
+    if (id !== undefined) index.set(id, growing);
+  }
+  return index;
 }

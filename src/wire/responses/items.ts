@@ -1,14 +1,11 @@
-/** The items of one streamed response: opened, grown and ended by whatever the server says of them. */
-import type { DeltaField, Item, ModelEvent } from "../../spec/model.ts";
-import { shellOf } from "../answer.ts";
+/** The items of one streamed response, as its events tell of them: found, or opened where nobody announced them. */
+import type { ModelEvent } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
-import { createIdMaker, inventId } from "../ids.ts";
 import { count, object, objects, type Raw, word } from "../raw.ts";
-import { decodeItem } from "./decode-item.ts";
 import type { Step } from "./events.ts";
-import { createGrowing, type Growing, settle, textsOf } from "./growing.ts";
+import { createGrowing, type Growing } from "./growing.ts";
 import { createItemBook } from "./item-book.ts";
-import { renamed } from "./names.ts";
+import { createTeller } from "./teller.ts";
 
 export interface Items {
   added(event: Raw): void;
@@ -22,42 +19,14 @@ export interface Items {
 }
 
 export function createItems(options: DecodeOptions, emit: (event: ModelEvent) => void): Items {
-  const ids = createIdMaker(options.idSeed);
   const book = createItemBook();
-
-  function toItem(growing: Growing): Item {
-    const item = renamed(decodeItem(settle(growing)), options.names);
-    return item.type === "call" && item.id === ""
-      ? { ...item, id: inventId(options.idSeed ?? "", growing.index) }
-      : item;
-  }
+  const teller = createTeller(options, emit);
 
   function open(event: Raw, raw: Raw): Growing {
     const growing = createGrowing(book.claim(event["output_index"]), raw);
     book.add(growing, event);
-    emit({ type: "item.started", index: growing.index, item: shellOf(toItem(growing)) });
+    teller.start(growing);
     return growing;
-  }
-
-  function grow(growing: Growing, field: DeltaField, at: number, delta: string): void {
-    const pieces = growing.pieces[field];
-    pieces.set(at, (pieces.get(at) ?? "") + delta);
-    if (delta !== "") emit({ type: "item.delta", index: growing.index, field, delta, part: at });
-  }
-
-  /** Says as a delta what a whole text holds beyond the deltas before it. */
-  function catchUp(growing: Growing, field: DeltaField, at: number, text: string): void {
-    const said = growing.pieces[field].get(at) ?? "";
-    if (text.length > said.length && text.startsWith(said)) grow(growing, field, at, text.slice(said.length));
-  }
-
-  function end(growing: Growing, raw: Raw): void {
-    if (growing.isDone) return;
-    growing.raw = { ...growing.raw, ...raw };
-    growing.isDone = true;
-    for (const { field, at, text } of textsOf(settle(growing))) catchUp(growing, field, at, text);
-    growing.item = toItem(growing);
-    if (growing.item.type !== "call") emit({ type: "item.done", index: growing.index, item: growing.item });
   }
 
   return {
@@ -69,15 +38,15 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
     },
     done(event) {
       const raw = object(event["item"]);
-      end(book.findSame(event, raw) ?? open(event, raw), raw);
+      teller.end(book.findSame(event, raw) ?? open(event, raw), raw);
     },
-    step(event, { kind, field, item, at, text }) {
-      const growing = book.find(event) ?? open(event, { type: item, id: event["item_id"] });
+    step(event, step) {
+      const growing = book.find(event) ?? open(event, { type: step.item, id: event["item_id"] });
       if (growing.isDone) return;
       const name = word(event["name"]);
       if (name !== undefined && word(growing.raw["name"]) === undefined) growing.raw = { ...growing.raw, name };
-      if (kind === "delta") grow(growing, field, at, text);
-      else catchUp(growing, field, at, text);
+      if (step.kind === "delta") teller.grow(growing, step);
+      else teller.catchUp(growing, step);
     },
     annotate(event) {
       const growing = book.find(event);
@@ -92,23 +61,9 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
         // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
         const growing = known === undefined || told.has(known) ? open({ output_index: place }, raw) : known;
         told.add(growing);
-        end(growing, raw);
+        teller.end(growing, raw);
       }
     },
-    finish(mayRun) {
-      let hasCalls = false;
-      for (const growing of book.all()) {
-        const { index, isDone } = growing;
-        const item = growing.item ?? toItem(growing);
-        if (item.type === "call") {
-          hasCalls = true;
-          const id = ids.claim(item.id, index);
-          emit({ type: "item.done", index, item: { ...item, id, complete: item.complete && mayRun } });
-        } else if (!isDone) {
-          emit({ type: "item.done", index, item });
-        }
-      }
-      return hasCalls;
-    },
+    finish: (mayRun) => teller.finish(book.all(), mayRun),
   };
 }

@@ -474,6 +474,27 @@ describe("words and thoughts are read from", () => {
       { text: "yes" },
     ],
     [
+      "the lowest of several choices where none is the first",
+      [
+        { choices: [{ index: 3, delta: { content: "no" } }] },
+        { choices: [{ index: 2, delta: { content: "ye" } }] },
+        { choices: [{ index: 3, delta: {}, finish_reason: "length" }] },
+        { choices: [{ index: 2, delta: { content: "s" }, finish_reason: "stop" }] },
+        done,
+      ],
+      { text: "yes" },
+    ],
+    [
+      "the first choice, though another was first to speak",
+      [
+        { choices: [{ index: 1, delta: { content: "no" }, finish_reason: "length" }] },
+        delta({ content: "yes" }),
+        finish("stop"),
+        done,
+      ],
+      { text: "yes" },
+    ],
+    [
       "chunks between null deltas",
       [
         { choices: [{ index: 0, delta: null, finish_reason: null }] },

@@ -123,3 +123,45 @@ test("results go back by name and id, errors as errors, images behind them", () 
     },
   ]);
 });
+
+test("arguments that Vertex streams value by value make one call", () => {
+  const piece = (jsonPath: string, value: JsonObject, willContinue = false) => ({
+    functionCall: {
+      partialArgs: [{ jsonPath, ...value, ...(willContinue ? { willContinue } : {}) }],
+      willContinue: true,
+    },
+  });
+  const { calls } = report(
+    parts([{ functionCall: { name: "book", willContinue: true }, thoughtSignature: "s1" }]),
+    parts([piece("$.city", { stringValue: "Os" }, true)]),
+    parts([piece("$.city", { stringValue: "lo" })]),
+    parts([piece("$.guests[0].name", { stringValue: "Ada" }), piece("$.guests[0]['is child']", { boolValue: false })]),
+    parts([piece("$.guests[1].age", { numberValue: 7 }), piece("$.note", { nullValue: "NULL_VALUE" })]),
+    parts([piece("$['__proto__'].x", { numberValue: 1 })]),
+    parts([{ functionCall: {} }]),
+    parts([{ text: "" }], "STOP"),
+  );
+  expect(calls).toHaveLength(1);
+  expect(calls).toMatchObject([{ name: "book", complete: true, extra: { thoughtSignature: "s1" } }]);
+  const text = String((calls as readonly JsonObject[])[0]!["arguments"]);
+  expect(text).toBe(
+    '{"city":"Oslo","guests":[{"name":"Ada","is child":false},{"age":7}],"note":null,"__proto__":{"x":1}}',
+  );
+});
+
+test("a streamed call that never ends, or whose paths make no sense, may not run", () => {
+  const begin = { functionCall: { name: "book", willContinue: true } };
+  const last = (jsonPath: string) => ({ functionCall: { partialArgs: [{ jsonPath, numberValue: 1 }] } });
+  for (const list of [
+    [begin],
+    [begin, { text: "never mind" }],
+    [begin, weather],
+    [begin, last("$.a[4000000000]")],
+    [begin, last("city")],
+    [begin, last("$..*")],
+    [begin, last("$.a"), begin, { functionCall: { partialArgs: [{ jsonPath: "$" }] } }],
+  ])
+    expect(report(parts(list, "STOP"))["calls"]).toContainEqual(
+      expect.objectContaining({ name: "book", complete: false }),
+    );
+});

@@ -1,0 +1,68 @@
+/** Tells of one response's items as neutral events: each is started, grows, and is done once. */
+import type { Item, ModelEvent } from "../../spec/model.ts";
+import { shellOf } from "../answer.ts";
+import type { DecodeOptions } from "../codec.ts";
+import { createIdMaker, withId } from "../ids.ts";
+import type { Raw } from "../raw.ts";
+import { decodeItem } from "./decode-item.ts";
+import { type Growing, settle, unsaid } from "./growing.ts";
+import { renamed } from "./names.ts";
+import { type Text, textsOf } from "./texts.ts";
+
+export interface Teller {
+  start(growing: Growing): void;
+  grow(growing: Growing, text: Text): void;
+  /** Says as a delta what a whole text holds beyond the deltas before it. */
+  catchUp(growing: Growing, text: Text): void;
+  /** The server's last word on an item. A call is done only with the whole answer. */
+  end(growing: Growing, raw: Raw): void;
+  /** Ends every item; says whether there were calls. */
+  finish(items: readonly Growing[], mayRun: boolean): boolean;
+}
+
+export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) => void): Teller {
+  const ids = createIdMaker(options.idSeed);
+
+  function toItem(growing: Growing): Item {
+    return withId(renamed(decodeItem(settle(growing)), options.names), options.idSeed, growing.index);
+  }
+
+  function grow({ index, pieces }: Growing, { field, at, text }: Text): void {
+    pieces[field].set(at, (pieces[field].get(at) ?? "") + text);
+    if (text !== "") emit({ type: "item.delta", index, field, delta: text, part: at });
+  }
+
+  function catchUp(growing: Growing, whole: Text): void {
+    const text = unsaid(growing, whole);
+    if (text !== "") grow(growing, { ...whole, text });
+  }
+
+  return {
+    start: (growing) => emit({ type: "item.started", index: growing.index, item: shellOf(toItem(growing)) }),
+    grow,
+    catchUp,
+    end(growing, raw) {
+      if (growing.isDone) return;
+      growing.raw = { ...growing.raw, ...raw };
+      growing.isDone = true;
+      for (const text of textsOf(settle(growing))) catchUp(growing, text);
+      growing.item = toItem(growing);
+      if (growing.item.type !== "call") emit({ type: "item.done", index: growing.index, item: growing.item });
+    },
+    finish(items, mayRun) {
+      let hasCalls = false;
+      for (const growing of items) {
+        const { index, isDone } = growing;
+        const item = growing.item ?? toItem(growing);
+        if (item.type === "call") {
+          hasCalls = true;
+          const id = ids.claim(item.id, index);
+          emit({ type: "item.done", index, item: { ...item, id, complete: item.complete && mayRun } });
+        } else if (!isDone) {
+          emit({ type: "item.done", index, item });
+        }
+      }
+      return hasCalls;
+    },
+  };
+}
