@@ -8,12 +8,16 @@ const page = "docs/configuration.md";
 const out = mkdtempSync(join(process.cwd(), "node_modules/.config-docs-"));
 let rows;
 try {
-  const bundle = await rolldown({ input: { keys: "src/cli/config-keys.ts", shape: "src/cli/config-shape.ts" }, platform: "node" });
+  const bundle = await rolldown({
+    input: { keys: "src/cli/config-keys.ts", shape: "src/cli/config-shape.ts" },
+    platform: "node",
+  });
   await bundle.write({ dir: out, format: "esm", entryFileNames: "[name].mjs" });
   const { configKeys, shapeOf } = await import(pathToFileURL(join(out, "keys.mjs")).href);
   const { describeShape } = await import(pathToFileURL(join(out, "shape.mjs")).href);
   rows = Object.entries(configKeys).map(
-    ([name, key]) => `| \`${name}\` | ${describeShape(shapeOf(key))} | ${key.env === undefined ? "" : `\`${key.env}\``} | ${key.about} |`,
+    ([name, key]) =>
+      `| \`${name}\` | ${describeShape(shapeOf(key))} | ${key.env === undefined ? "" : `\`${key.env}\``} | ${key.about} |`,
   );
 } finally {
   rmSync(out, { recursive: true, force: true });
@@ -21,7 +25,10 @@ try {
 
 const table = ["| setting | holds | environment | what it does |", "|---|---|---|---|", ...rows].join("\n");
 const before = readFileSync(page, "utf8");
-const after = before.replace(/<!-- settings -->[\s\S]*?<!-- \/settings -->/, () => `<!-- settings -->\n${table}\n<!-- /settings -->`);
+const after = before.replace(
+  /<!-- settings -->[\s\S]*?<!-- \/settings -->/,
+  () => `<!-- settings -->\n${table}\n<!-- /settings -->`,
+);
 if (process.argv.includes("--check")) {
   if (after !== before) {
     console.error(`${page} is not what src/cli/config-keys.ts says: run node scripts/config-docs.mjs`);

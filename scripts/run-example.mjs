@@ -1,5 +1,5 @@
 // Runs one example: `callgate` in it means this tree. node scripts/run-example.mjs examples/six-lines.ts
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
@@ -27,7 +27,10 @@ try {
     onLog() {},
   });
   await bundle.write({ dir: out, format: "esm", entryFileNames: "example.mjs" });
-  if (process.env.EXAMPLE_CWD) process.chdir(process.env.EXAMPLE_CWD);
+  if (process.env.EXAMPLE_CWD) {
+    cpSync("examples", join(process.env.EXAMPLE_CWD, "examples"), { recursive: true });
+    process.chdir(process.env.EXAMPLE_CWD);
+  }
   await import(pathToFileURL(join(out, "example.mjs")).href);
 } finally {
   rmSync(out, { recursive: true, force: true });

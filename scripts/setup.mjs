@@ -25,7 +25,13 @@ if (newest("package-lock.json") > newest("node_modules/.package-lock.json")) {
 }
 const launcher = "native/build/callgate-launcher";
 const hasCompiler = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
-if (existsSync("native/launcher.c") && hasCompiler && newest("native/launcher.c") > newest(launcher)) {
+const sourcesOfLauncher = Math.max(
+  0,
+  ...readdirSync("native")
+    .filter((name) => /\.[ch]$/.test(name))
+    .map((name) => newest(join("native", name))),
+);
+if (hasCompiler && sourcesOfLauncher > newest(launcher)) {
   await step("building the launcher", process.execPath, ["scripts/build-launcher.mjs"]);
 } else if (!existsSync(launcher)) {
   console.error("  no C compiler here: commands run without the launcher, a little slower");

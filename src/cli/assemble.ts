@@ -94,6 +94,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     ...(price === undefined ? {} : { price }),
     ...(config.context_window === undefined ? {} : { contextWindow: config.context_window }),
   });
+  warmUpWhileAsking(session, engine);
   return {
     engine,
     model,
@@ -106,6 +107,17 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
       await model.close();
     },
   };
+}
+
+/** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */
+const warmUpAfterMs = 100;
+
+function warmUpWhileAsking(session: Session, engine: Engine): void {
+  const stop = session.on((event) => {
+    if (event.type !== "request.sent") return;
+    stop();
+    setTimeout(() => void engine.warmUp(), warmUpAfterMs).unref();
+  });
 }
 
 function openEarlier(state: string, wanted: string) {

@@ -40,6 +40,10 @@ async function printCompletion(shell: string): Promise<void> {
   const { completionScript, completionShells } = await import("./completion.ts");
   const script = completionScript(shell, Object.keys(routes));
   if (script !== undefined) return print(script);
+  if (shell === "--help" || shell === "-h")
+    return print(
+      `callgate completion ${completionShells.join("|")}: a completion script for that shell, for example eval "$(callgate completion bash)"`,
+    );
   say(`callgate: name a shell: callgate completion ${completionShells.join("|")}`);
   process.exitCode = exitCodes.usage;
 }

@@ -38,18 +38,34 @@ function seedLayout(outcome: ExecOutcome, cut: (text: string) => string): string
   return lines.join("\n");
 }
 
-/** The text layout of codex's shell_command and exec_command. */
+/** The text layout of codex's shell_command. */
 function codexLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+  if (outcome.chunkId !== undefined) return codexSessionLayout(outcome, cut);
   const output = cut(outcome.output);
+  // One decimal, and none where it would be zero.
   const lines = [
-    outcome.sessionId === undefined
-      ? `Exit code: ${outcome.exitCode ?? -1}`
-      : `Process running with session ID ${outcome.sessionId}`,
-    `Wall time: ${(outcome.durationMs / 1000).toFixed(1)} seconds`,
+    `Exit code: ${outcome.exitCode ?? -1}`,
+    `Wall time: ${Math.round(outcome.durationMs / 100) / 10} seconds`,
   ];
   if (output !== outcome.output) lines.push(`Total output lines: ${outcome.output.split("\n").length}`);
   const timeout = outcome.timedOut ? `command timed out after ${Math.round(outcome.durationMs)} milliseconds\n` : "";
   return [...lines, "Output:", timeout + output, ...(outcome.notes ?? [])].join("\n");
+}
+
+/** The layout of codex's exec_command and write_stdin, whose processes may go on. */
+function codexSessionLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+  const state =
+    outcome.sessionId === undefined
+      ? `Process exited with code ${outcome.exitCode ?? -1}`
+      : `Process running with session ID ${outcome.sessionId}`;
+  return [
+    `Chunk ID: ${outcome.chunkId}`,
+    `Wall time: ${(outcome.durationMs / 1000).toFixed(4)} seconds`,
+    state,
+    `Original token count: ${Math.ceil(Buffer.byteLength(outcome.output) / 4)}`,
+    "Output:",
+    [cut(outcome.output), ...(outcome.notes ?? [])].join("\n"),
+  ].join("\n");
 }
 
 /** The JSON layout of codex's older shell tool. */

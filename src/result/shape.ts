@@ -30,7 +30,7 @@ export interface ShapeOptions {
 const defaultBudget: Budget = { maxTokens: 10_000, maxLines: 2_000 };
 
 export function createShaper(options: ShapeOptions = {}): Shaper {
-  const budget = { ...defaultBudget, ...options.budget };
+  const common = { ...defaultBudget, ...options.budget };
   const now = options.now ?? Date.now;
 
   const shape = async (ran: Ran): Promise<Ended> => {
@@ -38,6 +38,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     const output = readOutput(ran.output);
     const problems = output.ok ? ((await options.checkOutput?.(ran, output.structured)) ?? []) : [];
     const whole = wholeText(output);
+    const budget = budgetOf(output, common);
     const file = isOver(whole, budget) ? await options.spill?.(ran.id, whole) : undefined;
     const note = file === undefined ? "" : `, whole in ${file}`;
     const cutter = createCutter(budget, note);
@@ -103,6 +104,11 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
 function wholeText(output: PlainOutput): string {
   if (output.exec) return output.exec.output;
   return output.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+/** A model may ask for less than everybody gets, never for more. */
+function budgetOf(output: PlainOutput, common: Budget): Budget {
+  return { ...common, maxTokens: Math.min(common.maxTokens, output.exec?.maxTokens ?? Infinity) };
 }
 
 function isOver(whole: string, budget: Budget): boolean {

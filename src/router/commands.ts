@@ -1,10 +1,11 @@
 /** What commands need: the sandbox, the processes, the environment. Loaded as a whole when the first command comes. */
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
-import { createExec } from "../runtime/exec.ts";
+import { createExec, warmUp } from "../runtime/exec.ts";
 import { createProcesses } from "../runtime/processes.ts";
 import type { CallScope } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
+import type { Grant } from "../spec/access.ts";
 import type { Exec, TerminalInfo } from "../spec/capability.ts";
 
 export interface CommandOptions {
@@ -16,6 +17,8 @@ export interface CommandOptions {
 export interface Commands {
   readonly sandbox: Sandbox;
   exec(scope: CallScope): Exec;
+  /** Gets ready for the first command while nobody waits for it. */
+  warmUp(grant: Grant): Promise<void>;
   terminals(): readonly TerminalInfo[];
   close(): Promise<void>;
 }
@@ -24,10 +27,12 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
   const sandbox = createSandbox();
   const processes = createProcesses(launcher === undefined ? {} : { launcher });
   const env = commandEnvironment(process.env, environment);
+  const shared = { processes, sandbox, cwd, env, ...(environment === undefined ? {} : { environment }) };
   return {
     sandbox,
     exec: ({ grant, signal, callId, onOutput, onDenied }) =>
-      createExec({ processes, sandbox, cwd, env, grant, signal, callId, onOutput, onDenied }),
+      createExec({ ...shared, grant, signal, callId, onOutput, onDenied }),
+    warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
     terminals: () => processes.terminals.list(),
     async close() {
       await processes.close();

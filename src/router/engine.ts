@@ -65,6 +65,8 @@ export interface Engine {
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
+  /** Gets ready for the first command while nobody waits for it; what goes wrong is told by that command. */
+  warmUp(): Promise<void>;
   /** What confines commands here; probed when first asked for. */
   confinement(): Promise<Confinement>;
   /** The sandbox commands run in, for what must run beside them (MCP servers). */
@@ -121,6 +123,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     situation: () => toSituation(stages, options),
     openTerminals: host.openTerminals,
+    warmUp: () => host.warmUp(stages.gate.baseGrant()).catch(() => undefined),
     confinement: host.confinement,
     sandbox: host.sandbox,
     on(listener) {

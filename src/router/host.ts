@@ -6,6 +6,7 @@ import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
 import type { CallScope, Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
+import type { Grant } from "../spec/access.ts";
 import type { Exec } from "../spec/capability.ts";
 import type { Confinement } from "../spec/stages.ts";
 import type { CommandOptions, Commands } from "./commands.ts";
@@ -30,6 +31,8 @@ export interface Host {
   /** What confines commands here; probes run when it is first asked for. */
   confinement(): Promise<Confinement>;
   sandbox(): Sandbox;
+  /** Gets ready for a first command under this grant, in the background. */
+  warmUp(grant: Grant): Promise<void>;
   spill(callId: string, whole: string): Promise<string>;
   openTerminals(): readonly string[];
 }
@@ -51,6 +54,7 @@ export function createHost(options: HostOptions): Host {
     cwd,
     confinement: () => commands.sandbox.confinement(),
     sandbox: () => commands.sandbox,
+    warmUp: commands.warmUp,
     async spill(callId, whole) {
       spillDir ??= mkdtempSync(join(tmpdir(), "callgate-output-"));
       mkdirSync(spillDir, { recursive: true, mode: 0o700 });
@@ -84,7 +88,7 @@ export function createHost(options: HostOptions): Host {
   };
 }
 
-interface LazyCommands {
+interface LazyCommands extends Pick<Commands, "warmUp"> {
   readonly sandbox: Sandbox;
   exec(scope: CallScope): Exec;
   loaded(): Commands | undefined;
@@ -96,6 +100,7 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
   const load = async () => (loaded ??= (await import("./commands.ts")).createCommands(options));
   return {
     loaded: () => loaded,
+    warmUp: async (grant) => (await load()).warmUp(grant),
     sandbox: {
       confinement: async () => (await load()).sandbox.confinement(),
       confine: async (request) => (await load()).sandbox.confine(request),
