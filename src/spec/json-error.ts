@@ -6,6 +6,7 @@ export interface JsonError {
 }
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const word = /true|false|null/y;
 const space = /[ \t\n\r]*/y;
 /** Everything from the space upwards but the quote and the backslash. */
 const plain = /[ !#-[\]-\u{10ffff}]*/uy;
@@ -13,90 +14,92 @@ const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 type Want = "value" | "key" | "after" | "value or ]" | "key or }" | "end";
 
+/** A text and how far it is read. */
+interface Scan {
+  readonly text: string;
+  at: number;
+  /** The objects and lists around the place. */
+  readonly open: ("{" | "[")[];
+}
+
 /** Linear, and without recursion: a hostile text may nest a million deep. Undefined when the text is JSON. */
 export function locateJsonError(text: string): JsonError | undefined {
-  const scanner = createScanner(text);
+  const scan: Scan = { text, at: 0, open: [] };
   let want: Want | JsonError = "value";
-  while (typeof want === "string" && want !== "end") want = scanner.step(want);
+  while (typeof want === "string" && want !== "end") want = step(scan, want);
   return typeof want === "string" ? undefined : want;
 }
 
-function createScanner(text: string): { readonly step: (want: Want) => Want | JsonError } {
-  const open: ("{" | "[")[] = [];
-  let at = 0;
-  const fault = (expected: string): JsonError => ({ position: at, expected });
-  const skip = (pattern: RegExp): boolean => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    if (found) at += found[0].length;
-    return found !== null;
-  };
+function fault(scan: Scan, expected: string): JsonError {
+  return { position: scan.at, expected };
+}
 
-  function step(want: Want): Want | JsonError {
-    skip(space);
-    const char = text[at];
-    if (want === "after") return readAfter(char);
-    if ((want === "value or ]" && char === "]") || (want === "key or }" && char === "}")) {
-      at++;
-      open.pop();
-      return "after";
+/** Passes what the pattern finds right here. */
+function skip(scan: Scan, pattern: RegExp): boolean {
+  pattern.lastIndex = scan.at;
+  const found = pattern.exec(scan.text);
+  if (found) scan.at += found[0].length;
+  return found !== null;
+}
+
+function step(scan: Scan, want: Want): Want | JsonError {
+  skip(scan, space);
+  const char = scan.text[scan.at];
+  if (want === "after") return readAfter(scan, char);
+  if ((want === "value or ]" && char === "]") || (want === "key or }" && char === "}")) return close(scan);
+  return want === "key" || want === "key or }" ? readKey(scan, char, want) : readValue(scan, char);
+}
+
+function close(scan: Scan): Want {
+  scan.at++;
+  scan.open.pop();
+  return "after";
+}
+
+function readAfter(scan: Scan, char: string | undefined): Want | JsonError {
+  const container = scan.open.at(-1);
+  if (container === undefined)
+    return char === undefined ? "end" : fault(scan, "nothing more after the end of the JSON value");
+  const closer = container === "{" ? "}" : "]";
+  if (char === closer) return close(scan);
+  if (char !== ",") return fault(scan, `',' or '${closer}'`);
+  scan.at++;
+  return container === "{" ? "key" : "value";
+}
+
+function readKey(scan: Scan, char: string | undefined, want: Want): Want | JsonError {
+  if (char !== '"') return fault(scan, want === "key" ? "a key in double quotes" : "a key in double quotes or '}'");
+  const broken = readString(scan);
+  if (broken) return broken;
+  skip(scan, space);
+  if (scan.text[scan.at] !== ":") return fault(scan, "':' after the key");
+  scan.at++;
+  return "value";
+}
+
+function readValue(scan: Scan, char: string | undefined): Want | JsonError {
+  if (char === "{" || char === "[") {
+    scan.at++;
+    scan.open.push(char);
+    return char === "{" ? "key or }" : "value or ]";
+  }
+  if (char === '"') return readString(scan) ?? "after";
+  return skip(scan, word) || skip(scan, number) ? "after" : fault(scan, "a JSON value");
+}
+
+function readString(scan: Scan): JsonError | undefined {
+  const start = scan.at++;
+  for (;;) {
+    skip(scan, plain);
+    const char = scan.text[scan.at];
+    if (char === '"') {
+      scan.at++;
+      return undefined;
     }
-    return want === "key" || want === "key or }" ? readKey(char, want) : readValue(char);
+    if (char === undefined) return fault(scan, `the end of the string that starts at character ${start + 1}`);
+    if (char !== "\\") return fault(scan, "control characters escaped (a line break is \\n)");
+    if (!skip(scan, escape)) return fault(scan, 'a legal escape (\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX)');
   }
-
-  function readAfter(char: string | undefined): Want | JsonError {
-    const container = open.at(-1);
-    if (container === undefined)
-      return char === undefined ? "end" : fault("nothing more after the end of the JSON value");
-    const close = container === "{" ? "}" : "]";
-    if (char !== "," && char !== close) return fault(`',' or '${close}'`);
-    at++;
-    if (char === ",") return container === "{" ? "key" : "value";
-    open.pop();
-    return "after";
-  }
-
-  function readKey(char: string | undefined, want: Want): Want | JsonError {
-    if (char !== '"') return fault(want === "key" ? "a key in double quotes" : "a key in double quotes or '}'");
-    const broken = readString();
-    if (broken) return broken;
-    skip(space);
-    if (text[at] !== ":") return fault("':' after the key");
-    at++;
-    return "value";
-  }
-
-  function readValue(char: string | undefined): Want | JsonError {
-    if (char === "{" || char === "[") {
-      at++;
-      open.push(char);
-      return char === "{" ? "key or }" : "value or ]";
-    }
-    if (char === '"') return readString() ?? "after";
-    const word = ["true", "false", "null"].find((candidate) => text.startsWith(candidate, at));
-    if (word !== undefined) {
-      at += word.length;
-      return "after";
-    }
-    return skip(number) ? "after" : fault("a JSON value");
-  }
-
-  function readString(): JsonError | undefined {
-    const start = at++;
-    for (;;) {
-      skip(plain);
-      const char = text[at];
-      if (char === '"') {
-        at++;
-        return undefined;
-      }
-      if (char === undefined) return fault(`the end of the string that starts at character ${start + 1}`);
-      if (char !== "\\") return fault("control characters escaped (a line break is \\n)");
-      if (!skip(escape)) return fault('a legal escape (\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX)');
-    }
-  }
-
-  return { step };
 }
 
 /** One sentence: where, what stands there, what was expected. */

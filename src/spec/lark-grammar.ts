@@ -81,76 +81,89 @@ function tokenize(body: string): readonly Token[] | undefined {
 /** Thrown inside only: the grammar uses something we do not read. */
 class Unknown extends Error {}
 
+/** The tokens of one rule, and how far they are read. */
+interface Cursor {
+  readonly tokens: readonly Token[];
+  at: number;
+}
+
 function parseBody(body: string): Expression | undefined {
   const tokens = tokenize(body);
   if (!tokens) return undefined;
-  let at = 0;
-  const sign = (value: string) => tokens[at]?.kind === "sign" && tokens[at]?.value === value;
-
-  function choice(): Expression {
-    const options = [sequence()];
-    while (sign("|")) {
-      at++;
-      options.push(sequence());
-    }
-    return options.length === 1 ? options[0]! : { type: "choice", options };
-  }
-
-  function sequence(): Expression {
-    const parts: Expression[] = [];
-    while (at < tokens!.length && !sign("|") && !sign(")") && !sign("]")) {
-      if (sign("->")) {
-        at += 2; // An alias names a branch of the tree; it matches nothing.
-        continue;
-      }
-      parts.push(repeated(atom()));
-    }
-    return parts.length === 1 ? parts[0]! : { type: "sequence", parts };
-  }
-
-  function repeated(part: Expression): Expression {
-    const signs: Record<string, readonly [number, number]> = { "?": [0, 1], "*": [0, Infinity], "+": [1, Infinity] };
-    const next = tokens![at];
-    const range = next?.kind === "sign" && Object.hasOwn(signs, next.value) ? signs[next.value] : undefined;
-    if (range) {
-      at++;
-      return { type: "repeat", part, min: range[0], max: range[1] };
-    }
-    return sign("~") ? counted(part) : part;
-  }
-
-  function counted(part: Expression): Expression {
-    at++;
-    const min = Number(tokens![at++]?.value);
-    let max = min;
-    if (sign("..")) {
-      at++;
-      max = Number(tokens![at++]?.value);
-    }
-    if (!Number.isInteger(min) || !Number.isInteger(max)) throw new Unknown();
-    return { type: "repeat", part, min, max };
-  }
-
-  function atom(): Expression {
-    const next = tokens![at++];
-    if (next?.kind === "word") return { type: "rule", name: next.value };
-    if (next?.kind === "pattern") return { type: "pattern", value: toPattern(next.value, next.flags) };
-    if (next?.kind === "text") return literal(next);
-    const close = next?.value === "(" ? ")" : next?.value === "[" ? "]" : undefined;
-    if (close === undefined) throw new Unknown();
-    const inner = choice();
-    if (!sign(close)) throw new Unknown();
-    at++;
-    return close === "]" ? { type: "repeat", part: inner, min: 0, max: 1 } : inner;
-  }
-
+  const cursor = { tokens, at: 0 };
   try {
-    const whole = choice();
-    return at === tokens.length ? whole : undefined;
+    const whole = readChoice(cursor);
+    return cursor.at === tokens.length ? whole : undefined;
   } catch (error) {
     if (error instanceof Unknown || error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+function isAt({ tokens, at }: Cursor, sign: string): boolean {
+  return tokens[at]?.kind === "sign" && tokens[at]?.value === sign;
+}
+
+/** Passes the sign if it is next. */
+function skip(cursor: Cursor, sign: string): boolean {
+  const isThere = isAt(cursor, sign);
+  if (isThere) cursor.at++;
+  return isThere;
+}
+
+function readChoice(cursor: Cursor): Expression {
+  const options = [readSequence(cursor)];
+  while (skip(cursor, "|")) options.push(readSequence(cursor));
+  return options.length === 1 ? options[0]! : { type: "choice", options };
+}
+
+const enders = ["|", ")", "]"];
+
+function readSequence(cursor: Cursor): Expression {
+  const parts: Expression[] = [];
+  while (cursor.at < cursor.tokens.length && !enders.some((end) => isAt(cursor, end))) {
+    // An alias names a branch of the tree; it matches nothing.
+    if (skip(cursor, "->")) cursor.at++;
+    else parts.push(readRepeated(cursor));
+  }
+  return parts.length === 1 ? parts[0]! : { type: "sequence", parts };
+}
+
+const ranges: ReadonlyMap<string, readonly [min: number, max: number]> = new Map([
+  ["?", [0, 1]],
+  ["*", [0, Infinity]],
+  ["+", [1, Infinity]],
+]);
+
+function readRepeated(cursor: Cursor): Expression {
+  const part = readAtom(cursor);
+  const next = cursor.tokens[cursor.at];
+  const range = next?.kind === "sign" ? ranges.get(next.value) : undefined;
+  if (range) {
+    cursor.at++;
+    return { type: "repeat", part, min: range[0], max: range[1] };
+  }
+  if (!skip(cursor, "~")) return part;
+  const min = readCount(cursor);
+  return { type: "repeat", part, min, max: skip(cursor, "..") ? readCount(cursor) : min };
+}
+
+function readCount(cursor: Cursor): number {
+  const count = Number(cursor.tokens[cursor.at++]?.value);
+  if (!Number.isInteger(count)) throw new Unknown();
+  return count;
+}
+
+function readAtom(cursor: Cursor): Expression {
+  const next = cursor.tokens[cursor.at++];
+  if (next?.kind === "word") return { type: "rule", name: next.value };
+  if (next?.kind === "pattern") return { type: "pattern", value: toPattern(next.value, next.flags) };
+  if (next?.kind === "text") return literal(next);
+  const close = next?.value === "(" ? ")" : next?.value === "[" ? "]" : undefined;
+  if (close === undefined) throw new Unknown();
+  const inner = readChoice(cursor);
+  if (!skip(cursor, close)) throw new Unknown();
+  return close === "]" ? { type: "repeat", part: inner, min: 0, max: 1 } : inner;
 }
 
 function literal({ value, flags }: Token): Expression {

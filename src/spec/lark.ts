@@ -21,14 +21,21 @@ export function checkLark(definition: string, text: string): GrammarVerdict {
   const rules = parseGrammar(definition);
   const start = rules?.get("start");
   if (!rules || !start) return { ok: true };
-  const matcher = createMatcher(rules, text);
+  const matching = createMatching(rules, text);
   try {
-    const ends = matcher.match(start, 0, 0);
-    return ends.has(text.length) ? { ok: true } : { ok: false, ...matcher.furthest(Math.max(0, ...ends)) };
+    const ends = match(matching, start, 0, 0);
+    return ends.has(text.length) ? { ok: true } : refuse(matching, Math.max(0, ...ends));
   } catch (error) {
     if (error instanceof GiveUp) return { ok: true };
     throw error;
   }
+}
+
+/** `reached`: how far the grammar itself can go in the text. */
+function refuse({ furthest, expected }: Matching, reached: number): GrammarVerdict {
+  return furthest >= reached
+    ? { ok: false, position: furthest, expected: [...expected].slice(0, 6) }
+    : { ok: false, position: reached, expected: ["the end of the text"] };
 }
 
 export function checkRegex(definition: string, text: string): GrammarVerdict {
@@ -41,103 +48,103 @@ export function checkRegex(definition: string, text: string): GrammarVerdict {
   }
 }
 
-const none: ReadonlySet<number> = new Set();
-
-/** Sets of end positions instead of backtracking: each rule is tried once at each place. */
-function createMatcher(rules: ReadonlyMap<string, Expression>, text: string) {
-  const memo = new Map<Expression, Map<number, ReadonlySet<number>>>();
-  const expected = new Set<string>();
-  let best = 0;
-  let steps = 0;
-
-  function match(expression: Expression, at: number, depth: number): ReadonlySet<number> {
-    if (++steps > patience || depth > deepestRules) throw new GiveUp();
-    switch (expression.type) {
-      case "text":
-        return text.startsWith(expression.value, at)
-          ? new Set([at + expression.value.length])
-          : miss(at, JSON.stringify(expression.value));
-      case "pattern":
-        return matchPattern(expression.value, at);
-      case "rule":
-        return matchRule(expression.name, at, depth);
-      case "sequence":
-        return matchSequence(expression.parts, at, depth);
-      case "choice":
-        return union(expression.options.map((option) => match(option, at, depth + 1)));
-      case "repeat":
-        return matchRepeat(expression, at, depth);
-    }
-  }
-
-  function miss(at: number, what: string): ReadonlySet<number> {
-    if (at > best) {
-      best = at;
-      expected.clear();
-    }
-    if (at === best) expected.add(what);
-    return none;
-  }
-
-  function matchPattern(pattern: RegExp, at: number): ReadonlySet<number> {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    return found ? new Set([at + found[0].length]) : miss(at, `/${pattern.source}/`);
-  }
-
-  function matchRule(name: string, at: number, depth: number): ReadonlySet<number> {
-    const body = rules.get(name);
-    if (!body) throw new GiveUp();
-    let byPlace = memo.get(body);
-    if (!byPlace) memo.set(body, (byPlace = new Map()));
-    const known = byPlace.get(at);
-    if (known === pending) throw new GiveUp(); // Left recursion: sets of ends cannot answer it.
-    if (known) return known;
-    byPlace.set(at, pending);
-    const ends = match(body, at, depth + 1);
-    byPlace.set(at, ends);
-    return ends;
-  }
-
-  function matchSequence(parts: readonly Expression[], at: number, depth: number): ReadonlySet<number> {
-    let ends: ReadonlySet<number> = new Set([at]);
-    for (const part of parts) {
-      ends = union([...ends].map((end) => match(part, end, depth + 1)));
-      if (ends.size === 0) return none;
-    }
-    return ends;
-  }
-
-  function matchRepeat(
-    { part, min, max }: Extract<Expression, { type: "repeat" }>,
-    at: number,
-    depth: number,
-  ): ReadonlySet<number> {
-    const ends = new Set<number>(min === 0 ? [at] : []);
-    let level: ReadonlySet<number> = new Set([at]);
-    const seen = new Set(level);
-    for (let count = 1; count <= max && level.size > 0; count++) {
-      const next = union([...level].map((place) => match(part, place, depth + 1)));
-      if (count >= min) for (const end of next) ends.add(end);
-      level = new Set([...next].filter((end) => !seen.has(end)));
-      for (const end of level) seen.add(end);
-    }
-    return ends;
-  }
-
-  return {
-    match,
-    furthest: (reached: number) => ({
-      position: Math.max(best, reached),
-      expected: best >= reached ? [...expected].slice(0, 6) : ["the end of the text"],
-    }),
-  };
+/** One question: a text held against the rules of a grammar. */
+interface Matching {
+  readonly rules: ReadonlyMap<string, Expression>;
+  readonly text: string;
+  /** The ends of each rule at each place it was tried. */
+  readonly known: Map<Expression, Map<number, Ends>>;
+  /** The furthest place where something else was wanted, and what. */
+  furthest: number;
+  readonly expected: Set<string>;
+  steps: number;
 }
 
-/** Marks a rule being tried at a place. */
-const pending: ReadonlySet<number> = new Set([-1]);
+/** Sets of end positions instead of backtracking: each rule is tried once at each place. */
+type Ends = ReadonlySet<number>;
 
-function union(sets: readonly ReadonlySet<number>[]): ReadonlySet<number> {
+const none: Ends = new Set();
+/** Marks a rule being tried at a place. */
+const pending: Ends = new Set([-1]);
+
+function createMatching(rules: ReadonlyMap<string, Expression>, text: string): Matching {
+  return { rules, text, known: new Map(), furthest: 0, expected: new Set(), steps: 0 };
+}
+
+function match(on: Matching, expression: Expression, at: number, depth: number): Ends {
+  if (++on.steps > patience || depth > deepestRules) throw new GiveUp();
+  switch (expression.type) {
+    case "text":
+      return on.text.startsWith(expression.value, at)
+        ? new Set([at + expression.value.length])
+        : miss(on, at, JSON.stringify(expression.value));
+    case "pattern":
+      return matchPattern(on, expression.value, at);
+    case "rule":
+      return matchRule(on, expression.name, at, depth);
+    case "sequence":
+      return matchSequence(on, expression.parts, at, depth);
+    case "choice":
+      return union(expression.options.map((option) => match(on, option, at, depth + 1)));
+    case "repeat":
+      return matchRepeat(on, expression, at, depth);
+  }
+}
+
+function miss(on: Matching, at: number, what: string): Ends {
+  if (at > on.furthest) {
+    on.furthest = at;
+    on.expected.clear();
+  }
+  if (at === on.furthest) on.expected.add(what);
+  return none;
+}
+
+function matchPattern(on: Matching, pattern: RegExp, at: number): Ends {
+  pattern.lastIndex = at;
+  const found = pattern.exec(on.text);
+  return found ? new Set([at + found[0].length]) : miss(on, at, `/${pattern.source}/`);
+}
+
+function matchRule(on: Matching, name: string, at: number, depth: number): Ends {
+  const body = on.rules.get(name);
+  if (!body) throw new GiveUp();
+  let byPlace = on.known.get(body);
+  if (!byPlace) on.known.set(body, (byPlace = new Map()));
+  const before = byPlace.get(at);
+  if (before === pending) throw new GiveUp(); // Left recursion: sets of ends cannot answer it.
+  if (before) return before;
+  byPlace.set(at, pending);
+  const ends = match(on, body, at, depth + 1);
+  byPlace.set(at, ends);
+  return ends;
+}
+
+function matchSequence(on: Matching, parts: readonly Expression[], at: number, depth: number): Ends {
+  let ends: Ends = new Set([at]);
+  for (const part of parts) {
+    ends = union([...ends].map((end) => match(on, part, end, depth + 1)));
+    if (ends.size === 0) return none;
+  }
+  return ends;
+}
+
+type Repeat = Extract<Expression, { type: "repeat" }>;
+
+function matchRepeat(on: Matching, { part, min, max }: Repeat, at: number, depth: number): Ends {
+  const ends = new Set<number>(min === 0 ? [at] : []);
+  let level: Ends = new Set([at]);
+  const seen = new Set(level);
+  for (let count = 1; count <= max && level.size > 0; count++) {
+    const next = union([...level].map((place) => match(on, part, place, depth + 1)));
+    if (count >= min) for (const end of next) ends.add(end);
+    level = new Set([...next].filter((end) => !seen.has(end)));
+    for (const end of level) seen.add(end);
+  }
+  return ends;
+}
+
+function union(sets: readonly Ends[]): Ends {
   const filled = sets.filter((set) => set.size > 0);
   return filled.length < 2 ? (filled[0] ?? none) : new Set(filled.flatMap((set) => [...set]));
 }

@@ -1,50 +1,20 @@
 /** Content of user messages and tool results in the Messages wire, both ways. */
 import type { FilePart, ImagePart, Part } from "../../base/content.ts";
-import { isObject, type JsonObject } from "../../base/json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
+import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
 import { base64ToText, textToBase64 } from "../base64.ts";
-import {
-  array,
-  defined,
-  echoed,
-  extraFields,
-  jsonObject,
-  object,
-  objects,
-  type Raw,
-  string,
-  withFields,
-  word,
-} from "../raw.ts";
+import { defined, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
-
-export interface DecodedContent {
-  readonly content: readonly Part[];
-  readonly extra?: Extra;
-}
 
 /** Cache breakpoints are a hint of the whole request and not of the part that carries one. */
 const namedFields: ReadonlySet<string> = new Set("type text source title cache_control".split(" "));
 
-/** What a part carries beyond its neutral form, and parts without one, are kept by their place in `extra.fields.parts`. */
-export function decodeContent(content: unknown, extra?: Extra): DecodedContent {
+export function decodeContent(content: unknown, extra?: Extra): KeptParts {
   if (typeof content === "string")
     return defined({ content: content === "" ? [] : [{ type: "text" as const, text: content }], extra });
-  const parts: Part[] = [];
-  const kept: Record<string, JsonObject> = {};
-  let place = 0;
-  for (const raw of array(content)) {
-    if (!isObject(raw) || raw["text"] === "") continue;
-    const part = decodePart(raw);
-    const more = part === undefined ? raw : extraFields(wire, raw, namedFields)?.fields;
-    if (part !== undefined) parts.push(part);
-    if (more !== undefined) kept[place] = jsonObject(more);
-    place++;
-  }
-  return defined({
-    content: parts,
-    extra: Object.keys(kept).length > 0 ? withFields(wire, extra, { parts: kept }) : extra,
-  });
+  const parts = objects(content).filter((raw) => raw["text"] !== "");
+  return decodeParts(parts, extra, { wire, decode: decodePart, more: (raw) => extraFields(wire, raw, namedFields) });
 }
 
 function decodePart(raw: Raw): Part | undefined {
@@ -103,21 +73,10 @@ function documentData(source: Raw): string {
   return textToBase64(data);
 }
 
-/** Parts with what was kept of them put back; empty text, which this API refuses, left out. */
+/** Empty text, which this API refuses, is left out. */
 export function encodeContent(parts: readonly Part[], extra: Extra | undefined): JsonObject[] {
-  const kept = object(echoed(extra, wire)["parts"]);
-  const queue = parts.filter((part) => part.type !== "text" || part.text !== "");
-  const encoded: JsonObject[] = [];
-  for (let place = 0; queue.length > 0 || Object.hasOwn(kept, place); place++) {
-    const own = object(kept[place]);
-    if (typeof own["type"] === "string") {
-      encoded.push(jsonObject(own));
-      continue;
-    }
-    const part = queue.shift();
-    if (part !== undefined) encoded.push({ ...encodePart(part), ...jsonObject(own) });
-  }
-  return encoded;
+  const said = parts.filter((part) => part.type !== "text" || part.text !== "");
+  return encodeParts(said, extra, wire, encodePart);
 }
 
 function encodePart(part: Part): JsonObject {

@@ -1,14 +1,13 @@
 /** Content of messages and results in the Responses wire, both ways. */
 import type { FilePart, ImagePart, Part } from "../../base/content.ts";
-import { isObject, type JsonObject } from "../../base/json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
+import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
 import { fromUrl, imageUrl } from "../media.ts";
-import { array, defined, echoed, extraFields, jsonObject, object, type Raw, string, withFields, word } from "../raw.ts";
+import { defined, echoed, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 
-export interface DecodedContent {
-  readonly content: readonly Part[];
+export interface DecodedContent extends KeptParts {
   readonly refusal?: string;
-  readonly extra?: Extra;
 }
 
 const namedFields: ReadonlySet<string> = new Set(
@@ -16,38 +15,24 @@ const namedFields: ReadonlySet<string> = new Set(
 );
 const plainFields: ReadonlySet<string> = new Set([...namedFields, "annotations"]);
 
-/**
- * A message's content. What a part carries beyond its neutral form (annotations, unknown kinds) is kept in
- * `extra.fields.parts` by its place, so that the list can be put together again.
- */
+/** A message's content; what the model refused to say stands apart. */
 export function decodeContent(content: unknown, extra?: Extra): DecodedContent {
   if (typeof content === "string")
     return defined({ content: content === "" ? [] : [{ type: "text" as const, text: content }], extra });
-  const parts: Part[] = [];
-  const kept: Record<string, JsonObject> = {};
-  let refusal: string | undefined;
-  let place = 0;
-  for (const raw of array(content)) {
-    if (!isObject(raw)) continue;
-    if (raw["type"] === "refusal") {
-      refusal = (refusal ?? "") + (string(raw["refusal"]) ?? "");
-      continue;
-    }
-    const part = decodePart(raw);
-    if (part === undefined) kept[place] = jsonObject(raw);
-    else {
-      parts.push(part);
-      const more = extraFields(
-        "responses",
-        raw,
-        Array.isArray(raw["annotations"]) && raw["annotations"].length > 0 ? namedFields : plainFields,
-      );
-      if (more !== undefined) kept[place] = more.fields;
-    }
-    place++;
-  }
-  const whole = Object.keys(kept).length > 0 ? withFields("responses", extra, { parts: kept }) : extra;
-  return defined({ content: parts, refusal, extra: whole });
+  const raws = objects(content);
+  const isRefusal = (raw: Raw) => raw["type"] === "refusal";
+  const said = decodeParts(
+    raws.filter((raw) => !isRefusal(raw)),
+    extra,
+    { wire: "responses", decode: decodePart, more: fieldsBeyond },
+  );
+  const refusals = raws.filter(isRefusal).map((raw) => string(raw["refusal"]) ?? "");
+  return refusals.length === 0 ? said : { ...said, refusal: refusals.join("") };
+}
+
+function fieldsBeyond(raw: Raw): Extra | undefined {
+  const hasAnnotations = Array.isArray(raw["annotations"]) && raw["annotations"].length > 0;
+  return extraFields("responses", raw, hasAnnotations ? namedFields : plainFields);
 }
 
 function decodePart(raw: Raw): Part | undefined {
@@ -96,21 +81,9 @@ function decodeFile(raw: Raw): FilePart {
   });
 }
 
-/** Parts with what was kept of them put back; `assistant` parts are output_text, all others input_*. */
+/** `assistant` parts are output_text, all others input_*. */
 export function encodeContent(parts: readonly Part[], extra: Extra | undefined, assistant: boolean): JsonObject[] {
-  const kept = object(echoed(extra, "responses")["parts"]);
-  const encoded: JsonObject[] = [];
-  const queue = [...parts];
-  for (let place = 0; queue.length > 0 || Object.hasOwn(kept, place); place++) {
-    const own = object(kept[place]);
-    if (typeof own["type"] === "string") {
-      encoded.push(jsonObject(own));
-      continue;
-    }
-    const part = queue.shift();
-    if (part !== undefined) encoded.push({ ...encodePart(part, assistant), ...jsonObject(own) });
-  }
-  return encoded;
+  return encodeParts(parts, extra, "responses", (part) => encodePart(part, assistant));
 }
 
 function encodePart(part: Part, assistant: boolean): JsonObject {
