@@ -13,8 +13,10 @@ const liveChars = 4_096;
 const maxLiveChars = 32_768;
 
 export function createStreamedText(theme: Theme): StreamedText {
-  const done: Markdown[] = [];
-  let live = new Markdown("", 1, 0, theme.markdown);
+  const live = new Markdown("", 1, 0, theme.markdown);
+  const done: string[] = [];
+  /** The finished part as lines, for one width; it only grows. */
+  let drawn = { width: 0, parts: 0, lines: [] as string[] };
   let text = "";
   let changed = false;
 
@@ -24,10 +26,19 @@ export function createStreamedText(theme: Theme): StreamedText {
     while (text.length > liveChars) {
       const cut = splitPoint(text);
       if (cut === 0) break;
-      done.push(new Markdown(visible(text.slice(0, cut)), 1, 0, theme.markdown));
+      done.push(visible(text.slice(0, cut)));
       text = text.slice(cut);
     }
     live.setText(visible(text));
+  };
+  const drawDone = (width: number) => {
+    if (drawn.width !== width) drawn = { width, parts: 0, lines: [] };
+    for (; drawn.parts < done.length; drawn.parts++) {
+      // The blank line between two paragraphs belongs to neither of them.
+      for (const line of new Markdown(done[drawn.parts]!, 1, 0, theme.markdown).render(width)) drawn.lines.push(line);
+      drawn.lines.push("");
+    }
+    return drawn.lines;
   };
 
   return {
@@ -36,13 +47,12 @@ export function createStreamedText(theme: Theme): StreamedText {
       changed = true;
     },
     invalidate() {
-      for (const view of [...done, live]) view.invalidate();
+      drawn = { width: 0, parts: 0, lines: [] };
+      live.invalidate();
     },
     render(width) {
       if (changed) settle();
-      if (done.length === 0) return live.render(width);
-      // The blank line between two paragraphs belongs to neither of them.
-      return [...done.flatMap((view) => [...view.render(width), ""]), ...live.render(width)];
+      return done.length === 0 ? live.render(width) : drawDone(width).concat(live.render(width));
     },
   };
 }
