@@ -60,7 +60,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
   );
   const changes = createChangeTracker(cwd, undoFile(cwd, env));
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), layout: profile.layout })),
+    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile })),
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
@@ -77,7 +77,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     engine,
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions),
-    tools: createOffer(engine, profile),
+    tools: createOffer(engine, profile, model.wire),
     changes,
     started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),

@@ -4,12 +4,14 @@ import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
-import type { ExecLayout } from "../result/layout.ts";
+import type { AnyTool } from "../index.ts";
+import type { Profile } from "../registry/profile.ts";
 import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
 import { createAudit } from "../store/audit.ts";
-import { builtins } from "../tools/index.ts";
+import { testSyncTool } from "../testing/sync-tool.ts";
+import { applyPatchFiles, builtins } from "../tools/index.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 import { serverRules } from "./mcp-clients.ts";
@@ -20,13 +22,13 @@ export async function engineOptions(
   config: Config,
   cwd: string,
   env: NodeJS.ProcessEnv,
-  { spillDir, layout }: { readonly spillDir?: string; readonly layout?: ExecLayout } = {},
+  { spillDir, profile }: { readonly spillDir?: string; readonly profile?: Profile } = {},
 ): Promise<EngineOptions> {
   const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
   const disabled = new Set(config.disabled_tools ?? []);
   const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
-    tools: builtins.filter(({ name }) => !disabled.has(name)),
+    tools: builtinsFor(profile).filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
     approval: settings.approval,
     sandbox: settings.sandbox,
@@ -36,8 +38,7 @@ export async function engineOptions(
       hooks: readHooks(config.hooks, cwd),
       record: (entry) => audit.append({ ...entry }),
       // Loaded when somebody is asked: most calls are not.
-      preview: async (checked) =>
-        (await import("./preview.ts")).createPreview(cwd, defaultMask(env["HOME"] ?? "/"))(checked),
+      preview: async (checked) => (await import("../session/preview.ts")).createPreview({ workspace: cwd })(checked),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
       ...(config.masked_paths === undefined
@@ -48,10 +49,18 @@ export async function engineOptions(
     ...(spillDir === undefined ? {} : { spillDir }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
-      ...(layout === undefined ? {} : { layout }),
+      ...(profile === undefined ? {} : { layout: profile.layout }),
       ...(config.tool_output_tokens === undefined ? {} : { budget: { maxTokens: config.tool_output_tokens } }),
     },
   };
+}
+
+/** Seed 000 writes patches as whole files; every other profile has the patch language. */
+function builtinsFor(profile: Profile | undefined): readonly AnyTool[] {
+  const tools = [...builtins, testSyncTool];
+  return profile?.name === "seed"
+    ? tools.map((tool) => (tool.name === applyPatchFiles.name ? applyPatchFiles : tool))
+    : tools;
 }
 
 function toNetwork(hosts: readonly string[] | undefined): NetworkGrant {

@@ -62,7 +62,7 @@ export async function connectServers(
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const grant = engine.gate.baseGrant();
   const state = stateDir(process.env);
-  const tokens = createTokenStore({ stateDir: state });
+  const tokens = createTokenStore({ stateDir: state, env: process.env });
   const clients = createMcpClients({
     servers,
     registry: engine.registry,

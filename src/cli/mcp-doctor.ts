@@ -41,7 +41,7 @@ async function look(config: ServerConfig, engine: ReturnType<typeof createEngine
   const { adaptTools, createCatalogue, createConnection, createTokenStore } = await import("../mcp/index.ts");
   if (!config.enabled) return { server: config.name, ok: true, tools: 0, startMs: 0, problems: ["it is disabled"] };
   const state = stateDir(process.env);
-  const authProvider = createTokenStore({ stateDir: state }).providerFor(config);
+  const authProvider = createTokenStore({ stateDir: state, env: process.env }).providerFor(config);
   const connection = createConnection({
     config,
     cwd,

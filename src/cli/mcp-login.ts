@@ -16,11 +16,14 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   const { config, cwd } = await findServer(flags, server);
   const { createConnection, createTokenStore } = await import("../mcp/index.ts");
   let asked = false;
-  const authProvider = createTokenStore({ stateDir: stateDir(process.env) }).interactive(config, (page) => {
-    asked = true;
-    say(`callgate: to log in to ${server}, open\n  ${page.href}`);
-    if (!flags.noBrowser) openBrowser(page);
-  });
+  const authProvider = createTokenStore({ stateDir: stateDir(process.env), env: process.env }).interactive(
+    config,
+    (page) => {
+      asked = true;
+      say(`callgate: to log in to ${server}, open\n  ${page.href}`);
+      if (!flags.noBrowser) openBrowser(page);
+    },
+  );
   if (authProvider === undefined)
     throw new UsageError(
       `${server} takes its token from a variable (bearer_token_env_var); there is nothing to log in`,
@@ -44,7 +47,7 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
 export async function logOut(flags: SessionFlags, server: string): Promise<void> {
   const { config } = await findServer(flags, server);
   const { createTokenStore } = await import("../mcp/index.ts");
-  const was = createTokenStore({ stateDir: stateDir(process.env) }).forget(config);
+  const was = createTokenStore({ stateDir: stateDir(process.env), env: process.env }).forget(config);
   print(was ? `logged out of ${server}: its tokens are gone from this machine` : `there was no login for ${server}`);
 }
 

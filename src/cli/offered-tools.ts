@@ -1,11 +1,13 @@
 import { offerTools, selectProfile, type Features, type Profile, type ProfileSettings } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
+import type { AnyTool } from "../index.ts";
 import type { ToolSpec } from "../spec/model.ts";
+import { testSyncTool } from "../testing/sync-tool.ts";
 import { builtins } from "../tools/index.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 
-const builtinNames = builtins.map(({ name }) => name);
+const builtinNames = [...builtins, testSyncTool].map(({ name }) => name);
 
 /** The profile the settings and the model's family choose. */
 export function chooseProfile(config: Config, model: string | undefined): Profile {
@@ -28,8 +30,20 @@ export function chooseProfile(config: Config, model: string | undefined): Profil
 }
 
 /** What the model is offered. Made anew only when the tools change, so that equal requests have equal bytes and cost nothing. */
-export function createOffer(engine: Engine, profile: Profile): () => readonly ToolSpec[] {
+export function createOffer(engine: Engine, profile: Profile, wire: string): () => readonly ToolSpec[] {
   let offered: readonly ToolSpec[] | undefined;
   engine.registry.onChange(() => (offered = undefined));
-  return () => (offered ??= offerTools(engine.registry.list(), profile, builtinNames, engine.situation()));
+  const usable = (tool: AnyTool) => isHosted(tool, wire) || !needsService(tool);
+  return () =>
+    (offered ??= offerTools(engine.registry.list().filter(usable), profile, builtinNames, engine.situation()));
+}
+
+/** A tool that works through a function of the host's; the command has none to give. */
+function needsService(tool: AnyTool): boolean {
+  return typeof tool.metadata?.["needsService"] === "string";
+}
+
+/** Run by the provider itself: only the Responses wire carries such tools. */
+function isHosted(tool: AnyTool, wire: string): boolean {
+  return tool.native !== undefined && wire === "responses";
 }

@@ -31,7 +31,15 @@ export const profiles: readonly Profile[] = [
   { ...shared, name: "codex", tools: ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image"] },
   { ...shared, name: "gpt-5-codex", tools: ["shell_command", "apply_patch", "view_image"] },
   { ...shared, name: "codex-mini-latest", tools: ["local_shell", "view_image"] },
-  { ...shared, name: "gpt-5", tools: ["shell", "view_image"] },
+  { ...shared, name: "gpt-5", layout: "codex-json", tools: ["shell", "view_image"] },
+  // Seed 000's own set: its shell with elevation, patches as whole files, results under stdout, stderr and exit_code.
+  {
+    ...shared,
+    name: "seed",
+    layout: "seed",
+    freeform: false,
+    tools: ["local_shell", "apply_patch", "view_image", "web_search"],
+  },
   { ...shared, name: "internal", layout: "plain", tools: ["internal_*"] },
   {
     ...shared,

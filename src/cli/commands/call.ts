@@ -8,6 +8,7 @@ import { runBatch } from "../batch.ts";
 import { engineOptions } from "../engine-options.ts";
 import { sessionFlags, type SessionFlags } from "../flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
+import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { visible } from "../visible.ts";
@@ -52,7 +53,7 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
   const { cwd, config } = await prepare(flags);
   const approver = await terminalApprover(flags);
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, process.env)),
+    ...(await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) })),
     ...(approver ? { approver } : {}),
   });
   const own = await loadOwnTools(engine, config, cwd);

@@ -8,6 +8,7 @@ import { engineOptions } from "../engine-options.ts";
 import { openSession } from "../find-session.ts";
 import { sessionFlags, type SessionFlags } from "../flags.ts";
 import { print, printJson, runCommand, say } from "../io.ts";
+import { chooseProfile } from "../offered-tools.ts";
 import { prepare } from "../prepare.ts";
 import { createTimeline } from "../timeline.ts";
 
@@ -76,7 +77,9 @@ function withInput(record: StoredRecord, inputs: Map<unknown, unknown>): Session
 
 async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readonly StoredRecord[]): Promise<void> {
   const { cwd, config } = await prepare({ cwd: recordedCwd, ...flags });
-  const engine = createEngine(await engineOptions(config, cwd, process.env));
+  const engine = createEngine(
+    await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) }),
+  );
   const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
   const earlier = new Map(records.flatMap((record) => (record.type === "call.ended" ? [endingOf(record)] : [])));
   let changed = 0;

@@ -43,9 +43,11 @@ export const command = buildRouteMap({
 
 async function offer(given: ToolsFlags): Promise<readonly ToolSpec[]> {
   const { cwd, config } = await prepare(given);
-  const engine = createEngine(await engineOptions(config, cwd, process.env));
+  const engine = createEngine(
+    await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) }),
+  );
   const own = await loadOwnTools(engine, config, cwd);
-  const specs = createOffer(engine, chooseProfile(config, config.model))();
+  const specs = createOffer(engine, chooseProfile(config, config.model), given.wire ?? "responses")();
   await own.close();
   await engine.close();
   return specs;
