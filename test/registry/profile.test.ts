@@ -68,7 +68,7 @@ test("the user's own tools and servers are seen beside the built-in ones, the ot
 
 test("a profile of one's own starts from another", () => {
   const settings = { profile: "mine", profiles: { mine: { from: "gpt-5", tools: ["read_file"], own: false } } };
-  expect(selectProfile(settings)).toMatchObject({ name: "mine", layout: "codex" });
+  expect(selectProfile(settings)).toMatchObject({ name: "mine", layout: "codex-json" });
   expect(chooseTools(all, selectProfile(settings), names).map(({ name }) => name)).toEqual(["read_file"]);
   expect(seen({ profile: "internal" })).toEqual(["internal_file_read"]);
 });
