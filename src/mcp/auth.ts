@@ -33,6 +33,8 @@ export interface TokenStore {
 
 export interface TokenStoreOptions {
   readonly stateDir: string;
+  /** Where a client's secret is, if it has one. Left out: no variable is read. */
+  readonly env?: NodeJS.ProcessEnv;
   readonly now?: () => number;
   /** How long a person may take to log in. */
   readonly patienceMs?: number;
@@ -92,7 +94,7 @@ function createServerAuth(context: AuthContext): ServerAuth {
       const login = file.read();
       // Another process has been here in the meantime: its token is tried first.
       if (!again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
-      if (context.open === undefined && login?.tokens?.refresh_token === undefined)
+      if (context.open === undefined && login?.tokens?.refresh_token === undefined && !context.oauth?.machine)
         throw new LoginNeeded(context.server);
       await logIn(context, challenge, again);
     });
@@ -113,7 +115,7 @@ function createServerAuth(context: AuthContext): ServerAuth {
     },
     async onInsufficientScope({ scope, resourceMetadataUrl }) {
       asked = computeScopeUnion(asked, file.read()?.tokens?.scope, scope);
-      if (context.open === undefined) throw new LoginNeeded(context.server);
+      if (context.open === undefined && !context.oauth?.machine) throw new LoginNeeded(context.server);
       // A renewed token would not reach further: only the person can give more.
       await authorize({ resourceMetadataUrl, scope: asked }, true);
     },
@@ -159,16 +161,10 @@ function createProvider(context: AuthContext, state: string, callback: Callback 
   const save = (next: Login) => file.write((login = next));
 
   return {
-    redirectUrl,
-    clientMetadata: {
-      client_name: "Callgate",
-      redirect_uris: [redirectUrl],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "none",
-    },
+    ...grantOf(oauth, redirectUrl),
     state: () => state,
-    clientInformation: () => (oauth?.clientId === undefined ? login.client : { client_id: oauth.clientId }),
+    ...(oauth?.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: oauth.clientMetadataUrl }),
+    clientInformation: () => knownClient(context) ?? login.client,
     saveClientInformation: (client) => save({ ...login, client, redirectUrl }),
     tokens: () => login.tokens,
     saveTokens: (tokens) =>
@@ -191,6 +187,34 @@ function createProvider(context: AuthContext, state: string, callback: Callback 
       if (what === "all") save({ url });
       else if (what === "client" || what === "tokens") save(without(login, what));
       else if (what === "discovery") discovered = undefined;
+    },
+  };
+}
+
+/** A client that was registered by hand, with its secret from the environment. */
+function knownClient({ oauth, env = {} }: AuthContext): Login["client"] {
+  if (oauth?.clientId === undefined) return undefined;
+  const secret = oauth.clientSecretEnv === undefined ? undefined : env[oauth.clientSecretEnv];
+  return { client_id: oauth.clientId, ...(secret === undefined ? {} : { client_secret: secret }) };
+}
+
+/** How we come to a token: through the person's browser, or as ourselves. */
+function grantOf(oauth: OAuthConfig | undefined, redirectUrl: string) {
+  const client = { client_name: "Callgate", redirect_uris: [redirectUrl] };
+  if (oauth?.machine)
+    return {
+      redirectUrl: undefined,
+      clientMetadata: { ...client, grant_types: ["client_credentials"] },
+      prepareTokenRequest: (scope?: string) =>
+        new URLSearchParams({ grant_type: "client_credentials", ...(scope === undefined ? {} : { scope }) }),
+    };
+  return {
+    redirectUrl,
+    clientMetadata: {
+      ...client,
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
     },
   };
 }

@@ -38,6 +38,12 @@ export type ToolApproval = "auto" | "prompt" | "approve" | "deny";
 
 export interface OAuthConfig {
   readonly clientId?: string;
+  /** The variable that holds the client's secret, where it has one. */
+  readonly clientSecretEnv?: string;
+  /** A document on the web that describes this client, for servers that take its address as the client's name. */
+  readonly clientMetadataUrl?: string;
+  /** We log in as ourselves, with our secret: nobody is asked. */
+  readonly machine?: boolean;
   readonly scopes?: readonly string[];
   readonly callbackPort?: number;
 }
@@ -140,8 +146,12 @@ function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OAuthConf
   const table = isObject(entry["oauth"]) ? entry["oauth"] : {};
   const scopes = strings(entry["scopes"] ?? table["scopes"]);
   const { client_id: clientId, callback_port: callbackPort } = table;
+  const { client_secret_env_var: clientSecretEnv, client_metadata_url: clientMetadataUrl } = table;
   const oauth: OAuthConfig = {
     ...(typeof clientId === "string" ? { clientId } : {}),
+    ...(typeof clientSecretEnv === "string" ? { clientSecretEnv } : {}),
+    ...(typeof clientMetadataUrl === "string" ? { clientMetadataUrl } : {}),
+    ...(table["grant_type"] === "client_credentials" ? { machine: true } : {}),
     ...(typeof callbackPort === "number" ? { callbackPort } : {}),
     ...(scopes === undefined ? {} : { scopes }),
   };

@@ -37,7 +37,8 @@ export interface ElicitationAnswer {
 
 export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCapabilities {
   return {
-    ...(host.elicit ? { elicitation: { form: {}, url: {} } } : {}),
+    // Values a form already has go back with the answer, where the person left them as they are.
+    ...(host.elicit ? { elicitation: { form: { applyDefaults: true }, url: {} } } : {}),
     ...(host.roots ? { roots: {} } : {}),
     ...(host.sample && config.sampling ? { sampling: {} } : {}),
   };

@@ -8,10 +8,13 @@ export interface ServedResource {
   readonly size?: number;
 }
 
+/** Words, or bytes as base64. */
+export type ServedContent = { readonly mediaType: string } & ({ readonly text: string } | { readonly data: string });
+
 export interface ServedResources {
   list(): Promise<readonly ServedResource[]>;
   /** Undefined: there is no such resource. */
-  read(uri: string): Promise<{ readonly text: string; readonly mediaType: string } | undefined>;
+  read(uri: string): Promise<ServedContent | undefined>;
   /** The address of one of these files, or undefined where it is none of them. */
   linkTo(file: string): string | undefined;
   readonly templates: readonly { readonly uriTemplate: string; readonly name: string; readonly mimeType: string }[];

@@ -70,6 +70,7 @@ function serveResources(server: Server, resources: ServedResources): void {
     const found = await resources.read(uri);
     if (found === undefined)
       throw new ProtocolError(ProtocolErrorCode.ResourceNotFound, `there is no resource ${uri}`, { uri });
-    return { contents: [{ uri, mimeType: found.mediaType, text: found.text }] };
+    const content = "text" in found ? { text: found.text } : { blob: found.data };
+    return { contents: [{ uri, mimeType: found.mediaType, ...content }] };
   });
 }
