@@ -16,10 +16,16 @@ export interface Conversation {
   contextTokens(): number;
 }
 
-export function createConversation(items: readonly Item[], price: Price | undefined): Conversation {
-  let history = [...items];
-  let usage = noUsage;
-  let costUsd = 0;
+export interface Earlier {
+  readonly items: readonly Item[];
+  readonly usage?: Usage;
+  readonly costUsd?: number;
+}
+
+export function createConversation(earlier: Earlier, price: Price | undefined): Conversation {
+  let history = [...earlier.items];
+  let usage = earlier.usage ?? noUsage;
+  let costUsd = earlier.costUsd ?? 0;
   const tokens = createTokenCount();
   return {
     get items() {

@@ -4,7 +4,8 @@
  */
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
-import type { CallItem, Item, ResultItem } from "../spec/model.ts";
+import type { Json } from "../base/json.ts";
+import type { CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 
 /** How a call's ending goes back to the model. */
 export function toResultItem(ended: Ended): ResultItem {
@@ -40,9 +41,13 @@ export interface HistoryRecord {
 
 export interface Rebuilt {
   readonly items: readonly Item[];
-  /** Started and not ended when the journal stops: reported, never run again. */
+  /** Started and not ended when the journal stops: reported once, never run again. */
   readonly interrupted: readonly string[];
   readonly turns: number;
+  /** As the last of them said. */
+  readonly plan?: Json;
+  readonly usage?: Usage;
+  readonly costUsd?: number;
 }
 
 /**
@@ -52,25 +57,38 @@ export interface Rebuilt {
 export function rebuildHistory(records: readonly HistoryRecord[], wire?: string): Rebuilt {
   let items: Item[] = [];
   let turns = 0;
+  let known: ReadonlySet<string> = new Set();
+  const last = new Map<string, HistoryRecord>();
   const results = new Map<string, ResultItem>();
-  const started = new Set<string>();
-  const ended = new Set<string>();
+  const open = new Set<string>();
   for (const record of records) {
+    last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
+    if (record.type === "session.started") known = new Set(open); // told when the session was opened then
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
-    if (record.type === "call.started") started.add(String(record["id"]));
+    if (record.type === "call.started") open.add(String(record["id"]));
     if (record.type === "history.compacted" && isReadable(record["items"] as Item[], wire))
       items = [...(record["items"] as Item[])];
     if (record.type === "call.ended") {
       const call = record["call"] as Ended;
-      ended.add(call.id);
+      open.delete(call.id);
       results.set(call.id, toResultItem(call));
     }
   }
-  const interrupted = [...started].filter((id) => !ended.has(id));
-  for (const id of interrupted) results.set(id, interruptedResult(items, id));
-  return { items: placeResults(items, results), interrupted, turns };
+  for (const id of open) results.set(id, interruptedResult(items, id));
+  const interrupted = [...open].filter((id) => !known.has(id));
+  return { items: placeResults(items, results), interrupted, turns, ...totals(last) };
+}
+
+function totals(last: ReadonlyMap<string, HistoryRecord>): Pick<Rebuilt, "plan" | "usage" | "costUsd"> {
+  const plan = last.get("plan.updated")?.["plan"] as Json | undefined;
+  const used = last.get("usage.updated");
+  return {
+    ...(plan === undefined ? {} : { plan }),
+    ...(used === undefined ? {} : { usage: used["total"] as Usage }),
+    ...(used?.["costUsd"] === undefined ? {} : { costUsd: Number(used["costUsd"]) }),
+  };
 }
 
 function isReadable(items: readonly Item[], wire: string | undefined): boolean {

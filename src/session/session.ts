@@ -85,7 +85,7 @@ export function createSession(options: SessionOptions): Session {
     recorder.write(event);
     for (const listener of listeners) listener(event);
   };
-  const conversation = createConversation(rebuilt.items, options.price);
+  const conversation = createConversation(rebuilt, options.price);
   const shared: Shared = {
     options,
     conversation,
@@ -93,7 +93,7 @@ export function createSession(options: SessionOptions): Session {
     now: options.now ?? Date.now,
     emit,
     steering: [],
-    plan: undefined,
+    plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
     calls: new Set(),
   };
   const stopListening = options.engine.on((event) => {
