@@ -7,6 +7,7 @@ import type * as typebox from "typebox/schema";
 import type { JsonObject } from "../base/json.ts";
 import { explain, type Issue } from "./explain.ts";
 import { findFaults, withoutFaults } from "./fault.ts";
+import { createMeter, type Metered } from "./meter.ts";
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -29,32 +30,41 @@ let loaded: Typebox | undefined;
 export function createValidator(schema: JsonObject, options: ValidateOptions = {}): Validate {
   // `true`, `{}` and the like accept everything: nothing to load.
   if (Object.keys(schema).length === 0) return (value) => ({ ok: true, value });
-  let sound: JsonObject | undefined;
+  let prepared: Prepared | undefined;
   let uses = 0;
   let accepts: ((value: unknown) => boolean) | undefined;
 
   function check(typebox: Typebox, value: unknown): Validation {
-    sound ??= withoutFaults(schema, findFaults(schema, { foreign: options.compile !== true }));
+    prepared ??= prepare(schema, options);
+    const { sound, meter } = prepared;
     uses++;
     if (uses === busyAfter && options.compile === true) accepts = compile(typebox, sound);
     try {
-      const ok = accepts ? accepts(value) : typebox.Check(sound, value);
-      return ok ? { ok, value } : { ok, issues: explain(sound, value, typebox.Errors(sound, value)[1]) };
+      meter?.begin(value);
+      const shown = meter?.schema ?? sound;
+      const ok = accepts ? accepts(value) : typebox.Check(shown, value);
+      if (ok) return { ok, value };
+      meter?.begin(value);
+      return { ok, issues: explain(sound, value, typebox.Errors(shown, value)[1]) };
     } catch (error) {
-      // Only a hostile schema gets here (too deep, too large for the fault finder): what cannot be checked is not run.
-      return {
-        ok: false,
-        issues: [
-          {
-            path: "",
-            message: `cannot be checked against this tool's schema (${error instanceof Error ? error.message : String(error)})`,
-          },
-        ],
-      };
+      // Only a hostile schema gets here (too deep, too large, without end): what cannot be checked is not run.
+      const reason = error instanceof Error ? error.message : String(error);
+      return { ok: false, issues: [{ path: "", message: `cannot be checked against this tool's schema (${reason})` }] };
     }
   }
 
   return (value) => (loaded ? check(loaded, value) : load().then((typebox) => check(typebox, value)));
+}
+
+interface Prepared {
+  /** The schema without what is wrong in itself. */
+  readonly sound: JsonObject;
+  readonly meter: Metered | undefined;
+}
+
+function prepare(schema: JsonObject, { compile: isOwn = false }: ValidateOptions): Prepared {
+  const sound = withoutFaults(schema, findFaults(schema, { foreign: !isOwn }));
+  return { sound, meter: isOwn ? undefined : createMeter(sound) };
 }
 
 function compile(typebox: Typebox, schema: JsonObject): (value: unknown) => boolean {
