@@ -14,7 +14,7 @@ export { createResourceTools } from "./resources.ts";
 export type { McpEvent, ServerMetrics } from "./server-metrics.ts";
 export { adaptTools } from "./server-tools.ts";
 export { serveMcp } from "./serve.ts";
-export type { ServeOptions, Serving } from "./serve.ts";
+export type { ServeOptions, Serving } from "./serve-options.ts";
 export { createMcpServer } from "./server.ts";
 export type { McpServerOptions } from "./server.ts";
 export { createElicitingApprover } from "./served-calls.ts";

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/node";
 import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server";
 import { createHttpSessions } from "./http-sessions.ts";
-import type { ServeOptions, Serving } from "./serve.ts";
+import type { ServeOptions, Serving } from "./serve-options.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 const maxBodyBytes = 16 * 1024 * 1024;

@@ -1,0 +1,46 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createEngine, normalize, type Json } from "callgate";
+import { createMcpClients, readServers } from "callgate/mcp";
+import { internalTools } from "callgate/tools";
+
+const workspace = mkdtempSync(join(tmpdir(), "callgate-example-"));
+const engine = createEngine({ workspace, tools: internalTools, approval: "never", sandbox: "full-access" });
+
+// Servers as every MCP client names them; here a real one from npm, started as a program.
+const { servers } = readServers({
+  memory: {
+    command: process.execPath,
+    args: [fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-memory/dist/index.js"))],
+    env: { MEMORY_FILE_PATH: join(workspace, "memory.json") },
+  },
+});
+const { registry } = engine;
+const mcp = createMcpClients({
+  servers,
+  registry,
+  stateDir: join(workspace, ".state"),
+  cwd: workspace,
+  env: process.env,
+  sandbox: engine.sandbox(),
+  version: "1.0.0",
+  warn: console.warn,
+});
+await mcp.start();
+
+// Seed 002's two functions. One line each: which tool is whose is the registry's business.
+const runTools = async (name: string, args: Json) => (await engine.call(name, args)).content;
+const getTools = () =>
+  registry.list().map(({ name, input }) => ({ name, parameters: normalize(input, "openai").schema }));
+
+console.log(getTools().length, "tools");
+console.log(await runTools("internal_file_write", { path: "note.txt", content: "hello" }));
+console.log(await runTools("internal_file_read", { path: "note.txt" }));
+const entities = [{ name: "Ada", entityType: "person", observations: ["counts"] }];
+await runTools("mcp_memory_create_entities", { entities });
+console.log(await runTools("mcp_memory_search_nodes", { query: "Ada" }));
+
+await mcp.close();
+await engine.close();

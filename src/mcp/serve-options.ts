@@ -1,0 +1,32 @@
+/** What serving needs, and what is served. */
+import type { Readable, Writable } from "node:stream";
+import type { AnyTool, Engine } from "../index.ts";
+import type { HttpSessionsOptions } from "./http-sessions.ts";
+import type { ElicitingApprover } from "./served-calls.ts";
+import type { ServedResources } from "./served-resources.ts";
+
+export interface ServeOptions {
+  readonly engine: Engine;
+  /** The one the engine was made with: its questions go back to the client that made the call. */
+  readonly approver?: ElicitingApprover;
+  readonly shows?: (tool: AnyTool) => boolean;
+  readonly resources?: ServedResources;
+  /** Left out: stdio. 0: any free port. */
+  readonly port?: number;
+  /** Left out: a new one, told through `tell`. */
+  readonly token?: string;
+  readonly version: string;
+  /** For lines to the operator; never stdout, which belongs to the protocol. */
+  readonly tell: (line: string) => void;
+  readonly sessions?: Omit<HttpSessionsOptions, "open">;
+  /** Left out: the process's own. */
+  readonly stdio?: { readonly input: Readable; readonly output: Writable };
+}
+
+export interface Serving {
+  readonly url?: string;
+  readonly token?: string;
+  /** Resolves when the client has gone or `close` was called. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
