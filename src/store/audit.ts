@@ -42,19 +42,21 @@ const start = "0".repeat(64);
 
 export function createAudit({ path, now = Date.now }: AuditOptions): Audit {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Where our own last line ended: as long as nobody else has written, its hash need not be read back.
+  let own = { size: -1, hash: start };
   return {
     path,
     append(entry) {
       withLock(`${path}.lock`, () => {
         const fd = openSync(path, "a+", 0o600);
         try {
-          const tail = readTail(fd);
+          const { size } = fstatSync(fd);
+          const tail = size === own.size ? { hash: own.hash, torn: false } : readTail(fd, size);
           const body = JSON.stringify({ at: now(), ...entry });
+          const hash = link(tail.hash, body);
           // A torn last line stays as evidence; the next one begins on its own line.
-          writeSync(
-            fd,
-            `${tail.torn ? "\n" : ""}${JSON.stringify({ hash: link(tail.hash, body), previous: tail.hash, entry: body })}\n`,
-          );
+          const line = `${tail.torn ? "\n" : ""}${JSON.stringify({ hash, previous: tail.hash, entry: body })}\n`;
+          own = { size: size + writeSync(fd, line), hash };
         } finally {
           closeSync(fd);
         }
@@ -105,8 +107,7 @@ function readLine(text: string): Line | undefined {
 }
 
 /** The last whole line's hash, from the end of the file: the log is never read as a whole to append to it. */
-function readTail(fd: number): { readonly hash: string; readonly torn: boolean } {
-  const { size } = fstatSync(fd);
+function readTail(fd: number, size: number): { readonly hash: string; readonly torn: boolean } {
   if (size === 0) return { hash: start, torn: false };
   for (let length = 64 * 1024; ; length *= 2) {
     const from = Math.max(0, size - length);
@@ -121,7 +122,8 @@ function readTail(fd: number): { readonly hash: string; readonly torn: boolean }
 }
 
 const lockWaitMs = 2_000;
-const staleMs = 10_000;
+/** A line takes well under a millisecond: a lock this old belongs to nobody any more. */
+const staleMs = 1_000;
 
 /** Several processes may write one log; a lock left by a killed one is taken over. */
 function withLock(lock: string, run: () => void): void {

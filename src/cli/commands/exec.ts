@@ -2,7 +2,7 @@ import { buildCommand } from "@stricli/core";
 import type { TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
 import { sessionFlags, type SessionFlags } from "../flags.ts";
-import { exitCodes, printJson, readStdin, runCommand, say, UsageError } from "../io.ts";
+import { createLinePrinter, exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { createTimeline } from "../timeline.ts";
 
@@ -47,6 +47,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
   const { resume, outputSchema, ephemeral } = flags;
+  const printer = createLinePrinter();
   const assembled = await assemble({
     config,
     cwd,
@@ -54,7 +55,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     ephemeral,
     ...(resume === undefined ? {} : { resume }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(flags.json ? { onEvent: (event: object) => printJson(event, false) } : {}),
+    ...(flags.json ? { onEvent: printer.print } : {}),
   });
   const { session, close } = assembled;
   const stop = () => session.interrupt();
@@ -69,6 +70,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     }
     return exitCodeOf(ended);
   } finally {
+    printer.flush();
     process.off("SIGINT", stop);
     process.off("SIGTERM", stop);
     await close();
