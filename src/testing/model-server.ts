@@ -65,8 +65,9 @@ async function answer(
   const events = model.ask(asked, stop.signal);
   const streams = asked.stream === true || (request.url ?? "").includes("streamGenerateContent");
   if (streams) return writeStream(codec, events, asked.model, response);
+  const whole = JSON.stringify(codec.encodeAnswer(await collectAsync(events), { model: asked.model }));
   response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(codec.encodeAnswer(await collectAsync(events), { model: asked.model })));
+  response.end(whole);
 }
 
 async function writeStream(
@@ -76,8 +77,12 @@ async function writeStream(
   response: ServerResponse,
 ): Promise<void> {
   const encoder = codec.createEncoder({ model });
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-  for await (const event of events) for (const frame of encoder.push(event)) response.write(encodeFrame(frame));
+  for await (const event of events) {
+    // Not before there is an answer: a model that fails at once is an error, not an empty stream.
+    if (!response.headersSent)
+      response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+    for (const frame of encoder.push(event)) response.write(encodeFrame(frame));
+  }
   response.end();
 }
 

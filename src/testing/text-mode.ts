@@ -1,5 +1,5 @@
 import { partsToText, text } from "../base/content.ts";
-import { decodeText, encodeCalls } from "../dialect/index.ts";
+import { decodeText, encodeCalls, findDialect } from "../dialect/index.ts";
 import type { Item, Model, ModelRequest } from "../spec/model.ts";
 import { answerToEvents, collectAsync } from "../wire/answer.ts";
 
@@ -12,13 +12,19 @@ export function speakText(model: Model, dialect: string): Model {
     name: model.name,
     async *ask(request, signal) {
       const { items, ...end } = await collectAsync(model.ask(readConversation(request, dialect), signal));
-      const words = items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []));
+      const said = items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []));
       const calls = items.filter((item) => item.type === "call");
-      if (calls.length > 0) words.push(encodeCalls(dialect, calls, []));
+      const words = calls.length === 0 ? said : [...(isWhole(dialect) ? [] : said), encodeCalls(dialect, calls, [])];
       const message: Item = { type: "message", role: "assistant", content: [text(words.join("\n"))] };
       yield* answerToEvents({ ...end, items: [message], finish: "stop" });
     },
   };
+}
+
+/** Without markers a call must be the whole message: nothing can be said beside it. */
+function isWhole(dialect: string): boolean {
+  const blocks = findDialect(dialect)?.blocks ?? [];
+  return blocks.length > 0 && blocks.every(({ whole }) => whole === true);
 }
 
 /** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */
