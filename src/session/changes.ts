@@ -1,34 +1,36 @@
 import type { FileChange } from "../runtime/files.ts";
-import { createTurnDiffer, type TurnDiff } from "./turn-diff.ts";
+import type { TurnDiff, TurnDiffer } from "./turn-diff.ts";
 import { createUndoLog } from "./undo.ts";
 
 /** What a turn changes on disk: shown as one diff when it ends, kept so that it can be taken back. */
 export interface ChangeTracker {
   /** Before a call that may change something: the workspace is remembered once per turn, and not at all if nothing changes. */
-  beforeChange(): void;
+  beforeChange(): Promise<void>;
   note(change: FileChange): void;
   endTurn(turn: string, now: number): TurnDiff | undefined;
 }
 
 export function createChangeTracker(workspace: string, undoFile: string): ChangeTracker {
-  const differ = createTurnDiffer({ workspace });
   const undo = createUndoLog(undoFile);
-  let begun = false;
+  let differ: TurnDiffer | undefined;
+  let beginning: Promise<void> | undefined;
+  const begin = async () => {
+    // Loaded with the first change: a session that only looks needs no diff.
+    differ ??= (await import("./turn-diff.ts")).createTurnDiffer({ workspace });
+    differ.begin();
+  };
   return {
-    beforeChange() {
-      if (!begun) differ.begin();
-      begun = true;
-    },
+    beforeChange: () => (beginning ??= begin()),
     note(change) {
-      differ.note(change);
+      differ?.note(change);
       undo.record(change);
     },
     endTurn(turn, now) {
       undo.close(turn, now);
-      if (!begun) return undefined;
-      begun = false;
-      const diff = differ.end();
-      return diff.files.length === 0 ? undefined : diff;
+      if (beginning === undefined) return undefined;
+      beginning = undefined;
+      const diff = differ?.end();
+      return diff === undefined || diff.files.length === 0 ? undefined : diff;
     },
   };
 }

@@ -2,6 +2,7 @@ import { partsToText } from "../base/content.ts";
 import { createQueue } from "../base/queue.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Item, MessageItem, Model, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
+import type { Recorder } from "../spec/stages.ts";
 import type { Journal } from "../store/journal.ts";
 import type { ChangeTracker } from "./changes.ts";
 import { compactHistory, type CompactionBy } from "./compact.ts";
@@ -98,7 +99,6 @@ export function createSession(options: SessionOptions): Session {
   };
   const stopListening = options.engine.on((event) => {
     if (!shared.calls.has("call" in event ? event.call.id : event.id)) return;
-    if (event.type === "call.permitted" && event.mutates) options.changes?.beforeChange();
     emit(event);
     if (event.type !== "call.ended" || event.call.tool !== "update_plan" || !event.call.ok) return;
     shared.plan = JSON.stringify(event.call.input);
@@ -203,7 +203,7 @@ function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost
   const { options, conversation, emit, now, recorder } = shared;
   const { engine, model, price } = options;
   const startedAt = now();
-  const lanes = engine.lanes({ signal, recorder });
+  const lanes = engine.lanes({ signal, recorder: watchChanges(recorder, options.changes) });
   const costBefore = conversation.costUsd;
   let usage = noUsage;
   let requests = 0;
@@ -256,6 +256,18 @@ function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost
     },
     isRetryable: options.isRetryable ?? (() => false),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  };
+}
+
+/** A call that may change something runs only once the workspace has been remembered. */
+function watchChanges(recorder: SessionRecorder, changes: ChangeTracker | undefined): Recorder {
+  if (changes === undefined) return recorder;
+  return {
+    ended: recorder.ended,
+    async started(permitted) {
+      if (permitted.mutates) await changes.beforeChange();
+      await recorder.started(permitted);
+    },
   };
 }
 
