@@ -15,5 +15,6 @@ export { openapi, xml } from "./spec/class-tool.ts";
 export { defineTool, fromObject } from "./spec/define.ts";
 export { freeform } from "./spec/freeform.ts";
 export { normalize } from "./spec/normalize.ts";
+export { checkTarget } from "./spec/normalize/check-target.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent } from "./spec/stages.ts";
 export type { AnyTool, Situation, Tool, ToolContext, ToolOutput, ToolResult } from "./spec/tool.ts";

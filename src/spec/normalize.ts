@@ -10,6 +10,7 @@ import { mergeShapes, uniteObjects } from "./normalize/merge.ts";
 import { createReferences } from "./normalize/reference.ts";
 import { targetRules, type SchemaTarget } from "./normalize/rules.ts";
 import { readShape, type Shape } from "./normalize/shape.ts";
+import { shrink } from "./normalize/shrink.ts";
 import { createTrail, type Change, type Trail } from "./normalize/trail.ts";
 import { wrappedRootKey } from "./property.ts";
 
@@ -20,26 +21,36 @@ export interface Normalized {
   readonly changes: readonly Change[];
 }
 
+export interface NormalizeOptions {
+  /**
+   * How large the result may be, as JSON. Descriptions are cut first, then depth, and each cut is among the changes.
+   * No limit if left out; 5,000 is what one tool of many should stay below.
+   */
+  readonly maxBytes?: number;
+}
+
 /** Tools go out with every request; their schemas are lowered once. */
 const known = new WeakMap<object, Map<SchemaTarget, Normalized>>();
 
-export function normalize(schema: unknown, target: SchemaTarget): Normalized {
-  if (!isObject(schema)) return createNormalized(schema, target);
+export function normalize(schema: unknown, target: SchemaTarget, options: NormalizeOptions = {}): Normalized {
+  if (!isObject(schema) || options.maxBytes !== undefined) return createNormalized(schema, target, options);
   let byTarget = known.get(schema);
   if (!byTarget) known.set(schema, (byTarget = new Map()));
   let result = byTarget.get(target);
-  if (!result) byTarget.set(target, (result = createNormalized(schema, target)));
+  if (!result) byTarget.set(target, (result = createNormalized(schema, target, options)));
   return result;
 }
 
-function createNormalized(schema: unknown, target: SchemaTarget): Normalized {
+function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: NormalizeOptions): Normalized {
   const trail = createTrail();
   const source = readSource(schema, trail);
   const refs = createReferences(source, trail);
   const at: Lowering = { rules: targetRules[target], trail, refs, open: [], repeats: 1, depth: 0 };
   const root = lower(toRoot(readShape(source, "", trail), at), at);
   const table = lowerDefinitions(at);
-  return { schema: table ? { ...root, $defs: table } : root, changes: trail.changes() };
+  const whole = table ? { ...root, $defs: table } : root;
+  const lowered = maxBytes === undefined ? whole : shrink(whole, maxBytes, at.rules, trail);
+  return { schema: lowered, changes: trail.changes() };
 }
 
 /** The schema without what is wrong in itself. */

@@ -1,4 +1,7 @@
-/** Entry of `callgate/wire`: every provider API translated to and from the neutral model, both ways. Pure; runs in a browser. */
+/**
+ * Entry of `callgate/wire`: every provider API translated to and from the neutral model, both ways. The folder
+ * knows how each API spells things and nothing of who sends them: no I/O, no clock, no tools, no Node.
+ */
 import { chat } from "./chat/index.ts";
 import type { Codec, WireName } from "./codec.ts";
 import { gemini } from "./gemini/index.ts";
@@ -31,5 +34,6 @@ export type {
   WireName,
 } from "./codec.ts";
 export { reportAnswer } from "./report.ts";
+export { RequestError } from "./request-error.ts";
 export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
 export { decodeRecording, decodeStream, readAnswer } from "./stream.ts";

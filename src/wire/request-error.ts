@@ -1,6 +1,7 @@
+/** A client's request that a wire cannot mean: the status and the body to answer with, in that wire's own form. */
 import type { JsonObject } from "../base/json.ts";
 
-/** A client's request that a wire cannot mean: the status and the body to answer with, in that wire's own form. */
+/** Thrown by `decodeRequest`. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: number;

@@ -29,10 +29,25 @@ const list = buildCommand({
   func: (given: ToolsFlags) => runCommand(() => show(given)),
 });
 
+interface LintFlags extends ToolsFlags {
+  readonly maxBytes?: number;
+}
+
 const lint = buildCommand({
   docs: { brief: "check every tool against the rules of every provider" },
-  parameters: { flags },
-  func: (given: ToolsFlags) => runCommand(() => check(given)),
+  parameters: {
+    flags: {
+      ...flags,
+      maxBytes: {
+        kind: "parsed",
+        parse: Number,
+        optional: true,
+        brief: "cut schemas to this size and list what was cut (5000 is a good one)",
+        placeholder: "N",
+      },
+    },
+  },
+  func: (given: LintFlags) => runCommand(() => check(given)),
 });
 
 export const command = buildRouteMap({
@@ -120,11 +135,12 @@ function descriptionOf(tool: JsonObject): string {
 }
 
 /** A tool whose lowered schema a provider would refuse fails; what had to be changed to fit is told. */
-async function check(given: ToolsFlags): Promise<number> {
+async function check(given: LintFlags): Promise<number> {
+  const size = given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes };
   const tools = (await offer(given)).flatMap(flat).filter((spec): spec is FunctionSpec => spec.kind === "function");
   const rows = tools.flatMap((tool) =>
     schemaTargets.map((target) => {
-      const { schema, changes } = normalize(tool.parameters, target);
+      const { schema, changes } = normalize(tool.parameters, target, size);
       return { tool: tool.name, target, problems: checkTarget(schema, target), changes };
     }),
   );
