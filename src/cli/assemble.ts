@@ -12,7 +12,7 @@ import {
 } from "../session/index.ts";
 import { undoFile } from "../session/undo.ts";
 import type { Approver } from "../spec/stages.ts";
-import { createSessionId, findSession, openJournal, readJournal, sessionPath } from "../store/index.ts";
+import { createSessionId, findSession, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
 import type { Config } from "./config.ts";
 import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
@@ -47,6 +47,22 @@ export interface Assembled {
 }
 
 export async function assemble(options: AssembleOptions): Promise<Assembled> {
+  const opened: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closeOne of opened.toReversed()) await closeOne();
+  };
+  try {
+    return { ...(await putTogether(options, opened)), close };
+  } catch (error) {
+    await close(); // what is open would keep the process from ending
+    throw error;
+  }
+}
+
+async function putTogether(
+  options: AssembleOptions,
+  opened: (() => Promise<void>)[],
+): Promise<Omit<Assembled, "close">> {
   const { config, cwd, env } = options;
   const state = stateDir(env);
   const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume);
@@ -58,19 +74,16 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
     config.wire === undefined && profile.form !== "native" ? { ...config, wire: profile.form } : config,
     env,
   );
+  opened.push(model.close);
   const changes = createChangeTracker(cwd, undoFile(cwd, env));
   const engine = createEngine({
     ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile })),
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
-  const own = await loadOwnTools(engine, config, cwd, options.approver ? { approver: options.approver } : {}).catch(
-    async (error: unknown) => {
-      await engine.close();
-      await model.close();
-      throw error;
-    },
-  );
+  opened.push(engine.close);
+  const own = await loadOwnTools(engine, config, cwd, options.approver ? { approver: options.approver } : {});
+  opened.push(own.close);
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({
     id,
@@ -89,24 +102,14 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
       (answer.items.length > 0 && answer.error !== undefined && model.isRetryable(answer.error)),
     request: readRequest(config, options.outputSchema),
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
-    ...(journalPath === undefined ? {} : { journal: openJournal(journalPath) }),
+    ...(journalPath === undefined ? {} : { journal: openForWriting(journalPath) }),
     ...(earlier ? { records: earlier.records } : {}),
     ...(price === undefined ? {} : { price }),
     ...(config.context_window === undefined ? {} : { contextWindow: config.context_window }),
   });
+  opened.push(session.close);
   warmUpWhileAsking(session, engine);
-  return {
-    engine,
-    model,
-    session,
-    journalPath,
-    async close() {
-      await session.close();
-      await own.close();
-      await engine.close();
-      await model.close();
-    },
-  };
+  return { engine, model, session, journalPath };
 }
 
 /** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */
@@ -131,6 +134,15 @@ function openEarlier(state: string, wanted: string) {
   if (edited)
     throw new UsageError(`${found.path}, line ${edited.line}: ${edited.detail}; the session cannot be continued`);
   return { ...found, records };
+}
+
+/** A session that another process has open, or a folder that cannot be written, is the user's to see to. */
+function openForWriting(path: string): Journal {
+  try {
+    return openJournal(path);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function readLimits(config: Config) {

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
+import { lockFile } from "./lock.ts";
 
 /** One line. `n` counts from 0, `at` is milliseconds since the epoch; the rest belongs to `type`. */
 export interface JournalRecord {
@@ -48,14 +49,19 @@ export interface ReadJournal {
   readonly lastSum: number;
 }
 
-/** Opens for appending. A torn last line is cut off; an edited line makes this throw, since what follows it cannot be trusted. */
+/**
+ * Opens for appending. A torn last line is cut off; an edited line makes this throw, since what follows it cannot be
+ * trusted; so does another process that is writing it.
+ */
 export function openJournal(path: string, now: () => number = Date.now): Journal {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const unlock = lockFile(path);
   const fd = openSync(path, "a+", 0o600);
   const read = fstatSync(fd).size === 0 ? emptyJournal : readJournal(path);
   const edited = read.problems.find((problem) => problem.what === "edited");
   if (edited) {
     closeSync(fd);
+    unlock();
     throw new Error(`${path}, line ${edited.line}: ${edited.detail}`);
   }
   if (read.problems.length > 0) ftruncateSync(fd, read.goodBytes);
@@ -70,7 +76,10 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
       writeWhole(fd, `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`);
     },
     sync: () => fdatasyncSync(fd),
-    close: () => closeSync(fd),
+    close() {
+      closeSync(fd);
+      unlock();
+    },
   };
 }
 
