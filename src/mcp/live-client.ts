@@ -20,7 +20,7 @@ export interface LiveClient {
   close(): Promise<void>;
 }
 
-export interface LiveClientOptions extends OpenOptions {
+export interface LiveClientOptions extends Omit<OpenOptions, "signal"> {
   /** Told of every start that worked or did not, with how long it took. */
   readonly onStart?: (start: { readonly ok: boolean; readonly durationMs: number }) => void;
   readonly now?: () => number;
@@ -43,6 +43,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
   let fault: string | undefined;
   let failures = 0;
   let retryAt = 0;
+  const stop = new AbortController();
   const users = createUsers((client) => live !== client);
 
   const fail = (healthy: boolean) => {
@@ -56,20 +57,23 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
     let opened: Client | undefined;
     try {
       fault = undefined;
-      opened = await openClient({ ...options, onFault: (error) => (fault = error.message) }, () => {
-        if (state === "closed" || live !== opened) return;
-        live = undefined;
-        state = "idle";
-        problem = fault;
-        fail(now() - startedAt > healthyMs);
-      });
+      opened = await openClient(
+        { ...options, signal: stop.signal, onFault: (error) => (fault = error.message) },
+        () => {
+          if (state === "closed" || live !== opened) return;
+          live = undefined;
+          state = "idle";
+          problem = fault;
+          fail(now() - startedAt > healthyMs);
+        },
+      );
       live = opened;
       state = "ready";
       problem = undefined;
       options.onStart?.({ ok: true, durationMs: now() - startedAt });
       return opened;
     } catch (error) {
-      state = "failed";
+      if (!stop.signal.aborted) state = "failed";
       fail(false);
       problem = error instanceof Error ? error.message : String(error);
       options.onStart?.({ ok: false, durationMs: now() - startedAt });
@@ -107,6 +111,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
     },
     async close() {
       state = "closed";
+      stop.abort();
       const open = current;
       current = undefined;
       await open?.then((connected) => connected.close()).catch(() => undefined);

@@ -14,6 +14,8 @@ export interface OpenOptions extends StartContext {
   readonly host?: McpHost;
   readonly authProvider?: ServerAuth;
   readonly version: string;
+  /** Aborted when nobody wants the server any more, also while it is still starting. */
+  readonly signal?: AbortSignal;
   /** What the connection broke on, told before it is closed. */
   readonly onFault?: (error: Error) => void;
 }
@@ -62,11 +64,16 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
     },
   );
   answerFor(client, host, config);
+  const stop = () => void transport.close().catch(() => undefined);
+  options.signal?.addEventListener("abort", stop, { once: true });
   try {
+    options.signal?.throwIfAborted();
     await client.connect(transport, { timeout: config.startTimeoutMs });
   } catch (error) {
     await transport.close().catch(() => undefined);
     throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", stop);
   }
   // oxlint-disable prefer-add-event-listener -- the protocol library has only these hooks
   client.onclose = onClose;

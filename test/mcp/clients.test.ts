@@ -159,3 +159,13 @@ test("a token in the settings is refused with what to write instead", () => {
     { server: "s", what: expect.stringContaining("bearer_token_env_var") },
   ]);
 });
+
+test("closing does not wait for a server that is still starting", async () => {
+  const { clients } = await connect(
+    { slow: { ...stdio(hostile, "hang"), startup_timeout_ms: 20_000 } },
+    { waitMs: 100 },
+  );
+  const started = performance.now();
+  await clients.close();
+  expect(performance.now() - started).toBeLessThan(5_000);
+});

@@ -22,6 +22,7 @@ export const stdio = (...args: readonly string[]) => ({ command: process.execPat
 
 export interface ConnectSetup {
   readonly stateDir?: string;
+  readonly waitMs?: number;
   readonly engine?: Partial<EngineOptions>;
   readonly clients?: Partial<McpClientsOptions>;
 }
@@ -49,7 +50,7 @@ export async function connect(table: object, setup: ConnectSetup = {}) {
     await clients.close();
     await engine.close();
   };
-  await clients.start({ waitMs: 20_000 }).catch(async (error: unknown) => {
+  await clients.start({ waitMs: setup.waitMs ?? 20_000 }).catch(async (error: unknown) => {
     await close();
     throw error;
   });

@@ -18,6 +18,16 @@ let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "f
 tools.unshift(tool("ping", words));
 if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
 
+if (mode === "many") {
+  const properties = Object.fromEntries(
+    ["path", "query", "limit", "mode"].map((name) => [name, { type: "string", description: `the ${name}` }]),
+  );
+  tools = Array.from({ length: 1_000 }, (_, n) => ({
+    ...tool(`tool_${n}`, `Does the thing number ${n}.`),
+    inputSchema: { type: "object", properties },
+  }));
+}
+
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 
