@@ -127,6 +127,7 @@ int pool_patience(bool busy);
 bool pool_owns(pid_t pid);
 void pool_reaped(pid_t pid);
 void pool_kill(void);
+void kill_shelter(pid_t pid);
 
 /* ---- server.c: the socket to Node ---- */
 

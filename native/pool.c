@@ -123,7 +123,7 @@ void pool_plan(const uint8_t *key, size_t size) {
 static void drop_oldest(void) {
   struct idle **at = &ready;
   while ((*at)->next) at = &(*at)->next;
-  kill((*at)->pid, SIGKILL);
+  kill_shelter((*at)->pid);
   idle_free(*at);
   *at = NULL;
 }
@@ -185,5 +185,14 @@ void pool_reaped(pid_t pid) {
 }
 
 void pool_kill(void) {
-  for (struct idle *i = ready; i; i = i->next) kill(i->pid, SIGKILL);
+  for (struct idle *i = ready; i; i = i->next) kill_shelter(i->pid);
+}
+
+/*
+ * The whole group: bubblewrap killed in the middle of its set-up has not yet told its child to die with
+ * it, and that child would wait for its parent for ever.
+ */
+void kill_shelter(pid_t pid) {
+  kill(-pid, SIGKILL);
+  kill(pid, SIGKILL);
 }

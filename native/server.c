@@ -204,7 +204,7 @@ static void tell_keeper(struct job *j, char what, uint8_t detail) {
 static void kill_job(struct job *j) {
   if (j->killed) return;
   j->killed = true;
-  if (j->sheltered) kill(j->pid, SIGKILL);
+  if (j->sheltered) kill_shelter(j->pid);
   else tell_keeper(j, 'K', 0);
 }
 
@@ -483,6 +483,17 @@ static int patience(void) {
   return (int)wait;
 }
 
+/* Reaps until no child is left, but not for ever: whoever inherits the rest reaps it too. */
+static void wait_for_all(int ms) {
+  for (int waited = 0; waited < ms; waited += 2) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {}
+    if (pid < 0) return;
+    kill_orphans();
+    usleep(2000);
+  }
+}
+
 int serve(void) {
   struct pollfd *polls = NULL;
   size_t capacity = 0;
@@ -512,7 +523,11 @@ int serve(void) {
     if (!buffer_flush(&server.up, NODE_FD)) break;
   }
   /* Node is gone. Keepers end their commands when their socket does; sandboxes are ended by us. */
-  for (struct job *j = server.jobs; j; j = j->next) if (j->sheltered) kill(j->pid, SIGKILL);
+  for (struct job *j = server.jobs; j; j = j->next) {
+    if (j->sheltered) kill_shelter(j->pid);
+    else if (j->control >= 0) close(j->control);
+  }
   pool_kill();
+  wait_for_all(500);
   return 0;
 }
