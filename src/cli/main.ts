@@ -73,7 +73,12 @@ function help(): string {
 }
 
 // Whoever reads us may stop reading (`| head`): that is no fault of ours, and there is nobody left to tell.
-process.stdout.on("error", (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed),
-);
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
+  process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
+});
+process.stderr.on("error", () => process.exit(exitCodes.failed));
+
 await main(process.argv.slice(2));
+// The command has ended: nothing that was left open (a server, a connection) keeps the process alive.
+process.stdout.write("", () => process.exit());

@@ -1,6 +1,7 @@
+/** How a command's outcome is told to a model, in the forms models were trained on. */
 import type { ExecOutcome } from "../spec/tool.ts";
 
-/** How a command's outcome is told to a model. A profile's choice: models were trained on different ones. */
+/** A profile's choice. */
 export type ExecLayout = "plain" | "seed" | "codex" | "codex-json";
 
 /** `cut` shortens the part that can be long; what frames it stays whole. */

@@ -1,3 +1,4 @@
+/** A handler's answer in one form, whatever it handed back. */
 import type { Part } from "../base/content.ts";
 import { text } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
@@ -5,7 +6,6 @@ import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import type { ExecOutcome, ToolOutput } from "../spec/tool.ts";
 
-/** A handler's answer in one form. */
 export interface PlainOutput {
   readonly parts: readonly Part[];
   readonly structured?: Json;

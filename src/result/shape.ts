@@ -27,6 +27,8 @@ export interface ShapeOptions {
   readonly now?: () => number;
 }
 
+/** An error may quote what it is about, which may be of any length. */
+const errorBudget: Budget = { maxTokens: 2_000, maxLines: 200 };
 const defaultBudget: Budget = { maxTokens: 10_000, maxLines: 2_000 };
 
 export function createShaper(options: ShapeOptions = {}): Shaper {
@@ -66,7 +68,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     ...ending(reached, now()),
     ok: false,
     code: error.code,
-    content: [text(errorText(error))],
+    content: [text(truncate(errorText(error), errorBudget).text)],
     ...(error.data === undefined ? {} : { structured: { error: error.code, data: error.data as Json } }),
     ...(isObject(error.data) && error.data["stopTurn"] === true ? { stopsTurn: true } : {}),
   });

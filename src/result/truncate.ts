@@ -1,3 +1,4 @@
+/** Cutting an output to a budget: its head and its tail, and between them how much is missing. */
 import { cutEnd, cutStart } from "../base/text.ts";
 
 /** How much of an output a model is told. */

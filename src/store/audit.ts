@@ -133,6 +133,11 @@ function withLock(lock: string, run: () => void): void {
       closeSync(openSync(lock, "wx", 0o600));
       break;
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        throw new Error(`the audit log cannot be written (${error instanceof Error ? error.message : String(error)})`, {
+          cause: error,
+        });
+      }
       const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
       if (age > staleMs) rmSync(lock, { force: true });
       else if (Date.now() > until) throw new Error(`the audit log is locked (${lock})`, { cause: error });
