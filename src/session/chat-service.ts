@@ -9,7 +9,8 @@ import { toToolSpecs } from "../spec/tool-spec.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
-import { createSession, type Session, type SessionOptions } from "./session.ts";
+import { createSession, type Session } from "./session.ts";
+import type { SessionOptions } from "./session-options.ts";
 
 export interface ChatServiceOptions extends Pick<
   SessionOptions,

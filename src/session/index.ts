@@ -19,4 +19,5 @@ export type { Price, PriceTable } from "./price.ts";
 export { findPrice } from "./price.ts";
 export { eventSchema } from "./event-schema.ts";
 export { createSession } from "./session.ts";
-export type { Session, SessionOptions } from "./session.ts";
+export type { Session } from "./session.ts";
+export type { SessionOptions } from "./session-options.ts";

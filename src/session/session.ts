@@ -1,49 +1,15 @@
 import { partsToText } from "../base/content.ts";
 import { createQueue } from "../base/queue.ts";
-import type { Engine } from "../router/engine.ts";
-import type { Answer, Item, MessageItem, Model, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
-import type { Recorder } from "../spec/stages.ts";
-import type { Journal } from "../store/journal.ts";
-import type { ChangeTracker } from "./changes.ts";
-import { compactHistory, type CompactionBy } from "./compact.ts";
-import { createConversation, type Conversation } from "./conversation.ts";
-import type { HistoryCompacted, SessionEvent, SessionStarted } from "./events.ts";
-import { rebuildHistory, toAsked, type HistoryRecord } from "./history.ts";
-import { addUsage, noLimits, noUsage, type TurnLimits } from "./limits.ts";
-import type { Price } from "./price.ts";
-import { createSessionRecorder, type SessionRecorder } from "./recorder.ts";
-import { runTurn, userMessage, type TurnEnd, type TurnHost } from "./turn.ts";
+import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
+import { createConversation } from "./conversation.ts";
+import type { SessionEvent } from "./events.ts";
+import { rebuildHistory } from "./history.ts";
+import { createSessionRecorder } from "./recorder.ts";
+import type { SessionOptions } from "./session-options.ts";
+import { compact, createHost, type Shared } from "./turn-host.ts";
+import { runTurn, userMessage, type TurnEnd } from "./turn.ts";
 
-export interface SessionOptions {
-  readonly id: string;
-  readonly engine: Engine;
-  readonly model: Model;
-  /** Told to the model before everything else. The same bytes for the whole session. */
-  readonly instructions?: string;
-  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. */
-  readonly tools: () => readonly ToolSpec[];
-  readonly journal?: Journal;
-  /** What the journal holds already: the session goes on from there. */
-  readonly records?: readonly HistoryRecord[];
-  readonly started?: Partial<SessionStarted>;
-  readonly limits?: Partial<TurnLimits>;
-  readonly price?: Price;
-  /** Tokens the model can take; the history is shortened before it gets there. */
-  readonly contextWindow?: number;
-  /** Who shortens it. `provider`: over Responses, where the provider can; it falls back to the model. */
-  readonly compaction?: CompactionBy;
-  readonly request?: Pick<
-    ModelRequest,
-    "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
-  >;
-  readonly isRetryable?: (answer: Answer) => boolean;
-  /** Sees what each turn changes on disk. */
-  readonly changes?: ChangeTracker;
-  /** Hears every event from the first one on, `session.started` included. */
-  readonly onEvent?: (event: SessionEvent) => void;
-  readonly now?: () => number;
-}
-
+/** One conversation: a model, an engine, a journal. */
 export interface Session {
   readonly id: string;
   readonly history: readonly Item[];
@@ -57,25 +23,11 @@ export interface Session {
   steer(prompt: string | MessageItem["content"]): void;
   interrupt(): void;
   compact(): Promise<void>;
+  /** What the model is offered now. */
+  tools(): readonly ToolSpec[];
   /** Everything that happens, also between turns. Returns the way to stop listening. */
   on(listener: (event: SessionEvent) => void): () => void;
   close(): Promise<void>;
-}
-
-/** Share of the model's window at which the history is shortened. */
-const compactAt = 0.9;
-
-/** What the turns of a session share. */
-interface Shared {
-  readonly options: SessionOptions;
-  readonly conversation: Conversation;
-  readonly recorder: SessionRecorder;
-  readonly now: () => number;
-  emit(event: SessionEvent): void;
-  steering: MessageItem[];
-  plan: string | undefined;
-  /** Calls of the turn: an engine may serve several sessions, and tells each of them everything. */
-  readonly calls: Set<string>;
 }
 
 export function createSession(options: SessionOptions): Session {
@@ -140,6 +92,7 @@ export function createSession(options: SessionOptions): Session {
     send,
     steer: (prompt) => void shared.steering.push(userMessage(prompt)),
     interrupt: () => stop?.abort(),
+    tools: options.tools,
     compact: () => compact(shared, "asked", new AbortController().signal),
     on(listener) {
       listeners.add(listener);
@@ -197,111 +150,4 @@ async function playTurn(
   if (end.reason === "error") emit({ type: "error", message: end.detail ?? "The turn ended in an error." });
   const { usage, requests, calls } = host.spent();
   emit({ type: "turn.ended", turn, ...end, usage, requests, calls, durationMs: now() - startedAt });
-}
-
-function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost {
-  const { options, conversation, emit, now, recorder } = shared;
-  const { engine, model, price } = options;
-  const startedAt = now();
-  const lanes = engine.lanes({ signal, recorder: watchChanges(recorder, options.changes) });
-  const costBefore = conversation.costUsd;
-  let usage = noUsage;
-  let requests = 0;
-  let calls = 0;
-  return {
-    limits: { ...noLimits, ...options.limits },
-    signal,
-    now,
-    emit,
-    add(item) {
-      conversation.add(item);
-      emit({ type: "item.added", item });
-    },
-    buildRequest: () => buildRequest(shared),
-    ask(request) {
-      emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
-      return model.ask(request, signal);
-    },
-    call(item) {
-      calls++;
-      shared.calls.add(item.id);
-      return lanes.add(toAsked(item, now()));
-    },
-    refuse(item, error) {
-      shared.calls.add(item.id);
-      const ended = engine.refuse(toAsked(item, now()), error);
-      void recorder.ended(ended); // written before it returns; the promise is only its form
-      return ended;
-    },
-    takeSteering: () => shared.steering.splice(0),
-    async compactIfNeeded(overflow) {
-      const limit = (options.contextWindow ?? Infinity) * compactAt;
-      if (!overflow && (limit === Infinity || conversation.contextTokens() < limit)) return false;
-      await compact(shared, overflow ? "overflow" : "limit", signal);
-      return true;
-    },
-    spent: () => ({ requests, calls, usage, costUsd: conversation.costUsd - costBefore, ms: now() - startedAt }),
-    answered(answer) {
-      if (answer.usage === undefined) return;
-      usage = addUsage(usage, answer.usage);
-      conversation.book(answer);
-      const cost = price ? { costUsd: conversation.costUsd } : {};
-      emit({
-        type: "usage.updated",
-        usage: answer.usage,
-        total: conversation.usage,
-        contextTokens: conversation.contextTokens(),
-        ...cost,
-      });
-    },
-    isRetryable: options.isRetryable ?? (() => false),
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  };
-}
-
-/** A call that may change something runs only once the workspace has been remembered. */
-function watchChanges(recorder: SessionRecorder, changes: ChangeTracker | undefined): Recorder {
-  if (changes === undefined) return recorder;
-  return {
-    ended: recorder.ended,
-    async started(permitted) {
-      if (permitted.mutates) await changes.beforeChange();
-      await recorder.started(permitted);
-    },
-  };
-}
-
-/** The one function that builds requests: nothing else ever reaches a model. */
-function buildRequest({ options, conversation }: Shared): ModelRequest {
-  return {
-    parallel: true,
-    toolChoice: "auto",
-    ...options.request,
-    model: options.model.name,
-    ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
-    input: conversation.items,
-    tools: options.tools(),
-    cacheKey: options.id,
-  };
-}
-
-async function compact(shared: Shared, reason: HistoryCompacted["reason"], signal: AbortSignal): Promise<void> {
-  const { conversation, options, emit, plan } = shared;
-  const tokensBefore = conversation.contextTokens();
-  const kept = {
-    ...(plan === undefined ? {} : { plan }),
-    ...(options.contextWindow === undefined ? {} : { window: options.contextWindow }),
-    openSessions: options.engine.openTerminals(),
-  };
-  const by = options.compaction ?? "model";
-  const compacted = await compactHistory(options.model, buildRequest(shared), kept, by, signal);
-  conversation.replace(compacted.items);
-  emit({
-    type: "history.compacted",
-    by: compacted.by,
-    reason,
-    tokensBefore,
-    tokensAfter: conversation.contextTokens(),
-    items: conversation.items,
-  });
 }

@@ -1,10 +1,12 @@
 /** Parts of the interactive session that need no terminal. */
 import { mkdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { openPromptHistory } from "../../src/cli/prompt-history.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
+import { loadHighlight } from "../../src/cli/tui/highlight.ts";
 import { slashCommands } from "../../src/cli/tui/slash.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
@@ -125,4 +127,14 @@ test("a long answer in small pieces is drawn in time that grows with their lengt
   time(100_000);
   const small = time(500_000);
   expect(time(2_000_000)).toBeLessThan(small * 4 * 4);
+});
+
+test("code is coloured by its language, line by line, and not one character of it changes", async () => {
+  const highlight = await loadHighlight();
+  const code = "const a = \"<b> & 'c'\"; // why\n/* two\nlines */ let x = 1;";
+  const lines = highlight(code, "js");
+  expect(lines).toHaveLength(3);
+  expect(lines.map(stripVTControlCharacters).join("\n")).toBe(code);
+  for (const line of lines) expect(line).toContain("\u001B[");
+  expect(highlight(code, "no-such-language")).toEqual(code.split("\n"));
 });

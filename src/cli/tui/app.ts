@@ -8,6 +8,7 @@ import { visible } from "../visible.ts";
 import { createApprovalView, type ApprovalView } from "./approval-view.ts";
 import { readMessage } from "./attach.ts";
 import { createCompletion } from "./complete.ts";
+import { loadHighlight } from "./highlight.ts";
 import { createSlash, slashCommands, type SlashContext } from "./slash.ts";
 import { createStatusLine } from "./status-line.ts";
 import { createTheme, paintDiff, type Theme } from "./theme.ts";
@@ -99,6 +100,11 @@ function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefi
     if (context.showHistory) transcript.showHistory(session.history);
     transcript.note(theme.dim(context.greeting));
     tui.start();
+    if (theme.isColoured)
+      void loadHighlight().then((highlight) => {
+        theme.markdown.highlightCode = highlight;
+        tui.invalidate();
+      });
   });
 }
 

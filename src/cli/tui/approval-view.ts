@@ -91,9 +91,16 @@ function inputText(input: unknown): string {
   return typeof input === "string" ? input : (JSON.stringify(input, null, 2) ?? "");
 }
 
+/** A server's tool runs there, whatever is granted here. */
+function whereItRuns({ call, grant }: ApprovalRequest): string {
+  const [server, tool] = call.tool.split("/");
+  if (tool !== undefined) return `runs on the MCP server '${toVisibleLine(server ?? "")}', with that server's powers`;
+  return grant.confined ? `runs confined (${grant.policy})` : "runs unconfined";
+}
+
 /** Everything the person agrees to: the tool, its whole input, what it touches, why it asks. */
 export function describeRequest(request: ApprovalRequest, theme: Theme): string {
-  const { access, grant } = request;
+  const { access } = request;
   const lines = [
     `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`,
   ];
@@ -108,7 +115,7 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
     lines.push(
       theme.bad(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`),
     );
-  lines.push(theme.dim(`  runs ${grant.confined ? `confined (${grant.policy})` : "unconfined"}`));
+  lines.push(theme.dim(`  ${whereItRuns(request)}`));
   if (request.always) {
     const { rule, file, alsoAllows } = request.always;
     lines.push(

@@ -63,10 +63,10 @@ export const slashCommands: readonly Slash[] = [
     description: "what the model can call",
     run: (at) =>
       at.note(
-        at.engine.registry
-          .list()
-          .map(({ name }) => name)
-          .join(", "),
+        at.session
+          .tools()
+          .map(({ name }) => visible(name))
+          .join(", ") || "nothing",
       ),
   },
   { name: "policy", description: "what may be done, and what is asked", run: showPolicy },

@@ -6,6 +6,7 @@ type Style = Parameters<typeof styleText>[0];
 
 /** Colours by meaning. Without colour every one of them is the text itself. */
 export interface Theme {
+  readonly isColoured: boolean;
   readonly dim: Paint;
   readonly strong: Paint;
   readonly good: Paint;
@@ -37,6 +38,7 @@ export function createTheme(colour: boolean): Theme {
     noMatch: dim,
   };
   return {
+    isColoured: colour,
     dim,
     strong,
     good,

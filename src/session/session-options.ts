@@ -1,0 +1,40 @@
+import type { Engine } from "../router/engine.ts";
+import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
+import type { Journal } from "../store/journal.ts";
+import type { ChangeTracker } from "./changes.ts";
+import type { CompactionBy } from "./compact.ts";
+import type { SessionEvent, SessionStarted } from "./events.ts";
+import type { HistoryRecord } from "./history.ts";
+import type { TurnLimits } from "./limits.ts";
+import type { Price } from "./price.ts";
+
+/** What a session is made of. */
+export interface SessionOptions {
+  readonly id: string;
+  readonly engine: Engine;
+  readonly model: Model;
+  /** Told to the model before everything else. The same bytes for the whole session. */
+  readonly instructions?: string;
+  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. */
+  readonly tools: () => readonly ToolSpec[];
+  readonly journal?: Journal;
+  /** What the journal holds already: the session goes on from there. */
+  readonly records?: readonly HistoryRecord[];
+  readonly started?: Partial<SessionStarted>;
+  readonly limits?: Partial<TurnLimits>;
+  readonly price?: Price;
+  /** Tokens the model can take; the history is shortened before it gets there. */
+  readonly contextWindow?: number;
+  /** Who shortens it. `provider`: over Responses, where the provider can; it falls back to the model. */
+  readonly compaction?: CompactionBy;
+  readonly request?: Pick<
+    ModelRequest,
+    "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
+  >;
+  readonly isRetryable?: (answer: Answer) => boolean;
+  /** Sees what each turn changes on disk. */
+  readonly changes?: ChangeTracker;
+  /** Hears every event from the first one on, `session.started` included. */
+  readonly onEvent?: (event: SessionEvent) => void;
+  readonly now?: () => number;
+}
