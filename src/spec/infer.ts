@@ -1,15 +1,16 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+/** From a schema to the type its handler receives: the kinds of schema a tool may carry, as types. */
 import type { JsonObject } from "../base/json.ts";
 import type { Freeform } from "./freeform.ts";
+import type { StandardValidator, StandardWritten } from "./standard.ts";
 
 /** A library's schema that carries both halves of the standard: it validates, and it can be written down. */
 export type StandardInput = {
-  readonly "~standard": StandardSchemaV1.Props<unknown, unknown> & StandardJSONSchemaV1.Props<unknown, unknown>;
+  readonly "~standard": StandardValidator & StandardWritten;
 };
 
 /** For libraries without the JSON half: the validator and the JSON Schema, side by side. */
 export interface SchemaPair {
-  readonly validate: { readonly "~standard": StandardSchemaV1.Props<unknown, unknown> };
+  readonly validate: { readonly "~standard": StandardValidator };
   readonly json: JsonObject;
 }
 

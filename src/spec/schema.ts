@@ -1,9 +1,9 @@
 /** Any schema a tool may carry, to the two things the line needs: JSON Schema to show, and a validator. */
-import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isObject, type JsonObject } from "../base/json.ts";
 import { toPath } from "./explain.ts";
 import { isFreeform } from "./freeform.ts";
 import type { InputSchema } from "./infer.ts";
+import type { StandardValidator } from "./standard.ts";
 import { createValidator, type Validate, type Validation, type ValidateOptions } from "./validate.ts";
 
 export interface Schema {
@@ -44,7 +44,7 @@ function acceptText(value: unknown): Validation {
     : { ok: false, issues: [{ path: "", message: "must be text" }] };
 }
 
-type Standard = StandardSchemaV1.Props<unknown, unknown> & { readonly jsonSchema?: { readonly input?: unknown } };
+type Standard = StandardValidator & { readonly jsonSchema?: { readonly input?: unknown } };
 
 /** Libraries hang the standard on objects or, as ArkType does, on functions. */
 export function standardOf(input: unknown): Standard | undefined {
@@ -90,7 +90,7 @@ async function validateStandard(standard: Standard, value: unknown): Promise<Val
   };
 }
 
-function segmentKey(segment: PropertyKey | StandardSchemaV1.PathSegment): PropertyKey {
+function segmentKey(segment: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
   return typeof segment === "object" ? segment.key : segment;
 }
 

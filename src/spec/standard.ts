@@ -1,0 +1,39 @@
+/**
+ * The two halves of the Standard Schema interface, as far as we use them. Types only and written down
+ * here, so that whoever installs us has nothing else to install.
+ */
+interface StandardTyped<Output> {
+  readonly version: 1;
+  readonly vendor: string;
+  readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+}
+
+/** Checks a value. */
+export interface StandardValidator<Output = unknown> extends StandardTyped<Output> {
+  readonly validate: (
+    value: unknown,
+    options?: { readonly libraryOptions?: Record<string, unknown> | undefined },
+  ) => StandardResult<Output> | Promise<StandardResult<Output>>;
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** Can be written down as JSON Schema. */
+export interface StandardWritten<Output = unknown> extends StandardTyped<Output> {
+  readonly jsonSchema: {
+    readonly input: (options: StandardTarget) => Record<string, unknown>;
+    readonly output: (options: StandardTarget) => Record<string, unknown>;
+  };
+}
+
+interface StandardTarget {
+  readonly target: "draft-2020-12" | "draft-07" | "openapi-3.0" | (string & {});
+  readonly libraryOptions?: Record<string, unknown> | undefined;
+}
