@@ -1,3 +1,4 @@
+/** Declaring a tool, and everything that is wrong with a declaration before it is ever called. */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { findFaults } from "./fault.ts";
 import { isFreeform } from "./freeform.ts";

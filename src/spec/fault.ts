@@ -31,7 +31,18 @@ export interface FaultOptions {
   readonly foreign?: boolean;
 }
 
+/** A schema looked over once. */
+export interface Survey {
+  readonly faults: readonly Fault[];
+  /** Every schema inside it, itself included. */
+  readonly nodes: Iterable<Readonly<Record<string, unknown>>>;
+}
+
 export function findFaults(root: JsonObject, options: FaultOptions = {}): readonly Fault[] {
+  return surveySchema(root, options).faults;
+}
+
+export function surveySchema(root: JsonObject, options: FaultOptions = {}): Survey {
   const { places, tooDeep } = collectPlaces(root);
   const ids = new Set([...places.keys()].map((node) => node["$id"]));
   const endless = findEndless(root, places.keys());
@@ -40,7 +51,7 @@ export function findFaults(root: JsonObject, options: FaultOptions = {}): readon
     const found = refFault(root, place.node, ids, endless) ?? patternFault(place.node, options);
     if (found) faults.push({ at: [...pathOf(place), found.keyword], what: found.what });
   }
-  return faults;
+  return { faults, nodes: places.keys() };
 }
 
 function collectPlaces(root: JsonObject): {

@@ -3,8 +3,7 @@
  * thousands of alternatives against thousands of items, and no validator knows when to stop. So such
  * schemas are shown to it through a counter: whoever reads too much of one is stopped.
  */
-import type { JsonObject } from "../base/json.ts";
-import { subschemas } from "./subschema.ts";
+import { isObject, type JsonObject } from "../base/json.ts";
 
 export interface Metered {
   /** The same schema; reading it costs. */
@@ -31,9 +30,11 @@ const mostPairs = 10_000_000;
 /** Schemas with fewer parts and no references cost no more than their value is large. */
 const plainNodes = 500;
 
-/** Undefined for schemas that need no watching. */
-export function createMeter(schema: JsonObject): Metered | undefined {
-  const declared = measure(schema);
+type Nodes = Iterable<Readonly<Record<string, unknown>>>;
+
+/** `nodes` are the schemas inside the schema. Undefined where nothing needs watching. */
+export function createMeter(schema: JsonObject, nodes: Nodes): Metered | undefined {
+  const declared = measure(nodes);
   if (declared === undefined) return undefined;
   let left = 0;
   // A copy, because a frozen schema cannot be shown through anything.
@@ -51,20 +52,20 @@ export function createMeter(schema: JsonObject): Metered | undefined {
 }
 
 /** The most names one object declares; undefined for a small schema without references. */
-function measure(root: JsonObject): number | undefined {
-  const seen = new Set<unknown>();
+function measure(nodes: Nodes): number | undefined {
+  let count = 0;
   let widest = 0;
   let hasReference = false;
-  const stack: Record<string, unknown>[] = [root];
-  for (let node = stack.pop(); node; node = stack.pop()) {
-    if (seen.has(node)) continue;
-    seen.add(node);
+  for (const node of nodes) {
+    count++;
     hasReference ||= "$ref" in node || "$dynamicRef" in node || "$recursiveRef" in node;
-    for (const keyword of ["properties", "patternProperties"])
-      widest = Math.max(widest, Object.keys(node[keyword] ?? {}).length);
-    for (const { schema } of subschemas(node)) stack.push(schema);
+    widest = Math.max(widest, keysOf(node["properties"]), keysOf(node["patternProperties"]));
   }
-  return hasReference || seen.size > plainNodes ? widest : undefined;
+  return hasReference || count > plainNodes ? widest : undefined;
+}
+
+function keysOf(value: unknown): number {
+  return isObject(value) ? Object.keys(value).length : 0;
 }
 
 /** Everything below comes out watched as well, the same thing each time. */

@@ -6,7 +6,7 @@
 import type * as typebox from "typebox/schema";
 import type { JsonObject } from "../base/json.ts";
 import { explain, type Issue } from "./explain.ts";
-import { findFaults, withoutFaults } from "./fault.ts";
+import { surveySchema, withoutFaults } from "./fault.ts";
 import { createMeter, type Metered } from "./meter.ts";
 
 export type Validation =
@@ -63,8 +63,9 @@ interface Prepared {
 }
 
 function prepare(schema: JsonObject, { compile: isOwn = false }: ValidateOptions): Prepared {
-  const sound = withoutFaults(schema, findFaults(schema, { foreign: !isOwn }));
-  return { sound, meter: isOwn ? undefined : createMeter(sound) };
+  const { faults, nodes } = surveySchema(schema, { foreign: !isOwn });
+  const sound = withoutFaults(schema, faults);
+  return { sound, meter: isOwn ? undefined : createMeter(sound, nodes) };
 }
 
 function compile(typebox: Typebox, schema: JsonObject): (value: unknown) => boolean {

@@ -1,6 +1,6 @@
 /**
- * Clients give back a provider's opaque strings untouched. So another wire's state can travel inside one,
- * and a gateway that has nothing to remember finds it again in the next request.
+ * One wire's opaque state inside another's. Clients give back a provider's opaque strings untouched, so a
+ * gateway that has nothing to remember finds the state again in the next request.
  */
 import { base64ToText, textToBase64 } from "./base64.ts";
 import type { Extra, Item } from "../spec/model.ts";

@@ -13,7 +13,7 @@ export interface EventReader {
 export interface Telling {
   readonly emit: (event: ModelEvent) => void;
   /** True the first time: only the first head counts. */
-  start(head: Raw): boolean;
+  start(head?: Raw): boolean;
   end(answer: AnswerEnd): void;
   /** An event that only this wire understands. */
   other(event: Raw): void;
@@ -35,7 +35,7 @@ export function createEventReader(wire: string, createSteps: (telling: Telling) 
     start(head) {
       if (isStarted) return false;
       isStarted = true;
-      outbox.push(defined({ type: "answer.started" as const, id: word(head["id"]), model: word(head["model"]) }));
+      outbox.push(defined({ type: "answer.started" as const, id: word(head?.["id"]), model: word(head?.["model"]) }));
       return true;
     },
     end(answer) {

@@ -1,4 +1,6 @@
-/** `digits` hex digits that depend on all of `text`, the same in every run. For short names and ids, never for secrets. */
+/** A hash for short names and ids, the same in every run; never for secrets. */
+
+/** So many hex digits, which depend on all of the text. */
 export function hashHex(text: string, digits: number): string {
   let hex = "";
   for (let lane = 0; hex.length < digits; lane++) hex += hash32(text, lane).toString(16).padStart(8, "0");

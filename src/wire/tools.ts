@@ -6,10 +6,9 @@
 import type { JsonObject } from "../base/json.ts";
 import type { CallKind, CustomSpec, FunctionSpec, Item, ToolChoice, ToolSpec } from "../spec/model.ts";
 import type { NameRules } from "../spec/name.ts";
-import type { SchemaTarget } from "../spec/normalize.ts";
+import { normalize, type SchemaTarget } from "../spec/normalize.ts";
 import type { NamedTool } from "./codec.ts";
 import { freeformDescription, freeformSchema } from "./freeform.ts";
-import { lowerSchema } from "./lower-schema.ts";
 import { createNameBook, type NameBook, type Named } from "./names.ts";
 
 export interface WireTool {
@@ -111,7 +110,7 @@ function lower({ spec, tool }: Flat, book: NameBook, target: SchemaTarget, dropp
     return [{ name, description: freeformDescription(spec), parameters: freeformSchema, spec, tool }];
   }
   try {
-    const parameters = lowerSchema(spec.parameters, loweringTarget(target, spec.strict));
+    const parameters = normalize(spec.parameters, loweringTarget(target, spec.strict)).schema;
     const strict = spec.strict === undefined ? {} : { strict: spec.strict };
     return [{ name, description: spec.description, parameters, ...strict, spec, tool }];
   } catch (error) {

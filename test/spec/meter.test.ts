@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
+import { surveySchema } from "../../src/spec/fault.ts";
 import { createMeter } from "../../src/spec/meter.ts";
 import { createValidator } from "../../src/spec/validate.ts";
 
@@ -57,6 +58,7 @@ test("a large value of a recursive schema is no trouble", async () => {
 });
 
 test("small schemas without references are not watched", () => {
-  expect(createMeter({ type: "object", properties: { a: { type: "string" } } })).toBeUndefined();
-  expect(createMeter(doubling)).toBeDefined();
+  const plain: JsonObject = { type: "object", properties: { a: { type: "string" } } };
+  expect(createMeter(plain, surveySchema(plain).nodes)).toBeUndefined();
+  expect(createMeter(doubling, surveySchema(doubling).nodes)).toBeDefined();
 });

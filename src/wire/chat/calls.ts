@@ -1,6 +1,6 @@
 /** The calls of one Chat answer: shown while they grow, judged when the answer has ended. */
 import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
-import { createAssembler, type CallDelta, type OpenCall } from "../assemble.ts";
+import { createAssembler, type CallDelta, type OpenCall } from "./assemble.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { createIdMaker } from "../ids.ts";

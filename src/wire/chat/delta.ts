@@ -2,7 +2,7 @@
 import { isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
 import { writeArguments } from "../arguments.ts";
-import type { CallDelta } from "../assemble.ts";
+import type { CallDelta } from "./assemble.ts";
 import { count, defined, extraFields, object, objects, word, type Raw } from "../raw.ts";
 
 export interface Said {

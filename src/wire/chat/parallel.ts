@@ -1,9 +1,9 @@
 /**
- * Models taught by older products sometimes wrap several calls in one call of a tool nobody declared.
+ * Several calls wrapped in one call of a tool nobody declared, as models taught by older products write them.
  * Taken apart only when the wrapper is whole and every inner call is one we could have been asked.
  */
 import { isObject } from "../../base/json.ts";
-import type { OpenCall } from "../assemble.ts";
+import type { OpenCall } from "./assemble.ts";
 import { parseObject, word } from "../raw.ts";
 
 const wrappers = new Set(["multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use", "parallel"]);

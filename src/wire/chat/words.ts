@@ -2,7 +2,7 @@
 import { text as textPart } from "../../base/content.ts";
 import type { Item, ModelEvent } from "../../spec/model.ts";
 import { json, objects, word, type Raw } from "../raw.ts";
-import { createThinkSplitter } from "../think.ts";
+import { createThinkSplitter } from "./think.ts";
 import { readContent, readReasoning } from "./delta.ts";
 import { slots } from "./slots.ts";
 

@@ -38,8 +38,8 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
     named.set(count(wanted) ?? block.index, block);
     // Empty text is no content (the API itself refuses it in a request), so it starts with its first word.
     if (raw["type"] !== "text") teller.start(block);
-    teller.grow(block, extendText(block, "text", text));
-    teller.grow(block, extendText(block, "thinking", thinking));
+    extendText(block, "text", text, teller.grow);
+    extendText(block, "thinking", thinking, teller.grow);
     return block;
   }
 
@@ -48,10 +48,7 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
     grow(wanted, delta) {
       const block = find(wanted) ?? open(wanted, { type: blockTypeOf(delta) });
       // Input that comes after its block was stopped still belongs to the call: without it the call would be another.
-      if (block.isDone && !isCall(block)) return true;
-      const growth = extend(block, delta);
-      if (growth !== undefined) teller.grow(block, growth);
-      return growth !== undefined;
+      return (block.isDone && !isCall(block)) || extend(block, delta, teller.grow);
     },
     close(wanted) {
       const block = find(wanted);

@@ -57,7 +57,7 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
 
   /** The server itself ended the message. */
   function conclude(): void {
-    telling.start({});
+    telling.start();
     const end = tally.end(blocks.hasCalls());
     blocks.finish(end.outcome === "ok" && end.finish !== "refusal");
     const refusal = tally.refusal();
@@ -68,7 +68,7 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
   }
 
   function breakOff(broken: Pick<AnswerEnd, "outcome" | "error">): void {
-    telling.start({});
+    telling.start();
     blocks.finish(false);
     telling.end(defined({ ...broken, usage: tally.cost() }));
   }
@@ -81,10 +81,10 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
         return;
       }
       case "content_block_start":
-        telling.start({});
+        telling.start();
         return blocks.open(event["index"], object(event["content_block"]));
       case "content_block_delta":
-        telling.start({});
+        telling.start();
         if (!blocks.grow(event["index"], object(event["delta"]))) telling.other(event);
         return;
       case "content_block_stop":

@@ -12,11 +12,8 @@ export interface Growing {
   isDone: boolean;
 }
 
-/** What a delta added that can be shown; empty where only the finished block shows it. */
-export interface Growth {
-  readonly field: DeltaField;
-  readonly delta: string;
-}
+/** Told what a delta added that can be shown already. */
+export type Tell = (block: Growing, field: DeltaField, added: string) => void;
 
 export function createGrowing(index: number, raw: Raw): Growing {
   return { index, raw, input: "", isStarted: false, isDone: false };
@@ -38,41 +35,42 @@ export function blockTypeOf(delta: Raw): string {
   return blockTypes.get(string(delta["type"]) ?? "") ?? "text";
 }
 
-const unseen: Growth = { field: "text", delta: "" };
-
-/** Undefined for a kind of delta that nobody knows. */
-export function extend(block: Growing, delta: Raw): Growth | undefined {
+/** False for a kind of delta that nobody knows. */
+export function extend(block: Growing, delta: Raw, tell: Tell): boolean {
   const { raw } = block;
   switch (delta["type"]) {
     case "text_delta":
-      return extendText(block, "text", delta["text"]);
+      extendText(block, "text", delta["text"], tell);
+      return true;
     case "thinking_delta":
-      return extendText(block, "thinking", delta["thinking"]);
+      extendText(block, "thinking", delta["thinking"], tell);
+      return true;
     case "input_json_delta":
-      return extendInput(block, writeArguments(delta["partial_json"]));
+      extendInput(block, writeArguments(delta["partial_json"]), tell);
+      return true;
     case "signature_delta":
       raw["signature"] = (string(raw["signature"]) ?? "") + (string(delta["signature"]) ?? "");
-      return unseen;
+      return true;
     case "citations_delta":
       if (Array.isArray(raw["citations"])) raw["citations"].push(delta["citation"]);
       else raw["citations"] = [delta["citation"]];
-      return unseen;
+      return true;
     case "compaction_delta":
       Object.assign(raw, delta, { type: raw["type"] });
-      return unseen;
+      return true;
     default:
-      return undefined;
+      return false;
   }
 }
 
-export function extendText({ raw }: Growing, key: "text" | "thinking", added: unknown): Growth {
-  if (typeof added !== "string" || added === "") return unseen;
-  raw[key] = (string(raw[key]) ?? "") + added;
-  return { field: key === "text" ? "text" : "reasoning", delta: added };
+export function extendText(block: Growing, key: "text" | "thinking", added: unknown, tell: Tell): void {
+  if (typeof added !== "string" || added === "") return;
+  block.raw[key] = (string(block.raw[key]) ?? "") + added;
+  tell(block, key === "text" ? "text" : "reasoning", added);
 }
 
 /** Only calls show their input as it grows; tools of the server's own come whole. */
-function extendInput(block: Growing, piece: string): Growth {
+function extendInput(block: Growing, piece: string, tell: Tell): void {
   block.input += piece;
-  return isCall(block) ? { field: "arguments", delta: piece } : unseen;
+  if (piece !== "" && isCall(block)) tell(block, "arguments", piece);
 }

@@ -4,11 +4,11 @@ import { shellOf } from "../answer.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createIdMaker, withId } from "../ids.ts";
 import { decodeBlock } from "./decode-block.ts";
-import { type Growing, type Growth, isCall } from "./growing.ts";
+import { type Growing, isCall, type Tell } from "./growing.ts";
 
 export interface Teller {
   start(block: Growing): void;
-  grow(block: Growing, growth: Growth): void;
+  readonly grow: Tell;
   /** The server stopped the block. A call is done only with the whole answer. */
   end(block: Growing): void;
   /** Ends every block. */
@@ -38,8 +38,7 @@ export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) =
 
   return {
     start,
-    grow(block, { field, delta }) {
-      if (delta === "") return;
+    grow(block, field, delta) {
       start(block);
       emit({ type: "item.delta", index: block.index, field, delta });
     },

@@ -51,10 +51,10 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
         telling.start(object(event["response"]));
         return;
       case "response.output_item.added":
-        telling.start({});
+        telling.start();
         return items.added(event);
       case "response.output_item.done":
-        telling.start({});
+        telling.start();
         return items.done(event);
       case "response.output_text.annotation.added":
         return items.annotate(event);
@@ -77,7 +77,7 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
   function readOther(type: string, event: Raw): void {
     const step = readStep(type, event);
     if (step !== undefined) {
-      telling.start({});
+      telling.start();
       return items.step(event, step);
     }
     // A body that is an error and no event: some servers put it into the stream as it is.

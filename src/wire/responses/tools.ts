@@ -4,9 +4,8 @@
  */
 import type { JsonObject } from "../../base/json.ts";
 import type { CustomSpec, FunctionSpec, NamespaceSpec, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
-import type { SchemaTarget } from "../../spec/normalize.ts";
+import { normalize, type SchemaTarget } from "../../spec/normalize.ts";
 import type { NamedTool } from "../codec.ts";
-import { lowerSchema } from "../lower-schema.ts";
 import { createNameBook, type NameBook, type Named } from "../names.ts";
 import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
 import type { Dropped } from "../tools.ts";
@@ -86,7 +85,7 @@ function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped:
   try {
     // Left out, `strict` is true at this API.
     const strict = spec.strict ?? false;
-    const parameters = lowerSchema(spec.parameters, strict && target === "openai" ? "openai-strict" : target);
+    const parameters = normalize(spec.parameters, strict && target === "openai" ? "openai-strict" : target).schema;
     return [
       defined({
         type: "function",

@@ -5,7 +5,7 @@
  * known id, a name alone (a new call), nothing (the call touched last).
  */
 import { createNesting, type Nesting } from "./nesting.ts";
-import { createPlaces } from "./places.ts";
+import { createPlaces } from "../places.ts";
 
 export interface CallDelta {
   readonly index?: number | undefined;
