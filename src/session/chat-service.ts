@@ -6,6 +6,7 @@ import { partsToText } from "../base/content.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Item, MessageItem, Model, ToolSpec, Usage } from "../spec/model.ts";
 import { toToolSpecs } from "../spec/tool-spec.ts";
+import { scopeCalls } from "./call-scope.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
@@ -76,13 +77,18 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   const { engine, store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();
   const tools = options.tools ?? offerAll(engine);
+  let opened = 0;
   let closed = false;
 
   const find = (id: string): Conversation => {
     const found = open.get(id);
     // Put back at the end: the map's order is the order of last use.
     open.delete(id);
-    const conversation = found ?? { session: openSession(options, tools, id), idle: Promise.resolve(), waiting: 0 };
+    const conversation = found ?? {
+      session: openSession(options, tools, id, scopeCalls(engine, `s${++opened}_`)),
+      idle: Promise.resolve(),
+      waiting: 0,
+    };
     open.set(id, conversation);
     return conversation;
   };
@@ -139,11 +145,16 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   };
 }
 
-function openSession(options: ChatServiceOptions, tools: () => readonly ToolSpec[], id: string): Session {
+function openSession(
+  options: ChatServiceOptions,
+  tools: () => readonly ToolSpec[],
+  id: string,
+  engine: Engine,
+): Session {
   const { store, model, instructions, limits, price, contextWindow, request, isRetryable } = options;
   return createSession({
     id,
-    engine: options.engine,
+    engine,
     model: typeof model === "function" ? model(id) : model,
     tools,
     ...store?.open(id),

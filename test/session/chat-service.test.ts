@@ -70,16 +70,20 @@ test("a conversation is kept and gone on with by another process's service", asy
 });
 
 test("conversations run beside each other on one engine and hear nothing of each other", async () => {
-  const busy = createScriptedModel([{ calls: [{ id: "c9", name: "add", input: { a: 1, b: 1 } }] }, { text: "2" }]);
-  const quiet = createScriptedModel([{ calls: [{ id: "q1", name: "add", input: { a: 0, b: 0 } }] }, { text: "0" }]);
-  const chat = createChatService({ engine: engineOf(), model: (id) => (id === "busy" ? busy : quiet) });
-  const ids = ["busy", "quiet"];
+  // The same id everywhere, as models have it that give none of their own.
+  const model = (id: string) =>
+    createScriptedModel([{ calls: [{ id: "call_1", name: "add", input: { a: Number(id), b: 1 } }] }, { text: id }]);
+  const store = createConversationFolder(folder());
+  const chat = createChatService({ engine: engineOf(), model, store });
+  const ids = ["1", "2", "3", "4"];
   const heard = await Promise.all(ids.map((id) => collect(chat.handleStream(id, "go"))));
-  const callsOf = (chunks: readonly ChatChunk[]) => chunks.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []));
-  expect(heard.map(callsOf)).toEqual([
-    ["c9", "c9"],
-    ["q1", "q1"],
-  ]);
+  for (const [index, chunks] of heard.entries())
+    expect(chunks.slice(0, 2)).toEqual([
+      { type: "tool_call", id: "call_1", name: "add", arguments: `{"a":${index + 1},"b":1}` },
+      { type: "tool_result", id: "call_1", name: "add", ok: true, content: String(index + 2) },
+    ]);
+  await chat.close();
+  for (const id of ids) expect(JSON.stringify(store.read(id))).not.toMatch(/"id":"s\d+_/);
 });
 
 test("messages of one conversation are answered one after another", async () => {
