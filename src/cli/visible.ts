@@ -8,7 +8,12 @@ export function visible(text: string): string {
   );
 }
 
-/** Control characters but tab and newline; zero-width, bidi and tag characters; lone surrogates. */
-const hidden =
-  // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
-  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|[\uD800-\uDFFF]/gu;
+/**
+ * Control characters but tab and newline; zero-width, bidi and tag characters; lone surrogates. Joiners stay where a
+ * script or a picture is written with them: in Persian, in Hindi, in families of emoji.
+ */
+const joined = String.raw`(?:[\p{Extended_Pictographic}\uFE0F\u{1F3FB}-\u{1F3FF}]|(?![\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}])[\p{L}\p{M}])`;
+const hidden = new RegExp(
+  String.raw`[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|(?<!${joined})[\u200C\u200D]|[\u200C\u200D](?!${joined})|[\uD800-\uDFFF]`,
+  "gu",
+);

@@ -46,7 +46,8 @@ export function nextStep(request: ModelRequest): ScriptedAnswer {
       used--; // nothing to do for this step after all
     }
   }
-  return { text: summary(turn.calls, turn.results) };
+  const said = intents.flatMap((intent) => (intent.kind === "say" ? [intent.words] : []));
+  return { text: turn.calls.length === 0 && said.length > 0 ? said.join("\n") : summary(turn.calls, turn.results) };
 }
 
 interface LastTurn {
