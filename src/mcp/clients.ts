@@ -5,8 +5,8 @@
  */
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../base/json.ts";
-import type { Registry } from "../index.ts";
-import { createCatalogue, type Catalogue } from "./catalogue.ts";
+import { CallError, type Registry } from "../index.ts";
+import { createCatalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
 import { adaptTools } from "./server-tools.ts";
@@ -49,6 +49,9 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   const connections = new Map<string, Connection>();
   const latest = new Map<string, readonly ServerTool[]>();
   const metrics = createMcpMetrics();
+  const starts = new Map<string, number>();
+  /** The start of each server whose tools were last looked at. */
+  const lookedAt = new Map<string, number | undefined>();
   const emit = (event: McpEvent) => {
     metrics.count(event);
     options.onEvent?.(event);
@@ -69,11 +72,28 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
       {
         connection,
         emit,
+        verify: (tool) => verify(connection, tool),
         ...(options.sandboxState ? { sandboxState: options.sandboxState } : {}),
       },
     );
     for (const { tool, reason } of refused) warn(`${tool} is left out: ${reason}`);
     registry.replace((tool) => tool.group === config.name, tools);
+  };
+
+  /** What a running server says it offers, from here on. */
+  const adopt = (connection: Connection, found: readonly ServerTool[]) => {
+    const { config } = connection;
+    offer(connection, found);
+    catalogue.remember(config, found);
+    lookedAt.set(config.name, starts.get(config.name));
+  };
+
+  /** What a server offers is looked at after each of its starts, before its first call: it may not be what it was. */
+  const verify = async (connection: Connection, tool: string) => {
+    const { config } = connection;
+    await connection.client();
+    if (lookedAt.get(config.name) !== starts.get(config.name)) adopt(connection, await connection.listTools());
+    if (held.get(config.name)?.includes(tool)) throw changedTool(config.name, tool);
   };
 
   for (const config of options.servers.filter(({ enabled }) => enabled)) {
@@ -84,6 +104,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
       config,
       ...(authProvider === undefined ? {} : { authProvider }),
       onStart: ({ ok, durationMs }) => {
+        if (ok) starts.set(config.name, (starts.get(config.name) ?? 0) + 1);
         const problem = connection.problem();
         emit({
           type: "server.started",
@@ -93,10 +114,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
           ...(ok || problem === undefined ? {} : { problem }),
         });
       },
-      onToolsChanged: (tools) => {
-        offer(connection, tools);
-        catalogue.remember(config, tools);
-      },
+      onToolsChanged: (tools) => adopt(connection, tools),
     });
     connections.set(config.name, connection);
   }
@@ -107,7 +125,15 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     metrics: metrics.snapshot,
     async start({ waitMs = defaultWaitMs } = {}) {
       await Promise.all(
-        [...connections.values()].map((connection) => startOne(connection, catalogue, offer, waitMs, warn)),
+        [...connections.values()].map((connection) =>
+          startOne(connection, {
+            known: catalogue.known(connection.config),
+            offer: (tools) => offer(connection, tools),
+            adopt: (tools) => adopt(connection, tools),
+            waitMs,
+            warn,
+          }),
+        ),
       );
     },
     async accept(server) {
@@ -123,23 +149,27 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   };
 }
 
-/** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
-async function startOne(
-  connection: Connection,
-  catalogue: Catalogue,
-  offer: (connection: Connection, tools: readonly ServerTool[]) => void,
-  waitMs: number,
-  warn: (message: string) => void,
-): Promise<void> {
-  const { config } = connection;
-  const known = catalogue.known(config);
-  if (known) offer(connection, known);
-  if (known && !config.required) return;
-  const listed = connection.listTools().then((tools) => {
-    offer(connection, tools);
-    catalogue.remember(config, tools);
+function changedTool(server: string, tool: string): CallError {
+  return new CallError("mcp", `${server}/${tool} is held back: it changed since the user looked at it.`, {
+    hint: `Tell the user to look at it with 'callgate mcp tools ${server}'; until then do it another way.`,
   });
-  if (config.required) return listed;
+}
+
+interface Start {
+  readonly known: readonly ServerTool[] | undefined;
+  readonly offer: (tools: readonly ServerTool[]) => void;
+  readonly adopt: (tools: readonly ServerTool[]) => void;
+  readonly waitMs: number;
+  readonly warn: (message: string) => void;
+}
+
+/** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
+async function startOne(connection: Connection, { known, offer, adopt, waitMs, warn }: Start): Promise<void> {
+  const { required } = connection.config;
+  if (known) offer(known);
+  if (known && !required) return;
+  const listed = connection.listTools().then(adopt);
+  if (required) return listed;
   const told = listed.catch((error: unknown) => warn(error instanceof Error ? error.message : String(error)));
   await Promise.race([told, new Promise((resolve) => setTimeout(resolve, waitMs).unref())]);
 }

@@ -11,6 +11,8 @@ export interface AdaptOptions {
   /** Told with each call to servers that asked for it. */
   readonly sandboxState?: () => JsonObject;
   readonly emit?: (event: McpEvent) => void;
+  /** Before each call: refuses one whose tool is no longer what was looked at. */
+  readonly verify?: (tool: string) => Promise<void>;
 }
 
 export interface Adapted {
@@ -63,13 +65,14 @@ function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
 }
 
 async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptOptions): Promise<McpContent> {
-  const { connection, sandboxState, emit } = options;
+  const { connection, sandboxState, emit, verify } = options;
   const at = { server: connection.config.name, tool, callId: ctx.callId };
   const startedAt = performance.now();
   const ended = (ok: boolean) =>
     emit?.({ type: "server.call.ended", ...at, ok, durationMs: performance.now() - startedAt });
   emit?.({ type: "server.call.started", ...at });
   try {
+    await verify?.(tool);
     const result = await connection.callTool(tool, input, {
       signal: ctx.signal,
       onProgress: ({ progress, total, message }) =>

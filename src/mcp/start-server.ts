@@ -25,7 +25,9 @@ export async function startServer(
     envNames.flatMap((name) => (context.env[name] === undefined ? [] : [[name, context.env[name]]])),
   );
   const env = { ...commandEnvironment(context.env, { inherit: "core" }), ...taken, ...own };
-  if (config.sandbox && context.sandbox && context.grant) {
+  if (config.sandbox) {
+    // Never downgraded silently: a server that was to be confined does not run free.
+    if (!context.sandbox || !context.grant) throw new Error("its settings say 'sandbox', and there is none here");
     const confined = await context.sandbox.confine({
       argv: [command, ...args],
       cwd,

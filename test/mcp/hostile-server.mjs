@@ -1,6 +1,6 @@
 // An MCP server that misbehaves in the way its first argument names. Written on the bare protocol, so that it can be wrong.
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const [mode, words = "Answers pong."] = process.argv.slice(2);
@@ -15,7 +15,7 @@ const tool = (name, description = name) => ({ name, description, inputSchema: sc
 let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood", "write_file"].map((name) =>
   tool(name),
 );
-tools.unshift(tool("ping", words));
+tools.unshift(tool("ping", mode === "words-from" ? readFileSync(words, "utf8") : words));
 if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
 
 if (mode === "many") {
