@@ -12,8 +12,19 @@ export async function runHandler(
   timeoutMs: number,
   stop: Stop,
 ): Promise<ToolOutput> {
+  try {
+    const started = handler(ctx);
+    if (isGenerator(started)) return await endInTime(drive(started, ctx), timeoutMs, stop);
+    // What is there already needs no clock.
+    return isPromise(started) ? await endInTime(started, timeoutMs, stop) : started;
+  } catch (error) {
+    throw asCallError(error);
+  }
+}
+
+/** A handler that ignores its signal does not hold the call: the race ends without it. */
+async function endInTime(running: Promise<ToolOutput>, timeoutMs: number, stop: Stop): Promise<ToolOutput> {
   let timer: NodeJS.Timeout | undefined;
-  // A handler that ignores its signal does not hold the call: the race ends without it.
   const over = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(timedOut(timeoutMs));
@@ -22,9 +33,7 @@ export async function runHandler(
     stop.whenStopped(() => reject(new CallError("aborted", "The call was interrupted before it ended.")));
   });
   try {
-    return await Promise.race([drive(handler, ctx), over]);
-  } catch (error) {
-    throw asCallError(error);
+    return await Promise.race([running, over]);
   } finally {
     clearTimeout(timer);
   }
@@ -36,14 +45,16 @@ function timedOut(ms: number): CallError {
   });
 }
 
-async function drive(handler: Handler, ctx: ToolContext): Promise<ToolOutput> {
-  const started = handler(ctx);
-  if (!isGenerator(started)) return started;
+async function drive(steps: AsyncGenerator<ToolProgress, ToolOutput>, ctx: ToolContext): Promise<ToolOutput> {
   for (;;) {
-    const step = await started.next();
+    const step = await steps.next();
     if (step.done) return step.value;
     ctx.progress(step.value);
   }
+}
+
+function isPromise(value: unknown): value is Promise<ToolOutput> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator<ToolProgress, ToolOutput> {
