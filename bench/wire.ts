@@ -1,4 +1,5 @@
 /** Reading streamed answers: each codec against the SSE splitter alone and the released SDKs, on the same bytes. */
+import { ReadableStream } from "node:stream/web";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
 import { createParser } from "eventsource-parser";
@@ -59,7 +60,10 @@ async function speeds(body: Uint8Array, readers: readonly Reader[], rounds = 9):
 }
 
 const asResponse = (body: Uint8Array) => async (): Promise<Response> =>
-  new Response(ReadableStream.from(chunked(body)), { headers: { "content-type": "text/event-stream" } });
+  // The same class under both names; the two type declarations do not know each other.
+  new Response(ReadableStream.from(chunked(body)) as unknown as BodyInit, {
+    headers: { "content-type": "text/event-stream" },
+  });
 
 async function readWithOpenAI(body: Uint8Array): Promise<unknown> {
   const client = new OpenAI({ apiKey: "none", fetch: asResponse(body) });

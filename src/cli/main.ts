@@ -19,6 +19,13 @@ async function main(argv: readonly string[]): Promise<void> {
   const app = stricli.buildApplication(root, {
     name: "callgate",
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    localization: {
+      text: {
+        ...stricli.text_en,
+        exceptionWhileParsingArguments: (error) =>
+          `callgate: ${error instanceof stricli.ArgumentScannerError ? stricli.formatMessageForArgumentScannerError(error, {}) : String(error)} (callgate ${name} --help)`,
+      },
+    },
     documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
   });
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
