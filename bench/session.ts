@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { createServer, request as httpRequest, type Server } from "node:http";
+import { Agent, createServer, request as httpRequest, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -127,7 +127,6 @@ function callFrames(n: number): string {
 
 /** The least anyone can do: keep a list, send it, spawn. */
 async function runBare(url: string, cwd: string): Promise<readonly number[]> {
-  const { Agent } = await import("node:http");
   const agent = new Agent({ keepAlive: true });
   const input: object[] = [{ type: "message", role: "user", content: [{ type: "input_text", text: "go" }] }];
   const times: number[] = [];
@@ -145,7 +144,7 @@ async function runBare(url: string, cwd: string): Promise<readonly number[]> {
   return times;
 }
 
-function post(url: string, body: string, agent: import("node:http").Agent): Promise<string> {
+function post(url: string, body: string, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
       url,

@@ -50,7 +50,7 @@ async function ask(terminal: Terminal, words: string): Promise<void> {
 }
 
 /** Answers are taken only after a question has been in sight for a moment. */
-const lookAtIt = () => new Promise((resolve) => setTimeout(resolve, 700));
+const lookAtIt = () => new Promise((resolve) => setTimeout(resolve, 1_000));
 
 describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 60_000 }, () => {
   test("the first start without a key says what this is and how to go on; ctrl-d ends it with 0", async () => {

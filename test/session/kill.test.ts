@@ -60,8 +60,10 @@ function unpaired(items: readonly Item[]): readonly string[] {
   const request = { model: "m", input: items, tools: [] };
   const responses = codecs.responses.encodeRequest(request).body as { input: Record<string, unknown>[] };
   const chat = codecs.chat.encodeRequest(request).body as { messages: Record<string, unknown>[] };
-  const calls = responses.input.flatMap((item) => (item["type"] === "function_call" ? [item["call_id"]] : []));
-  const outputs = responses.input.flatMap((item) => (item["type"] === "function_call_output" ? [item["call_id"]] : []));
+  const calls = responses.input.flatMap((item) => (item["type"] === "function_call" ? [String(item["call_id"])] : []));
+  const outputs = responses.input.flatMap((item) =>
+    item["type"] === "function_call_output" ? [String(item["call_id"])] : [],
+  );
   const asked = chat.messages.flatMap((message) =>
     ((message["tool_calls"] ?? []) as { id: string }[]).map(({ id }) => id),
   );

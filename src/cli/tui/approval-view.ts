@@ -63,7 +63,7 @@ function guard(list: SelectList, now: () => number = Date.now): Component {
   };
 }
 
-const guardMs = 500;
+const guardMs = 700;
 
 function choices(request: ApprovalRequest) {
   return [

@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 
 type Style = Parameters<typeof styleText>[0];
 
-export type Highlight = (code: string, language?: string) => string[];
+type Highlight = (code: string, language?: string) => string[];
 
 /** By the library's class names; what is not listed stays as it is. */
 const styles: Readonly<Record<string, Style>> = {
@@ -38,7 +38,7 @@ export async function loadHighlight(): Promise<Highlight> {
 }
 
 /** The library writes HTML: spans become colours, entities characters. A colour never goes over a line's end. */
-export function paint(html: string): string {
+function paint(html: string): string {
   const open: (Style | undefined)[] = [];
   return [...html.matchAll(/<span class="([^"]*)">|<\/span>|[^<]+/g)]
     .map(([piece, classes]) => {
