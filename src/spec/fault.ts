@@ -35,7 +35,7 @@ export interface FaultOptions {
 export interface Survey {
   readonly faults: readonly Fault[];
   /** Every schema inside it, itself included. */
-  readonly nodes: Iterable<Readonly<Record<string, unknown>>>;
+  readonly nodes: readonly Readonly<Record<string, unknown>>[];
 }
 
 export function findFaults(root: JsonObject, options: FaultOptions = {}): readonly Fault[] {
@@ -44,14 +44,15 @@ export function findFaults(root: JsonObject, options: FaultOptions = {}): readon
 
 export function surveySchema(root: JsonObject, options: FaultOptions = {}): Survey {
   const { places, tooDeep } = collectPlaces(root);
-  const ids = new Set([...places.keys()].map((node) => node["$id"]));
-  const endless = findEndless(root, places.keys());
+  const nodes = [...places.keys()];
+  const ids = new Set(nodes.map((node) => node["$id"]));
+  const endless = findEndless(root, nodes);
   const faults: Fault[] = tooDeep.map((place) => ({ at: pathOf(place), what: "the schema nests too deep" }));
   for (const place of places.values()) {
     const found = refFault(root, place.node, ids, endless) ?? patternFault(place.node, options);
     if (found) faults.push({ at: [...pathOf(place), found.keyword], what: found.what });
   }
-  return { faults, nodes: places.keys() };
+  return { faults, nodes };
 }
 
 function collectPlaces(root: JsonObject): {

@@ -30,12 +30,12 @@ const mostPairs = 10_000_000;
 /** Schemas with fewer parts and no references cost no more than their value is large. */
 const plainNodes = 500;
 
-type Nodes = Iterable<Readonly<Record<string, unknown>>>;
+type Nodes = readonly Readonly<Record<string, unknown>>[];
 
 /** `nodes` are the schemas inside the schema. Undefined where nothing needs watching. */
 export function createMeter(schema: JsonObject, nodes: Nodes): Metered | undefined {
-  const declared = measure(nodes);
-  if (declared === undefined) return undefined;
+  if (!isDemanding(nodes)) return undefined;
+  const declared = mostDeclared(nodes);
   let left = 0;
   // A copy, because a frozen schema cannot be shown through anything.
   const shown = watch(structuredClone(schema), () => {
@@ -44,24 +44,24 @@ export function createMeter(schema: JsonObject, nodes: Nodes): Metered | undefin
   return {
     schema: shown,
     begin(value) {
-      const { nodes, widest } = sizeOf(value);
-      if (widest * declared > mostPairs) throw new TooMuchWork();
-      left = mostReads + nodes * readsPerNode;
+      const size = sizeOf(value);
+      if (size.widest * declared > mostPairs) throw new TooMuchWork();
+      left = mostReads + size.nodes * readsPerNode;
     },
   };
 }
 
-/** The most names one object declares; undefined for a small schema without references. */
-function measure(nodes: Nodes): number | undefined {
-  let count = 0;
-  let widest = 0;
-  let hasReference = false;
-  for (const node of nodes) {
-    count++;
-    hasReference ||= "$ref" in node || "$dynamicRef" in node || "$recursiveRef" in node;
-    widest = Math.max(widest, keysOf(node["properties"]), keysOf(node["patternProperties"]));
-  }
-  return hasReference || count > plainNodes ? widest : undefined;
+/** A large schema, or one with references. */
+function isDemanding(nodes: Nodes): boolean {
+  if (nodes.length > plainNodes) return true;
+  return nodes.some((node) => "$ref" in node || "$dynamicRef" in node || "$recursiveRef" in node);
+}
+
+/** The most names one object declares. */
+function mostDeclared(nodes: Nodes): number {
+  let most = 0;
+  for (const node of nodes) most = Math.max(most, keysOf(node["properties"]), keysOf(node["patternProperties"]));
+  return most;
 }
 
 function keysOf(value: unknown): number {
