@@ -5,11 +5,11 @@
  */
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../base/json.ts";
-import { CallError, type Registry } from "../index.ts";
+import type { Registry } from "../index.ts";
 import { createCatalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
-import { adaptTools } from "./server-tools.ts";
+import { createOffers, type Offers } from "./offers.ts";
 import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./server-metrics.ts";
 
 export interface McpClients {
@@ -43,93 +43,28 @@ export interface McpClientsOptions extends Omit<
 const defaultWaitMs = 1_500;
 
 export function createMcpClients(options: McpClientsOptions): McpClients {
-  const { registry, warn } = options;
+  const { registry, warn, sandboxState } = options;
   const catalogue = createCatalogue(options.stateDir);
-  const held = new Map<string, readonly string[]>();
-  const connections = new Map<string, Connection>();
-  const latest = new Map<string, readonly ServerTool[]>();
   const metrics = createMcpMetrics();
-  const starts = new Map<string, number>();
-  /** The start of each server whose tools were last looked at. */
-  const lookedAt = new Map<string, number | undefined>();
   const emit = (event: McpEvent) => {
     metrics.count(event);
     options.onEvent?.(event);
   };
-
-  const offer = (connection: Connection, found: readonly ServerTool[]) => {
-    const { config } = connection;
-    latest.set(config.name, found);
-    const changed = catalogue.changed(config, found);
-    if (changed.length === 0) held.delete(config.name);
-    else held.set(config.name, changed);
-    for (const tool of changed)
-      warn(
-        `${config.name}/${tool} is held back: its description or schema changed since it was looked at ('callgate mcp tools ${config.name}' shows it)`,
-      );
-    const { tools, refused } = adaptTools(
-      found.filter(({ name }) => !changed.includes(name)),
-      {
-        connection,
-        emit,
-        verify: (tool) => verify(connection, tool),
-        ...(options.sandboxState ? { sandboxState: options.sandboxState } : {}),
-      },
-    );
-    for (const { tool, reason } of refused) warn(`${tool} is left out: ${reason}`);
-    registry.replace((tool) => tool.group === config.name, tools);
-  };
-
-  /** What a running server says it offers, from here on. */
-  const adopt = (connection: Connection, found: readonly ServerTool[]) => {
-    const { config } = connection;
-    offer(connection, found);
-    catalogue.remember(config, found);
-    lookedAt.set(config.name, starts.get(config.name));
-  };
-
-  /** What a server offers is looked at after each of its starts, before its first call: it may not be what it was. */
-  const verify = async (connection: Connection, tool: string) => {
-    const { config } = connection;
-    await connection.client();
-    if (lookedAt.get(config.name) !== starts.get(config.name)) adopt(connection, await connection.listTools());
-    if (held.get(config.name)?.includes(tool)) throw changedTool(config.name, tool);
-  };
-
-  for (const config of options.servers.filter(({ enabled }) => enabled)) {
-    const { authProvider: authFor, ...shared } = options;
-    const authProvider = authFor?.(config);
-    const connection: Connection = createConnection({
-      ...shared,
-      config,
-      ...(authProvider === undefined ? {} : { authProvider }),
-      onStart: ({ ok, durationMs }) => {
-        if (ok) starts.set(config.name, (starts.get(config.name) ?? 0) + 1);
-        const problem = connection.problem();
-        emit({
-          type: "server.started",
-          server: config.name,
-          ok,
-          durationMs,
-          ...(ok || problem === undefined ? {} : { problem }),
-        });
-      },
-      onToolsChanged: (tools) => adopt(connection, tools),
-    });
-    connections.set(config.name, connection);
-  }
+  const offers = createOffers({ registry, catalogue, emit, warn, ...(sandboxState ? { sandboxState } : {}) });
+  const enabled = options.servers.filter((config) => config.enabled);
+  const connections = new Map(enabled.map((config) => [config.name, createOne(config, options, offers, emit)]));
 
   return {
     connections,
-    quarantined: () => held,
+    quarantined: () => offers.held,
     metrics: metrics.snapshot,
     async start({ waitMs = defaultWaitMs } = {}) {
       await Promise.all(
         [...connections.values()].map((connection) =>
           startOne(connection, {
             known: catalogue.known(connection.config),
-            offer: (tools) => offer(connection, tools),
-            adopt: (tools) => adopt(connection, tools),
+            offer: (tools) => offers.offer(connection, tools),
+            adopt: (tools) => offers.adopt(connection, tools),
             waitMs,
             warn,
           }),
@@ -138,10 +73,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     },
     async accept(server) {
       const connection = connections.get(server);
-      const found = latest.get(server) ?? (await connection?.listTools());
-      if (connection === undefined || found === undefined) return;
-      catalogue.accept(server, found);
-      offer(connection, found);
+      if (connection) await offers.accept(connection);
     },
     async close() {
       await Promise.all([...connections.values()].map((connection) => connection.close()));
@@ -149,10 +81,31 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   };
 }
 
-function changedTool(server: string, tool: string): CallError {
-  return new CallError("mcp", `${server}/${tool} is held back: it changed since the user looked at it.`, {
-    hint: `Tell the user to look at it with 'callgate mcp tools ${server}'; until then do it another way.`,
+function createOne(
+  config: ServerConfig,
+  { authProvider: authFor, ...shared }: McpClientsOptions,
+  offers: Offers,
+  emit: (event: McpEvent) => void,
+): Connection {
+  const authProvider = authFor?.(config);
+  const connection: Connection = createConnection({
+    ...shared,
+    config,
+    ...(authProvider === undefined ? {} : { authProvider }),
+    onToolsChanged: (tools) => offers.adopt(connection, tools),
+    onStart: ({ ok, durationMs }) => {
+      if (ok) offers.started(config.name);
+      const problem = ok ? undefined : connection.problem();
+      emit({
+        type: "server.started",
+        server: config.name,
+        ok,
+        durationMs,
+        ...(problem === undefined ? {} : { problem }),
+      });
+    },
   });
+  return connection;
 }
 
 interface Start {
