@@ -11,6 +11,8 @@ export interface Connection {
   /** Why it is not ready, where it failed. */
   problem(): string | undefined;
   client(): Promise<Client>;
+  /** Any request to the server; sent once more where it was refused before anything ran. */
+  ask<Result>(request: (client: Client) => Promise<Result>): Promise<Result>;
   listTools(): Promise<readonly ServerTool[]>;
   callTool(name: string, input: Json, options: CallOptions): Promise<CallToolResult>;
   close(): Promise<void>;
@@ -41,6 +43,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     problem,
     client,
     close,
+    ask,
     listTools: () => ask(async (connected) => (await connected.listTools()).tools),
     callTool: (name, input, call) =>
       ask((connected) => callTool(connected, config, name, input, call), call.signal).catch((error: unknown) => {

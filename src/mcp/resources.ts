@@ -2,6 +2,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { CallError, defineTool, type AnyTool } from "../index.ts";
 import type { McpClients } from "./clients.ts";
+import type { Connection } from "./connection.ts";
 
 const listInput = {
   type: "object",
@@ -16,7 +17,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
   const each = async <Result>(server: string | undefined, ask: (client: Client) => Promise<Result>) => {
     const names = server === undefined ? [...clients.connections.keys()] : [server];
     return Promise.all(
-      names.map(async (name) => ({ server: name, ...(await ask(await connect(clients, name)).catch(toProblem)) })),
+      names.map(async (name) => ({ server: name, ...(await find(clients, name).ask(ask).catch(toProblem)) })),
     );
   };
   return [
@@ -56,24 +57,24 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       parallel: true,
       mutates: false,
       async run({ server, uri }) {
-        const { contents } = await (await connect(clients, server)).readResource({ uri });
+        const { contents } = await find(clients, server).ask((client) => client.readResource({ uri }));
         return { content: contents.map((resource) => ({ type: "resource" as const, resource })) };
       },
     }),
   ];
 }
 
-async function connect(clients: McpClients, server: string): Promise<Client> {
+function find(clients: McpClients, server: string): Connection {
   const connection = clients.connections.get(server);
   if (connection === undefined) {
     throw new CallError("mcp", `There is no MCP server '${server}'.`, {
       hint: `There are: ${[...clients.connections.keys()].join(", ") || "none"}.`,
     });
   }
-  return connection.client();
+  return connection;
 }
 
-/** One server without resources does not spoil the list of the others. */
+/** One server that is down, or has no resources, does not spoil the list of the others. */
 function toProblem(error: unknown): { readonly error: string } {
   return { error: error instanceof Error ? error.message : String(error) };
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { hostile } from "./connect.ts";
 import { startOAuthServer } from "./oauth-server.ts";
+import { connectHttp } from "./served.ts";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 const cleanups: (() => Promise<void>)[] = [];
@@ -44,7 +45,7 @@ test("doctor says one line for each server, and ends with 1 where one does not w
   const folder = home(`${server("good", "plain")}${server("bad", "exit-at-start")}${server("odd", "bad-tool")}`);
   const { code, out } = await run(folder, ["mcp", "doctor"]);
   expect(code).toBe(1);
-  expect(out).toMatch(/^ok +good +8 tools/m);
+  expect(out).toMatch(/^ok +good +9 tools/m);
   expect(out).toMatch(/^FAIL +bad .*cannot find my database/m);
   expect(out).toMatch(/^FAIL +odd .*left out/m);
   expect((await run(home(server("good", "plain")), ["mcp", "doctor", "--json"])).code).toBe(0);
@@ -59,10 +60,38 @@ test("a required server that does not start ends every command with 2 and its na
 
 test("list, tools and call work on a configured server; the settings' approval mode holds", async () => {
   const folder = home(server("s", "plain", '[mcpServers.s.tools.ping]\napproval_mode = "approve"'));
-  expect((await run(folder, ["mcp", "list"])).out).toMatch(/^s +ready +8 tools/m);
+  expect((await run(folder, ["mcp", "list"])).out).toMatch(/^s +ready +9 tools/m);
   expect((await run(folder, ["mcp", "tools", "s"])).out).toContain("s/ping\n    Answers pong.");
   expect(await run(folder, ["mcp", "call", "s", "ping"])).toMatchObject({ code: 0, out: "pong\n" });
   expect(await run(folder, ["mcp", "call", "s", "add_tool"])).toMatchObject({ code: 3 });
+});
+
+test("serve --http says where it is and its token on stderr, lets only its token in, and ends when told to", async () => {
+  const child = spawn(process.execPath, [cli, "mcp", "serve", "--http", "0"], {
+    cwd: mkdtempSync(join(tmpdir(), "callgate-cwd-")),
+    env: { ...process.env, CALLGATE_HOME: home("") },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let out = "";
+  child.stdout.on("data", (chunk: Buffer) => (out += String(chunk)));
+  const said = await new Promise<string>((resolve) => {
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += String(chunk);
+      if (/token \S+\n/.test(err)) resolve(err);
+    });
+  });
+  const url = /http:\S+/.exec(said)![0];
+  const token = /token (\S+)/.exec(said)![1]!;
+  expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+  const client = await connectHttp(url, token, { era: "modern" });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("read_file");
+  await client.close();
+  const gone = new Promise<number | null>((resolve) => child.once("close", resolve));
+  child.kill("SIGTERM");
+  expect(await gone).toBe(0);
+  expect(out).toBe("");
+  expect((await run(home(""), ["mcp", "serve", "--http", "many"])).code).toBe(2);
 });
 
 test("login opens a page, keeps the tokens, and logout forgets them", async () => {

@@ -5,7 +5,13 @@ import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { approvalRules, readServers, type Elicitation, type McpHost } from "../../src/mcp/index.ts";
+import {
+  approvalRules,
+  createResourceTools,
+  readServers,
+  type Elicitation,
+  type McpHost,
+} from "../../src/mcp/index.ts";
 import { call, connect as open, hostile, marked, names, program, stdio, type ConnectSetup } from "./connect.ts";
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -208,4 +214,23 @@ test("approval modes of servers and tools become rules, and the tool's own mode 
   expect(readServers({ s: { ...table.s, default_tools_approval_mode: "sometimes" } }).problems).toMatchObject([
     { server: "s", what: expect.stringContaining("default_tools_approval_mode") },
   ]);
+});
+
+test("a server that asks for it is told what the sandbox allows; others are told nothing", async () => {
+  const sandboxState = () => ({ policy: "workspace-write", network: "off" });
+  const table = { curious: stdio(hostile, "curious"), plain: stdio(hostile, "plain") };
+  const { engine } = await connect(table, { clients: { sandboxState } });
+  expect(JSON.parse((await call(engine, "curious/told")).text)).toEqual(sandboxState());
+  expect((await call(engine, "plain/told")).text).toBe("null");
+});
+
+test("a dead server does not spoil the list of the others' resources", async () => {
+  const { engine, clients } = await connect({ e: everything("stdio"), dead: { command: "/nonexistent/server" } });
+  engine.registry.add(...createResourceTools(clients));
+  const { text } = await call(engine, "list_mcp_resources");
+  expect(text).toContain("demo://");
+  expect(text).toContain("'dead' is");
+  expect((await call(engine, "read_mcp_resource", { server: "nobody", uri: "x" })).text).toContain(
+    "There are: e, dead",
+  );
 });

@@ -12,8 +12,8 @@ if (mode === "garbage") process.stdout.write("Welcome to my server!\n");
 
 const schema = { type: "object", properties: {} };
 const tool = (name, description = name) => ({ name, description, inputSchema: schema });
-let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood", "write_file"].map((name) =>
-  tool(name),
+let tools = ["never", "slow_with_progress", "die", "add_tool", "fork_helper", "flood", "write_file", "told"].map(
+  (name) => tool(name),
 );
 tools.unshift(tool("ping", mode === "words-from" ? readFileSync(words, "utf8") : words));
 if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
@@ -33,6 +33,7 @@ const text = (value) => ({ content: [{ type: "text", text: value }] });
 
 const calls = {
   ping: () => text("pong"),
+  told: (_input, meta) => text(JSON.stringify(meta?.["callgate/sandbox-state"] ?? null)),
   never: () => undefined,
   die: () => process.exit(1),
   flood: () => text("x".repeat(100_000_000)),
@@ -76,7 +77,10 @@ async function answer({ id, method, params }) {
   if (method === "initialize") {
     return {
       protocolVersion: params.protocolVersion,
-      capabilities: { tools: { listChanged: true } },
+      capabilities: {
+        tools: { listChanged: true },
+        ...(mode === "curious" ? { experimental: { "callgate/sandbox-state": {} } } : {}),
+      },
       serverInfo: { name: "hostile", version: "1" },
     };
   }
