@@ -210,8 +210,25 @@ function onKey(data: string, screen: Screen, { talk, session, leave }: KeyTarget
     void leave();
     return consumed;
   }
+  if (matchesKey(data, "ctrl+z")) {
+    suspend(tui);
+    return consumed;
+  }
   if (!matchesKey(data, "ctrl+r")) return undefined;
   transcript.toggleReasoning();
   tui.requestRender();
   return consumed;
+}
+
+/** Back to the shell until `fg`; a running turn waits too. */
+function suspend(tui: TuiMainScreen): void {
+  if (process.platform === "win32") return;
+  tui.stop();
+  const alive = setInterval(() => undefined, 60_000); // nothing else keeps the process while the terminal is let go
+  process.once("SIGCONT", () => {
+    clearInterval(alive);
+    tui.start();
+    tui.requestRender(true);
+  });
+  process.kill(process.pid, "SIGTSTP");
 }
