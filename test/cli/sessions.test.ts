@@ -5,7 +5,7 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { lockFile } from "../../src/store/lock.ts";
-import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
+import { cli, ensureBuilt, lines, run, tempFolder } from "./run.ts";
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -74,6 +74,35 @@ test("replay runs the calls again under today's rules and says what differs", as
   const { stderr } = await run(["replay", "last", "--run"], at);
   expect(stderr).toContain("was ok, now denied");
 });
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "%s ends a turn with 130, its command with it, and the session goes on",
+  async (signal) => {
+    const at = { cwd: tempFolder("work"), env: { CALLGATE_HOME: tempFolder("state") } };
+    const env = { PATH: process.env["PATH"] ?? "", HOME: tempFolder("home"), ...at.env };
+    const child = spawn(process.execPath, [cli, "exec", "--json", "run echo begun; sleep 31.4"], { cwd: at.cwd, env });
+    let out = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+      if (text.includes("begun\\n")) child.kill(signal);
+    });
+    const [code] = (await once(child, "close")) as [number];
+    expect(code).toBe(130);
+    expect(lines(out).at(-1)).toMatchObject({ type: "turn.ended", reason: "interrupted" });
+    expect(runningCommands()).not.toContain("sleep 31.4");
+    expect((await run(["exec", "--resume", "last", "say more"], at)).code).toBe(0);
+  },
+);
+
+function runningCommands(): readonly string[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    try {
+      return /^\d+$/.test(pid) ? [readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim()] : [];
+    } catch {
+      return []; // gone while we looked
+    }
+  });
+}
 
 test("a start that fails half way ends at once, with nothing left open", async () => {
   const at = { cwd: tempFolder("work") };
