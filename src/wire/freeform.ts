@@ -17,10 +17,6 @@ export function freeformDescription(spec: CustomSpec): string {
   return `${raw} It must match this ${spec.format.syntax} grammar:\n${spec.format.definition}`;
 }
 
-export function wrapFreeform(text: string): string {
-  return JSON.stringify({ input: text });
-}
-
 /** Names models give to the one string instead of `input`. */
 const otherKeys = ["input", "content", "patch", "code", "text", "command"];
 

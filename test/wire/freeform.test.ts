@@ -1,14 +1,17 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { unwrapFreeform, wrapFreeform } from "../../src/wire/freeform.ts";
+import { argumentsText } from "../../src/wire/arguments.ts";
+import { unwrapFreeform } from "../../src/wire/freeform.ts";
+
+const wrap = (text: string) => argumentsText({ kind: "custom", arguments: text });
 
 test("what was wrapped comes back exactly, fences and braces included", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
-      expect(unwrapFreeform(wrapFreeform(text), "t")).toBe(text);
+      expect(unwrapFreeform(wrap(text), "t")).toBe(text);
     }),
   );
-  expect(unwrapFreeform(wrapFreeform("```\nx\n```"), "t")).toBe("```\nx\n```");
+  expect(unwrapFreeform(wrap("```\nx\n```"), "t")).toBe("```\nx\n```");
 });
 
 const patch = "*** Begin Patch\n*** End Patch";

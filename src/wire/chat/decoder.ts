@@ -3,7 +3,8 @@
  * by `finish_reason` alone: servers say `stop` with calls and `tool_calls` without any.
  */
 import { isObject } from "../../base/json.ts";
-import type { AnswerEnd, Finish, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
+import type { Answer, AnswerEnd, Finish, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
+import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions, Frame } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
 import { defined, json, object, parseObject, word, type Raw } from "../raw.ts";
@@ -12,8 +13,17 @@ import { createChoices } from "./choices.ts";
 import { readCalls, readError, readUsage } from "./delta.ts";
 import { createWords } from "./words.ts";
 
-export interface ChatDecoder extends AnswerDecoder {
-  /** One chunk, or one whole body (whose `message` reads like a single delta). */
+export function createDecoder(options?: DecodeOptions): AnswerDecoder {
+  return createChunkDecoder(options);
+}
+
+/** A body that came as a whole reads like a single chunk. */
+export function decodeAnswer(body: unknown, options?: DecodeOptions): Answer {
+  const decoder = createChunkDecoder(options);
+  return collect([...decoder.pushChunk(object(body)), ...decoder.end()]);
+}
+
+interface ChunkDecoder extends AnswerDecoder {
   pushChunk(chunk: Raw): readonly ModelEvent[];
 }
 
@@ -26,7 +36,7 @@ interface Ending {
   isFinal: boolean;
 }
 
-export function createChatDecoder(options: DecodeOptions = {}): ChatDecoder {
+function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const events = createOutbox<ModelEvent>();
   const words = createWords(events.push, options.thinkTags === true);
   const calls = createCalls(events.push, options);

@@ -10,7 +10,7 @@ import { type Spell, spellerOf } from "../names.ts";
 import { echoed } from "../raw.ts";
 import { encodeAnswerCall, encodeError, encodeFinish, encodeUsage, headOf } from "./answer.ts";
 
-export function createChatEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
+export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
   const spell = spellerOf(options.names);
   const sent = new Map<string, string>();
   let head = headOf({}, options);

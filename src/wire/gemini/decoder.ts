@@ -1,5 +1,6 @@
 /** Gemini generateContent answers to neutral events. Calls come whole, mostly without ids, under finish reason STOP. */
-import type { ModelEvent } from "../../spec/model.ts";
+import type { Answer, ModelEvent } from "../../spec/model.ts";
+import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
 import { defined, json, object, objects, parseObject, word, type Raw } from "../raw.ts";
@@ -7,12 +8,21 @@ import { outcomeOf, readEnding, toEnd, type Ending } from "./ending.ts";
 import { createItems, type Items } from "./items.ts";
 import { wire } from "./parts.ts";
 
-export interface GeminiDecoder extends AnswerDecoder {
-  /** One chunk; a whole body has the same form. */
+export function createDecoder(options?: DecodeOptions): AnswerDecoder {
+  return createChunkDecoder(options);
+}
+
+/** A body that came as a whole reads like a single chunk. */
+export function decodeAnswer(body: unknown, options?: DecodeOptions): Answer {
+  const decoder = createChunkDecoder(options);
+  return collect([...decoder.pushChunk(object(body)), ...decoder.end()]);
+}
+
+interface ChunkDecoder extends AnswerDecoder {
   pushChunk(chunk: Raw): readonly ModelEvent[];
 }
 
-export function createGeminiDecoder(options: DecodeOptions = {}): GeminiDecoder {
+function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const events = createOutbox<ModelEvent>();
   const ending: Ending = {};
   let items: Items | undefined;

@@ -111,7 +111,7 @@ function encodeUsage(usage: Usage): JsonObject {
   });
 }
 
-export function createGeminiEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
+export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
   const encoder = createChunkEncoder(options);
   return { push: (event) => encoder.push(event).map((chunk) => ({ data: JSON.stringify(chunk) })) };
 }
