@@ -77,7 +77,7 @@ async function putTogether(
   opened.push(model.close);
   const changes = createChangeTracker(cwd, undoFile(cwd, env));
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile })),
+    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile, only: true })),
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });

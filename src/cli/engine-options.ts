@@ -5,7 +5,7 @@ import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
 import type { AnyTool } from "../index.ts";
-import type { Profile } from "../registry/profile.ts";
+import { chooseTools, type Profile } from "../registry/profile.ts";
 import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
@@ -17,18 +17,26 @@ import { UsageError } from "./io.ts";
 import { serverRules } from "./mcp-clients.ts";
 import { readRules, saveAlways } from "./rules.ts";
 
+export interface EngineSettings {
+  /** Where outputs too long for a model are kept. */
+  readonly spillDir?: string;
+  readonly profile?: Profile;
+  /** Nothing but what the profile shows: a model can call, and is told of, what it was offered. */
+  readonly only?: boolean;
+}
+
 /** Settings to an engine: the built-in tools, the policy with its rules, the machine. */
 export async function engineOptions(
   config: Config,
   cwd: string,
   env: NodeJS.ProcessEnv,
-  { spillDir, profile }: { readonly spillDir?: string; readonly profile?: Profile } = {},
+  { spillDir, profile, only }: EngineSettings = {},
 ): Promise<EngineOptions> {
   const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
   const disabled = new Set(config.disabled_tools ?? []);
   const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {
-    tools: builtinsFor(profile).filter(({ name }) => !disabled.has(name)),
+    tools: builtinsFor(profile, only).filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
     approval: settings.approval,
     sandbox: settings.sandbox,
@@ -56,10 +64,19 @@ export async function engineOptions(
 }
 
 /** Seed 000 writes patches as whole files; every other profile has the patch language. */
-function builtinsFor(profile: Profile | undefined): readonly AnyTool[] {
-  const tools = [...builtins, testSyncTool];
-  return profile?.name === "seed"
-    ? tools.map((tool) => (tool.name === applyPatchFiles.name ? applyPatchFiles : tool))
+function builtinsFor(profile: Profile | undefined, only = false): readonly AnyTool[] {
+  const every = [...builtins, testSyncTool];
+  if (profile === undefined) return every;
+  const tools =
+    profile.name === "seed"
+      ? every.map((tool) => (tool.name === applyPatchFiles.name ? applyPatchFiles : tool))
+      : every;
+  return only
+    ? chooseTools(
+        tools,
+        profile,
+        tools.map(({ name }) => name),
+      )
     : tools;
 }
 

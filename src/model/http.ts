@@ -42,6 +42,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   const send = async (encoded: EncodedRequest, signal: AbortSignal): Promise<HttpAnswer | ModelError> => {
     try {
       const answer = await transport.post(url, JSON.stringify(encoded.body), headers, signal);
+      if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status);
       if (answer.status >= 200 && answer.status < 300) return answer;
       return readHttpFailure(
         answer.status,
@@ -90,6 +91,14 @@ async function* decodeStream(answer: HttpAnswer, codec: Codec, options: DecodeOp
     return;
   }
   yield* coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+}
+
+function notAnApi(url: URL, status: number): ModelError {
+  return {
+    message: `${url.host} answered with a web page (HTTP ${status}), not as a model: is the base URL right?`,
+    type: "bad_request",
+    status,
+  };
 }
 
 function failed(error: ModelError): ModelEvent {

@@ -7,6 +7,7 @@ import { text } from "../base/content.ts";
 import type { CallError } from "../base/error.ts";
 import { isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
+import type { ExecOutcome } from "../spec/tool.ts";
 import { layoutExec, type ExecLayout } from "./layout.ts";
 import { readOutput, type PlainOutput } from "./output.ts";
 import { truncate, type Budget } from "./truncate.ts";
@@ -51,10 +52,11 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
       problems.length > 0
         ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)]
         : undefined;
+    const ok = output.ok && failed === undefined && isSuccess(output.exec);
     return {
       ...ending(ran, now()),
-      ok: output.ok && failed === undefined,
-      ...(output.ok && failed === undefined ? {} : { code: "failed" as const }),
+      ok,
+      ...(ok ? {} : { code: output.exec?.timedOut ? ("timeout" as const) : ("failed" as const) }),
       content: failed ?? parts,
       ...(output.structured === undefined ? {} : { structured: output.structured }),
       ...(output.exec ? { exitCode: output.exec.exitCode } : {}),
@@ -106,6 +108,11 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
 function wholeText(output: PlainOutput): string {
   if (output.exec) return output.exec.output;
   return output.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+/** A command that ended otherwise than with 0 did not do what was asked; one that still runs may. */
+function isSuccess(exec: ExecOutcome | undefined): boolean {
+  return exec === undefined || exec.sessionId !== undefined || (exec.exitCode === 0 && !exec.timedOut);
 }
 
 /** A model may ask for less than everybody gets, never for more. */

@@ -17,7 +17,8 @@ export function toResultItem(ended: Ended): ResultItem {
     ...(ended.namespace === undefined ? {} : { namespace: ended.namespace }),
     content: ended.content,
     ...(ended.structured === undefined ? {} : { structured: ended.structured }),
-    ok: ended.ok,
+    // A command that ran and failed tells its exit code itself: marked as an error, its output would be dressed up twice.
+    ok: ended.ok || typeof ended.exitCode === "number",
   };
 }
 
@@ -76,7 +77,10 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
       results.set(call.id, toResultItem(call));
     }
   }
-  for (const id of open) results.set(id, interruptedResult(items, id));
+  for (const item of items) {
+    if (item.type !== "call" || results.has(item.id)) continue;
+    results.set(item.id, interruptedResult(item, open.has(item.id)));
+  }
   const interrupted = [...open].filter((id) => !known.has(id));
   return { items: placeResults(items, results), interrupted, turns, ...totals(last) };
 }
@@ -122,18 +126,17 @@ function sameAnswer(placed: readonly Item[], next: Item): boolean {
   return placed.at(-1)?.type === "call" && next.type === "call";
 }
 
-function interruptedResult(items: readonly Item[], id: string): ResultItem {
-  const call = items.find((item): item is CallItem => item.type === "call" && item.id === id);
+function interruptedResult(call: CallItem, wasStarted: boolean): ResultItem {
+  const words = wasStarted
+    ? "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it."
+    : "Error: the session ended before this call was started. It did not run.";
   return {
     type: "result",
-    callId: id,
-    kind: call?.kind ?? "function",
-    ...(call === undefined ? {} : { name: call.name }),
-    content: [
-      text(
-        "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it.",
-      ),
-    ],
+    callId: call.id,
+    kind: call.kind,
+    name: call.name,
+    ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
+    content: [text(words)],
     ok: false,
   };
 }

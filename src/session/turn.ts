@@ -6,6 +6,7 @@ import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault } from "../base/error.ts";
 import type { Ended } from "../spec/call.ts";
 import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest } from "../spec/model.ts";
+import { describeJsonError, locateJsonError } from "../spec/json-error.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { toResultItem } from "./history.ts";
@@ -73,6 +74,8 @@ export async function runTurn(host: TurnHost): Promise<TurnEnd> {
     const calls = answer.items.filter((item): item is CallItem => item.type === "call");
     if (calls.length === 0) {
       if (answer.finish === "length") return end("limit", "The model reached its output limit.");
+      const refusal = refusalOf(answer);
+      if (refusal !== undefined) return end("error", refusal);
       if (answer.finish === "pause" || hasSteering(host)) continue;
       return end("done");
     }
@@ -123,33 +126,48 @@ async function runCalls(host: TurnHost, calls: readonly CallItem[], answer: Answ
     call.complete ? host.call(call) : Promise.resolve(host.refuse(call, incompleteCall(call, answer))),
   );
   const settled = await Promise.allSettled(running);
-  const ended: Ended[] = [];
-  for (const [index, outcome] of settled.entries()) {
-    if (outcome.status === "rejected") {
-      // The others have ended and are in the history; the fault itself ends the turn.
-      throw outcome.reason instanceof Error ? outcome.reason : new Fault(String(outcome.reason));
-    }
-    host.add(toResultItem(outcome.value));
-    ended[index] = outcome.value;
-  }
+  const ended = settled.map((outcome, index) =>
+    outcome.status === "fulfilled" ? outcome.value : host.refuse(calls[index]!, faulted),
+  );
+  for (const one of ended) host.add(toResultItem(one));
+  // Every call has its ending in the history; a fault itself ends the turn and is the operator's to see.
+  const fault = settled.find((outcome) => outcome.status === "rejected");
+  if (fault) throw fault.reason instanceof Error ? fault.reason : new Fault(String(fault.reason));
   return ended;
 }
 
+const faulted = new CallError(
+  "failed",
+  "The call failed in a way that only the operator can mend, and the turn was ended.",
+);
+
 function incompleteCall(call: CallItem, answer: Answer): CallError {
   if (answer.finish === "length") {
-    return new CallError("invalid_input", `The call to ${call.name} was cut off by the output limit and was not run.`, {
-      hint: "Make it in smaller pieces.",
-    });
+    const words = `The call to ${call.name} was cut off by the output limit and was not run.`;
+    return new CallError("invalid_input", words, { hint: "Make it in smaller pieces." });
   }
-  return new CallError("invalid_input", `The call to ${call.name} is not whole and was not run.`, {
-    hint: "Send it again, complete.",
-  });
+  const fault = call.kind === "custom" ? undefined : locateJsonError(call.arguments);
+  const where = fault === undefined ? "" : ` ${describeJsonError(call.arguments, fault)}`;
+  const words = `The call to ${call.name} is not whole and was not run.${where}`;
+  return new CallError("invalid_input", words, { hint: "Send it again, complete." });
 }
 
 /** What of an answer joins the history. Of one that broke off, only what was said: never a half call. */
 function keepable(answer: Answer): readonly Item[] {
   if (answer.outcome === "ok" || answer.outcome === "incomplete") return answer.items;
   return answer.items.filter((item) => item.type === "message" && partsToText(item.content) !== "");
+}
+
+/** The model, or a filter in front of it, would not answer. */
+function refusalOf(answer: Answer): string | undefined {
+  const words = answer.items
+    .flatMap((item) => (item.type === "message" && item.refusal ? [item.refusal] : []))
+    .join("\n");
+  if (words === "" && answer.finish !== "refusal" && answer.finish !== "content_filter") return undefined;
+  if (words !== "") return `The model refused: ${words}`;
+  return answer.finish === "content_filter"
+    ? "The answer was stopped by the provider's filter."
+    : "The model refused to answer.";
 }
 
 function textOf(answer: Answer): string {

@@ -24,12 +24,39 @@ export const applyPatch = defineTool({
   name: "apply_patch",
   description,
   input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch", unchecked: true }),
-  access: (input, { cwd }) => ({ write: patchedPaths(parsePatch(input)).map((path) => resolve(cwd, path)) }),
+  access(input, { cwd }) {
+    const paths = readWhole(input)?.map(({ path }) => path) ?? patchedPaths(parsePatch(input));
+    return { write: paths.map((path) => resolve(cwd, path)) };
+  },
   mutates: true,
   aliases: ["applypatch"],
   group: "file",
-  run: (input, ctx) => answer(runPatch(input, ctx)),
+  run(input, ctx) {
+    const files = readWhole(input);
+    return answer(files === undefined ? runPatch(input, ctx) : writeWhole(files, ctx));
+  },
 });
+
+/** Seed 000's whole files, sent where a patch was expected: a patch never begins with a brace. */
+function readWhole(input: string): readonly WholeFile[] | undefined {
+  if (!input.trimStart().startsWith("{")) return undefined;
+  try {
+    const { files } = JSON.parse(input) as { readonly files?: unknown };
+    return Array.isArray(files) && files.length > 0 && files.every(isWholeFile) ? files : undefined;
+  } catch {
+    return undefined; // no JSON: the patch parser says what is wrong with it
+  }
+}
+
+interface WholeFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+function isWholeFile(file: unknown): file is WholeFile {
+  if (typeof file !== "object" || file === null || !("path" in file) || !("content" in file)) return false;
+  return typeof file.path === "string" && typeof file.content === "string";
+}
 
 /** The same as a function: `{ input }`. */
 export const applyPatchFunction = defineTool({

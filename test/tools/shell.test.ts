@@ -35,9 +35,9 @@ describe.each(launchers)("shell tools through $name", ({ launcher }) => {
     );
   });
 
-  test("a command that fails is a result, not an error", async () => {
+  test("a command that fails has not succeeded, and tells its exit code", async () => {
     const ended = await engines.codex.call("shell_command", { command: "echo no >&2; exit 3" });
-    expect(ended).toMatchObject({ ok: true, exitCode: 3 });
+    expect(ended).toMatchObject({ ok: false, code: "failed", exitCode: 3 });
     expect(partsToText(ended.content)).toMatch(/^Exit code: 3\nWall time: \d+(\.\d)? seconds\nOutput:\nno\n$/);
   });
 

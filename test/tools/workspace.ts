@@ -61,7 +61,7 @@ export function engineIn(workspace: string, more: Partial<EngineOptions> = {}) {
     async ask(name: string, input?: Json | string): Promise<string> {
       const ended = await engine.call(name, input);
       const words = partsToText(ended.content);
-      if (!ended.ok) throw new Error(`${ended.code}: ${words}`);
+      if (!ended.ok && ended.exitCode === undefined) throw new Error(`${ended.code}: ${words}`);
       return words;
     },
   };

@@ -69,7 +69,7 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
 
 async function callOnce(engine: Engine, name: string, raw: string, flags: CallFlags): Promise<number> {
   const stop = new AbortController();
-  process.once("SIGINT", () => stop.abort());
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   const ended = await engine.run(
     { ...toAsked(engine, "call_1", name, raw), ...(flags.untyped ? { untyped: true } : {}) },
     stop.signal,
