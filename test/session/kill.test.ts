@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { createEngine, defineTool } from "../../src/index.ts";
 import { createSession, rebuildHistory } from "../../src/session/index.ts";
-import type { Item } from "../../src/spec/model.ts";
+import type { Item, ResultItem } from "../../src/spec/model.ts";
 import { openJournal, readJournal, type StoredRecord } from "../../src/store/index.ts";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { codecs } from "../../src/wire/index.ts";
@@ -85,6 +85,9 @@ function cutAt(end: number): void {
   expect(left).toEqual(records.slice(0, whole));
   const { items, interrupted } = rebuildHistory(left);
   expect(unpaired(items)).toEqual([]);
+  const ids = (type: "call" | "result") =>
+    items.flatMap((item) => (item.type === type ? [item.type === "call" ? item.id : (item as ResultItem).callId] : []));
+  expect(ids("result")).toEqual(ids("call"));
   const started = left.filter(({ type }) => type === "call.started").length;
   const ended = left.filter(({ type }) => type === "call.ended");
   const endedAfterStart = ended.filter((record) =>

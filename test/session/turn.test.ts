@@ -3,6 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { Fault } from "../../src/base/error.ts";
 import { createEngine, defineTool, type AnyTool } from "../../src/index.ts";
 import { createSession, rebuildHistory, type SessionEvent, type SessionOptions } from "../../src/session/index.ts";
 import { openJournal, readJournal } from "../../src/store/index.ts";
@@ -147,6 +148,29 @@ test("a broken stream is asked for again, and no call of it has run", async () =
   expect(last(events)).toMatchObject({ reason: "done", text: "whole", calls: 0 });
   expect(model.requests).toHaveLength(2);
   expect(events.some((event) => event.type === "warning")).toBe(true);
+});
+
+test("a fault ends the turn, and still every call has its result, live and after a resume", async () => {
+  const broken = defineTool({
+    name: "broken",
+    description: "Broken.",
+    input: anything,
+    parallel: true,
+    run: () => {
+      throw new Fault("the disk is gone");
+    },
+  });
+  const calls = ["echo", "broken", "echo"].map((name, n) => ({ name, input: { n } }));
+  const { play, session, journalPath } = start([{ calls }], { tools_: [echo, broken] });
+  expect(last(await play("go"))).toMatchObject({ reason: "error", detail: "the disk is gone" });
+  const results = session.history.filter((item) => item.type === "result");
+  expect(results.map(({ callId, ok }) => [callId, ok])).toEqual([
+    ["call_1_0", true],
+    ["call_1_1", false],
+    ["call_1_2", true],
+  ]);
+  expect(JSON.stringify(results)).not.toContain("disk"); // the operator's to know, not the model's
+  expect(rebuildHistory(readJournal(journalPath).records)).toMatchObject({ items: session.history, interrupted: [] });
 });
 
 test("an error of the model ends the turn with its words", async () => {
