@@ -136,7 +136,9 @@ function descriptionOf(tool: JsonObject): string {
 
 /** A tool whose lowered schema a provider would refuse fails; what had to be changed to fit is told. */
 async function check(given: LintFlags): Promise<number> {
-  const size = given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes };
+  const { maxBytes } = given;
+  if (maxBytes !== undefined && !(maxBytes > 0)) throw new UsageError("--max-bytes is a number of bytes above 0");
+  const size = maxBytes === undefined ? {} : { maxBytes };
   const tools = (await offer(given)).flatMap(flat).filter((spec): spec is FunctionSpec => spec.kind === "function");
   const rows = tools.flatMap((tool) =>
     schemaTargets.map((target) => {
