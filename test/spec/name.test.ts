@@ -31,9 +31,7 @@ test("any names: spellings are legal, different, and the same whatever the order
       const spellings = [...table.values()];
       expect(new Set(spellings).size).toBe(names.length);
       for (const spelling of spellings) expect(spelling).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/);
-      expect(new Map([...spellNames(names.toReversed(), commonRules)].toSorted())).toEqual(
-        new Map([...table].toSorted()),
-      );
+      expect(new Map(spellNames(names.toReversed(), commonRules))).toEqual(new Map(table));
     }),
   );
 });
