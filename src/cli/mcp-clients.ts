@@ -39,7 +39,12 @@ function readProjectServers(path: string, tell: (line: string) => void): Readonl
 
 /** What the servers' settings say about asking before a call. */
 export function serverRules(config: Config, cwd: string): readonly Rule[] {
-  return approvalRules(readServers(serverTable(config, cwd, () => undefined)).servers);
+  return approvalRules(
+    readServers(
+      serverTable(config, cwd, () => undefined),
+      process.env,
+    ).servers,
+  );
 }
 
 export interface ConnectOptions {
@@ -58,7 +63,7 @@ export async function connectServers(
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
   const { createMcpClients, createResourceTools, createTokenStore } = await import("../mcp/index.ts");
-  const { servers, problems } = readServers(table);
+  const { servers, problems } = readServers(table, process.env);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const grant = engine.gate.baseGrant();
   const state = stateDir(process.env);

@@ -20,7 +20,7 @@ interface Finding {
 /** Starts every server afresh, side by side, and says what came of it. Exit code 1 where something is wrong. */
 export async function examine(flags: SessionFlags & { readonly json: boolean }): Promise<number> {
   const { cwd, config } = await prepare(flags);
-  const { servers, problems } = readServers(serverTable(config, cwd));
+  const { servers, problems } = readServers(serverTable(config, cwd), process.env);
   if (servers.length + problems.length === 0)
     throw new UsageError("no MCP server is configured ([mcpServers] in callgate.toml)");
   const engine = createEngine(await engineOptions(config, cwd, process.env));

@@ -56,7 +56,7 @@ async function findServer(
   server: string,
 ): Promise<{ readonly config: ServerConfig; readonly cwd: string }> {
   const { cwd, config } = await prepare(flags);
-  const { servers } = readServers(serverTable(config, cwd));
+  const { servers } = readServers(serverTable(config, cwd), process.env);
   const found = servers.find(({ name }) => name === server);
   if (found === undefined)
     throw new UsageError(

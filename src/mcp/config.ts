@@ -1,5 +1,6 @@
 /** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
 import { isObject } from "../base/json.ts";
+import { expandSettings } from "./expand.ts";
 
 export interface ServerConfig {
   readonly name: string;
@@ -75,21 +76,31 @@ export interface ReadServers {
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** One wrong entry never takes another with it: it is left out and named. */
-export function readServers(table: unknown): ReadServers {
+/** One wrong entry never takes another with it: it is left out and named. `env` is what `${NAME}` in it stands for. */
+export function readServers(table: unknown, env: Readonly<Record<string, string | undefined>> = {}): ReadServers {
   const servers: ServerConfig[] = [];
   const problems: { server: string; what: string }[] = [];
   for (const [name, entry] of Object.entries(isObject(table) ? table : {})) {
-    const read = readServer(name, entry);
+    const read = isObject(entry) ? readExpanded(name, entry, env) : "it must be a table";
     if (typeof read === "string") problems.push({ server: name, what: read });
     else servers.push(read);
   }
   return { servers, problems };
 }
 
-function readServer(name: string, entry: unknown): ServerConfig | string {
+function readExpanded(
+  name: string,
+  written: Record<string, unknown>,
+  env: Readonly<Record<string, string | undefined>>,
+): ServerConfig | string {
+  const { entry, missing } = expandSettings(written, env);
+  if (missing.length > 0 && written["enabled"] !== false)
+    return `it names ${missing.map((variable) => `\${${variable}}`).join(", ")}, which is not set`;
+  return readServer(name, entry);
+}
+
+function readServer(name: string, entry: Record<string, unknown>): ServerConfig | string {
   if (!namePattern.test(name)) return "a server's name is letters, digits, '_' and '-'";
-  if (!isObject(entry)) return "it must be a table";
   if ("bearer_token" in entry || "bearerToken" in entry)
     return "name the variable that holds the token (bearer_token_env_var), not the token";
   const transport = readTransport(entry);

@@ -37,13 +37,38 @@ export async function startServer(
     return startConfined(confined, { stdio: "pipe", input: true });
   }
   const [program, ...words] = await tieToUs([command, ...args], context);
-  return spawn(program!, words, {
+  const child = spawn(program!, words, {
     cwd,
     env,
     stdio: ["pipe", "pipe", "pipe"],
     detached: process.platform !== "win32",
     windowsHide: true,
   });
+  endWithUs(child);
+  return child;
+}
+
+/** Of the whole process, because its end is: one listener, however many servers there are. */
+const running = new Set<ChildProcess>();
+
+/** For an end nobody announced: whatever still runs then is killed with its group. */
+function endWithUs(child: ChildProcess): void {
+  if (running.size === 0) process.on("exit", killRunning);
+  running.add(child);
+  child.once("exit", () => {
+    running.delete(child);
+    if (running.size === 0) process.off("exit", killRunning);
+  });
+}
+
+function killRunning(): void {
+  for (const { pid } of running) {
+    try {
+      if (pid !== undefined) process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
+    } catch {
+      // It is gone already.
+    }
+  }
 }
 
 /**

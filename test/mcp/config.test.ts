@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { readServers } from "../../src/mcp/config.ts";
+
+test("the common form is read: programs, addresses, limits in seconds or milliseconds", () => {
+  const { servers, problems } = readServers({
+    files: { command: "npx", args: ["-y", "server"], env: { A: "1" }, startup_timeout_sec: 5, tool_timeout_ms: 700 },
+    web: { type: "http", url: "https://example.test/mcp", headers: { "x-a": "b" }, disabled: true },
+  });
+  expect(problems).toEqual([]);
+  expect(servers).toMatchObject([
+    {
+      name: "files",
+      enabled: true,
+      startTimeoutMs: 5_000,
+      callTimeoutMs: 700,
+      transport: { kind: "stdio", command: "npx" },
+    },
+    { name: "web", enabled: false, transport: { kind: "http", headers: { "x-a": "b" } } },
+  ]);
+});
+
+test("variables are put in where programs and addresses name them, and nowhere else", () => {
+  const { servers, problems } = readServers(
+    {
+      a: {
+        url: "${BASE:-https://example.test}/mcp",
+        headers: { authorization: "Bearer ${TOKEN}" },
+        enabled_tools: ["${TOKEN}"],
+      },
+      b: { command: "${NOT_SET}/server" },
+    },
+    { TOKEN: "t" },
+  );
+  expect(servers).toMatchObject([
+    {
+      transport: { url: "https://example.test/mcp", headers: { authorization: "Bearer t" } },
+      enabledTools: ["${TOKEN}"],
+    },
+  ]);
+  expect(problems).toEqual([{ server: "b", what: "it names ${NOT_SET}, which is not set" }]);
+});
+
+test("one wrong entry is named and takes no other with it", () => {
+  const { servers, problems } = readServers({
+    good: { command: "server" },
+    "bad name": { command: "server" },
+    none: {},
+    ftp: { url: "ftp://example.test" },
+    text: "server",
+    __proto__: { command: "server" },
+  });
+  expect(servers.map(({ name }) => name)).toEqual(["good"]);
+  expect(problems.map(({ server }) => server)).toEqual(["bad name", "none", "ftp", "text"]);
+});
