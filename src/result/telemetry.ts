@@ -13,14 +13,14 @@ export interface Telemetry {
 type Api = typeof api;
 
 export interface TelemetryOptions {
-  /** The host's own copy of the API; looked for by name when left out. */
-  readonly api?: Api;
+  /** The host's own copy of `@opentelemetry/api`; looked for by name when left out. Not named as a type: nobody must have it. */
+  readonly api?: object;
   readonly version?: string;
 }
 
 /** Undefined when the host has no OpenTelemetry. */
 export async function createTelemetry(options: TelemetryOptions = {}): Promise<Telemetry | undefined> {
-  const found = options.api ?? (await findApi());
+  const found = (options.api as Api | undefined) ?? (await findApi()); // the option says what it must be
   if (!found) return undefined;
   const tracer = found.trace.getTracer("callgate", options.version);
   const count = createCounters(found.metrics.getMeter("callgate", options.version));
