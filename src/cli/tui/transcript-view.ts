@@ -2,7 +2,7 @@
 import { Container, Spacer, Text, type Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
-import type { Item } from "../../spec/model.ts";
+import type { Item, ResultItem } from "../../spec/model.ts";
 import { describeInput, describePlan, firstLine } from "../timeline.ts";
 import { visible } from "../visible.ts";
 import { createCallBlock, parseInput, type CallBlock } from "./call-block.ts";
@@ -89,12 +89,13 @@ export function createTranscriptView(theme: Theme): TranscriptView {
       }
     },
     showHistory(items) {
+      const results = new Map(items.flatMap((item) => (item.type === "result" ? [[item.callId, item]] : [])));
       if (items.length > historyItems) note(theme.dim(`… ${items.length - historyItems} earlier items`));
       for (const item of items.slice(-historyItems)) {
         if (item.type === "message" && item.role === "assistant")
           add(createStreamedText(theme)).append(partsToText(item.content));
         else {
-          const text = describeItem(item, theme);
+          const text = describeItem(item, results, theme);
           if (text !== undefined) note(text);
         }
       }
@@ -130,13 +131,13 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
   }
 }
 
-function describeItem(item: Item, theme: Theme): string | undefined {
+function describeItem(item: Item, results: ReadonlyMap<string, ResultItem>, theme: Theme): string | undefined {
   if (item.type === "message") return theme.user(`› ${visible(partsToText(item.content))}`);
-  if (item.type === "call") {
-    const input = describeInput({ arguments: item.arguments, input: parseInput(item.arguments) });
-    return `${theme.dim("·")} ${theme.strong(visible(item.name))} ${theme.dim(input)}`;
-  }
-  if (item.type === "result") return theme.dim(`  ${firstLine(partsToText(item.content), 120)}`);
   if (item.type === "compaction") return theme.dim("the history before this was shortened");
-  return undefined;
+  if (item.type !== "call") return undefined;
+  const result = results.get(item.id);
+  const mark = result === undefined ? "·" : result.ok ? theme.good("✓") : theme.bad("✗");
+  const input = describeInput({ arguments: item.arguments, input: parseInput(item.arguments) });
+  const head = `${mark} ${theme.strong(visible(item.name))} ${theme.dim(input)}`;
+  return result === undefined ? head : `${head}\n${theme.dim(`  ${firstLine(partsToText(result.content), 120)}`)}`;
 }
