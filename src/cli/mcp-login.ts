@@ -11,6 +11,9 @@ export interface LoginFlags extends SessionFlags {
   readonly noBrowser: boolean;
 }
 
+/** What a person gets for logging in. */
+const patienceMs = 300_000;
+
 /** Connects with a person at hand: a server that wants a login shows its page. */
 export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   const { config, cwd } = await findServer(flags, server);
@@ -29,7 +32,8 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
       `${server} takes its token from a variable (bearer_token_env_var); there is nothing to log in`,
     );
   const connection = createConnection({
-    config,
+    // The login happens while the connection is being made: a person is slower than a server.
+    config: { ...config, startTimeoutMs: Math.max(config.startTimeoutMs, patienceMs + 30_000) },
     authProvider,
     cwd,
     env: process.env,

@@ -14,6 +14,7 @@ import {
 import { openCallback, type Callback } from "./auth-callback.ts";
 import { createLoginFile, type Login, type LoginFile } from "./auth-file.ts";
 import type { OAuthConfig, ServerConfig } from "./config.ts";
+import { limitedFetch } from "./limited-fetch.ts";
 
 export interface ServerAuth extends AuthProvider {
   /** The server wants more than the token allows; afterwards the request may be sent again. */
@@ -135,6 +136,7 @@ async function logIn(context: AuthContext, challenge: Challenge, again: boolean)
     const scope = context.oauth?.scopes?.join(" ") ?? challenge.scope;
     const request = {
       serverUrl: context.url,
+      fetchFn: limitedFetch,
       ...(scope === undefined ? {} : { scope }),
       ...(challenge.resourceMetadataUrl ? { resourceMetadataUrl: challenge.resourceMetadataUrl } : {}),
     };

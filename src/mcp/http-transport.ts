@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/client";
 import type { ServerAuth } from "./auth.ts";
 import type { HttpConfig } from "./config.ts";
-import { maxMessageBytes, tooLong } from "./limits.ts";
+import { limitedFetch } from "./limited-fetch.ts";
 
 export interface HttpOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -75,31 +75,4 @@ function steppingUp(auth: ServerAuth): FetchLike {
     headers.set("authorization", `Bearer ${(await auth.token()) ?? ""}`);
     return limitedFetch(url, { ...init, headers });
   };
-}
-
-const limitedFetch: FetchLike = async (url, init) => {
-  const response = await fetch(url, init);
-  if (response.body === null) return response;
-  const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-  const limited = response.body.pipeThrough(limitBytes(isStream));
-  const { status, statusText, headers } = response;
-  const copy = new Response(limited, { status, statusText, headers });
-  // Redirects are judged by where the answer came from; a copy does not know it.
-  Object.defineProperties(copy, { url: { value: response.url }, redirected: { value: response.redirected } });
-  return copy;
-};
-
-const newline = 10;
-
-/** Of an event stream each line counts by itself: it may go on for as long as it likes. */
-function limitBytes(byLine: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const lineEnd = byLine ? chunk.lastIndexOf(newline) : -1;
-      size = lineEnd === -1 ? size + chunk.length : chunk.length - lineEnd;
-      if (size > maxMessageBytes) controller.error(new Error(tooLong));
-      else controller.enqueue(chunk);
-    },
-  });
 }

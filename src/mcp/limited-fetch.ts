@@ -1,0 +1,30 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { maxMessageBytes, tooLong } from "./limits.ts";
+
+/** `fetch` that gives up on an answer nobody could want to hold in memory. */
+export const limitedFetch: FetchLike = async (url, init) => {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+  const limited = response.body.pipeThrough(limitBytes(isStream));
+  const { status, statusText, headers } = response;
+  const copy = new Response(limited, { status, statusText, headers });
+  // Redirects are judged by where the answer came from; a copy does not know it.
+  Object.defineProperties(copy, { url: { value: response.url }, redirected: { value: response.redirected } });
+  return copy;
+};
+
+const newline = 10;
+
+/** Of an event stream each line counts by itself: it may go on for as long as it likes. */
+function limitBytes(byLine: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const lineEnd = byLine ? chunk.lastIndexOf(newline) : -1;
+      size = lineEnd === -1 ? size + chunk.length : chunk.length - lineEnd;
+      if (size > maxMessageBytes) controller.error(new Error(tooLong));
+      else controller.enqueue(chunk);
+    },
+  });
+}
