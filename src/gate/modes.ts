@@ -9,10 +9,6 @@ export type Decision = "allow" | "ask" | "deny";
 
 const strictness = { allow: 0, ask: 1, deny: 2 } as const;
 
-export function stricter(a: Decision, b: Decision): Decision {
-  return strictness[a] >= strictness[b] ? a : b;
-}
-
 export function isStricter(a: Decision, b: Decision): boolean {
   return strictness[a] > strictness[b];
 }

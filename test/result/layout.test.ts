@@ -29,7 +29,9 @@ test("seed 000: stdout, stderr and exit_code, each under its name", () => {
 
 test("codex: exit code, wall time, output", () => {
   expect(layoutExec(outcome, "codex", whole)).toBe("Exit code: 3\nWall time: 1.2 seconds\nOutput:\nout\nerr\n");
-  expect(layoutExec({ ...outcome, sessionId: 7, chunkId: "a1" }, "codex", whole)).toContain("Process running with session ID 7");
+  expect(layoutExec({ ...outcome, sessionId: 7, chunkId: "a1" }, "codex", whole)).toContain(
+    "Process running with session ID 7",
+  );
 });
 
 test("codex's older shell: one JSON text", () => {

@@ -135,12 +135,3 @@ export const taughtDialects: readonly Dialect[] = [
   },
   callgateDialect(""),
 ];
-
-export const plainText: Dialect = {
-  name: "none",
-  title: "No calls: the text as it is",
-  models: [],
-  trust: "taught",
-  blocks: [],
-  result: plainResult,
-};

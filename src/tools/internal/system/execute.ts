@@ -2,7 +2,7 @@ import { defineTool } from "../../../index.ts";
 import { commandAccess, describeSandbox, runCommand } from "../../command.ts";
 
 /** `internal_system_execute`: a shell line, in the set of tools that is loaded from folders. */
-export const internalSystemExecute = defineTool({
+export default defineTool({
   name: "internal_system_execute",
   group: "system",
   description: (situation) => `Executes a system command. ${describeSandbox(situation)}`,
@@ -22,5 +22,3 @@ export const internalSystemExecute = defineTool({
   run: ({ command, cwd: workdir, timeout = 30_000 }, ctx) =>
     runCommand({ command: { shell: command }, workdir, timeoutMs: timeout }, ctx),
 });
-
-export default internalSystemExecute;
