@@ -5,7 +5,7 @@ import { stateDir } from "../base/paths.ts";
 import type { Rule } from "../gate/rules.ts";
 import { approvalRules } from "../mcp/approval-rules.ts";
 import { readServers } from "../mcp/config.ts";
-import type { McpClients } from "../mcp/index.ts";
+import type { McpClients, McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { Config } from "./config.ts";
@@ -51,6 +51,8 @@ export interface ConnectOptions {
   readonly warn: (message: string) => void;
   /** Asked what servers want to know; left out: they are told no. */
   readonly approver?: Approver;
+  /** Answers servers' questions instead. */
+  readonly elicit?: McpHost["elicit"];
 }
 
 /** Connects the configured servers to an engine. Loaded only where there are any: most of the cost is the protocol library. */
@@ -58,7 +60,7 @@ export async function connectServers(
   engine: Engine,
   config: Config,
   cwd: string,
-  { warn, approver }: ConnectOptions,
+  { warn, approver, elicit = createElicit(engine, approver, warn) }: ConnectOptions,
 ): Promise<McpClients | undefined> {
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
@@ -80,7 +82,7 @@ export async function connectServers(
     warn,
     authProvider: tokens.providerFor,
     host: {
-      elicit: createElicit(engine, approver, warn),
+      elicit,
       roots: () => [cwd, ...(config.writable_roots ?? []).map((root) => resolve(cwd, root))],
     },
     sandboxState: () => ({

@@ -25,7 +25,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const state = stateDir(process.env);
   const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
   const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
-  const own = await loadOwnTools(engine, config, cwd);
+  const own = await loadOwnTools(engine, config, cwd, { elicit: approver.elicit });
   const offer = createOffer(engine, chooseProfile(config, config.model), "mcp");
   const shows = (tool: AnyTool) => tool.name.includes("/") || offer().some(({ name }) => name === tool.name);
   const server = await serveMcp({

@@ -16,7 +16,7 @@ export async function loadOwnTools(
   engine: Engine,
   config: Config,
   cwd: string,
-  { warn = (message) => say(`callgate: ${message}`), approver }: Partial<ConnectOptions> = {},
+  { warn = (message) => say(`callgate: ${message}`), ...rest }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
   for (const folder of config.tools_dir ?? []) {
     const { loadTools } = await import("../registry/folder.ts");
@@ -24,7 +24,7 @@ export async function loadOwnTools(
     for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
     engine.registry.add(...tools);
   }
-  const mcp = await connectServers(engine, config, cwd, { warn, ...(approver ? { approver } : {}) });
+  const mcp = await connectServers(engine, config, cwd, { warn, ...rest });
   return {
     mcp,
     async close() {

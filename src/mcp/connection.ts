@@ -20,6 +20,8 @@ export interface Connection {
 
 export interface CallOptions {
   readonly signal: AbortSignal;
+  /** Our own name for the call: what the server asks meanwhile is asked about it. */
+  readonly callId?: string;
   readonly onProgress?: (progress: {
     readonly progress: number;
     readonly total?: number | undefined;
@@ -29,14 +31,16 @@ export interface CallOptions {
   readonly sandboxState?: () => JsonObject;
 }
 
-export type ConnectionOptions = LiveClientOptions;
+export type ConnectionOptions = Omit<LiveClientOptions, "runningCall">;
 
 /** Servers that declare one of these as experimental are told what the sandbox allows, under the same name. */
 const sandboxCapabilities = ["callgate/sandbox-state", "codex/sandbox-state-meta"];
 
 export function createConnection(options: ConnectionOptions): Connection {
   const { config } = options;
-  const { state, problem, client, close, ask, fault } = createLiveClient(options);
+  const running = new Set<string>();
+  const runningCall = () => (running.size === 1 ? [...running][0] : undefined);
+  const { state, problem, client, close, ask, fault } = createLiveClient({ ...options, runningCall });
   return {
     config,
     state,
@@ -45,10 +49,17 @@ export function createConnection(options: ConnectionOptions): Connection {
     close,
     ask,
     listTools: () => ask(async (connected) => (await connected.listTools()).tools),
-    callTool: (name, input, call) =>
-      ask((connected) => callTool(connected, config, name, input, call), call.signal).catch((error: unknown) => {
-        throw toCallError(error, config, name, call.signal, fault());
-      }),
+    async callTool(name, input, call) {
+      const { callId = name, signal } = call;
+      running.add(callId);
+      try {
+        return await ask((connected) => callTool(connected, config, name, input, call), signal);
+      } catch (error) {
+        throw toCallError(error, config, name, signal, fault());
+      } finally {
+        running.delete(callId);
+      }
+    },
   };
 }
 

@@ -24,6 +24,8 @@ export type Elicitation = {
   readonly server: string;
   /** With everything invisible written out. */
   readonly message: string;
+  /** The call it belongs to, where that is known: the only one running on that server. */
+  readonly callId?: string;
 } & (
   | { readonly mode: "form"; readonly schema: JsonObject }
   /** Something that must not pass through us, such as a password: the person opens the address. */
@@ -44,11 +46,18 @@ export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCap
   };
 }
 
-export function answerFor(client: Client, host: McpHost, config: ServerConfig): void {
+export function answerFor(
+  client: Client,
+  host: McpHost,
+  config: ServerConfig,
+  runningCall: () => string | undefined = () => undefined,
+): void {
   const { elicit, roots, sample } = host;
   if (elicit) {
     client.setRequestHandler("elicitation/create", async ({ params }, ctx) => {
-      const answer = await elicit(toElicitation(config.name, params), ctx.mcpReq.signal);
+      const callId = runningCall();
+      const question = { ...toElicitation(config.name, params), ...(callId === undefined ? {} : { callId }) };
+      const answer = await elicit(question, ctx.mcpReq.signal);
       const { action, content } = answer ?? { action: "decline" as const };
       return { action, ...(content === undefined || action !== "accept" ? {} : { content: { ...content } }) };
     });

@@ -12,6 +12,8 @@ export interface OpenOptions extends StartContext {
   readonly onToolsChanged: (tools: readonly ServerTool[]) => void;
   /** Answers what the server asks: elicitation, roots, sampling. */
   readonly host?: McpHost;
+  /** The one call that is running on it; undefined where there is none, or more than one. */
+  readonly runningCall?: () => string | undefined;
   readonly authProvider?: ServerAuth;
   readonly version: string;
   /** Aborted when nobody wants the server any more, also while it is still starting. */
@@ -63,7 +65,7 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
       },
     },
   );
-  answerFor(client, host, config);
+  answerFor(client, host, config, options.runningCall);
   const stop = () => void transport.close().catch(() => undefined);
   options.signal?.addEventListener("abort", stop, { once: true });
   try {

@@ -4,33 +4,43 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
-  CLIENT_CAPABILITIES_META_KEY,
   inputRequired,
   ProtocolError,
   ProtocolErrorCode,
   type ClientCapabilities,
+  type InputRequest,
   type InputRequiredResult,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Asked } from "../spec/call.ts";
 import { isObject } from "../base/json.ts";
-import { toVisible, toVisibleCommand } from "../gate/show.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver, Ended, Engine } from "../index.ts";
+import type { Approver, Ended, Engine } from "../index.ts";
+import type { ElicitationAnswer, McpHost } from "./host.ts";
+import { canAsk, toAnswer, toApproval, toQuestion } from "./questions.ts";
+
+/** Who asks the person behind the client that made a call. */
+export interface Desk {
+  readonly approve: Approver["ask"];
+  readonly elicit: NonNullable<McpHost["elicit"]>;
+}
 
 /** An engine's approver for calls that come from MCP clients: each question goes to the client that made the call. */
 export interface ElicitingApprover extends Approver {
-  /** Until the returned function is called, this call's questions go to `ask`. */
-  attend(callId: string, ask: Approver["ask"]): () => void;
+  /** Until the returned function is called, this call's questions go to `desk`. */
+  attend(callId: string, desk: Desk): () => void;
+  /** The same for what other servers ask while they serve such a call. */
+  readonly elicit: NonNullable<McpHost["elicit"]>;
 }
 
 export function createElicitingApprover(): ElicitingApprover {
-  const attended = new Map<string, Approver["ask"]>();
+  const attended = new Map<string, Desk>();
   return {
-    attend(callId, ask) {
-      attended.set(callId, ask);
+    attend(callId, desk) {
+      attended.set(callId, desk);
       return () => attended.delete(callId);
     },
-    ask: async (request, signal) => attended.get(request.call.id)?.(request, signal),
+    ask: async (request, signal) => attended.get(request.call.id)?.approve(request, signal),
+    elicit: async (question, signal) => attended.get(question.callId ?? "")?.elicit(question, signal),
   };
 }
 
@@ -60,9 +70,11 @@ interface Running {
   ctx: ServerContext;
   readonly ended: Promise<Ended>;
   readonly stop: AbortController;
-  /** The open question, and who waits for one. */
-  question: ApprovalRequest | undefined;
-  answer: ((answer: ApprovalAnswer | undefined) => void) | undefined;
+  /** The open question, in the protocol's own form. */
+  question: InputRequest | undefined;
+  /** Takes what the client answered; undefined: nothing. */
+  answer: ((response: unknown) => void) | undefined;
+  /** Called when there is a question. */
   asked: () => void;
 }
 
@@ -86,8 +98,7 @@ export function createServedCalls(options: ServedCallsOptions): ServedCalls {
       asked: () => undefined,
     };
     const endings = [forwardProgress(engine, id, running)];
-    if (approver && canAsk(request.client, ctx))
-      endings.push(approver.attend(id, (question, signal) => ask(running, question, signal, patienceMs)));
+    if (approver && canAsk(request.client, ctx)) endings.push(approver.attend(id, createDesk(running, patienceMs)));
     void running.ended.finally(() => endings.forEach((end) => end())).catch(() => undefined);
     return running;
   };
@@ -98,11 +109,11 @@ export function createServedCalls(options: ServedCallsOptions): ServedCalls {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the question was answered already, or too late");
     parked.delete(state);
     running.ctx = ctx;
-    running.answer?.(toAnswer(ctx.mcpReq.inputResponses?.["approval"]));
+    running.answer?.(ctx.mcpReq.inputResponses?.["answer"]);
     return running;
   };
 
-  const park = (running: Running, question: ApprovalRequest): InputRequiredResult => {
+  const park = (running: Running, question: InputRequest): InputRequiredResult => {
     const state = randomBytes(24).toString("base64url");
     parked.set(state, running);
     for (const [oldest, { answer }] of parked) {
@@ -111,7 +122,7 @@ export function createServedCalls(options: ServedCallsOptions): ServedCalls {
       answer?.(undefined);
     }
     void running.ended.finally(() => parked.delete(state)).catch(() => undefined);
-    return inputRequired({ inputRequests: { approval: toElicitation(question) }, requestState: state });
+    return inputRequired({ inputRequests: { answer: question }, requestState: state });
   };
 
   return {
@@ -136,19 +147,36 @@ function toAsked(id: string, { name, input }: CallRequest): Asked {
   return { id, name, kind: "function", arguments: JSON.stringify(input ?? {}), askedAt: Date.now() };
 }
 
-function ask(
+function createDesk(running: Running, patienceMs: number): Desk {
+  const ask = (question: InputRequest, signal: AbortSignal) => waitForAnswer(running, question, signal, patienceMs);
+  return {
+    async approve(request, signal) {
+      const response = await ask(toApproval(request), signal);
+      return response === undefined ? undefined : toAnswer(response);
+    },
+    async elicit(question, signal) {
+      const { action, content } = { ...((await ask(toQuestion(question), signal)) as Partial<ElicitationAnswer>) };
+      if (action !== "accept") return { action: action === "cancel" ? "cancel" : "decline" };
+      return { action, ...(isObject(content) ? { content } : {}) };
+    },
+  };
+}
+
+/** One question at a time: a second one while the first is open is not put, and so not answered. */
+function waitForAnswer(
   running: Running,
-  question: ApprovalRequest,
+  question: InputRequest,
   signal: AbortSignal,
   patienceMs: number,
-): Promise<ApprovalAnswer | undefined> {
+): Promise<unknown> {
+  if (running.question !== undefined) return Promise.resolve(undefined);
   return new Promise((resolve) => {
-    const settle = (answer: ApprovalAnswer | undefined) => {
+    const settle = (response: unknown) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", giveUp);
       running.question = undefined;
       running.answer = undefined;
-      resolve(answer);
+      resolve(response);
     };
     const giveUp = () => settle(undefined);
     const timer = setTimeout(giveUp, patienceMs);
@@ -169,49 +197,6 @@ function stopWith(signal: AbortSignal, stop: AbortController): () => void {
 
 function isModern(ctx: ServerContext): boolean {
   return ctx.mcpReq.envelope !== undefined;
-}
-
-/** Before 2025-11-25 there was only one kind of elicitation, and an empty object stood for it. */
-function canAsk(connection: ClientCapabilities | undefined, ctx: ServerContext): boolean {
-  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
-  // The protocol library has checked the envelope; its type only forgets the key.
-  const own = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
-  const elicitation = (own ?? connection)?.elicitation;
-  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
-}
-
-function toElicitation({ call, reason, commands, diff }: ApprovalRequest) {
-  const lines = [
-    `${call.tool} needs your approval: ${toVisible(reason)}`,
-    ...commands.map((command) => `  $ ${toVisibleCommand(command)}`),
-    `Arguments: ${toVisible(JSON.stringify(call.input))}`,
-    ...(diff === undefined ? [] : [toVisible(diff)]),
-  ];
-  return inputRequired.elicit({
-    message: lines.join("\n"),
-    requestedSchema: {
-      type: "object",
-      properties: {
-        answer: {
-          type: "string",
-          title: "Allow it?",
-          description: "once: this call. session: the same again without asking. no: not at all.",
-          enum: ["once", "session", "no"],
-        },
-        reason: { type: "string", title: "If not, why not?" },
-      },
-      required: ["answer"],
-    },
-  });
-}
-
-/** What came from the client is untrusted: only the two words that mean yes are a yes. */
-function toAnswer(response: unknown): ApprovalAnswer {
-  const content = isObject(response) && response["action"] === "accept" ? response["content"] : undefined;
-  const answer = isObject(content) ? content["answer"] : undefined;
-  if (answer === "once" || answer === "session") return { answer };
-  const message = isObject(content) ? content["reason"] : undefined;
-  return { answer: "no", ...(typeof message === "string" && message !== "" ? { message } : {}) };
 }
 
 /** To whichever request the call is being served by at that moment. */

@@ -75,6 +75,7 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
     await verify?.(tool);
     const result = await connection.callTool(tool, input, {
       signal: ctx.signal,
+      callId: ctx.callId,
       onProgress: ({ progress, total, message }) =>
         ctx.progress({
           progress,

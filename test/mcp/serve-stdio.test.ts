@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, expect, test } from "vitest";
+import { program } from "./connect.ts";
 import { createClient, pixel, type ClientSetup } from "./served.ts";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
@@ -22,12 +23,13 @@ function workspace() {
   return { cwd, home };
 }
 
-async function connect(setup: ClientSetup, flags: readonly string[] = []) {
+async function connect(setup: ClientSetup, settings = "") {
   const at = workspace();
+  writeFileSync(join(at.home, "callgate.toml"), settings);
   const client = createClient(setup);
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [cli, "mcp", "serve", ...flags],
+    args: [cli, "mcp", "serve"],
     cwd: at.cwd,
     env: { ...process.env, CALLGATE_HOME: at.home } as Record<string, string>,
     stderr: "pipe",
@@ -85,6 +87,32 @@ test("a dangerous command is asked about through elicitation, in the client's ow
   expect(textOf(ended)).toContain("gone");
   expect(asked).toEqual([expect.stringContaining("rm -rf old")]);
 });
+
+test.each(["legacy", "modern"] as const)(
+  "a %s client is asked what a server behind us wants to know, after it agreed to the call",
+  async (era) => {
+    const everything = program("@modelcontextprotocol/server-everything");
+    const asked: string[] = [];
+    const { client } = await connect(
+      {
+        era,
+        answer: (message) => {
+          asked.push(message);
+          const content = message.includes("needs your approval") ? { answer: "once" } : { name: "Ada" };
+          return { action: "accept", content };
+        },
+      },
+      `[mcpServers.e]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(everything)}, "stdio"]\n`,
+    );
+    const tool = "mcp__e__trigger-elicitation-request";
+    await expect
+      .poll(async () => (await client.listTools()).tools.map(({ name }) => name), { timeout: 10_000 })
+      .toContain(tool);
+    const ended = await client.callTool({ name: tool, arguments: {} });
+    expect(textOf(ended)).toContain("Ada");
+    expect(asked).toEqual([expect.stringContaining("needs your approval"), expect.stringContaining("e asks: ")]);
+  },
+);
 
 test("an output that was cut can be read whole as a resource, and sessions of this folder too", async () => {
   const { client, home, cwd } = await connect({ era: "legacy" });
