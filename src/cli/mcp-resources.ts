@@ -11,6 +11,7 @@ export function resourceFolders(stateDir: string, workspace: string, spillDir: s
       kind: "sessions",
       title: "session journal",
       mediaType: "application/x-ndjson",
+      root: join(stateDir, "sessions"),
       files: () =>
         listSessions(stateDir)
           .filter(({ cwd }) => cwd === workspace)
@@ -20,6 +21,7 @@ export function resourceFolders(stateDir: string, workspace: string, spillDir: s
       kind: "outputs",
       title: "whole output of a call",
       mediaType: "text/plain",
+      root: spillDir,
       files: () =>
         existsSync(spillDir)
           ? readdirSync(spillDir).map((name) => {

@@ -25,6 +25,8 @@ export interface ResourceFolder {
   readonly kind: string;
   readonly title: string;
   readonly mediaType: string;
+  /** All its files are below this. */
+  readonly root: string;
   /** Newest first. A name is one step of an address. */
   files(): readonly { readonly name: string; readonly path: string; readonly title?: string; readonly size?: number }[];
 }
@@ -40,10 +42,11 @@ const maxReadBytes = 4 * 1024 * 1024;
 
 export function createServedResources({ folders, readText }: ServedResourcesOptions): ServedResources {
   const addressOf = (kind: string, name: string) => `callgate://${kind}/${encodeURIComponent(name)}`;
-  const all = () => folders.flatMap((folder) => folder.files().map((file) => ({ folder, file })));
+  const within = (some: readonly ResourceFolder[]) =>
+    some.flatMap((folder) => folder.files().map((file) => ({ folder, file })));
   return {
     async list() {
-      return all().map(({ folder, file }) => ({
+      return within(folders).map(({ folder, file }) => ({
         uri: addressOf(folder.kind, file.name),
         name: file.name,
         title: file.title ?? folder.title,
@@ -53,14 +56,16 @@ export function createServedResources({ folders, readText }: ServedResourcesOpti
     },
     // Looked up among the files there are, never built into a path: an address cannot lead anywhere else.
     async read(uri) {
-      const found = all().find(({ folder, file }) => addressOf(folder.kind, file.name) === uri);
+      const asked = folders.filter(({ kind }) => uri.startsWith(addressOf(kind, "")));
+      const found = within(asked).find(({ folder, file }) => addressOf(folder.kind, file.name) === uri);
       if (found === undefined) return undefined;
       const { text, cut } = await readText(found.file.path, maxReadBytes);
       const note = cut ? `\n[cut here after ${maxReadBytes} bytes; the whole is in ${found.file.path}]` : "";
       return { text: `${text}${note}`, mediaType: found.folder.mediaType };
     },
     linkTo(path) {
-      const found = all().find(({ file }) => file.path === path);
+      const holding = folders.filter(({ root }) => path.startsWith(root));
+      const found = within(holding).find(({ file }) => file.path === path);
       return found && addressOf(found.folder.kind, found.file.name);
     },
     templates: folders.map(({ kind, title, mediaType }) => ({
