@@ -22,7 +22,8 @@ export interface Catalogue {
 interface Entry {
   readonly setup: string;
   readonly tools: readonly ServerTool[];
-  readonly pins: Readonly<Record<string, string>>;
+  /** Pairs, not an object: a server may call a tool `constructor`. */
+  readonly pins: readonly (readonly [tool: string, pin: string])[];
 }
 
 export function createCatalogue(stateDir: string): Catalogue {
@@ -35,7 +36,8 @@ export function createCatalogue(stateDir: string): Catalogue {
     try {
       const value: unknown = JSON.parse(readFileSync(file, "utf8"));
       // Our own file; a broken one is as good as none.
-      return isObject(value) && Array.isArray(value["tools"]) ? (value as unknown as Entry) : undefined;
+      const isOurs = isObject(value) && Array.isArray(value["tools"]) && Array.isArray(value["pins"]);
+      return isOurs ? (value as unknown as Entry) : undefined;
     } catch {
       return undefined;
     }
@@ -53,20 +55,25 @@ export function createCatalogue(stateDir: string): Catalogue {
       return entry?.setup === setupOf(config) ? entry.tools : undefined;
     },
     remember(config, tools) {
-      const pins = { ...load(config.name)?.pins };
-      for (const tool of tools) pins[tool.name] ??= pinOf(tool);
-      save(config.name, { setup: setupOf(config), tools, pins });
+      const pins = pinsOf(load(config.name));
+      for (const tool of tools) if (!pins.has(tool.name)) pins.set(tool.name, pinOf(tool));
+      save(config.name, { setup: setupOf(config), tools, pins: [...pins] });
     },
     changed(config, tools) {
-      const pins = new Map(Object.entries(load(config.name)?.pins ?? {}));
+      const pins = pinsOf(load(config.name));
       return tools.filter((tool) => pins.has(tool.name) && pins.get(tool.name) !== pinOf(tool)).map(({ name }) => name);
     },
     accept(server, tools) {
       const entry = load(server);
-      const pins = { ...entry?.pins, ...Object.fromEntries(tools.map((tool) => [tool.name, pinOf(tool)])) };
-      save(server, { setup: entry?.setup ?? "", tools: entry?.tools ?? tools, pins });
+      const pins = pinsOf(entry);
+      for (const tool of tools) pins.set(tool.name, pinOf(tool));
+      save(server, { setup: entry?.setup ?? "", tools: entry?.tools ?? tools, pins: [...pins] });
     },
   };
+}
+
+function pinsOf(entry: Entry | undefined): Map<string, string> {
+  return new Map(entry?.pins);
 }
 
 /** What a person would have to look at again. */

@@ -44,6 +44,9 @@ function whyNot(tool: ServerTool, seen: ReadonlySet<string>): string | undefined
   return undefined;
 }
 
+/** Beyond this a description is no description, but a way to fill the model's context. */
+const maxDescription = 16_000;
+
 function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
   const { config } = options.connection;
   const { annotations } = tool;
@@ -51,7 +54,7 @@ function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
   return {
     name: `${config.name}/${tool.name}`,
     // Words nobody can see are the oldest trick of a hostile server: a model reads what a person would.
-    description: toVisible(tool.description ?? annotations?.title ?? tool.name),
+    description: toVisible((tool.description ?? annotations?.title ?? tool.name).slice(0, maxDescription)),
     input: showWords(tool.inputSchema as JsonObject),
     ...(isObject(tool.outputSchema) ? { output: tool.outputSchema as JsonObject } : {}),
     // What a server says about itself is a hint, not a fact: it makes calls parallel, the gate decides what they may do.

@@ -45,7 +45,7 @@ test("doctor says one line for each server, and ends with 1 where one does not w
   const folder = home(`${server("good", "plain")}${server("bad", "exit-at-start")}${server("odd", "bad-tool")}`);
   const { code, out } = await run(folder, ["mcp", "doctor"]);
   expect(code).toBe(1);
-  expect(out).toMatch(/^ok +good +9 tools/m);
+  expect(out).toMatch(/^ok +good +\d+ tools/m);
   expect(out).toMatch(/^FAIL +bad .*cannot find my database/m);
   expect(out).toMatch(/^FAIL +odd .*left out/m);
   expect((await run(home(server("good", "plain")), ["mcp", "doctor", "--json"])).code).toBe(0);
@@ -60,7 +60,7 @@ test("a required server that does not start ends every command with 2 and its na
 
 test("list, tools and call work on a configured server; the settings' approval mode holds", async () => {
   const folder = home(server("s", "plain", '[mcpServers.s.tools.ping]\napproval_mode = "approve"'));
-  expect((await run(folder, ["mcp", "list"])).out).toMatch(/^s +ready +9 tools/m);
+  expect((await run(folder, ["mcp", "list"])).out).toMatch(/^s +ready +\d+ tools/m);
   expect((await run(folder, ["mcp", "tools", "s"])).out).toContain("s/ping\n    Answers pong.");
   expect(await run(folder, ["mcp", "call", "s", "ping"])).toMatchObject({ code: 0, out: "pong\n" });
   expect(await run(folder, ["mcp", "call", "s", "add_tool"])).toMatchObject({ code: 3 });
