@@ -5,6 +5,13 @@ import { configKeys } from "./config-keys.ts";
 const text = (brief: string, placeholder: string) =>
   ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 
+/** A limit that is no number would be no limit. */
+function readAmount(given: string): number {
+  const amount = Number(given);
+  if (given.trim() === "" || !(amount > 0)) throw new Error(`'${given}' is not a number above 0`);
+  return amount;
+}
+
 /** Which model, under which policy: taken by exec, chat, demo, tools and call. */
 export const sessionFlags = {
   model: text(configKeys.model.about, "NAME"),
@@ -33,12 +40,18 @@ export const sessionFlags = {
   },
   maxRequests: {
     kind: "parsed",
-    parse: Number,
+    parse: readAmount,
     optional: true,
     brief: configKeys.max_requests.about,
     placeholder: "N",
   },
-  maxCostUsd: { kind: "parsed", parse: Number, optional: true, brief: configKeys.max_cost_usd.about, placeholder: "N" },
+  maxCostUsd: {
+    kind: "parsed",
+    parse: readAmount,
+    optional: true,
+    brief: configKeys.max_cost_usd.about,
+    placeholder: "N",
+  },
 } as const;
 
 export interface SessionFlags {

@@ -88,4 +88,4 @@ process.stderr.on("error", () => process.exit(exitCodes.failed));
 
 await main(process.argv.slice(2));
 // The command has ended: nothing that was left open (a server, a connection) keeps the process alive.
-process.stdout.write("", () => process.exit());
+process.stdout.write("", (error) => (error ? undefined : process.exit()));

@@ -1,4 +1,6 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { configDir } from "../base/paths.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Config } from "./config.ts";
@@ -18,7 +20,7 @@ export async function loadOwnTools(
   cwd: string,
   { warn = (message) => say(`callgate: ${message}`), ...rest }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
-  for (const folder of config.tools_dir ?? []) {
+  for (const folder of toolFolders(config)) {
     const { loadTools } = await import("../registry/folder.ts");
     const { tools, refused } = await loadTools(resolve(cwd, folder));
     for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
@@ -31,4 +33,10 @@ export async function loadOwnTools(
       await mcp?.close();
     },
   };
+}
+
+/** The user's own folder beside the settings, then those the settings name. */
+function toolFolders(config: Config): readonly string[] {
+  const own = join(configDir(process.env), "tools");
+  return [...(existsSync(own) ? [own] : []), ...(config.tools_dir ?? [])];
 }

@@ -1,12 +1,14 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { loadConfig, type Config } from "./config.ts";
 import { flagsToConfig, type SessionFlags } from "./flags.ts";
-import { say } from "./io.ts";
+import { say, UsageError } from "./io.ts";
 import { isTrusted } from "./trust.ts";
 
 /** The folder and the settings a command works with; says what was left out for want of trust. */
 export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: string; readonly config: Config }> {
   const cwd = resolve(flags.cwd ?? ".");
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) throw new UsageError(`there is no folder ${cwd}`);
   const { config, untrusted } = await loadConfig({ env: process.env, cwd, flags: flagsToConfig(flags), isTrusted });
   for (const file of untrusted)
     say(`callgate: ${file} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);

@@ -1,6 +1,6 @@
 /** Dialects that a prompt teaches to any model. */
 import type { Dialect, TaggedBody } from "../dialect.ts";
-import { invokeTagged, json, plainResult, think, toolCall } from "./parts.ts";
+import { invokeTagged, json, think, toolCall } from "./parts.ts";
 
 const invoke: TaggedBody = { ...invokeTagged, trim: "one-newline", inline: true, bare: true };
 const namedResult = { role: "user", each: '<result name="{name}" id="{id}">\n{text}\n</result>' } as const;
