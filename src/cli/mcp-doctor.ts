@@ -42,8 +42,10 @@ async function look(config: ServerConfig, engine: ReturnType<typeof createEngine
   if (!config.enabled) return { server: config.name, ok: true, tools: 0, startMs: 0, problems: ["it is disabled"] };
   const state = stateDir(process.env);
   const authProvider = createTokenStore({ stateDir: state, env: process.env }).providerFor(config);
+  const unusable: string[] = [];
   const connection = createConnection({
     config,
+    onRefused: (tool, reason) => unusable.push(`${config.name}/${tool} is left out: ${reason}`),
     cwd,
     env: process.env,
     version,
@@ -59,6 +61,7 @@ async function look(config: ServerConfig, engine: ReturnType<typeof createEngine
     const { tools, refused } = adaptTools(found, { connection });
     const changed = createCatalogue(state).changed(config, found);
     const problems = [
+      ...unusable,
       ...refused.map(({ tool, reason }) => `${tool} is left out: ${reason}`),
       ...changed.map((tool) => `${tool} is held back: it changed since it was looked at`),
     ];

@@ -27,7 +27,7 @@ export interface McpClients {
 
 export interface McpClientsOptions extends Omit<
   ConnectionOptions,
-  "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault"
+  "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault" | "onRefused"
 > {
   readonly servers: readonly ServerConfig[];
   readonly registry: Registry;
@@ -93,6 +93,7 @@ function createOne(
     config,
     ...(authProvider === undefined ? {} : { authProvider }),
     onToolsChanged: (tools) => offers.adopt(connection, tools),
+    onRefused: (tool, reason) => shared.warn(`${config.name}/${tool} is left out: ${reason}`),
     onStart: ({ ok, durationMs }) => {
       if (ok) offers.started(config.name);
       const problem = ok ? undefined : connection.problem();

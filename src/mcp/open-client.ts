@@ -4,6 +4,7 @@ import type { ServerAuth } from "./auth.ts";
 import type { HttpConfig, ServerConfig } from "./config.ts";
 import { answerFor, hostCapabilities, type McpHost } from "./host.ts";
 import { createHttpTransport, createSseTransport, isNotStreamable } from "./http-transport.ts";
+import { keepToolsSound, type OnRefused } from "./sound-tools.ts";
 import { startServer, type StartContext } from "./start-server.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
 
@@ -18,6 +19,8 @@ export interface OpenOptions extends StartContext {
   readonly version: string;
   /** Aborted when nobody wants the server any more, also while it is still starting. */
   readonly signal?: AbortSignal;
+  /** Told which tools of the server cannot be used, and why. */
+  readonly onRefused?: OnRefused;
   /** What the connection broke on, told before it is closed. */
   readonly onFault?: (error: Error) => void;
 }
@@ -66,6 +69,7 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
     },
   );
   answerFor(client, host, config, options.runningCall);
+  keepToolsSound(transport, options.onRefused ?? (() => undefined));
   const stop = () => void transport.close().catch(() => undefined);
   options.signal?.addEventListener("abort", stop, { once: true });
   try {

@@ -201,3 +201,43 @@ test("every shared attack on MCP has its test", () => {
   ];
   expect([...attacks.keys()].toSorted()).toEqual(here.toSorted());
 });
+
+test("schemas of real servers, the odd ones too, all become tools that can be sent to every provider", async () => {
+  const records = readFileSync(new URL("../../../shared/data/mcp-schemas.jsonl", import.meta.url), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { schema?: unknown; inputSchema?: unknown; input_schema?: unknown });
+  const tools = records.map((record, n) => ({
+    name: `tool_${n}`,
+    description: "x",
+    inputSchema: record.inputSchema ?? record.input_schema ?? record.schema ?? { type: "object" },
+  }));
+  const { engine, warnings } = await connect({ s: serverWith(tools) });
+  const offered = engine.registry.list();
+  expect(offered.length + warnings.length).toBeGreaterThanOrEqual(tools.length);
+  expect(offered.length).toBeGreaterThan(tools.length * 0.9);
+  const { body } = codecs.messages.encodeRequest({ model: "m", input: [], tools: toToolSpecs(offered) });
+  expect((body["tools"] as unknown[]).length).toBe(offered.length);
+});
+
+test("one tool that is no tool takes no other with it, and is named", async () => {
+  const good = { name: "good", description: "x", inputSchema: { type: "object" } };
+  const odd = [
+    { name: "no_type", inputSchema: { properties: { a: { type: "string" } } } },
+    { name: "null_type", inputSchema: { type: ["object", "null"] }, annotations: "yes", title: 5 },
+    { name: "bad_output", inputSchema: { type: "object" }, outputSchema: "text" },
+    { name: "bad_input", inputSchema: "text" },
+    { inputSchema: { type: "object" } },
+    "a tool",
+    null,
+  ];
+  const { engine, warnings } = await connect({ s: serverWith([good, ...odd]) });
+  expect(engine.registry.list().map(({ name }) => name)).toEqual([
+    "s/bad_output",
+    "s/good",
+    "s/no_type",
+    "s/null_type",
+  ]);
+  expect(warnings).toHaveLength(4);
+  expect(warnings.join("\n")).toContain("s/bad_input is left out");
+});

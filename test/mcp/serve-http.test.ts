@@ -202,7 +202,18 @@ test("without the token, from a web page, or under another host name nobody gets
   expect(await ask(url, { authorization: "Bearer wrong" }, initialize)).toBe(401);
   expect(await ask(url, { authorization, host: "evil.example" }, initialize)).toBe(403);
   expect(await ask(url, { authorization, origin: "https://evil.example" }, initialize)).toBe(403);
-  expect(await ask(url, { authorization, origin: "null" }, initialize)).toBe(403);
+  for (const origin of [
+    "null",
+    "http://127.0.0.1.evil.invalid",
+    "http://localhost:3000.evil.invalid",
+    "http://evil.invalid/127.0.0.1",
+  ])
+    expect(await ask(url, { authorization, origin }, initialize), origin).toBe(403);
+  for (const host of ["127.0.0.1.evil.invalid", "localhost.evil.invalid", "evil.invalid:80"])
+    expect(await ask(url, { authorization, host }, initialize), host).toBe(403);
+  expect(await ask(url, { authorization, "transfer-encoding": "chunked", "content-length": "4" }, initialize)).toBe(
+    400,
+  );
   expect(await ask(url.replace("/mcp", "/"), { authorization }, initialize)).toBe(404);
   expect(await ask(url, { authorization, accept }, "{not json")).toBe(400);
   expect(await ask(url, { authorization, accept, "mcp-session-id": "none" }, initialize)).toBe(404);
