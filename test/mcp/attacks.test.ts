@@ -241,3 +241,12 @@ test("one tool that is no tool takes no other with it, and is named", async () =
   expect(warnings).toHaveLength(4);
   expect(warnings.join("\n")).toContain("s/bad_input is left out");
 });
+
+test("a server that lies about its results is told on, by the path of the lie", async () => {
+  const outputSchema = { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] };
+  const { engine } = await connect({ s: serverWith([{ name: "lie", inputSchema: { type: "object" }, outputSchema }]) });
+  expect(await call(engine, "s/lie")).toMatchObject({
+    ok: false,
+    text: expect.stringMatching(/does not match its output schema.*sum/s),
+  });
+});
