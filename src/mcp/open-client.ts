@@ -10,7 +10,7 @@ import type { ServerAuth } from "./auth.ts";
 import type { HttpConfig, ServerConfig } from "./config.ts";
 import { answerFor, hostCapabilities, type McpHost } from "./host.ts";
 import { createHttpTransport, createSseTransport, isNotStreamable } from "./http-transport.ts";
-import { keepToolsSound, type OnRefused } from "./sound-tools.ts";
+import { keepSound, type OnRefused } from "./sound-messages.ts";
 import { startServer, type StartContext } from "./start-server.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
 
@@ -76,7 +76,7 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
     },
   );
   answerFor(client, host, config, options.runningCall);
-  keepToolsSound(transport, options.onRefused ?? (() => undefined));
+  keepSound(transport, options.onRefused ?? (() => undefined));
   const stop = () => void transport.close().catch(() => undefined);
   options.signal?.addEventListener("abort", stop, { once: true });
   try {

@@ -250,3 +250,11 @@ test("a server that lies about its results is told on, by the path of the lie", 
     text: expect.stringMatching(/does not match its output schema.*sum/s),
   });
 });
+
+test("content of a kind nobody knows is told as it is written, beside the rest", async () => {
+  const { engine } = await connect({ s: serverWith([{ name: "film", inputSchema: { type: "object" } }]) });
+  const { ok, text } = await call(engine, "s/film");
+  expect(ok).toBe(true);
+  expect(text).toContain("a film");
+  expect(text).toContain("a.mp4");
+});

@@ -1,29 +1,44 @@
 /**
- * A server's list of tools, made fit for the protocol library, which refuses a whole list for one bad
- * entry: what can be put right is, what cannot is left out and named.
+ * What servers send, made fit for the protocol library, which refuses a whole list for one bad entry:
+ * what can be put right is, what cannot is left out and named.
  */
 import { specTypeSchemas, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { isObject } from "../base/json.ts";
 
 export type OnRefused = (tool: string, reason: string) => void;
 
-/** From here on, lists of tools that arrive on this transport are sound. To be called before it is connected. */
-export function keepToolsSound(transport: Transport, onRefused: OnRefused): void {
+/** From here on, what arrives on this transport is sound. To be called before it is connected. */
+export function keepSound(transport: Transport, onRefused: OnRefused): void {
   let handler: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {
     configurable: true,
     get: () => handler,
     set(next: Transport["onmessage"]) {
-      handler = next && ((message, extra) => next(withSoundTools(message, onRefused), extra));
+      handler = next && ((message, extra) => next(toSound(message, onRefused), extra));
     },
   });
 }
 
-function withSoundTools<Message extends JSONRPCMessage>(message: Message, onRefused: OnRefused): Message {
-  const result = "result" in message ? message.result : undefined;
-  const tools: unknown = isObject(result) ? result["tools"] : undefined;
-  if (!Array.isArray(tools)) return message;
-  return { ...message, result: { ...result, tools: tools.flatMap((tool: unknown) => mend(tool, onRefused)) } };
+function toSound<Message extends JSONRPCMessage>(message: Message, onRefused: OnRefused): Message {
+  const result: unknown = "result" in message ? message.result : undefined;
+  if (!isObject(result)) return message;
+  const { tools, content } = result;
+  if (Array.isArray(tools))
+    return { ...message, result: { ...result, tools: tools.flatMap((tool: unknown) => mend(tool, onRefused)) } };
+  if (Array.isArray(content) && !content.every(isKnownBlock))
+    return { ...message, result: { ...result, content: content.map(toKnownBlock) } };
+  return message;
+}
+
+const blockTypes = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
+
+function isKnownBlock(block: unknown): boolean {
+  return isObject(block) && blockTypes.has(block["type"]);
+}
+
+/** A kind of content nobody here knows is told as it is written: the call has run, and its result is not thrown away. */
+function toKnownBlock(block: unknown): unknown {
+  return isKnownBlock(block) ? block : { type: "text", text: JSON.stringify(block) };
 }
 
 function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
