@@ -39,7 +39,27 @@ function teachFor(
         : false;
   const allowed = typeof choice === "object" && "allowed" in choice ? new Set(choice.allowed) : undefined;
   const tools = allowed === undefined ? request.tools : request.tools.filter((tool) => allowed.has(tool.name));
-  return teach(dialect, tools, { required, ...(parallel === undefined ? {} : { parallel }) });
+  const key = `${dialect.name} ${required} ${parallel ?? ""} ${allowed === undefined ? "" : [...allowed].join(" ")}`;
+  return once(request.tools, request, key, () =>
+    teach(dialect, tools, { required, ...(parallel === undefined ? {} : { parallel }) }),
+  );
+}
+
+interface Written {
+  readonly tools: ModelRequest["tools"];
+  readonly key: string;
+  readonly words: string;
+}
+
+/** Every request of a session carries the history again: what an earlier one wrote of it is used again. */
+const written = new WeakMap<object, Written>();
+
+function once(of: object, { tools }: ModelRequest, key: string, write: () => string): string {
+  const known = written.get(of);
+  if (known !== undefined && known.tools === tools && known.key === key) return known.words;
+  const words = write();
+  written.set(of, { tools, key, words });
+  return words;
 }
 
 /** Neighbouring calls are one answer, neighbouring results one turn; thoughts stay with the provider that made them. */
@@ -54,7 +74,13 @@ function historyToText(request: ModelRequest, dialect: Dialect): readonly Item[]
       items.push({
         type: "message",
         role: "assistant",
-        content: [text(encodeCalls(dialect, calls, request.tools, position))],
+        content: [
+          text(
+            once(item, request, `${dialect.name} ${position} ${calls.length}`, () =>
+              encodeCalls(dialect, calls, request.tools, position),
+            ),
+          ),
+        ],
       });
       position += calls.length;
       at += calls.length - 1;
@@ -83,19 +109,22 @@ function resultsMessage(
   request: ModelRequest,
   dialect: Dialect,
 ): MessageItem {
-  const written = results.map((result) => ({
-    name: result.name ?? names.get(result.callId) ?? "tool",
-    id: result.callId,
-    text: partsToText(result.content),
-    ok: result.ok,
-  }));
+  const write = () => {
+    const told = results.map((result) => ({
+      name: result.name ?? names.get(result.callId) ?? "tool",
+      id: result.callId,
+      text: partsToText(result.content),
+      ok: result.ok,
+    }));
+    return encodeResults(dialect, told, request.tools);
+  };
   const media = results.flatMap(({ content }) =>
     content.filter((part) => part.type !== "text" && part.type !== "resource"),
   );
   return {
     type: "message",
     role: dialect.result.role,
-    content: [text(encodeResults(dialect, written, request.tools)), ...media],
+    content: [text(once(results[0]!, request, `${dialect.name} ${results.length}`, write)), ...media],
   };
 }
 
