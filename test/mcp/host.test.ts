@@ -1,6 +1,6 @@
 /** What servers ask of us, through server-everything over stdio and HTTP, and the limits of what they may do. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,7 +152,10 @@ test("without a required server nothing starts, and the error says which and why
 
 test("a server told to run in the sandbox cannot write outside what the policy grants", async () => {
   const outside = join(mkdtempSync(join(tmpdir(), "callgate-outside-")), "written.txt");
-  const server = stdio(hostile, "plain", outside);
+  // Not from the checkout: that may lie below the temp folder, which a sandbox has of its own.
+  const visible = join(mkdtempSync("/var/tmp/callgate-test-"), "server.mjs");
+  copyFileSync(hostile, visible);
+  const server = stdio(visible, "plain", outside);
   const setup = (sandbox: boolean): Promise<Awaited<ReturnType<typeof open>>> =>
     connect({ s: { ...server, sandbox } }, { clients: { grant: confinedGrant } });
   const { engine } = await setup(true);

@@ -29,7 +29,8 @@ const grant: Grant = {
   mask: [],
   network: "off",
 };
-const env = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: homedir() };
+// Not our own PATH: a checkout below the temp folder would put folders on it that a sandbox does not have.
+const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir() };
 
 /** Processes of that name below this one: what the launcher keeps ready. */
 function children(name: string): number[] {

@@ -17,7 +17,7 @@ beforeEach(() => {
   put("old.ts", "const needle = 1;\n", 1);
   put("src/new.ts", "one\n// a needle here\nthree\nneedle\n", 2);
   put("src/other.js", "needles\n", 3);
-  ({ ask } = engineIn(ws));
+  ({ ask } = engineIn(ws, { service: { ripgrep: false } }));
 });
 
 const grep = (input: object) => ask("grep_files", { pattern: "needle", ...input });
@@ -67,7 +67,7 @@ test("a broken pattern and an empty one are told", async () => {
 
 test("a pattern that would take for ever can be stopped, and the next search runs", async () => {
   put("evil.txt", `${"a".repeat(40)}b\n`);
-  const { engine } = engineIn(ws);
+  const { engine } = engineIn(ws, { service: { ripgrep: false } });
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 200);
   const ended = await engine.call("grep_files", { pattern: "(a+)+$" }, stop.signal);

@@ -6,14 +6,14 @@ import type { SearchHit, SearchRequest, SearchResult } from "./request.ts";
 
 const pathKey = "search.ripgrep";
 
-/** Where ripgrep is: named by the host, on the PATH, or installed beside us; looked for once a session. */
+/** Where ripgrep is: named (or ruled out with `false`) by the host as the service `ripgrep`, on the PATH, or installed beside us; looked for once a session. */
 export async function findRipgrep(ctx: Pick<ToolContext, "session" | "service">): Promise<string | undefined> {
   if (ctx.session.has(pathKey)) {
     const known = ctx.session.get(pathKey);
     return typeof known === "string" ? known : undefined;
   }
   const named = ctx.service["ripgrep"];
-  const found = typeof named === "string" ? named : (onPath("rg") ?? (await installed()));
+  const found = named === false ? undefined : typeof named === "string" ? named : (onPath("rg") ?? (await installed()));
   ctx.session.set(pathKey, found);
   return found;
 }

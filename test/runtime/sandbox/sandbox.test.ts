@@ -11,7 +11,8 @@ import { freshFolder } from "./folder.ts";
 
 const rungs = await trySandboxes();
 const has = (id: string) => rungs.some((rung) => rung.id === id && rung.ok);
-const env = { PATH: process.env["PATH"] ?? "", HOME: "/nonexistent" };
+// Not our own PATH: a checkout below the temp folder would put folders on it that a sandbox does not have.
+const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/nonexistent" };
 
 function scene(options: SandboxOptions = {}, more: Partial<Grant> = {}) {
   const workspace = freshFolder("/var/tmp");
