@@ -6,7 +6,7 @@ import { programName } from "../paths.ts";
 import { isPlainOverride } from "./git.ts";
 import { unknownWord, type Found, type ShellWord } from "./found.ts";
 import { parseOptions } from "./options.ts";
-import { isInterpreter, isShell, runners, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
+import { containers, isInterpreter, isShell, runners, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
 
 export interface Unwrapped {
   readonly commands: readonly Found[];
@@ -30,6 +30,7 @@ export function unwrap(found: Found): Unwrapped {
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
   if (wrapper !== undefined) return unwrapProgram(found, wrapper);
+  if (containers.has(name)) return unwrapContainer(found);
   if (runners.has(name)) return { ...nothing, commands: suffixes(found, found.words.slice(1)) };
   if (name === "eval") return unwrapText(found.words.slice(1), "eval");
   if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
@@ -40,6 +41,12 @@ export function unwrap(found: Found): Unwrapped {
   if (name === "find") return unwrapFind(found);
   if (name === "git") return unwrapGit(found);
   return nothing;
+}
+
+/** What runs in a container is a command too: a deny reaches it, wherever among the words it begins. */
+function unwrapContainer(found: Found): Unwrapped {
+  const start = found.words.findIndex(({ value }) => value === "exec" || value === "run");
+  return start < 1 ? nothing : { ...nothing, commands: suffixes(found, found.words.slice(start + 1)) };
 }
 
 /** A file by its name is a script like any other; what is fed or made on the way is not to be told. */

@@ -119,6 +119,11 @@ export const runners: ReadonlySet<string> = new Set(
   ),
 );
 
+/** Programs whose `exec` and `run` start a command somewhere else. */
+export const containers: ReadonlySet<string> = new Set(
+  "docker podman nerdctl docker-compose kubectl oc lxc".split(" "),
+);
+
 /** Shells, and the options after which text follows. */
 const shells = new Set(["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"]);
 export const shellSpec: OptionSpec = {
