@@ -60,7 +60,9 @@ function unwrapSource(found: Found): Unwrapped {
 function isFedCode(found: Found, name: string): boolean {
   if (name === "at" || name === "batch") return true;
   if (name === "crontab") return found.fed;
-  if (!found.fed || !isInterpreter(name) || /^(g?make|bc|[gmn]?awk)$/.test(name)) return false;
+  if (/^g?make$/.test(name))
+    return found.words.some(({ value = "" }) => /^(-|-f-|--(make)?file=-|.*\/dev\/stdin)$/.test(value));
+  if (!found.fed || !isInterpreter(name) || /^(bc|[gmn]?awk)$/.test(name)) return false;
   return found.words.slice(1).every((item) => item.value === undefined || item.value.startsWith("-"));
 }
 
