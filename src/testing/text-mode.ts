@@ -13,7 +13,10 @@ export function speakText(model: Model, dialect: string): Model {
     async *ask(request, signal) {
       const { items, ...end } = await collectAsync(model.ask(readConversation(request, dialect), signal));
       const said = items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []));
-      const calls = items.filter((item) => item.type === "call");
+      const taught = taughtTools(request);
+      const calls = items
+        .filter((item) => item.type === "call")
+        .map((call) => ({ ...call, name: taughtName(call.name, taught) }));
       const words = calls.length === 0 ? said : [...(isWhole(dialect) ? [] : said), encodeCalls(dialect, calls, [])];
       const message: Item = { type: "message", role: "assistant", content: [text(words.join("\n"))] };
       yield* answerToEvents({ ...end, items: [message], finish: "stop" });
@@ -30,8 +33,7 @@ function isWhole(dialect: string): boolean {
 /** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */
 function readConversation(request: ModelRequest, dialect: string): ModelRequest {
   const input: Item[] = [];
-  // A text model knows its tools from the manual alone; tag-per-tool dialects cannot be read without their names.
-  const tools = [...(request.instructions ?? "").matchAll(/^## ([\w/-]+)$/gm)].map((match) => ({ name: match[1]! }));
+  const tools = taughtTools(request);
   let open: { readonly id: string; readonly name: string }[] = [];
   for (const item of request.input) {
     if (item.type !== "message") continue;
@@ -54,4 +56,15 @@ function readConversation(request: ModelRequest, dialect: string): ModelRequest 
     } else input.push(item);
   }
   return { ...request, input };
+}
+
+/** A text model knows its tools from the manual alone; tag-per-tool dialects cannot be read without their names. */
+function taughtTools(request: ModelRequest): readonly { readonly name: string }[] {
+  return [...(request.instructions ?? "").matchAll(/^## ([\w/-]+)$/gm)].map((match) => ({ name: match[1]! }));
+}
+
+/** `server/tool` as the manual spells it. */
+function taughtName(name: string, taught: readonly { readonly name: string }[]): string {
+  const spelling = `mcp__${name.replaceAll("/", "__")}`;
+  return taught.some((tool) => tool.name === spelling) ? spelling : name;
 }
