@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { version } from "../src/cli/version.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -37,4 +38,8 @@ test("AGENTS.md names every folder of src", () => {
   const folders = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const missing = folders.filter(({ name }) => !read("AGENTS.md").includes(`| \`${name}\` |`));
   expect(missing.map(({ name }) => name)).toEqual([]);
+});
+
+test("the command's version is the package's", () => {
+  expect(JSON.parse(read("package.json")).version).toBe(version);
 });

@@ -1,3 +1,4 @@
+/** Settings to a session: engine, model, tools, journal, put together once for `exec`, `chat` and `resume`. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateDir } from "../base/paths.ts";

@@ -1,3 +1,4 @@
+/** The small broken project that `npm start` repairs. */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,3 +1,4 @@
+/** Settings to the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
 import { isObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";

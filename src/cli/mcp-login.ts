@@ -1,3 +1,4 @@
+/** `callgate mcp login` and `logout`: a browser, a callback, a token that is kept. */
 import { spawn } from "node:child_process";
 import { stateDir } from "../base/paths.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";

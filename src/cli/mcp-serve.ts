@@ -1,3 +1,4 @@
+/** `callgate mcp serve`: the tools of this folder for MCP clients, until they are gone. */
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { stateDir } from "../base/paths.ts";

@@ -1,3 +1,4 @@
+/** Which tools a model is shown: the settings' choice, or what its family was trained on. */
 import { offerTools, selectProfile, type Features, type Profile, type ProfileSettings } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
 import type { AnyTool } from "../index.ts";

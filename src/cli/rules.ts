@@ -1,3 +1,4 @@
+/** The rule files of a user and a project, in the order they count, and where 'always' is written. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { configDir } from "../base/paths.ts";

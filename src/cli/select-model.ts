@@ -1,3 +1,4 @@
+/** Settings and flags to a model: provider, wire, key, or the built-in offline one. */
 import type { Model } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
 import { createHttpModel } from "../model/http.ts";

@@ -1,3 +1,4 @@
+/** One HTTP exchange with a model: sent, waited for, read piece by piece, each with its own limit of time. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 
 /** Separate limits, because a slow model, a dead host and a stuck stream are different troubles. */

@@ -1,3 +1,4 @@
+/** A history that has become too long for the model, made short: by the model, in words, or by the provider, sealed. */
 import { partsToText, text } from "../base/content.ts";
 import { cutStart } from "../base/text.ts";
 import type { CompactionItem, Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";

@@ -1,3 +1,4 @@
+/** What an answer cost, from its usage and a price. */
 import type { Usage } from "../spec/model.ts";
 
 /** US dollars per million tokens. */

@@ -1,3 +1,4 @@
+/** How many tokens items will take, estimated from their bytes where no provider has counted them yet. */
 import { estimateTokenCount } from "tokenx";
 import type { Part } from "../base/content.ts";
 import type { Item, Usage } from "../spec/model.ts";

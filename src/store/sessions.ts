@@ -1,3 +1,4 @@
+/** The sessions on disk: found, listed newest first, opened by the beginning of an id. */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../base/json.ts";

@@ -1,3 +1,4 @@
+/** A model that gives the answers it was handed, one after another. */
 import { text } from "../base/content.ts";
 import type { Json } from "../base/json.ts";
 import type { Answer, Item, Model, ModelRequest } from "../spec/model.ts";

@@ -1,3 +1,4 @@
+/** `local_shell`: the provider's own shell tool, and the same as a plain function. */
 import { CallError, defineTool } from "../index.ts";
 import { commandAccess, describeSandbox, runCommand } from "./command.ts";
 import type { CommandCall } from "./command.ts";

@@ -1,3 +1,4 @@
+/** `write_stdin`: words for a process that `exec_command` left running, or only a look at it. */
 import { defineTool } from "../index.ts";
 import { clamp, defaultMaxTokens, rethrow, viewResult } from "./exec-command.ts";
 

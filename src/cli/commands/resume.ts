@@ -1,3 +1,4 @@
+/** Goes on with a recorded session. */
 import { buildResumeCommand } from "../resume-command.ts";
 
 /** Headless: `exec --resume ID PROMPT`. */

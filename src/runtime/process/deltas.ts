@@ -1,3 +1,4 @@
+/** Output as it comes, for those who watch: few and small events, however much a command prints. */
 import { StringDecoder } from "node:string_decoder";
 import type { ExecChunk } from "../../spec/capability.ts";
 import type { OutputStream } from "./child.ts";

@@ -1,3 +1,4 @@
+/** One command from start to end: its limits of time and output, its being stopped, and how it ended. */
 import type { CapturedOutput, ExecChunk } from "../../spec/capability.ts";
 import { createCapture } from "./capture.ts";
 import type { ChildEnd, Launch, Spawner } from "./child.ts";
