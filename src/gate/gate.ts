@@ -20,21 +20,17 @@ import { suggestRule } from "./suggest.ts";
 export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";
 
-const maxRewrites = 8;
-
 export function createGate(options: GateOptions): Gate {
   const state: GateState = {
     options,
     memory: options.memory ?? createMemory(),
-    rewrites: new Map(),
-    widened: new Set(),
     policy: createPolicy(options),
     looked: false,
   };
   return {
     pass: (checked, signal) => pass(state, checked, signal),
     widen: (permitted, denied, signal) => widen(state, permitted, denied, signal),
-    after: (ended, signal) => after(state, ended, signal),
+    after: (ended, signal) => after(options, ended, signal),
     baseGrant: () => toBaseGrant(state.policy),
   };
 }
@@ -67,8 +63,7 @@ async function widen(
 ): Promise<Permitted | undefined> {
   const { approval } = state.policy.settings;
   if (approval === "never" || approval === "disabled" || state.options.approver === undefined) return undefined;
-  if (permitted.tool.repeatable !== true || state.widened.has(permitted.id)) return undefined;
-  state.widened.add(permitted.id);
+  if (permitted.tool.repeatable !== true) return undefined;
   const target = denied.target === undefined ? "" : ` ${denied.target}`;
   const question: Question = {
     reason: `The sandbox stopped it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
@@ -79,10 +74,7 @@ async function widen(
   return agree(state, permitted, question, signal);
 }
 
-async function after(state: GateState, ended: Ended, signal: AbortSignal): Promise<Ended> {
-  state.widened.delete(ended.id);
-  state.rewrites.delete(ended.id);
-  const { hooks = [] } = state.options;
+async function after({ hooks = [] }: GateOptions, ended: Ended, signal: AbortSignal): Promise<Ended> {
   if (hooks.length === 0 || ended.tool === undefined) return ended;
   const { id, tool, ok, content } = ended;
   const replaced = await runAfter(hooks, { id, tool, input: ended.input ?? null, ok, content }, signal);
@@ -103,10 +95,6 @@ async function rewrite(state: GateState, checked: Checked, signal: AbortSignal):
   if ("block" in answer)
     return refuse(state, checked, byHook(answer.block), new CallError("denied", `Blocked by a hook: ${answer.block}`));
   if (stableStringify(answer.input) === stableStringify(checked.input)) return undefined;
-  const count = (state.rewrites.get(checked.id) ?? 0) + 1;
-  state.rewrites.set(checked.id, count);
-  const endless = "A hook keeps rewriting the call.";
-  if (count > maxRewrites) return refuse(state, checked, byHook(endless), new CallError("denied", endless));
   const { input } = answer;
   return toAsked(checked, typeof input === "string" && checked.kind === "custom" ? input : JSON.stringify(input));
 }

@@ -4,7 +4,7 @@
  */
 import { CallError } from "../base/error.ts";
 import type { Shaper } from "../result/shape.ts";
-import type { Asked, Bound, Checked, Ended, Permitted } from "../spec/call.ts";
+import type { Asked, Bound, Checked, Ended, Permitted, Ran } from "../spec/call.ts";
 import { check } from "../spec/check.ts";
 import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
@@ -40,15 +40,17 @@ export async function route(asked: Asked, stages: Stages, signal: AbortSignal): 
 }
 
 async function attempt(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ended> {
-  let permitted = await permit(reached, stages, signal);
-  for (;;) {
-    reached.call = permitted;
-    await stages.record.started(permitted);
-    const ran = await stages.runtime.run(permitted, signal);
-    const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
-    if (wider === undefined) return stages.gate.after(await stages.result.shape(ran), signal);
-    permitted = wider; // somebody agreed to more: the same call again, once
-  }
+  const permitted = await permit(reached, stages, signal);
+  let ran = await run(permitted, reached, stages, signal);
+  const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
+  if (wider !== undefined) ran = await run(wider, reached, stages, signal); // somebody agreed to more: again, once
+  return stages.gate.after(await stages.result.shape(ran), signal);
+}
+
+async function run(permitted: Permitted, reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ran> {
+  reached.call = permitted;
+  await stages.record.started(permitted);
+  return stages.runtime.run(permitted, signal);
 }
 
 async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Permitted> {

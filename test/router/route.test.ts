@@ -236,6 +236,12 @@ test("a hook that rewrites a call sends it through the checks again", async () =
   expect(await engine.call("add", { a: 1, b: 1 })).toMatchObject({ ok: false, code: "invalid_input" });
 });
 
+test("a hook that rewrites for ever is stopped", async () => {
+  let n = 0;
+  const engine = engineWith([add], { gate: { hooks: [{ before: () => ({ input: { a: n++, b: 1 } }) }] } });
+  expect(await engine.call("add", { a: 1, b: 1 })).toMatchObject({ ok: false, code: "denied" });
+});
+
 test("metrics count calls, endings and time", async () => {
   const engine = engineWith([add]);
   await engine.call("add", { a: 1, b: 1 });

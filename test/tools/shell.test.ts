@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
@@ -104,6 +105,32 @@ describe.each(launchers)("shell tools through $name", ({ launcher }) => {
       expect(ended.ok).toBe(false);
       expect(ended.access?.escalation).toEqual({ justification: "I must" });
     }
+  });
+
+  test("what the sandbox stopped runs again, once, with what somebody agreed to", async () => {
+    const outside = mkdtempSync(join(homedir(), ".callgate-test-")); // a temp folder would be the sandbox's own
+    const asked: string[] = [];
+    const { engine, call } = engineIn(workspace, {
+      launcher,
+      approval: "on-failure",
+      approver: {
+        async ask({ reason }) {
+          asked.push(reason);
+          return { answer: "once" };
+        },
+      },
+    });
+    const ended = await call("shell_command", { command: `echo run >> count; echo out > ${outside}/made` });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain("The sandbox stopped it");
+    expect(ended.ok).toBe(true);
+    expect(readFileSync(join(workspace, "count"), "utf8")).toBe("run\nrun\n");
+    expect(readFileSync(join(outside, "made"), "utf8")).toBe("out\n");
+    await call("shell_command", { command: `echo > ${outside}/made; touch /usr/callgate-probe` });
+    expect(asked).toHaveLength(2); // widened for one target: the other refusal is told, not asked about again
+    await engine.close();
+    rmSync(outside, { recursive: true });
+    rmSync(join(workspace, "count"));
   });
 
   test("output is told as it comes", async () => {
