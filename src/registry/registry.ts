@@ -4,7 +4,7 @@
  */
 import { CallError } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
-import { nearest } from "../base/text.ts";
+import { cutStart, nearest } from "../base/text.ts";
 import type { Asked, Bound } from "../spec/call.ts";
 import { checkDeclaration } from "../spec/define.ts";
 import { commonRules, looseKey, spellNames } from "../spec/name.ts";
@@ -172,14 +172,15 @@ function groupNames(tools: readonly AnyTool[]): ReadonlyMap<string, readonly str
 }
 
 function unknownTool(asked: Asked, tools: readonly AnyTool[]): CallError {
-  const name = asked.namespace === undefined ? asked.name : `${asked.namespace}/${asked.name}`;
+  const whole = asked.namespace === undefined ? asked.name : `${asked.namespace}/${asked.name}`;
+  const name = cutStart(whole, 200); // a name is short; what a model writes in its place need not be
   const names = tools.map((tool) => tool.name);
   const near = nearest(name, names, listedNames);
   const ordered = [...near, ...names.filter((other) => !near.includes(other))];
   const shown = ordered.slice(0, listedNames).join(", ");
   const more = ordered.length > listedNames ? `, and ${ordered.length - listedNames} more` : "";
   const available = ordered.length === 0 ? "There are no tools." : `Available tools: ${shown}${more}.`;
-  return new CallError("unknown_tool", `Unknown tool: ${JSON.stringify(name.slice(0, 200))}. ${available}`, {
+  return new CallError("unknown_tool", `Unknown tool: ${JSON.stringify(name)}. ${available}`, {
     hint: near[0] === undefined ? "Use one of the available tools." : `Did you mean ${near[0]}?`,
     data: { name, nearest: near.slice(0, 5) },
   });

@@ -3,7 +3,7 @@
  * the name it probably meant.
  */
 import { typeName } from "../base/json.ts";
-import { nearest } from "../base/text.ts";
+import { cutStart, nearest } from "../base/text.ts";
 import { follow } from "./subschema.ts";
 
 export interface Issue {
@@ -136,7 +136,7 @@ function missing(names: unknown, found: unknown, node: Record<string, unknown>):
       const [guess] = nearest(name, extra, 1);
       return guess === undefined
         ? `'${name}' is required and missing`
-        : `'${name}' is required and missing (there is '${guess}': did you mean '${name}'?)`;
+        : `'${name}' is required and missing (there is '${shortName(guess)}': did you mean '${name}'?)`;
     })
     .join("; ");
 }
@@ -148,7 +148,8 @@ function unknownKeys(names: unknown, node: Record<string, unknown>, found: unkno
   const unknown = Array.isArray(names) ? names.map(String) : [];
   const guesses = unknown.slice(0, 8).map((name) => {
     const [guess] = nearest(name, free, 1);
-    return guess === undefined ? `'${name}'` : `'${name}' (did you mean '${guess}'?)`;
+    const shown = shortName(name);
+    return guess === undefined ? `'${shown}'` : `'${shown}' (did you mean '${guess}'?)`;
   });
   const allowed = declared.length === 0 ? "none are allowed" : `allowed: ${declared.slice(0, 40).join(", ")}`;
   return `has ${unknown.length === 1 ? "an unknown key" : "unknown keys"} ${guesses.join(", ")}; ${allowed}`;
@@ -179,6 +180,10 @@ function show(found: unknown): string {
   const words = JSON.stringify(found) ?? typeName(found);
   const short = words.length > 60 ? `${words.slice(0, 60)}…` : words;
   return found === null ? "null" : `the ${typeName(found)} ${short}`;
+}
+
+function shortName(name: string): string {
+  return name.length > 80 ? `${cutStart(name, 80)}…` : name;
 }
 
 function keysOf(value: unknown): string[] {

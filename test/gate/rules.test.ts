@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { appendRule, failedExamples, loadRules, parseRules, RulesError } from "../../src/gate/rules-file.ts";
 import { matchHost, matchMcp, matchName, matchPath } from "../../src/gate/rules.ts";
+import { cpuMs } from "../work.ts";
 import { createWorkspace } from "./workspace.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "callgate-rules-"));
@@ -144,10 +145,11 @@ describe("matching", () => {
     expect(at("/etcetera", "/etc")).toBe(false);
   });
   test("a pattern of many stars takes no time", () => {
-    const started = performance.now();
-    matchName("a".repeat(20_000), "a*".repeat(2_000) + "b");
-    matchPath(`/w/${"a/".repeat(500)}`, `**/${"*/**/".repeat(50)}b`, "/w");
-    expect(performance.now() - started).toBeLessThan(500);
+    const match = () => {
+      matchName("a".repeat(20_000), "a*".repeat(2_000) + "b");
+      matchPath(`/w/${"a/".repeat(500)}`, `**/${"*/**/".repeat(50)}b`, "/w");
+    };
+    expect(cpuMs(match)).toBeLessThan(2_000);
   });
 });
 

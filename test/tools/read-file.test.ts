@@ -1,6 +1,7 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import { bytesRead } from "../work.ts";
 import { engineIn, newWorkspace } from "./workspace.ts";
 
 let ws: string;
@@ -40,10 +41,10 @@ test("the end of a file of five gigabytes costs no more than its lines", async (
   writeSync(fd, `first\nsecond\n${"text ".repeat(200)}\n`, 0);
   writeSync(fd, "\nlast but one\nlast\n", 5 * 1024 ** 3);
   closeSync(fd);
-  const started = performance.now();
+  const before = bytesRead();
   expect(await read({ offset: 1, limit: 2 })).toContain("L2: second");
   expect(await read({ offset: -2, limit: 2 })).toBe("L-2: last but one\nL-1: last");
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(bytesRead() - before).toBeLessThan(10_000_000);
 });
 
 test("what is not text is told by what it is", async () => {

@@ -25,7 +25,7 @@ test("login files that hang, fail or wait do not: the environment stays as it wa
   profile("sleep 60");
   const started = performance.now();
   expect(await createLoginEnv({ timeoutMs: 200 }).read("/bin/bash", base)).toEqual(base);
-  expect(performance.now() - started).toBeLessThan(2000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   profile("exit 3");
   expect(await createLoginEnv().read("/bin/bash", base)).toEqual(base);
   profile("sleep 60 & read -r x");
