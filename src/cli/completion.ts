@@ -1,17 +1,19 @@
-/** Completion scripts: the command's own table of contents, as each shell wants it. */
-const scripts: Readonly<Record<string, (names: string) => string>> = {
-  bash: (
-    names,
-  ) => `_callgate() { if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${names}" -- "\${COMP_WORDS[1]}")); else COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")); fi; }
+/** Completion scripts for each shell. They ask the command itself, so they never know less than it takes. */
+const scripts: Readonly<Record<string, string>> = {
+  bash: `_callgate() { local IFS=$'\\n'; COMPREPLY=($(callgate completion --words "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)); }
 complete -o default -F _callgate callgate`,
-  zsh: (names) => `_callgate() { if (( CURRENT == 2 )); then compadd -- ${names}; else _files; fi }
+  zsh: `_callgate() {
+  local -a found=("\${(@f)$(callgate completion --words "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -n "$found" ]]; then compadd -- $found; else _files; fi
+}
 compdef _callgate callgate`,
-  fish: (names) => `complete -c callgate -n __fish_use_subcommand -f -a "${names}"`,
+  fish: `complete -c callgate -n __fish_use_subcommand -f
+complete -c callgate -a '(callgate completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 };
 
 /** Undefined for a shell we have no script for. */
-export function completionScript(shell: string, names: readonly string[]): string | undefined {
-  return Object.hasOwn(scripts, shell) ? scripts[shell]!(names.join(" ")) : undefined;
+export function completionScript(shell: string): string | undefined {
+  return Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
 }
 
 export const completionShells = Object.keys(scripts);

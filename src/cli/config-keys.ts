@@ -56,7 +56,7 @@ export const configKeys = {
   reasoning_effort: { type: "string", about: "low, medium, high: where the model has it" },
   max_requests: { type: "number", about: "requests per turn" },
   max_calls: { type: "number", about: "tool calls per turn" },
-  max_cost_usd: { type: "number", about: "US dollars per turn, by the prices below" },
+  max_cost_usd: { type: "number", about: "US dollars per turn, by your prices table" },
   max_seconds: { type: "number", about: "seconds per turn" },
   tool_output_tokens: { type: "number", about: "tokens of one tool's output that the model is told" },
   tools_dir: { type: "strings", about: "folders of your own tools" },

@@ -5,6 +5,9 @@ import { configKeys } from "./config-keys.ts";
 const text = (brief: string, placeholder: string) =>
   ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 
+/** A flag that is there or not. */
+export const toggle = (brief: string) => ({ kind: "boolean", optional: true, withNegated: false, brief }) as const;
+
 /** A limit that is no number would be no limit. */
 function readAmount(given: string): number {
   const amount = Number(given);
@@ -12,16 +15,22 @@ function readAmount(given: string): number {
   return amount;
 }
 
-/** Which model, under which policy: taken by exec, chat, demo, tools and call. */
-export const sessionFlags = {
+export const folderFlags = { cwd: text("work in this folder", "DIR") } as const;
+
+/** Which model: what it sees depends on it. */
+const modelFlags = {
   model: text(configKeys.model.about, "NAME"),
   provider: text(configKeys.provider.about, "NAME"),
   baseUrl: text(configKeys.base_url.about, "URL"),
   wire: text(configKeys.wire.about, "WIRE"),
+  profile: text(configKeys.profile.about, "NAME"),
+} as const;
+
+/** What a call may do. */
+export const policyFlags = {
+  ...folderFlags,
   sandbox: { kind: "enum", values: configKeys.sandbox.oneOf, optional: true, brief: configKeys.sandbox.about },
   approval: { kind: "enum", values: configKeys.approval.oneOf, optional: true, brief: configKeys.approval.about },
-  profile: text(configKeys.profile.about, "NAME"),
-  cwd: text("work in this folder", "DIR"),
   addDir: {
     kind: "parsed",
     parse: String,
@@ -38,6 +47,13 @@ export const sessionFlags = {
     brief: "a host that may be contacted",
     placeholder: "HOST",
   },
+} as const;
+
+/** What is asked of tools without a session. */
+export const toolFlags = { ...modelFlags, ...policyFlags } as const;
+
+export const sessionFlags = {
+  ...toolFlags,
   maxRequests: {
     kind: "parsed",
     parse: readAmount,
@@ -54,17 +70,26 @@ export const sessionFlags = {
   },
 } as const;
 
-export interface SessionFlags {
+export interface FolderFlags {
+  readonly cwd?: string;
+}
+
+export interface PolicyFlags extends FolderFlags {
+  readonly sandbox?: (typeof configKeys.sandbox.oneOf)[number];
+  readonly approval?: (typeof configKeys.approval.oneOf)[number];
+  readonly addDir?: readonly string[];
+  readonly allowHost?: readonly string[];
+}
+
+export interface ToolFlags extends PolicyFlags {
   readonly model?: string;
   readonly provider?: string;
   readonly baseUrl?: string;
   readonly wire?: string;
-  readonly sandbox?: (typeof configKeys.sandbox.oneOf)[number];
-  readonly approval?: (typeof configKeys.approval.oneOf)[number];
   readonly profile?: string;
-  readonly cwd?: string;
-  readonly addDir?: readonly string[];
-  readonly allowHost?: readonly string[];
+}
+
+export interface SessionFlags extends ToolFlags {
   readonly maxRequests?: number;
   readonly maxCostUsd?: number;
 }

@@ -10,10 +10,22 @@ async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
   if (first === "--version" || first === "-V") return print(version);
   if (first === "--help" || first === "-h" || first === "help") return print(help());
-  if (first === "completion") return printCompletion(rest[0] ?? "");
+  if (first === "completion") return complete(rest);
   const name = first === undefined || first.startsWith("-") ? "chat" : first;
+  const loaded = await loadCommand(name);
+  if (loaded === undefined) return unknownCommand(name);
+  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
+  await loaded.stricli.run(loaded.app, [name, ...(name === first ? rest : argv)], { process: host });
+  // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
+  if (typeof host.exitCode === "number" && host.exitCode !== 0) {
+    process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
+  }
+}
+
+/** One command as an application: the others stay unread. */
+async function loadCommand(name: string) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
-  if (route === undefined) return unknownCommand(name);
+  if (route === undefined) return undefined;
   const [{ command }, stricli] = await Promise.all([route.load(), import("@stricli/core")]);
   const root = stricli.buildRouteMap({ routes: { [name]: command }, docs: { brief: route.brief } });
   const app = stricli.buildApplication(root, {
@@ -22,18 +34,17 @@ async function main(argv: readonly string[]): Promise<void> {
     localization: {
       text: {
         ...stricli.text_en,
+        briefs: { ...stricli.text_en.briefs, help: "this", argumentEscapeSequence: "what follows is no flag" },
         exceptionWhileParsingArguments: (error) =>
           `callgate: ${error instanceof stricli.ArgumentScannerError ? stricli.formatMessageForArgumentScannerError(error, {}) : String(error)} (callgate ${name} --help)`,
       },
     },
-    documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
+    documentation: {
+      disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined,
+      onlyRequiredInUsageLine: true,
+    },
   });
-  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
-  await stricli.run(app, [name, ...(name === first ? rest : argv)], { process: host });
-  // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
-  if (typeof host.exitCode === "number" && host.exitCode !== 0) {
-    process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
-  }
+  return { stricli, app };
 }
 
 function cleanEnvironment(): Record<string, string> {
@@ -43,9 +54,10 @@ function cleanEnvironment(): Record<string, string> {
 }
 
 /** Here and not in a file of its own: it is about the table of contents itself. */
-async function printCompletion(shell: string): Promise<void> {
+async function complete([shell = "", ...words]: readonly string[]): Promise<void> {
+  if (shell === "--words") return propose(words);
   const { completionScript, completionShells } = await import("./completion.ts");
-  const script = completionScript(shell, Object.keys(routes));
+  const script = completionScript(shell);
   if (script !== undefined) return print(script);
   if (shell === "--help" || shell === "-h")
     return print(
@@ -53,6 +65,19 @@ async function printCompletion(shell: string): Promise<void> {
     );
   say(`callgate: name a shell: callgate completion ${completionShells.join("|")}`);
   process.exitCode = exitCodes.usage;
+}
+
+/** What could stand in place of the last word, one a line: what the completion scripts call. */
+async function propose(words: readonly string[]): Promise<void> {
+  const [first = "", ...rest] = words;
+  if (rest.length === 0 && !first.startsWith("-"))
+    return [...Object.keys(routes), "completion"].filter((name) => name.startsWith(first)).forEach(print);
+  const name = first.startsWith("-") ? "chat" : first;
+  const loaded = await loadCommand(name);
+  const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
+  const inputs = [name, ...(name === first ? rest : words)];
+  const found = (await loaded?.stricli.proposeCompletions(loaded.app, inputs, { process: host })) ?? [];
+  for (const { completion } of found) print(completion);
 }
 
 function unknownCommand(name: string): void {

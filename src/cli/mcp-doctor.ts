@@ -3,7 +3,7 @@ import { toVisibleLine } from "../gate/show.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
 import { createEngine } from "../router/engine.ts";
 import { engineOptions } from "./engine-options.ts";
-import type { SessionFlags } from "./flags.ts";
+import type { PolicyFlags } from "./flags.ts";
 import { exitCodes, print, printJson, UsageError } from "./io.ts";
 import { serverTable } from "./mcp-clients.ts";
 import { prepare } from "./prepare.ts";
@@ -18,7 +18,7 @@ interface Finding {
 }
 
 /** Starts every server afresh, side by side, and says what came of it. Exit code 1 where something is wrong. */
-export async function examine(flags: SessionFlags & { readonly json: boolean }): Promise<number> {
+export async function examine(flags: PolicyFlags & { readonly json?: boolean }): Promise<number> {
   const { cwd, config } = await prepare(flags);
   const { servers, problems } = readServers(serverTable(config, cwd), process.env);
   if (servers.length + problems.length === 0)

@@ -2,14 +2,14 @@
 import { spawn } from "node:child_process";
 import { stateDir } from "../base/paths.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
-import type { SessionFlags } from "./flags.ts";
+import type { FolderFlags } from "./flags.ts";
 import { print, say, UsageError } from "./io.ts";
 import { serverTable } from "./mcp-clients.ts";
 import { prepare } from "./prepare.ts";
 import { version } from "./version.ts";
 
-export interface LoginFlags extends SessionFlags {
-  readonly noBrowser: boolean;
+export interface LoginFlags extends FolderFlags {
+  readonly noBrowser?: boolean;
 }
 
 /** What a person gets for logging in. */
@@ -49,7 +49,7 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   }
 }
 
-export async function logOut(flags: SessionFlags, server: string): Promise<void> {
+export async function logOut(flags: FolderFlags, server: string): Promise<void> {
   const { config } = await findServer(flags, server);
   const { createTokenStore } = await import("../mcp/index.ts");
   const was = createTokenStore({ stateDir: stateDir(process.env), env: process.env }).forget(config);
@@ -57,7 +57,7 @@ export async function logOut(flags: SessionFlags, server: string): Promise<void>
 }
 
 async function findServer(
-  flags: SessionFlags,
+  flags: FolderFlags,
   server: string,
 ): Promise<{ readonly config: ServerConfig; readonly cwd: string }> {
   const { cwd, config } = await prepare(flags);

@@ -5,7 +5,7 @@ import { stateDir } from "../base/paths.ts";
 import type { AnyTool } from "../index.ts";
 import { createEngine } from "../router/engine.ts";
 import { engineOptions } from "./engine-options.ts";
-import type { SessionFlags } from "./flags.ts";
+import type { ToolFlags } from "./flags.ts";
 import { say } from "./io.ts";
 import { readText, resourceFolders } from "./mcp-resources.ts";
 import { chooseProfile, createOffer } from "./offered-tools.ts";
@@ -13,7 +13,7 @@ import { loadOwnTools } from "./own-tools.ts";
 import { prepare } from "./prepare.ts";
 import { version } from "./version.ts";
 
-export interface ServeFlags extends SessionFlags {
+export interface ServeFlags extends ToolFlags {
   readonly http?: number;
 }
 

@@ -74,9 +74,10 @@ function readWire(wire: string | undefined): { readonly wire?: WireName; readonl
   );
 }
 
-function chooseProvider(
+/** The one the settings name, else what a stranger on that wire can be expected to take. */
+export function chooseProvider(
   config: Config,
-  wire: WireName | undefined,
+  wire?: WireName,
 ): { readonly name: string; readonly provider: Provider } {
   if (config.provider !== undefined) {
     if (!Object.hasOwn(providers, config.provider)) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { verifyAudit } from "../../store/audit.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 
 /** Where decisions are recorded unless said otherwise. */
@@ -14,7 +15,7 @@ const verify = buildCommand<{ readonly json?: boolean; readonly head?: string },
   docs: { brief: "check that no recorded decision was changed, taken out or put in" },
   parameters: {
     flags: {
-      json: { kind: "boolean", optional: true, withNegated: false, brief: "print JSON" },
+      json: toggle("print JSON"),
       head: {
         kind: "parsed",
         parse: String,

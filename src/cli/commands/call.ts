@@ -6,37 +6,29 @@ import type { Asked, Ended } from "../../spec/call.ts";
 import { isFreeform } from "../../spec/freeform.ts";
 import { runBatch } from "../batch.ts";
 import { engineOptions } from "../engine-options.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { visible } from "../visible.ts";
 
-interface CallFlags extends SessionFlags {
-  readonly json: boolean;
-  readonly batch: boolean;
-  readonly parallel: boolean;
-  readonly untyped: boolean;
+interface CallFlags extends ToolFlags {
+  readonly json?: boolean;
+  readonly batch?: boolean;
+  readonly parallel?: boolean;
+  readonly untyped?: boolean;
 }
 
 export const command = buildCommand({
   docs: { brief: "one call of one tool, through the whole line" },
   parameters: {
     flags: {
-      ...sessionFlags,
-      json: { kind: "boolean", default: false, brief: "print the whole record of the call" },
-      batch: {
-        kind: "boolean",
-        default: false,
-        brief: "JSON lines in: {id, tool, arguments}; one JSON line out per line",
-      },
-      parallel: { kind: "boolean", default: false, brief: "with --batch: calls that only look run together" },
-      untyped: {
-        kind: "boolean",
-        default: false,
-        brief: "arguments are strings, to be read by the schema (as from XML)",
-      },
+      ...toolFlags,
+      json: toggle("print the whole record of the call"),
+      batch: toggle("JSON lines in: {id, tool, arguments}; one JSON line out per line"),
+      parallel: toggle("with --batch: calls that only look run together"),
+      untyped: toggle("arguments are strings, to be read by the schema (as from XML)"),
     },
     positional: {
       kind: "tuple",
@@ -58,7 +50,7 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
   });
   const own = await loadOwnTools(engine, config, cwd);
   try {
-    if (flags.batch) return await callBatch(engine, flags.parallel);
+    if (flags.batch) return await callBatch(engine, flags.parallel === true);
     if (tool === undefined) throw new UsageError("name a tool ('callgate tools' lists them)");
     return await callOnce(engine, tool, await readArguments(input), flags);
   } finally {

@@ -2,7 +2,7 @@ import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { assemble, type Assembled } from "../assemble.ts";
 import type { Config } from "../config.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openPromptHistory } from "../prompt-history.ts";
@@ -10,8 +10,8 @@ import type { ChatApp, Restart } from "../tui/app.ts";
 
 interface ChatFlags extends SessionFlags {
   readonly resume?: string;
-  readonly fork: boolean;
-  readonly plain: boolean;
+  readonly fork?: boolean;
+  readonly plain?: boolean;
 }
 
 export const command = buildCommand({
@@ -26,12 +26,8 @@ export const command = buildCommand({
         brief: "go on with this session (an id, its beginning, or 'last')",
         placeholder: "ID",
       },
-      fork: { kind: "boolean", default: false, brief: "with --resume: a copy under a new id" },
-      plain: {
-        kind: "boolean",
-        default: false,
-        brief: "lines only, no drawing: for dumb terminals and screen readers",
-      },
+      fork: toggle("with --resume: a copy under a new id"),
+      plain: toggle("lines only, no drawing: for dumb terminals and screen readers"),
     },
   },
   func: (flags: ChatFlags) => runCommand(() => chat(flags)),

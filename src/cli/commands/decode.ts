@@ -4,12 +4,13 @@ import { isObject, parseJson } from "../../base/json.ts";
 import type { Answer } from "../../spec/model.ts";
 import { codecs, collect, decodeRecording, isWireName, reportAnswer } from "../../wire/index.ts";
 import { runBatch } from "../batch.ts";
+import { toggle } from "../flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
 
 interface Flags {
   readonly wire?: string;
   readonly tools?: string;
-  readonly batch: boolean;
+  readonly batch?: boolean;
 }
 
 export const command = buildCommand<Flags, [string?]>({
@@ -35,7 +36,7 @@ export const command = buildCommand<Flags, [string?]>({
         placeholder: "FILE",
         brief: "JSON list of the declared tools: names, or {name, parameters}",
       },
-      batch: { kind: "boolean", default: false, brief: "JSON lines in, JSON lines out" },
+      batch: toggle("JSON lines in, JSON lines out"),
     },
     positional: {
       kind: "tuple",

@@ -6,12 +6,13 @@ import type { SessionEvent } from "../../session/index.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { assemble } from "../assemble.ts";
 import { createDemoWorkspace, repairJob } from "../demo-workspace.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { createTimeline } from "../timeline.ts";
 
 interface DemoFlags {
   readonly wire: string;
-  readonly json: boolean;
+  readonly json?: boolean;
 }
 
 export const command = buildCommand({
@@ -25,7 +26,7 @@ export const command = buildCommand({
         brief: "responses, chat, messages, gemini or text:DIALECT",
         placeholder: "WIRE",
       },
-      json: { kind: "boolean", default: false, brief: "events as JSON lines" },
+      json: toggle("events as JSON lines"),
     },
   },
   func: (flags: DemoFlags) => runCommand(() => demo(flags)),

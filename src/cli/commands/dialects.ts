@@ -1,13 +1,14 @@
 /** `callgate dialects`: the text dialects, and which of them a model speaks. */
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { dialects, inferDialect } from "../../dialect/index.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
 
 interface Flags {
   readonly json?: boolean;
 }
 
-const json = { kind: "boolean", optional: true, withNegated: false, brief: "print JSON" } as const;
+const json = toggle("print JSON");
 
 const list = buildCommand<Flags>({
   docs: { brief: "the dialects, with the models that speak them" },

@@ -6,6 +6,7 @@ import { findProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { RungResult } from "../../runtime/sandbox/sandbox.ts";
 import { loadConfig } from "../config.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { version } from "../version.ts";
 
@@ -17,13 +18,13 @@ interface Finding {
   readonly fix?: string;
 }
 
-export const command = buildCommand<{ readonly json: boolean }, []>({
+export const command = buildCommand<{ readonly json?: boolean }, []>({
   docs: {
     brief: "what works here and what does not, one line each",
     fullDescription:
       "Tries every sandbox for real and looks for what else callgate can use. Ends with 1 if commands cannot be confined or the config cannot be read.",
   },
-  parameters: { flags: { json: { kind: "boolean", default: false, brief: "as JSON" } } },
+  parameters: { flags: { json: toggle("as JSON") } },
   func: ({ json }) =>
     runCommand(async () => {
       const rungs = await sandboxFindings();

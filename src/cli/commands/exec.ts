@@ -1,16 +1,16 @@
 import { buildCommand } from "@stricli/core";
 import type { TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
 import { createLinePrinter, exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { createTimeline } from "../timeline.ts";
 
 interface ExecFlags extends SessionFlags {
-  readonly json: boolean;
+  readonly json?: boolean;
   readonly resume?: string;
   readonly outputSchema?: string;
-  readonly ephemeral: boolean;
+  readonly ephemeral?: boolean;
 }
 
 export const command = buildCommand({
@@ -18,7 +18,7 @@ export const command = buildCommand({
   parameters: {
     flags: {
       ...sessionFlags,
-      json: { kind: "boolean", default: false, brief: "every event as a JSON line on stdout" },
+      json: toggle("every event as a JSON line on stdout"),
       resume: {
         kind: "parsed",
         parse: String,
@@ -33,7 +33,7 @@ export const command = buildCommand({
         brief: "the answer must be JSON of this schema",
         placeholder: "FILE",
       },
-      ephemeral: { kind: "boolean", default: false, brief: "keep no journal" },
+      ephemeral: toggle("keep no journal"),
     },
     positional: {
       kind: "array",
@@ -46,7 +46,7 @@ export const command = buildCommand({
 async function exec(flags: ExecFlags, words: readonly string[]): Promise<number> {
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
-  const { resume, outputSchema, ephemeral } = flags;
+  const { resume, outputSchema, ephemeral = false } = flags;
   const printer = createLinePrinter();
   const assembled = await assemble({
     config,

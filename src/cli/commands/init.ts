@@ -5,6 +5,7 @@ import { text } from "../../base/content.ts";
 import { providers } from "../../model/providers.ts";
 import { collectAsync } from "../../wire/answer.ts";
 import { userConfigFile, type Config } from "../config.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, runCommand, say, UsageError } from "../io.ts";
 import { selectModel } from "../select-model.ts";
 
@@ -12,7 +13,7 @@ interface InitFlags {
   readonly provider?: string;
   readonly model?: string;
   readonly baseUrl?: string;
-  readonly force: boolean;
+  readonly force?: boolean;
   readonly check: boolean;
 }
 
@@ -23,7 +24,7 @@ export const command = buildCommand({
       provider: { kind: "parsed", parse: String, optional: true, brief: "instead of being asked", placeholder: "NAME" },
       model: { kind: "parsed", parse: String, optional: true, brief: "instead of being asked", placeholder: "NAME" },
       baseUrl: { kind: "parsed", parse: String, optional: true, brief: "an address of your own", placeholder: "URL" },
-      force: { kind: "boolean", default: false, brief: "replace the provider in an existing file" },
+      force: toggle("replace the provider in an existing file"),
       check: { kind: "boolean", default: true, brief: "ask the model one question to see that it works" },
     },
   },

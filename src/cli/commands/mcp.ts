@@ -3,7 +3,7 @@ import { partsToText } from "../../base/content.ts";
 import { toVisible } from "../../gate/show.ts";
 import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp-clients.ts";
 import type { LoginFlags } from "../mcp-login.ts";
@@ -12,11 +12,11 @@ import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { firstLine } from "../timeline.ts";
 
-interface ListFlags extends SessionFlags {
-  readonly json: boolean;
+interface ListFlags extends PolicyFlags {
+  readonly json?: boolean;
 }
 
-const json = { kind: "boolean", default: false, brief: "as JSON" } as const;
+const json = toggle("as JSON");
 const serverName = { brief: "the server", parse: String, placeholder: "SERVER" } as const;
 
 function toPort(text: string): number {
@@ -29,7 +29,7 @@ const serve = buildCommand({
   docs: { brief: "the governed tools as an MCP server, over stdio or --http PORT" },
   parameters: {
     flags: {
-      ...sessionFlags,
+      ...toolFlags,
       http: {
         kind: "parsed",
         parse: toPort,
@@ -44,7 +44,7 @@ const serve = buildCommand({
 
 const list = buildCommand({
   docs: { brief: "the configured servers and how they are" },
-  parameters: { flags: { ...sessionFlags, json } },
+  parameters: { flags: { ...policyFlags, json } },
   func: (flags: ListFlags) => runCommand(() => listServers(flags)),
 });
 
@@ -52,19 +52,20 @@ const tools = buildCommand({
   docs: { brief: "a server's tools, as it describes them; --accept trusts changed ones" },
   parameters: {
     flags: {
-      ...sessionFlags,
+      ...policyFlags,
       json,
-      accept: { kind: "boolean", default: false, brief: "I have looked: offer them as they are now" },
+      accept: toggle("I have looked: offer them as they are now"),
     },
     positional: { kind: "tuple", parameters: [serverName] },
   },
-  func: (flags: ListFlags & { readonly accept: boolean }, server: string) => runCommand(() => showTools(flags, server)),
+  func: (flags: ListFlags & { readonly accept?: boolean }, server: string) =>
+    runCommand(() => showTools(flags, server)),
 });
 
 const call = buildCommand({
   docs: { brief: "one call of a server's tool, through the gate" },
   parameters: {
-    flags: { ...sessionFlags, json },
+    flags: { ...policyFlags, json },
     positional: {
       kind: "tuple",
       parameters: [
@@ -82,8 +83,8 @@ const login = buildCommand({
   docs: { brief: "log in to an HTTP server that asks for it, in a browser" },
   parameters: {
     flags: {
-      ...sessionFlags,
-      noBrowser: { kind: "boolean", default: false, brief: "only print the address of the login page" },
+      ...folderFlags,
+      noBrowser: toggle("only print the address of the login page"),
     },
     positional: { kind: "tuple", parameters: [serverName] },
   },
@@ -93,14 +94,14 @@ const login = buildCommand({
 
 const logout = buildCommand({
   docs: { brief: "forget a server's login" },
-  parameters: { flags: sessionFlags, positional: { kind: "tuple", parameters: [serverName] } },
-  func: (flags: SessionFlags, server: string) =>
+  parameters: { flags: folderFlags, positional: { kind: "tuple", parameters: [serverName] } },
+  func: (flags: FolderFlags, server: string) =>
     runCommand(async () => (await import("../mcp-login.ts")).logOut(flags, server)),
 });
 
 const doctor = buildCommand({
   docs: { brief: "start every configured server and say what is wrong with it" },
-  parameters: { flags: { ...sessionFlags, json } },
+  parameters: { flags: { ...policyFlags, json } },
   func: (flags: ListFlags) => runCommand(async () => (await import("../mcp-doctor.ts")).examine(flags)),
 });
 
@@ -110,7 +111,7 @@ export const command = buildRouteMap({
 });
 
 async function withServers<Result>(
-  flags: SessionFlags,
+  flags: PolicyFlags,
   body: (at: {
     readonly engine: ReturnType<typeof createEngine>;
     readonly mcp: NonNullable<Awaited<ReturnType<typeof loadOwnTools>>["mcp"]>;
@@ -150,7 +151,7 @@ async function listServers(flags: ListFlags): Promise<void> {
   });
 }
 
-async function showTools(flags: ListFlags & { readonly accept: boolean }, server: string): Promise<number> {
+async function showTools(flags: ListFlags & { readonly accept?: boolean }, server: string): Promise<number> {
   return withServers(flags, async ({ mcp }) => {
     const connection = mcp.connections.get(server);
     if (connection === undefined)

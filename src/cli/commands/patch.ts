@@ -4,13 +4,14 @@ import { CallError } from "../../base/error.ts";
 import { createFiles } from "../../runtime/files.ts";
 import { applyPatch, type PatchOptions } from "../../tools/patch/patch.ts";
 import { runBatch } from "../batch.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
 
 interface Flags {
-  readonly dryRun: boolean;
-  readonly batch: boolean;
-  readonly codex: boolean;
-  readonly json: boolean;
+  readonly dryRun?: boolean;
+  readonly batch?: boolean;
+  readonly codex?: boolean;
+  readonly json?: boolean;
   readonly cwd?: string;
 }
 
@@ -32,14 +33,10 @@ export const command = buildCommand<Flags, [string?]>({
   },
   parameters: {
     flags: {
-      dryRun: { kind: "boolean", default: false, brief: "check everything, write nothing" },
-      batch: { kind: "boolean", default: false, brief: "JSON lines in, JSON lines out" },
-      codex: {
-        kind: "boolean",
-        default: false,
-        brief: "as codex does: first place that fits, what was done before a failure stays",
-      },
-      json: { kind: "boolean", default: false, brief: "print the outcome as JSON" },
+      dryRun: toggle("check everything, write nothing"),
+      batch: toggle("JSON lines in, JSON lines out"),
+      codex: toggle("as codex does: first place that fits, what was done before a failure stays"),
+      json: toggle("print the outcome as JSON"),
       cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
     },
     positional: {

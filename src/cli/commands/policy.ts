@@ -5,6 +5,7 @@ import { toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
 import { describeRule, suggestRule } from "../../gate/suggest.ts";
 import type { Confinement } from "../../spec/stages.ts";
 import { runBatch } from "../batch.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { answerLine } from "../policy/batch.ts";
 import { replay } from "../policy/replay.ts";
@@ -27,7 +28,7 @@ const check = buildCommand<CheckFlags, string[]>({
   parameters: {
     flags: {
       ...subject,
-      batch: { kind: "boolean", optional: true, withNegated: false, brief: "JSON lines in, JSON lines out" },
+      batch: toggle("JSON lines in, JSON lines out"),
     },
     positional: words,
   },

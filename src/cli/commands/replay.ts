@@ -6,16 +6,16 @@ import { createRecordedModel, readTurns } from "../../session/replay.ts";
 import type { StoredRecord } from "../../store/index.ts";
 import { engineOptions } from "../engine-options.ts";
 import { openSession } from "../find-session.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
 import { print, printJson, runCommand, say } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { prepare } from "../prepare.ts";
 import { createTimeline } from "../timeline.ts";
 
 interface ReplayFlags extends SessionFlags {
-  readonly run: boolean;
+  readonly run?: boolean;
   readonly speed: number;
-  readonly json: boolean;
+  readonly json?: boolean;
 }
 
 export const command = buildCommand({
@@ -27,7 +27,7 @@ export const command = buildCommand({
   parameters: {
     flags: {
       ...sessionFlags,
-      run: { kind: "boolean", default: false, brief: "run the calls again" },
+      run: toggle("run the calls again"),
       speed: {
         kind: "parsed",
         parse: Number,
@@ -35,7 +35,7 @@ export const command = buildCommand({
         brief: "times as fast as it was; 0 = at once",
         placeholder: "N",
       },
-      json: { kind: "boolean", default: false, brief: "events as JSON lines" },
+      json: toggle("events as JSON lines"),
     },
     positional: {
       kind: "tuple",

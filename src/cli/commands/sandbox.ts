@@ -9,6 +9,7 @@ import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 
 interface Flags {
@@ -16,8 +17,8 @@ interface Flags {
   readonly allowHost?: readonly string[];
   readonly write?: readonly string[];
   readonly network?: "on" | "off";
-  readonly explain: boolean;
-  readonly json: boolean;
+  readonly explain?: boolean;
+  readonly json?: boolean;
   readonly backend?: string;
   readonly cwd?: string;
 }
@@ -51,8 +52,8 @@ export const command = buildCommand<Flags, string[]>({
         optional: true,
         brief: "the whole network, or none of it (the default)",
       },
-      explain: { kind: "boolean", default: false, brief: "say what the command may do" },
-      json: { kind: "boolean", default: false, brief: "the explanation as JSON" },
+      explain: toggle("say what the command may do"),
+      json: toggle("the explanation as JSON"),
       backend: { kind: "parsed", parse: String, optional: true, brief: "only this one (callgate doctor lists them)" },
       cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
     },
@@ -68,7 +69,8 @@ export const command = buildCommand<Flags, string[]>({
       const grant = toGrant(flags, cwd);
       const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });
       try {
-        if (flags.explain) await explain(sandbox, grant, { json: flags.json, asideFromOutput: argv.length > 0 });
+        if (flags.explain)
+          await explain(sandbox, grant, { json: flags.json === true, asideFromOutput: argv.length > 0 });
         return argv.length === 0 ? exitCodes.done : await run(sandbox, argv, { grant, cwd });
       } catch (error) {
         throw toUsageError(error);

@@ -3,11 +3,12 @@ import { buildCommand } from "@stricli/core";
 import { nearest } from "../../base/text.ts";
 import { normalize, schemaTargets, type SchemaTarget } from "../../spec/normalize.ts";
 import { runBatch } from "../batch.ts";
+import { toggle } from "../flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
 
 interface Flags {
   readonly target: string;
-  readonly batch: boolean;
+  readonly batch?: boolean;
 }
 
 async function schema(flags: Flags, file?: string): Promise<void> {
@@ -48,7 +49,7 @@ export const command = buildCommand({
   parameters: {
     flags: {
       target: { kind: "parsed", parse: String, brief: `one of ${schemaTargets.join(", ")}`, default: "openai" },
-      batch: { kind: "boolean", brief: "JSON lines in, JSON lines out", default: false, withNegated: false },
+      batch: toggle("JSON lines in, JSON lines out"),
     },
     positional: {
       kind: "tuple",

@@ -1,20 +1,21 @@
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { listSessions } from "../../store/index.ts";
+import { toggle } from "../flags.ts";
 import { print, printJson, runCommand } from "../io.ts";
 import { visible } from "../visible.ts";
 
 interface SessionsFlags {
-  readonly json: boolean;
-  readonly all: boolean;
+  readonly json?: boolean;
+  readonly all?: boolean;
 }
 
 export const command = buildCommand({
   docs: { brief: "the recorded sessions, newest first" },
   parameters: {
     flags: {
-      json: { kind: "boolean", default: false, brief: "as a JSON array" },
-      all: { kind: "boolean", default: false, brief: "all of them, not only the newest twenty" },
+      json: toggle("as a JSON array"),
+      all: toggle("all of them, not only the newest twenty"),
     },
   },
   func: (flags: SessionsFlags) => runCommand(async () => list(flags)),

@@ -4,23 +4,24 @@ import { createEngine } from "../../router/engine.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import { checkTarget } from "../../spec/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../spec/normalize.ts";
-import { providerForWire, providers } from "../../model/providers.ts";
 import { codecs, isWireName } from "../../wire/index.ts";
+import type { Config } from "../config.ts";
 import { engineOptions } from "../engine-options.ts";
-import { sessionFlags, type SessionFlags } from "../flags.ts";
+import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { chooseProfile, createOffer } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
+import { chooseProvider } from "../select-model.ts";
 import { firstLine } from "../timeline.ts";
 
-interface ToolsFlags extends SessionFlags {
-  readonly json: boolean;
+interface ToolsFlags extends ToolFlags {
+  readonly json?: boolean;
 }
 
 const flags = {
-  ...sessionFlags,
-  json: { kind: "boolean", default: false, brief: "as JSON, as the wire has it" },
+  ...toolFlags,
+  json: toggle("as JSON, as the wire has it"),
 } as const;
 
 const list = buildCommand({
@@ -56,39 +57,44 @@ export const command = buildRouteMap({
   docs: { brief: "the tools as a model would get them; 'tools lint' checks them" },
 });
 
-async function offer(given: ToolsFlags): Promise<readonly ToolSpec[]> {
+interface Offer {
+  readonly config: Config;
+  readonly specs: readonly ToolSpec[];
+  /** The one named, the provider's, the profile's; else the one that can carry every tool. */
+  readonly wire: string;
+}
+
+async function offer(given: ToolsFlags): Promise<Offer> {
   const { cwd, config } = await prepare(given);
-  const engine = createEngine(
-    await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) }),
-  );
-  const own = await loadOwnTools(engine, config, cwd);
-  const specs = createOffer(engine, chooseProfile(config, config.model), given.wire ?? "responses")();
-  await own.close();
+  const profile = chooseProfile(config, config.model);
+  const own = profile.form === "native" ? undefined : profile.form;
+  const wire =
+    config.wire ?? own ?? (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
+  const engine = createEngine(await engineOptions(config, cwd, process.env, { profile }));
+  const loaded = await loadOwnTools(engine, config, cwd);
+  const specs = createOffer(engine, profile, wire)();
+  await loaded.close();
   await engine.close();
-  return specs;
+  return { config, specs, wire };
 }
 
 async function show(given: ToolsFlags): Promise<void> {
-  const specs = await offer(given);
-  const wire = given.wire ?? "responses";
+  const { config, specs, wire } = await offer(given);
   if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
   if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
   if (!isWireName(wire))
     throw new UsageError(`there is no wire '${wire}': responses, chat, messages, gemini, mcp or text:DIALECT`);
-  const provider =
-    given.provider !== undefined && Object.hasOwn(providers, given.provider)
-      ? providers[given.provider]!
-      : providerForWire(wire);
+  const { provider } = chooseProvider(config, wire);
   const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
   const { body, dropped } = codecs[wire].encodeRequest(
-    { model: given.model ?? "model", input: [], tools: specs },
+    { model: config.model ?? "model", input: [], tools: specs },
     options,
   );
   showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
   if (!given.json) for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
 }
 
-async function showText(specs: readonly ToolSpec[], dialect: string, json: boolean): Promise<void> {
+async function showText(specs: readonly ToolSpec[], dialect: string, json = false): Promise<void> {
   const { lookUpDialect, teach } = await import("../../dialect/index.ts");
   if (lookUpDialect(dialect) === undefined)
     throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
@@ -97,7 +103,7 @@ async function showText(specs: readonly ToolSpec[], dialect: string, json: boole
   else print(prompt);
 }
 
-function showTools(tools: readonly JsonObject[], json: boolean): void {
+function showTools(tools: readonly JsonObject[], json = false): void {
   if (json) return printJson(tools);
   for (const tool of tools)
     print(
@@ -139,7 +145,9 @@ async function check(given: LintFlags): Promise<number> {
   const { maxBytes } = given;
   if (maxBytes !== undefined && !(maxBytes > 0)) throw new UsageError("--max-bytes is a number of bytes above 0");
   const size = maxBytes === undefined ? {} : { maxBytes };
-  const tools = (await offer(given)).flatMap(flat).filter((spec): spec is FunctionSpec => spec.kind === "function");
+  const tools = (await offer(given)).specs
+    .flatMap(flat)
+    .filter((spec): spec is FunctionSpec => spec.kind === "function");
   const rows = tools.flatMap((tool) =>
     schemaTargets.map((target) => {
       const { schema, changes } = normalize(tool.parameters, target, size);

@@ -3,6 +3,7 @@ import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import { createTrust, type TrustStatus } from "../../gate/trust.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 
 interface Flags {
@@ -19,9 +20,9 @@ export const command = buildCommand<Flags, [string?]>({
   },
   parameters: {
     flags: {
-      yes: { kind: "boolean", optional: true, withNegated: false, brief: "trust it as it is now" },
-      revoke: { kind: "boolean", optional: true, withNegated: false, brief: "trust it no longer" },
-      json: { kind: "boolean", optional: true, withNegated: false, brief: "print JSON" },
+      yes: toggle("trust it as it is now"),
+      revoke: toggle("trust it no longer"),
+      json: toggle("print JSON"),
     },
     positional: {
       kind: "tuple",

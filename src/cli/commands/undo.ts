@@ -4,11 +4,12 @@ import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
 import { createFiles } from "../../runtime/files.ts";
 import { createUndoLog, undoFile, undoTurn } from "../../session/undo.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 
 interface Flags {
-  readonly dryRun: boolean;
-  readonly json: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
   readonly cwd?: string;
 }
 
@@ -20,8 +21,8 @@ export const command = buildCommand<Flags>({
   },
   parameters: {
     flags: {
-      dryRun: { kind: "boolean", default: false, brief: "say what would be taken back, and do nothing" },
-      json: { kind: "boolean", default: false, brief: "print the outcome as JSON" },
+      dryRun: toggle("say what would be taken back, and do nothing"),
+      json: toggle("print the outcome as JSON"),
       cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
     },
   },
@@ -42,7 +43,7 @@ async function undo({ dryRun, json, cwd = "." }: Flags): Promise<number> {
     network: "off",
   } as const;
   try {
-    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }), { dryRun });
+    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }), { dryRun: dryRun === true });
     if (!dryRun) log.drop();
     if (json) printJson({ ok: true, turn: record.turn, files: done });
     else

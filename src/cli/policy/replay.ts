@@ -4,6 +4,7 @@ import { isObject } from "../../base/json.ts";
 import { decideAccess, type Policy } from "../../gate/policy.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Access } from "../../spec/access.ts";
+import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { findConfinement, loadRuleFiles, subject, toPolicy, type CheckFlags } from "./subject.ts";
 
@@ -28,7 +29,7 @@ export const replay = buildCommand<ReplayFlags, string[]>({
       approval: subject.approval,
       sandbox: subject.sandbox,
       json: subject.json,
-      all: { kind: "boolean", optional: true, withNegated: false, brief: "show unchanged decisions too" },
+      all: toggle("show unchanged decisions too"),
     },
     positional: {
       kind: "array",

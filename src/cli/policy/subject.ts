@@ -8,6 +8,7 @@ import type { Policy } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";
 import type { Command, ShellDialect } from "../../spec/access.ts";
 import type { Confinement } from "../../spec/stages.ts";
+import { toggle } from "../flags.ts";
 import { UsageError } from "../io.ts";
 
 export interface CheckFlags {
@@ -41,7 +42,7 @@ export const subject = {
   sandbox: { kind: "enum", values: sandboxNames, optional: true, brief: "the sandbox policy (workspace-write)" },
   allow: texts("also allow commands that begin so", "PREFIX"),
   deny: texts("also deny commands that begin so", "PREFIX"),
-  json: { kind: "boolean", optional: true, withNegated: false, brief: "print JSON" },
+  json: toggle("print JSON"),
 } as const;
 
 export function toCommand(flags: Omit<CheckFlags, "batch">, argv: readonly string[]): Command {

@@ -1,0 +1,53 @@
+/** What a newcomer asks first: help that fits a screen, completion that knows every flag, the tools as configured. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { routes } from "../../src/cli/routes.ts";
+import { cli, ensureBuilt, run, tempFolder } from "./run.ts";
+
+beforeAll(ensureBuilt, 60_000);
+
+test.each(Object.keys(routes))("callgate %s --help fits a screen", async (name) => {
+  const { code, stdout } = await run([name, "--help"]);
+  expect(code).toBe(0);
+  const usage = stdout.split("\n\n")[0]!.split("\n");
+  expect(Math.max(...usage.map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(stdout.split("\n").length).toBeLessThanOrEqual(40);
+});
+
+test.each([
+  [["ex"], ["exec", "export"]],
+  [["policy", "ch"], ["check"]],
+  [["exec", "--sandbox", "w"], ["workspace-write"]],
+  [["tools", "lint", "--max"], ["--max-bytes"]],
+  [["--res"], ["--resume"]],
+  [["exec", "some words"], []],
+  [["nonsense", "x"], []],
+])("completion of %j", async (words, found) => {
+  const { code, stdout } = await run(["completion", "--words", ...words]);
+  expect(code).toBe(0);
+  expect(stdout.split("\n").filter(Boolean)).toEqual(found);
+});
+
+test("the bash script completes with the command it was made by", () => {
+  const bin = tempFolder("bin");
+  symlinkSync(cli, join(bin, "callgate"));
+  const script = `eval "$(callgate completion bash)"; COMP_WORDS=(callgate exec --sandbox ""); COMP_CWORD=3; _callgate; echo "\${COMPREPLY[*]}"`;
+  const shown = execFileSync("bash", ["-c", script], {
+    encoding: "utf8",
+    env: { ...process.env, PATH: `${bin}:${process.env["PATH"] ?? ""}` },
+  });
+  expect(shown.trim()).toBe("read-only workspace-write full-access none restricted");
+});
+
+test("tools are shown on the wire of the provider in the settings", async () => {
+  const home = tempFolder("state");
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "callgate.toml"), 'provider = "anthropic"\nmodel = "claude-x"\n');
+  const { stdout } = await run(["tools", "--json"], { env: { CALLGATE_HOME: home } });
+  const [first] = JSON.parse(stdout) as readonly object[];
+  expect(first).toHaveProperty("input_schema");
+  const unknown = await run(["tools", "--provider", "nobody"]);
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no provider 'nobody'") });
+});
