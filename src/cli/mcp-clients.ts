@@ -7,6 +7,7 @@ import { approvalRules } from "../mcp/approval-rules.ts";
 import { readServers } from "../mcp/config.ts";
 import type { McpClients, McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
+import { isNamedAfter } from "../spec/name.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { Config } from "./config.ts";
 import { say, UsageError } from "./io.ts";
@@ -53,6 +54,10 @@ export interface ConnectOptions {
   readonly approver?: Approver;
   /** Answers servers' questions instead. */
   readonly elicit?: McpHost["elicit"];
+  /** The one tool this is for: servers that cannot have it are left alone. */
+  readonly wanted?: string;
+  /** How long to wait for servers nobody has seen before. */
+  readonly waitMs?: number;
 }
 
 /** Connects the configured servers to an engine. Loaded only where there are any: most of the cost is the protocol library. */
@@ -60,13 +65,15 @@ export async function connectServers(
   engine: Engine,
   config: Config,
   cwd: string,
-  { warn, approver, elicit = createElicit(engine, approver, warn) }: ConnectOptions,
+  { warn, approver, elicit = createElicit(engine, approver, warn), wanted, waitMs }: ConnectOptions,
 ): Promise<McpClients | undefined> {
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
   const { createMcpClients, createResourceTools, createTokenStore } = await import("../mcp/index.ts");
-  const { servers, problems } = readServers(table, process.env);
+  const { servers: configured, problems } = readServers(table, process.env);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
+  const named = configured.filter(({ name }) => wanted !== undefined && isNamedAfter(name, wanted));
+  const servers = named.length > 0 ? named : configured;
   const grant = engine.gate.baseGrant();
   const state = stateDir(process.env);
   const tokens = createTokenStore({ stateDir: state, env: process.env });
@@ -94,7 +101,7 @@ export async function connectServers(
   });
   engine.registry.add(...createResourceTools(clients));
   try {
-    await clients.start();
+    await clients.start(waitMs === undefined ? {} : { waitMs });
   } catch (error) {
     await clients.close();
     // Only a server without which the user does not want to start ends here.

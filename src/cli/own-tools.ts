@@ -26,7 +26,8 @@ export async function loadOwnTools(
     for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
     engine.registry.add(...tools);
   }
-  const mcp = await connectServers(engine, config, cwd, { warn, ...rest });
+  const isHere = rest.wanted !== undefined && engine.registry.find(rest.wanted) !== undefined;
+  const mcp = isHere ? undefined : await connectServers(engine, config, cwd, { warn, ...rest });
   return {
     mcp,
     async close() {

@@ -13,6 +13,9 @@ export interface Catalogue {
   /** The tools as they were last seen, or undefined for a server that is new or set up differently. */
   known(config: ServerConfig): readonly ServerTool[] | undefined;
   remember(config: ServerConfig, tools: readonly ServerTool[]): void;
+  /** It did not answer in time when it was new: nobody waits for it again. */
+  isSlow(config: ServerConfig): boolean;
+  rememberSlow(config: ServerConfig): void;
   /** Tools that differ from what was looked at before; a tool seen for the first time is pinned as it is. */
   changed(config: ServerConfig, tools: readonly ServerTool[]): readonly string[];
   /** The user has looked: from here on, this is what the tool is. */
@@ -21,6 +24,7 @@ export interface Catalogue {
 
 interface Entry {
   readonly setup: string;
+  readonly slow?: boolean;
   readonly tools: readonly ServerTool[];
   /** Pairs, not an object: a server may call a tool `constructor`. */
   readonly pins: readonly (readonly [tool: string, pin: string])[];
@@ -52,7 +56,14 @@ export function createCatalogue(stateDir: string): Catalogue {
   return {
     known(config) {
       const entry = load(config.name);
-      return entry?.setup === setupOf(config) ? entry.tools : undefined;
+      return entry?.setup === setupOf(config) && !entry.slow ? entry.tools : undefined;
+    },
+    isSlow(config) {
+      const entry = load(config.name);
+      return entry?.setup === setupOf(config) && entry.slow === true;
+    },
+    rememberSlow(config) {
+      save(config.name, { setup: setupOf(config), slow: true, tools: [], pins: load(config.name)?.pins ?? [] });
     },
     remember(config, tools) {
       const pins = pinsOf(load(config.name));

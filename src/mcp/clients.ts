@@ -4,9 +4,10 @@
  * reaches the engine through its public entry like anybody's tool.
  */
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
+import { CallError } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Registry } from "../index.ts";
-import { createCatalogue } from "./catalogue.ts";
+import { createCatalogue, type Catalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
 import { createOffers, type Offers } from "./offers.ts";
@@ -14,8 +15,13 @@ import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./server-me
 
 export interface McpClients {
   readonly connections: ReadonlyMap<string, Connection>;
-  /** Offers what is known and starts the rest; waits no longer than `waitMs` for servers that are new. */
+  /**
+   * Offers what is known and starts the rest; waits no longer than `waitMs` for servers that are new, and not at all
+   * for those that were too slow the last time. What comes later is offered when it is there.
+   */
   start(options?: { readonly waitMs?: number }): Promise<void>;
+  /** What a server has now, looked at afresh: from here on that is what is offered. */
+  look(server: string): Promise<readonly ServerTool[]>;
   /** Tools held back because they changed since they were looked at. */
   quarantined(): ReadonlyMap<string, readonly string[]>;
   /** The user has looked at a server's tools: they are offered again. */
@@ -40,10 +46,13 @@ export interface McpClientsOptions extends Omit<
 }
 
 /** What the first request may wait for servers nobody has seen before. */
-const defaultWaitMs = 1_500;
+const defaultWaitMs = 500;
 
 export function createMcpClients(options: McpClientsOptions): McpClients {
-  const { registry, warn, sandboxState } = options;
+  const { registry, sandboxState } = options;
+  let closed = false;
+  /** What still fails while everything is being ended is nobody's concern. */
+  const warn = (message: string) => void (closed || options.warn(message));
   const catalogue = createCatalogue(options.stateDir);
   const metrics = createMcpMetrics();
   const emit = (event: McpEvent) => {
@@ -52,7 +61,9 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
   };
   const offers = createOffers({ registry, catalogue, emit, warn, ...(sandboxState ? { sandboxState } : {}) });
   const enabled = options.servers.filter((config) => config.enabled);
-  const connections = new Map(enabled.map((config) => [config.name, createOne(config, options, offers, emit)]));
+  const connections = new Map(
+    enabled.map((config) => [config.name, createOne(config, { ...options, warn }, offers, emit)]),
+  );
 
   return {
     connections,
@@ -61,21 +72,23 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     async start({ waitMs = defaultWaitMs } = {}) {
       await Promise.all(
         [...connections.values()].map((connection) =>
-          startOne(connection, {
-            known: catalogue.known(connection.config),
-            offer: (tools) => offers.offer(connection, tools),
-            adopt: (tools) => offers.adopt(connection, tools),
-            waitMs,
-            warn,
-          }),
+          startOne(connection, { catalogue, offers, registry, waitMs, warn }),
         ),
       );
+    },
+    async look(server) {
+      const connection = connections.get(server);
+      if (connection === undefined) throw new CallError("mcp", `There is no MCP server '${server}'.`);
+      const tools = await connection.listTools();
+      offers.adopt(connection, tools);
+      return tools;
     },
     async accept(server) {
       const connection = connections.get(server);
       if (connection) await offers.accept(connection);
     },
     async close() {
+      closed = true;
       await Promise.all([...connections.values()].map((connection) => connection.close()));
     },
   };
@@ -109,21 +122,26 @@ function createOne(
   return connection;
 }
 
-interface Start {
-  readonly known: readonly ServerTool[] | undefined;
-  readonly offer: (tools: readonly ServerTool[]) => void;
-  readonly adopt: (tools: readonly ServerTool[]) => void;
+interface Start extends Pick<McpClientsOptions, "registry" | "warn"> {
+  readonly catalogue: Catalogue;
+  readonly offers: Offers;
   readonly waitMs: number;
-  readonly warn: (message: string) => void;
 }
 
 /** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
-async function startOne(connection: Connection, { known, offer, adopt, waitMs, warn }: Start): Promise<void> {
-  const { required } = connection.config;
-  if (known) offer(known);
-  if (known && !required) return;
-  const listed = connection.listTools().then(adopt);
-  if (required) return listed;
+async function startOne(connection: Connection, { catalogue, offers, registry, waitMs, warn }: Start): Promise<void> {
+  const { config } = connection;
+  const known = catalogue.known(config);
+  if (known) offers.offer(connection, known);
+  if (known && !config.required) return;
+  const listed = connection.listTools().then((tools) => offers.adopt(connection, tools));
+  if (config.required) return listed;
+  registry.expect(config.name, listed);
   const told = listed.catch((error: unknown) => warn(error instanceof Error ? error.message : String(error)));
-  await Promise.race([told, new Promise((resolve) => setTimeout(resolve, waitMs).unref())]);
+  if (catalogue.isSlow(config)) return;
+  const late = Symbol("late");
+  const waited = new Promise((resolve) => setTimeout(resolve, waitMs, late).unref());
+  if ((await Promise.race([told, waited])) !== late || waitMs === 0) return;
+  catalogue.rememberSlow(config);
+  warn(`the MCP server '${config.name}' is still starting: its tools join when it is up`);
 }

@@ -15,9 +15,13 @@ const listInput = {
 
 export function createResourceTools(clients: McpClients): readonly AnyTool[] {
   const each = async <Result>(server: string | undefined, ask: (client: Client) => Promise<Result>) => {
-    const names = server === undefined ? [...clients.connections.keys()] : [server];
+    const askOne = (name: string) => find(clients, name).ask(ask).catch(toProblem);
+    if (server !== undefined) return [{ server, ...(await askOne(server)) }];
     return Promise.all(
-      names.map(async (name) => ({ server: name, ...(await find(clients, name).ask(ask).catch(toProblem)) })),
+      [...clients.connections.keys()].map(async (name) => ({
+        server: name,
+        ...(await Promise.race([askOne(name), noAnswer()])),
+      })),
     );
   };
   return [
@@ -77,6 +81,14 @@ function find(clients: McpClients, server: string): Connection {
 /** One server that is down, or has no resources, does not spoil the list of the others. */
 function toProblem(error: unknown): { readonly error: string } {
   return { error: error instanceof Error ? error.message : String(error) };
+}
+
+/** What one server may hold up the list of all. */
+const patienceMs = 5_000;
+
+function noAnswer(): Promise<{ readonly error: string }> {
+  const error = `no answer within ${patienceMs / 1000} s; name the server to wait for it`;
+  return new Promise((resolve) => void setTimeout(() => resolve({ error }), patienceMs).unref());
 }
 
 function toJson(value: unknown) {

@@ -15,6 +15,8 @@ export function createStdioTransport(start: () => Promise<ChildProcess>): StdioT
   let child: ChildProcess | undefined;
   let tail = "";
   let closed = false;
+  /** Whether it ever said anything: one that did not has nothing to finish. */
+  let heard = false;
 
   const transport: StdioTransport = {
     stderrTail: () => tail.trim(),
@@ -45,13 +47,14 @@ export function createStdioTransport(start: () => Promise<ChildProcess>): StdioT
       ]);
     },
     async close() {
-      if (child) await stopTree(child);
+      if (child) await stopTree(child, heard);
       end();
     },
   };
 
   function receive(line: string): void {
     if (line.trim() === "") return;
+    heard = true;
     try {
       // The protocol layer validates the message; here it is only a line of JSON.
       transport.onmessage?.(JSON.parse(line) as JSONRPCMessage);
@@ -96,15 +99,17 @@ function readLines(child: ChildProcess, onLine: (line: string) => void, onError:
 }
 
 const politeMs = 1_000;
+const hastyMs = 100;
 
 /** Closes its input, which ends a well-behaved server; then asks; then kills the whole group. */
-async function stopTree(child: ChildProcess): Promise<void> {
+async function stopTree(child: ChildProcess, patient: boolean): Promise<void> {
   const gone = new Promise<void>((resolve) =>
     child.exitCode !== null || child.signalCode !== null ? resolve() : child.once("exit", () => resolve()),
   );
   child.stdin?.end();
+  if (!patient) killGroup(child, "SIGTERM");
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    const waited = new Promise((resolve) => setTimeout(resolve, politeMs, "late").unref());
+    const waited = new Promise((resolve) => setTimeout(resolve, patient ? politeMs : hastyMs, "late").unref());
     if ((await Promise.race([gone, waited])) !== "late") break;
     killGroup(child, signal);
   }

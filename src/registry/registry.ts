@@ -7,7 +7,7 @@ import type { JsonObject } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
 import type { Asked, Bound } from "../spec/call.ts";
 import { checkDeclaration } from "../spec/define.ts";
-import { commonRules, looseKey, spellNames } from "../spec/name.ts";
+import { commonRules, isNamedAfter, looseKey, spellNames } from "../spec/name.ts";
 import type { Binder } from "../spec/stages.ts";
 import type { AnyTool } from "../spec/tool.ts";
 import { describeTool, functionParameters } from "../spec/tool-spec.ts";
@@ -22,6 +22,8 @@ export interface Registry extends Binder {
   remove(name: string): boolean;
   /** Exchanges all tools of one server or group at once: what MCP's list_changed asks for. */
   replace(belongs: (tool: AnyTool) => boolean, tools: readonly AnyTool[]): Registry;
+  /** Tools of this group are on their way: a call of one of them waits until they are there, or fails as the promise does. */
+  expect(group: string, arrival: Promise<unknown>): void;
   /** Under any spelling a model may use; undefined when there is none or more than one fits. */
   find(name: string, namespace?: string): AnyTool | undefined;
   /** By XML tag, else as `find`. */
@@ -50,6 +52,7 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
   let index: NameIndex | undefined;
   let sorted: readonly AnyTool[] | undefined;
   const listeners = new Set<() => void>();
+  const expected = new Map<string, Promise<unknown>>();
 
   function commit(next: Map<string, AnyTool>): Registry {
     byName = next;
@@ -73,6 +76,13 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
       return found;
     },
     replace: (belongs, added) => commit(withTools(new Map([...byName].filter(([, tool]) => !belongs(tool))), added)),
+    expect(group, arrival) {
+      expected.set(group, arrival);
+      const over = () => void (expected.get(group) === arrival && expected.delete(group));
+      arrival.then(over, over);
+    },
+    arrival: (asked) =>
+      expected.size === 0 || find(asked.name, asked.namespace) ? undefined : findGroup(expected, asked),
     find,
     findByTag: (tag) => (index ??= createIndex(list())).findByTag(tag) ?? find(tag),
     list,
@@ -84,13 +94,20 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
       return () => void listeners.delete(listener);
     },
     bind(asked) {
-      const tool =
-        (asked.namespace === undefined ? byName.get(asked.name) : undefined) ?? find(asked.name, asked.namespace);
+      const tool = find(asked.name, asked.namespace);
       if (!tool) throw unknownTool(asked, list());
       return { ...asked, tool } satisfies Bound;
     },
   };
   return registry.add(...tools);
+}
+
+/** The group whose name the call begins with, in any spelling of `group/tool`. */
+function findGroup<Value>(groups: ReadonlyMap<string, Value>, { name, namespace }: Asked): Value | undefined {
+  const whole = namespace === undefined ? name : `${namespace}/${name}`;
+  const fitting = [...groups.keys()].filter((group) => isNamedAfter(group, whole));
+  const [longest] = fitting.toSorted((a, b) => b.length - a.length);
+  return longest === undefined ? undefined : groups.get(longest);
 }
 
 function toOpenapi(tool: AnyTool): OpenapiSchema {
@@ -148,16 +165,30 @@ function createIndex(tools: readonly AnyTool[]): NameIndex {
   }
   const lookUp = (name: string) => {
     const key = looseKey(name);
-    return exact.get(name) ?? tags.get(name) ?? (loose.has(key) ? loose.get(key) : bare.get(key));
+    const found = exact.get(name) ?? tags.get(name);
+    if (found) return found;
+    const near = loose.has(key) ? loose.get(key) : bare.get(key);
+    return near && isOfOtherServer(near, name) ? undefined : near;
   };
   return {
     find(name, namespace) {
       if (namespace === undefined) return lookUp(name);
       const plain = namespace.replace(/^mcp__?/, "");
-      return tools.find((tool) => tool.name === `${plain}/${name}`) ?? lookUp(`${namespace}__${name}`) ?? lookUp(name);
+      const own = tools.find((tool) => tool.name === `${plain}/${name}`) ?? lookUp(`${namespace}__${name}`);
+      const found = own ?? lookUp(name);
+      return found && plain !== namespace && isOfOtherServer(found, `${plain}/${name}`) ? undefined : found;
     },
     findByTag: (tag) => tags.get(tag),
   };
+}
+
+/** A call that names a server never goes to another one, however alike the names are: not even while the first is down. */
+function isOfOtherServer(tool: AnyTool, asked: string): boolean {
+  const named = /^([^/]+)\//.exec(asked)?.[1] ?? /^mcp__(.+?)__./.exec(asked)?.[1];
+  const slash = tool.name.indexOf("/");
+  if (named === undefined || slash === -1) return false;
+  const key = looseKey(named).replace(/^mcp_/, "");
+  return key !== looseKey(tool.name.slice(0, slash)).replace(/^mcp_/, "");
 }
 
 function groupNames(tools: readonly AnyTool[]): ReadonlyMap<string, readonly string[]> {

@@ -56,6 +56,8 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, signa
 async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Permitted> {
   let asked: Asked = reached.call;
   for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
+    const arrival = stages.registry.arrival?.(asked);
+    if (arrival) await unlessAborted(arrival, signal);
     const bound = stages.registry.bind(asked);
     reached.call = bound;
     const checked = await check(bound, stages.at);
@@ -69,6 +71,15 @@ async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Pr
     asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
   }
   throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
+}
+
+function unlessAborted(waited: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    void waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 function toCallError(error: unknown, signal: AbortSignal): CallError {

@@ -102,3 +102,10 @@ export function looseKey(name: string): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, "_")
     .replaceAll(/^_+|_+$/g, "");
 }
+
+/** True where a name, in any spelling, is that of a tool of this server or group: `group/tool`, `mcp__group__tool`. */
+export function isNamedAfter(group: string, name: string): boolean {
+  if (name.startsWith(`${group}/`)) return true;
+  const key = looseKey(name);
+  return [key, key.replace(/^mcp_/, "")].some((one) => one.startsWith(`${looseKey(group)}_`));
+}

@@ -6,6 +6,8 @@ import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./cal
 export interface Binder {
   /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. */
   bind(asked: Asked): Bound;
+  /** Where the tool is still on its way: settles when it is there, or rejects with the CallError why it will not come. */
+  arrival?(asked: Asked): Promise<unknown> | undefined;
 }
 
 export interface Gate {

@@ -193,3 +193,31 @@ test("a server that was to be confined does not run where nothing confines it", 
   const { warnings } = await connect({ s: { ...stdio(hostile, "plain"), sandbox: true } });
   expect(warnings.join("\n")).toContain("sandbox");
 });
+
+test("a new server that hangs is waited for shortly, and not at all the next time; only its own callers wait for it", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "callgate-slow-"));
+  const table = { h: { ...stdio(hostile, "hang"), startup_timeout_ms: 1_500 }, s: stdio(hostile, "plain") };
+  const first = await connect(table, { stateDir, waitMs: 400 });
+  expect(first.warnings).toContainEqual(expect.stringContaining("'h' is still starting"));
+  expect(await call(first.engine, "s/ping")).toMatchObject({ ok: true, text: "pong" });
+  expect(await call(first.engine, "h/anything")).toMatchObject({ ok: false, code: "mcp" });
+  await first.close();
+  // A wait this long would outlast the test.
+  const patient = { ...table, h: { ...table.h, startup_timeout_ms: 600_000 } };
+  const second = await connect(patient, { stateDir, waitMs: 600_000 });
+  expect(second.clients.connections.get("h")?.state()).toBe("starting");
+  expect(names(second.engine)).toContain("s/ping");
+});
+
+test("tools of a server that is late join when it is up, and a call that is early waits for them", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain") }, { waitMs: 0 });
+  expect(names(engine)).not.toContain("s/ping");
+  expect(await call(engine, "mcp__s__ping")).toMatchObject({ ok: true, text: "pong" });
+  expect(names(engine)).toContain("s/ping");
+});
+
+test("a call that waits for a server's start can be interrupted", async () => {
+  const { engine } = await connect({ h: stdio(hostile, "hang") }, { waitMs: 0 });
+  const asked = { id: "1", name: "h/x", kind: "function", arguments: "{}", askedAt: 0 } as const;
+  expect(await engine.run(asked, AbortSignal.timeout(100))).toMatchObject({ ok: false, code: "aborted" });
+});

@@ -121,3 +121,31 @@ test("a server's tools are exchanged at once and listeners hear of it", () => {
   own.add(tool("z"));
   expect(heard).toBe(2);
 });
+
+test("a call that names a server never goes to another one, not even while the named one is missing", () => {
+  const registry = createRegistry([tool("evil/bank_pay"), tool("evil/pay"), tool("a_b/c"), tool("read_file")]);
+  for (const name of ["bank/pay", "mcp__bank__pay", "a/b_c", "mcp__a__b_c"])
+    expect(registry.find(name), name).toBeUndefined();
+  expect(registry.find("pay", "mcp__bank")).toBeUndefined();
+  // Names that name no server, or the right one in another spelling, are understood as before.
+  expect(registry.find("pay")?.name).toBe("evil/pay");
+  expect(registry.find("mcp_evil_pay")?.name).toBe("evil/pay");
+  expect(registry.find("Evil/Pay")?.name).toBe("evil/pay");
+  expect(registry.find("mcp__A-B__c")?.name).toBe("a_b/c");
+  expect(registry.find("read_file", "functions")?.name).toBe("read_file");
+});
+
+test("a call of a group that is on its way waits for it, and only such a call", async () => {
+  const registry = createRegistry([tool("read_file")]);
+  let arrive = () => undefined as unknown;
+  registry.expect("my-server", new Promise<void>((resolve) => (arrive = resolve)));
+  expect(registry.arrival?.(ask("read_file"))).toBeUndefined();
+  expect(registry.arrival?.(ask("other/ping"))).toBeUndefined();
+  for (const asked of [ask("my-server/ping"), ask("mcp__my-server__ping"), ask("mcp_my_server_ping")])
+    expect(registry.arrival?.(asked)).toBeInstanceOf(Promise);
+  const waited = registry.arrival?.(ask("ping", "mcp__my-server"));
+  registry.add(tool("my-server/ping"));
+  arrive();
+  await waited;
+  expect(registry.arrival?.(ask("my-server/pong"))).toBeUndefined();
+});

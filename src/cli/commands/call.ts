@@ -10,6 +10,7 @@ import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
+import { approverHere } from "../person.ts";
 import { prepare } from "../prepare.ts";
 import { visible } from "../visible.ts";
 
@@ -43,12 +44,15 @@ export const command = buildCommand({
 
 async function call(flags: CallFlags, tool: string | undefined, input: string | undefined): Promise<number> {
   const { cwd, config } = await prepare(flags);
-  const approver = await terminalApprover(flags);
+  const approver = flags.batch ? undefined : await approverHere();
   const engine = createEngine({
     ...(await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) })),
     ...(approver ? { approver } : {}),
   });
-  const own = await loadOwnTools(engine, config, cwd);
+  const own = await loadOwnTools(engine, config, cwd, {
+    ...(approver ? { approver } : {}),
+    ...(tool === undefined || flags.batch ? {} : { wanted: tool }),
+  });
   try {
     if (flags.batch) return await callBatch(engine, flags.parallel === true);
     if (tool === undefined) throw new UsageError("name a tool ('callgate tools' lists them)");
@@ -117,12 +121,6 @@ function isJsonObject(text: string): boolean {
 async function readArguments(input: string | undefined): Promise<string> {
   if (input === undefined) return "{}";
   return input === "-" || input.startsWith("@") ? readInput(input) : input;
-}
-
-async function terminalApprover(flags: CallFlags) {
-  if (flags.batch || !process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-  const { createTerminalApprover } = await import("../approve.ts");
-  return createTerminalApprover();
 }
 
 function exitCodeOf({ ok, code }: Ended): number {

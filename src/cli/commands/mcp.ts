@@ -1,11 +1,13 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
 import { toVisible } from "../../gate/show.ts";
+import type { McpClients } from "../../mcp/index.ts";
 import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
 import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../flags.ts";
-import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
+import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp-clients.ts";
+import { approverHere } from "../person.ts";
 import type { LoginFlags } from "../mcp-login.ts";
 import type { ServeFlags } from "../mcp-serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
@@ -63,20 +65,29 @@ const tools = buildCommand({
 });
 
 const call = buildCommand({
-  docs: { brief: "one call of a server's tool, through the gate" },
+  docs: { brief: "one call of a server's tool, through the gate: SERVER/TOOL or SERVER TOOL, then its arguments" },
   parameters: {
     flags: { ...policyFlags, json },
     positional: {
       kind: "tuple",
       parameters: [
-        serverName,
-        { brief: "the tool", parse: String, placeholder: "TOOL" },
-        { brief: "its arguments", parse: String, placeholder: "JSON", optional: true },
+        { brief: "the server and its tool", parse: String, placeholder: "SERVER/TOOL" },
+        { brief: "its arguments: JSON, '-' for stdin, @FILE", parse: String, placeholder: "JSON", optional: true },
+        {
+          brief: "the arguments, where the tool is a word of its own",
+          parse: String,
+          placeholder: "JSON",
+          optional: true,
+        },
       ],
     },
   },
-  func: (flags: ListFlags, server: string, tool: string, input?: string) =>
-    runCommand(() => callTool(flags, `${server}/${tool}`, input ?? "{}")),
+  func: (flags: ListFlags, first: string, second?: string, third?: string) =>
+    runCommand(() => {
+      if (first.includes("/") && third === undefined) return callTool(flags, first, second);
+      if (second === undefined) throw new UsageError(`name a tool of ${first}: SERVER/TOOL`);
+      return callTool(flags, `${first}/${second}`, third);
+    }),
 });
 
 const login = buildCommand({
@@ -110,18 +121,33 @@ export const command = buildRouteMap({
   docs: { brief: "be an MCP server, or look at the configured ones" },
 });
 
+interface WithServers {
+  readonly engine: ReturnType<typeof createEngine>;
+  readonly mcp: McpClients;
+}
+
+/** With all servers, or the one that `wanted` (`server/tool`, `server/`) names. */
 async function withServers<Result>(
   flags: PolicyFlags,
-  body: (at: {
-    readonly engine: ReturnType<typeof createEngine>;
-    readonly mcp: NonNullable<Awaited<ReturnType<typeof loadOwnTools>>["mcp"]>;
-  }) => Promise<Result>,
+  wanted: string | undefined,
+  body: (at: WithServers) => Promise<Result>,
 ): Promise<Result> {
   const { cwd, config } = await prepare(flags);
-  if (Object.keys(serverTable(config, cwd)).length === 0)
-    throw new UsageError("no MCP server is configured ([mcpServers] in callgate.toml)");
-  const engine = createEngine(await engineOptions(config, cwd, process.env));
-  const { mcp, close } = await loadOwnTools(engine, config, cwd);
+  const names = Object.keys(serverTable(config, cwd));
+  if (names.length === 0) throw new UsageError("no MCP server is configured ([mcpServers] in callgate.toml)");
+  const server = wanted?.split("/", 1)[0];
+  if (server !== undefined && !names.includes(server))
+    throw new UsageError(`there is no MCP server '${server}': ${names.join(", ")}`);
+  const approver = await approverHere();
+  const engine = createEngine({
+    ...(await engineOptions(config, cwd, process.env)),
+    ...(approver ? { approver } : {}),
+  });
+  const { mcp, close } = await loadOwnTools(engine, config, cwd, {
+    ...(approver ? { approver } : {}),
+    ...(wanted === undefined ? {} : { wanted }),
+    waitMs: 0, // each command below waits for what it needs
+  });
   try {
     return await body({ engine, mcp: mcp! });
   } finally {
@@ -130,11 +156,15 @@ async function withServers<Result>(
   }
 }
 
+/** A server that needs longer is listed as starting; `mcp doctor` waits for as long as its settings say. */
+const listWaitMs = 5_000;
+
 async function listServers(flags: ListFlags): Promise<void> {
-  await withServers(flags, async ({ mcp }) => {
+  await withServers(flags, undefined, async ({ mcp }) => {
     const rows = await Promise.all(
       [...mcp.connections].map(async ([name, connection]) => {
-        const found = await connection.listTools().catch(() => undefined);
+        const late = new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), listWaitMs).unref());
+        const found = await Promise.race([mcp.look(name).catch(() => undefined), late]);
         return {
           name,
           state: connection.state(),
@@ -152,11 +182,9 @@ async function listServers(flags: ListFlags): Promise<void> {
 }
 
 async function showTools(flags: ListFlags & { readonly accept?: boolean }, server: string): Promise<number> {
-  return withServers(flags, async ({ mcp }) => {
-    const connection = mcp.connections.get(server);
-    if (connection === undefined)
-      throw new UsageError(`there is no MCP server '${server}': ${[...mcp.connections.keys()].join(", ")}`);
-    const found = await connection.listTools();
+  return withServers(flags, `${server}/`, async ({ mcp }) => {
+    if (!mcp.connections.has(server)) throw new UsageError(`the MCP server '${server}' is disabled or left out`);
+    const found = await mcp.look(server);
     if (flags.accept) await mcp.accept(server);
     const held = new Set(mcp.quarantined().get(server) ?? []);
     if (flags.json) printJson(found.map((tool) => ({ ...tool, held: held.has(tool.name) })));
@@ -169,8 +197,9 @@ async function showTools(flags: ListFlags & { readonly accept?: boolean }, serve
   });
 }
 
-async function callTool(flags: ListFlags, name: string, raw: string): Promise<number> {
-  return withServers(flags, async ({ engine }) => {
+async function callTool(flags: ListFlags, name: string, given = "{}"): Promise<number> {
+  const raw = given === "-" || given.startsWith("@") ? await readInput(given) : given;
+  return withServers(flags, name, async ({ engine }) => {
     const ended = await engine.run(
       { id: "call_1", name, kind: "function", arguments: raw, askedAt: Date.now() },
       new AbortController().signal,

@@ -57,6 +57,9 @@ export const command = buildRouteMap({
   docs: { brief: "the tools as a model would get them; 'tools lint' checks them" },
 });
 
+/** No request waits for this list: a server that is new gets more time to be on it. */
+const newServerWaitMs = 1_500;
+
 interface Offer {
   readonly config: Config;
   readonly specs: readonly ToolSpec[];
@@ -71,7 +74,7 @@ async function offer(given: ToolsFlags): Promise<Offer> {
   const wire =
     config.wire ?? own ?? (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
   const engine = createEngine(await engineOptions(config, cwd, process.env, { profile }));
-  const loaded = await loadOwnTools(engine, config, cwd);
+  const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });
   const specs = createOffer(engine, profile, wire)();
   await loaded.close();
   await engine.close();
