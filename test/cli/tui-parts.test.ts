@@ -2,14 +2,19 @@
 import { mkdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { visibleWidth } from "@earendil-works/pi-tui";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { openPromptHistory } from "../../src/cli/prompt-history.ts";
+import { guard } from "../../src/cli/tui/approval-view.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
+import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
 import { loadHighlight } from "../../src/cli/tui/highlight.ts";
 import { slashCommands } from "../../src/cli/tui/slash.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
+import { visible } from "../../src/cli/visible.ts";
 import { tempFolder } from "./run.ts";
 
 const png = Buffer.from("\x89PNG\r\n\x1a\n0000", "latin1");
@@ -130,6 +135,66 @@ test("a long answer in small pieces is drawn with work that grows with their len
   const small = drawn(140_000);
   expect(small).toBeGreaterThan(0);
   expect(drawn(560_000)).toBeLessThan(small * 5);
+});
+
+test("a line that is broken hangs below its own beginning, its bar and colour kept", () => {
+  const text = createHangingText("+ one two three\n  │ four five six\n\u001B[2m  seven eight\u001B[22m\nok");
+  expect(text.render(12).map((row) => stripVTControlCharacters(row).trimEnd())).toEqual([
+    " + one",
+    "   two",
+    "   three",
+    "   │ four",
+    "   │ five",
+    "   │ six",
+    "   seven",
+    "   eight",
+    " ok",
+  ]);
+  expect(text.render(40)).toHaveLength(4);
+});
+
+test("however narrow the screen and deep the indent, no row is wider than the screen and no word is lost", () => {
+  const indents = fc.constantFrom("", "  ", "  │ ", " ".repeat(30), "\u001B[2m  ");
+  fc.assert(
+    fc.property(
+      indents,
+      fc.array(fc.string({ unit: "grapheme" })),
+      fc.integer({ min: 2, max: 60 }),
+      (indent, words, width) => {
+        const line =
+          indent +
+          words
+            .map((word) => visible(word))
+            .join(" ")
+            .replaceAll(/\s/gu, " ");
+        const rows = createHangingText(line).render(width);
+        for (const row of rows) expect(visibleWidth(row)).toBeLessThanOrEqual(width);
+        const letters = (text: string) => stripVTControlCharacters(text).replaceAll(/[\s│]/gu, "");
+        expect(letters(rows.join(""))).toBe(letters(line));
+      },
+    ),
+  );
+});
+
+test("a question takes no key at first, nor while somebody is writing", () => {
+  let at = 0;
+  const taken: string[] = [];
+  const list = { render: () => [], invalidate() {}, handleInput: (data: string) => void taken.push(data) };
+  const guarded = guard(list, () => at);
+  const press = (data: string, afterMs: number) => {
+    at += afterMs;
+    guarded.handleInput!(data);
+  };
+  press("\r", 100);
+  press("g", 900);
+  press("o", 200);
+  press("\r", 300);
+  press("\u001B[200~pasted\n\u001B[201~", 900);
+  press("\r", 100);
+  expect(taken).toEqual([]);
+  press("\u001B[B", 800);
+  press("\r", 50);
+  expect(taken).toEqual(["\u001B[B", "\r"]);
 });
 
 test("code is coloured by its language, line by line, and not one character of it changes", async () => {

@@ -105,7 +105,7 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
       greeting: greet(assembled, part),
       prompts: openPromptHistory(stateDir(process.env)),
       showHistory: part.showHistory,
-      runCommand: runSelf,
+      runCommand: (args) => runSelf(args, cwd),
     });
     if (again === undefined && session.history.length > 0)
       say(`callgate --resume ${session.id} goes on with this session`);
@@ -142,8 +142,8 @@ function greet({ model, session }: Assembled, { cwd, notice, before }: Part): st
 }
 
 /** Another command of ours, as its own process: it prints, we show. */
-async function runSelf(args: readonly string[]): Promise<string> {
+async function runSelf(args: readonly string[], cwd: string): Promise<string> {
   const { spawnSync } = await import("node:child_process");
-  const { stdout, stderr } = spawnSync(process.execPath, [process.argv[1]!, ...args], { encoding: "utf8" });
+  const { stdout, stderr } = spawnSync(process.execPath, [process.argv[1]!, ...args], { cwd, encoding: "utf8" });
   return `${stdout}${stderr}`.trim();
 }

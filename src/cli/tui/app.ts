@@ -72,6 +72,10 @@ function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefi
       for (const signal of endSignals) process.off(signal, onSignal);
       session.interrupt();
       await talk.close();
+      // The conversation stays on the screen; an editor that nobody reads any more does not.
+      tui.clear();
+      tui.addChild(transcript.component);
+      tui.renderNow();
       tui.stop();
       resolve(restart);
     };

@@ -2,6 +2,7 @@
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../spec/stages.ts";
 import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import { createHangingText } from "./hanging-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
 export interface ApprovalView extends Approver {
@@ -34,7 +35,7 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       };
       list.onCancel = () => finish({ answer: "no" });
       component.addChild(new Spacer(1));
-      component.addChild(new Text(describeRequest(request, theme), 1, 0));
+      component.addChild(createHangingText(describeRequest(request, theme)));
       const guarded = guard(list);
       component.addChild(guarded);
       tui().setFocus(guarded);
@@ -51,19 +52,28 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
   };
 }
 
-/** Keys that were meant for the editor must not answer a question that has just appeared. */
-function guard(list: SelectList, now: () => number = Date.now): Component {
-  const shownAt = now();
+/**
+ * Keys that were meant for the editor must not answer a question that has just appeared: it takes
+ * none until it has been in sight for a moment, nor while somebody is still writing.
+ */
+export function guard(list: Component, now: () => number = Date.now): Component {
+  let quietSince = now();
   return {
     render: (width) => list.render(width),
     invalidate: () => list.invalidate(),
     handleInput(data) {
-      if (now() - shownAt > guardMs) list.handleInput(data);
+      if (isWriting(data)) quietSince = now();
+      else if (now() - quietSince > guardMs) list.handleInput?.(data);
     },
   };
 }
 
 const guardMs = 700;
+
+/** Characters, a paste included; keys that choose are control characters or escape sequences. */
+function isWriting(data: string): boolean {
+  return data.startsWith("\u001B[200~") || !/^[\u0000-\u001F\u007F]/u.test(data);
+}
 
 function choices(request: ApprovalRequest) {
   return [

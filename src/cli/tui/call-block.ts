@@ -1,14 +1,15 @@
 /** One call on the screen: a line while it runs, with the last lines of its output; then how it ended. */
-import { Text } from "@earendil-works/pi-tui";
+import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { ApprovalAnswer } from "../../spec/stages.ts";
 import { describeInput } from "../timeline.ts";
 import { visible } from "../visible.ts";
+import { createHangingText } from "./hanging-text.ts";
 import type { Theme } from "./theme.ts";
 
 export interface CallBlock {
-  readonly component: Text;
+  readonly component: Component;
   /** What a status line calls it. */
   readonly label: string;
   output(text: string): void;
@@ -24,7 +25,7 @@ const lineWidth = 160;
 const maxHeldChars = 4_096;
 
 export function createCallBlock(theme: Theme, asked: { readonly name: string; readonly arguments: string }): CallBlock {
-  const component = new Text("", 1, 0);
+  const component = createHangingText("");
   const plain = `${visible(asked.name)} ${describeInput({ arguments: asked.arguments, input: parseInput(asked.arguments) })}`;
   const label = plain.replace(/^\S+/, theme.strong).replace(/ .*$/s, theme.dim);
   let tail: readonly string[] = [];

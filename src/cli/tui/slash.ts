@@ -42,7 +42,10 @@ export const slashCommands: readonly Slash[] = [
   {
     name: "help",
     description: "this list",
-    run: (at) => at.note(slashCommands.map(({ name, description }) => `/${name.padEnd(10)} ${description}`).join("\n")),
+    run: (at) =>
+      at.note(
+        [...slashCommands.map(({ name, description }) => `/${name.padEnd(10)} ${description}`), "", keys].join("\n"),
+      ),
   },
   {
     name: "model",
@@ -113,6 +116,9 @@ export const slashCommands: readonly Slash[] = [
   },
   { name: "quit", description: "end (or ctrl-d)", run: (at) => at.quit() },
 ];
+
+const keys =
+  "esc interrupts · shift-enter a new line · @ a file or picture · tab completes · ctrl-r unfolds reasoning · up for what you sent before";
 
 function completeFrom(values: readonly string[]): NonNullable<Slash["getArgumentCompletions"]> {
   return (prefix) => {

@@ -1,11 +1,12 @@
 /** The conversation on the screen: one block per thing that happened, the newest growing in place. */
-import { Container, Spacer, Text, type Component } from "@earendil-works/pi-tui";
+import { Container, Spacer, type Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
 import { describeInput, describePlan, firstLine } from "../timeline.ts";
 import { visible } from "../visible.ts";
 import { createCallBlock, parseInput, type CallBlock } from "./call-block.ts";
+import { createHangingText, type HangingText } from "./hanging-text.ts";
 import { createStreamedText, type StreamedText } from "./streamed-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
@@ -22,7 +23,7 @@ export interface TranscriptView {
 }
 
 interface Thought {
-  readonly view: Text;
+  readonly view: HangingText;
   readonly pieces: string[];
 }
 
@@ -42,14 +43,14 @@ export function createTranscriptView(theme: Theme): TranscriptView {
     component.addChild(view);
     return view;
   };
-  const note = (text: string) => void add(new Text(text, 1, 0));
+  const note = (text: string) => void add(createHangingText(text));
   const paint = (thought: Thought) => {
     const text = thought.pieces.join("");
     const words = unfolded ? visible(text) : `${firstLine(text, 80)} (ctrl-r unfolds the reasoning)`;
     thought.view.setText(theme.dim(`✻ ${words}`));
   };
   const addThought = (): Thought => {
-    const thought = { view: add(new Text("", 1, 0)), pieces: [] };
+    const thought = { view: add(createHangingText("")), pieces: [] };
     thoughts.push(thought);
     return thought;
   };
