@@ -1,6 +1,7 @@
 /** Server-sent events: bytes to frames and frames to bytes, the same frames wherever the bytes are cut. */
 import { createParser } from "eventsource-parser";
 import type { Frame } from "./codec.ts";
+import { parseObject } from "./raw.ts";
 
 export interface SseReader {
   push(chunk: string | Uint8Array): readonly Frame[];
@@ -16,7 +17,14 @@ export function createSseReader(): SseReader {
   let isStart = true;
   const parser = createParser({
     onEvent({ event, data }) {
-      if (data !== "") frames.push(event === undefined ? { data } : { event, data });
+      if (data === "") return;
+      const lines = data.includes("\n") ? separateLines(data) : undefined;
+      if (lines !== undefined) frames.push(...lines.map((line) => ({ data: line })));
+      else frames.push(event === undefined ? { data } : { event, data });
+    },
+    onError({ field, value }) {
+      // llama.cpp reports an error as a field of that name.
+      if (field === "error" && value) frames.push({ event: "error", data: value });
     },
   });
 
@@ -45,6 +53,13 @@ export function createSseReader(): SseReader {
       return drain();
     },
   };
+}
+
+/** Servers that forget the blank line between events: each line is an event, where together they are no JSON. */
+function separateLines(data: string): readonly string[] | undefined {
+  const lines = data.split("\n");
+  if (!lines.every((line) => line.startsWith("{") || line === "[DONE]")) return undefined;
+  return lines.length > 1 && parseObject(data) === undefined ? lines : undefined;
 }
 
 /** A whole recorded body. */

@@ -48,7 +48,7 @@ export async function readAnswer(
 
 /** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
 export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?: DecodeOptions): Answer {
-  const whole = chunks.every((chunk) => typeof chunk === "string") ? readJson(chunks.join("")) : undefined;
+  const whole = readJson(joined(chunks));
   if (isObject(whole)) return codec.decodeAnswer(whole, options);
   const collector = createCollector();
   const decoder = codec.createDecoder(options);
@@ -63,6 +63,12 @@ export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?
   }
   take(decoder.end());
   return collector.answer();
+}
+
+function joined(chunks: readonly Chunk[]): string {
+  const bytes = new TextDecoder();
+  const text = chunks.map((chunk) => (typeof chunk === "string" ? chunk : bytes.decode(chunk, { stream: true })));
+  return text.join("") + bytes.decode();
 }
 
 function readJson(text: string): unknown {

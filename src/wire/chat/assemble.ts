@@ -4,8 +4,9 @@
  * has, in this order: a known index that nothing contradicts, an unseen id with a name (a new call), a
  * known id, a name alone (a new call), nothing (the call touched last).
  */
-import { createNesting, type Nesting } from "./nesting.ts";
+import { createNesting } from "./nesting.ts";
 import { createPlaces } from "../places.ts";
+import { absorbs, type GrowingArgs, saidOnce, sayingAgain } from "./repeats.ts";
 
 export interface CallDelta {
   readonly index?: number | undefined;
@@ -16,25 +17,24 @@ export interface CallDelta {
   readonly extra?: Record<string, unknown> | undefined;
 }
 
-export interface OpenCall {
+export interface OpenCall extends GrowingArgs {
   /** Place among the calls: the wire's index where it is free, else the next. */
   readonly slot: number;
   custom: boolean;
   id: string | undefined;
   name: string;
-  args: string;
-  /** Follows the arguments as they grow, so that nothing is read twice. */
-  readonly nesting: Nesting;
   extra: Record<string, unknown> | undefined;
 }
 
 export interface Assembler {
   /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
   take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
-  /** In slot order; calls that never got a name nor arguments are left out. */
+  /** In slot order, as they were meant; calls that never got a name nor arguments are left out. */
   calls(): readonly OpenCall[];
   /** A name that may still grow into a declared one. */
   isPartialName(name: string): boolean;
+  /** Another call has its id: until the end it may turn out to be that call. */
+  isRepeat(call: OpenCall): boolean;
 }
 
 export function createAssembler(declared: ReadonlySet<string>): Assembler {
@@ -61,6 +61,10 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
     return delta.index === undefined && last !== undefined && goesOn(last, delta, names) ? last : undefined;
   }
 
+  function isRepeat(call: OpenCall): boolean {
+    return call.id !== undefined && byId.get(call.id) !== call;
+  }
+
   function open(delta: CallDelta): OpenCall {
     const call = createOpenCall(places.claim(delta.index), delta.custom);
     calls.push(call);
@@ -75,13 +79,29 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
       if (delta.id !== undefined && !byId.has(delta.id)) byId.set(delta.id, call);
       return { call, added: grow(call, delta, names) };
     },
-    calls: () => calls.filter((call) => call.name !== "" || call.args !== "").toSorted((a, b) => a.slot - b.slot),
+    calls() {
+      for (const call of calls) call.args = saidOnce(call);
+      return calls
+        .filter((call) => call.name !== "" || call.args !== "")
+        .filter((call) => !isRepeat(call) || !absorbs(byId.get(call.id!)!, call))
+        .toSorted((a, b) => a.slot - b.slot);
+    },
     isPartialName: names.mayGrow,
+    isRepeat,
   };
 }
 
 function createOpenCall(slot: number, custom: boolean): OpenCall {
-  return { slot, custom, id: undefined, name: "", args: "", nesting: createNesting(), extra: undefined };
+  return {
+    slot,
+    custom,
+    id: undefined,
+    name: "",
+    args: "",
+    nesting: createNesting(),
+    snapshot: undefined,
+    extra: undefined,
+  };
 }
 
 /** Names that come in pieces: only the declared ones tell a piece from a whole. */
@@ -91,6 +111,8 @@ interface GrowingNames {
   mayGrow(name: string): boolean;
   /** The next piece of the call's name: joined it is declared or on its way there, and what stands is not declared itself. */
   continues(call: OpenCall, piece: string): boolean;
+  /** A declared name said as a whole after its beginning. */
+  completes(call: OpenCall, name: string): boolean;
 }
 
 function createGrowingNames(declared: ReadonlySet<string>): GrowingNames {
@@ -106,6 +128,7 @@ function createGrowingNames(declared: ReadonlySet<string>): GrowingNames {
       const joined = call.name + piece;
       return !declared.has(call.name) && (declared.has(joined) || mayGrow(joined));
     },
+    completes: (call, name) => name.startsWith(call.name) && declared.has(name) && !declared.has(call.name),
   };
 }
 
@@ -133,13 +156,14 @@ function goesOn(last: OpenCall, delta: CallDelta, names: GrowingNames): boolean 
 function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   call.id ??= delta.id;
   if (delta.name !== undefined) {
-    if (call.name === "") call.name = delta.name;
+    if (call.name === "" || names.completes(call, delta.name)) call.name = delta.name;
     else if (delta.name !== call.name && names.continues(call, delta.name)) call.name += delta.name;
   }
   if (delta.custom) call.custom = true;
   if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
   // The whole call said a second time adds nothing.
   if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
+  call.snapshot = sayingAgain(call, delta.args);
   call.args += delta.args;
   call.nesting.read(delta.args);
   return delta.args;

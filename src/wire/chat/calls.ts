@@ -6,7 +6,7 @@ import { unwrapFreeform } from "../freeform.ts";
 import { createIdMaker } from "../ids.ts";
 import { lookUp } from "../names.ts";
 import { isWhole, jsonObject } from "../raw.ts";
-import { expandParallel, isParallelWrapper, type InnerCall } from "./parallel.ts";
+import { declaredNames, expandParallel, isParallelWrapper } from "../parallel.ts";
 import { slots } from "./slots.ts";
 
 export interface Calls {
@@ -16,13 +16,14 @@ export interface Calls {
 }
 
 export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOptions): Calls {
-  const declared = new Set([...(options.declared ?? []), ...(options.names?.keys() ?? [])]);
+  const declared = declaredNames(options);
   const assembler = createAssembler(declared);
   const shown = new Set<OpenCall>();
 
   /** Only `item.done` says what a call is; a name that may still change is not shown at all. */
   function show(call: OpenCall, added: string): void {
-    if (call.name === "" || isParallelWrapper(call.name) || assembler.isPartialName(call.name)) return;
+    if (call.name === "" || isParallelWrapper(call.name)) return;
+    if (assembler.isPartialName(call.name) || assembler.isRepeat(call)) return;
     const index = slots.calls + call.slot;
     const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
     const isNew = !shown.has(call);
@@ -51,7 +52,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
       let next = Math.max(-1, ...open.map((call) => call.slot)) + 1;
       let position = 0;
       for (const call of open) {
-        const several: readonly InnerCall[] = expandParallel(call, declared) ?? [call];
+        const several = expandParallel(call, declared)?.map((inner) => ({ ...call, ...inner })) ?? [call];
         for (const [at, one] of several.entries()) {
           const index = slots.calls + (at === 0 ? call.slot : next++);
           emit({ type: "item.done", index, item: toItem(one, ids.claim(one.id, position++), outcome, options) });
@@ -63,7 +64,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
 }
 
 /** Executable only if the answer ended properly, the name is known and the arguments are whole. */
-function toItem(call: InnerCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
+function toItem(call: OpenCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
   const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
   const isWrapped = tool.kind === "custom" && !call.custom;
   const raw = isWrapped ? unwrapFreeform(call.args, tool.name) : call.args;

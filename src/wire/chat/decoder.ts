@@ -10,7 +10,7 @@ import { createOutbox } from "../outbox.ts";
 import { defined, json, object, parseObject, word, type Raw } from "../raw.ts";
 import { createCalls } from "./calls.ts";
 import { createChoices } from "./choices.ts";
-import { readCalls, readError, readUsage } from "./delta.ts";
+import { bareError, readCalls, readError, readUsage } from "./delta.ts";
 import { createWords } from "./words.ts";
 
 export function createDecoder(options?: DecodeOptions): AnswerDecoder {
@@ -30,6 +30,8 @@ interface ChunkDecoder extends AnswerDecoder {
 /** What a stream has said about its end so far. */
 interface Ending {
   finish?: Finish | undefined;
+  /** In the server's own words. */
+  reason?: string;
   usage?: Usage;
   error?: ModelError;
   /** `[DONE]` was seen. */
@@ -47,14 +49,16 @@ function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
   let hasEnded = false;
 
   function start(chunk: Raw): void {
-    if (hasStarted) return;
+    // Azure opens with a chunk that says nothing, not even who speaks.
+    if (hasStarted || (chunk["id"] === "" && chunk["model"] === "")) return;
     hasStarted = true;
     answerId = word(chunk["id"]) ?? "";
     events.push({ type: "answer.started", ...defined({ id: word(chunk["id"]), model: word(chunk["model"]) }) });
   }
 
   function follow(choice: Raw): void {
-    ending.finish = readFinish(choice["finish_reason"]) ?? ending.finish;
+    const reason = word(choice["finish_reason"]);
+    if (reason !== undefined && !noReasons.has(reason)) Object.assign(ending, { reason, finish: readFinish(reason) });
     if (ending.error !== undefined) return;
     const delta = isObject(choice["delta"]) ? choice["delta"] : object(choice["message"]);
     words.take(delta);
@@ -66,7 +70,7 @@ function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
     start(chunk);
     const choice = choices.take(chunk);
     if (choice !== undefined) follow(choice);
-    if (!readEnding(chunk, ending) && choice === undefined)
+    if (!readEnding(chunk, choice, ending) && choice === undefined)
       events.push({ type: "other", wire: "chat", raw: json(chunk) });
     return events.drain();
   }
@@ -98,14 +102,20 @@ function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
 }
 
 /** Takes usage and error from a chunk; says whether it had anything that belongs to this wire. */
-function readEnding(chunk: Raw, ending: Ending): boolean {
-  const groq = chunk["x_groq"];
-  const usage = readUsage(chunk["usage"]) ?? (isObject(groq) ? readUsage(groq["usage"]) : undefined);
-  if (usage !== undefined) ending.usage = usage;
-  const isError = chunk["object"] === "error" || chunk["type"] === "error";
-  const error = readError(chunk["error"] ?? (isError ? chunk : undefined));
+function readEnding(chunk: Raw, choice: Raw | undefined, ending: Ending): boolean {
+  const usage = findUsage(chunk, choice);
+  // Zeros are how servers that do not count fill the field; they take nothing back.
+  if (usage !== undefined && (ending.usage === undefined || usage.input + usage.output > 0)) ending.usage = usage;
+  const isOurs = usage !== undefined || Array.isArray(chunk["choices"]);
+  const error = readError(chunk["error"] ?? choice?.["error"] ?? (isOurs ? undefined : bareError(chunk)));
   if (error !== undefined) ending.error ??= error;
-  return usage !== undefined || error !== undefined || Array.isArray(chunk["choices"]);
+  return isOurs || error !== undefined;
+}
+
+/** The usual place, or where Moonshot and Groq have it. */
+function findUsage(chunk: Raw, choice: Raw | undefined): Usage | undefined {
+  const usage = readUsage(chunk["usage"]);
+  return usage ?? readUsage(choice?.["usage"]) ?? readUsage(object(chunk["x_groq"])["usage"]);
 }
 
 function outcomeOf({ finish, error, isFinal }: Ending): Outcome {
@@ -116,7 +126,9 @@ function outcomeOf({ finish, error, isFinal }: Ending): Outcome {
 
 function toEnd(ending: Ending, outcome: Outcome, calls: number): AnswerEnd {
   const error =
-    outcome === "error" ? (ending.error ?? { message: "the provider ended the answer with an error" }) : undefined;
+    outcome === "error"
+      ? (ending.error ?? { message: `the provider ended the answer with '${ending.reason}'` })
+      : undefined;
   const finish = outcome === "ok" ? (calls > 0 ? "tool_calls" : "stop") : ending.finish;
   const isSaid = finish !== undefined && (outcome !== "error" || finish === "error");
   return { outcome, ...defined({ finish: isSaid ? finish : undefined, usage: ending.usage, error }) };
@@ -130,14 +142,26 @@ const finishes: ReadonlyMap<string, Finish> = new Map<string, Finish>([
   ["length", "length"],
   ["max_tokens", "length"],
   ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
   ["content_filter", "content_filter"],
+  ["content-filter", "content_filter"],
   ["safety", "content_filter"],
+  ["sensitive", "content_filter"],
+  ["refusal", "content_filter"],
   ["error", "error"],
+  ["abort", "error"],
+  ["aborted", "error"],
+  ["cancelled", "error"],
+  ["network_error", "error"],
+  ["function_call_filter", "error"],
+  ["malformed_function_call", "error"],
   ["insufficient_system_resource", "error"],
 ]);
 
-/** A reason nobody knows still says that the answer ended. */
-function readFinish(value: unknown): Finish | undefined {
-  const reason = word(value);
-  return reason === undefined ? undefined : (finishes.get(reason.toLowerCase()) ?? "stop");
+/** What servers write that mean to write nothing. */
+const noReasons: ReadonlySet<string> = new Set(["null", "None"]);
+
+/** A reason nobody knows still says that the answer ended. Gemini's door for Chat adds its own after a colon. */
+function readFinish(reason: string): Finish {
+  return finishes.get(reason.toLowerCase().split(":")[0]!) ?? "stop";
 }

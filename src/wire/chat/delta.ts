@@ -27,15 +27,19 @@ export function readContent(content: unknown): Said {
 
 function wordsIn(value: unknown): string {
   if (typeof value === "string") return value;
-  return objects(value)
+  if (value === undefined || value === null) return "";
+  return objects(isObject(value) ? [value] : value)
     .map((part) => word(part["text"]) ?? "")
     .join("");
 }
 
-/** Thoughts beside the content: DeepSeek's field, or the one of vLLM, OpenRouter and Ollama. Servers that send both send the same twice. */
+/**
+ * Thoughts beside the content: DeepSeek's field, the one of vLLM, OpenRouter and Ollama, Copilot's. Servers that
+ * send several send the same several times.
+ */
 export function readReasoning(delta: Raw): string {
-  const plain = word(delta["reasoning_content"]) ?? word(delta["reasoning"]);
-  if (plain !== undefined) return plain;
+  const plain = wordsIn(delta["reasoning_content"]) || wordsIn(delta["reasoning"]) || wordsIn(delta["reasoning_text"]);
+  if (plain !== "") return plain;
   const details = delta["reasoning_details"];
   if (details === undefined) return "";
   return objects(details)
@@ -43,7 +47,8 @@ export function readReasoning(delta: Raw): string {
     .join("");
 }
 
-const callFields = new Set(["index", "id", "type", "function", "custom"]);
+const callFieldsButType = new Set(["index", "id", "function", "custom"]);
+const callFields = new Set([...callFieldsButType, "type"]);
 
 const noCalls: readonly CallDelta[] = [];
 
@@ -63,8 +68,13 @@ function readCall(call: Raw): CallDelta {
   const body = custom
     ? { name: object(call["custom"])["name"], arguments: object(call["custom"])["input"] }
     : object(call["function"]);
-  const extra = extraFields("chat", call, callFields)?.fields;
+  const extra = extraFields("chat", call, isPlain(call["type"]) ? callFields : callFieldsButType)?.fields;
   return { ...readFunction(body), index: readIndex(call["index"]), id: readId(call["id"]), custom, extra };
+}
+
+/** Kimi's own tools come as calls of another type, which has to go back with them. */
+function isPlain(type: unknown): boolean {
+  return word(type) === undefined || type === "function" || type === "custom";
 }
 
 function readFunction(body: Raw): { name: string | undefined; args: string } {
@@ -87,13 +97,31 @@ export function readUsage(value: unknown): Usage | undefined {
   const input = count(value["prompt_tokens"]) ?? count(value["input_tokens"]) ?? rest(total, output);
   if (input === undefined && output === undefined) return undefined;
   const cached =
-    count(object(value["prompt_tokens_details"])["cached_tokens"]) ?? count(value["prompt_cache_hit_tokens"]);
+    count(object(value["prompt_tokens_details"])["cached_tokens"]) ??
+    count(value["prompt_cache_hit_tokens"]) ??
+    count(value["cached_tokens"]);
   const reasoning = count(object(value["completion_tokens_details"])["reasoning_tokens"]);
-  return { input: input ?? 0, output: output ?? rest(total, input) ?? 0, ...defined({ cached, reasoning }) };
+  const said = output ?? rest(total, input) ?? 0;
+  // xAI counts the thoughts beside the rest; its total gives it away.
+  const isApart = reasoning !== undefined && total === (input ?? 0) + said + reasoning;
+  return { input: input ?? 0, output: isApart ? said + reasoning : said, ...defined({ cached, reasoning }) };
 }
 
 function rest(total: number | undefined, part: number | undefined): number | undefined {
   return total === undefined ? undefined : Math.max(0, total - (part ?? 0));
+}
+
+/** A body without anything of this wire that yet says something: proxies and frameworks report errors so. */
+export function bareError(chunk: Raw): Raw | undefined {
+  const isError = chunk["object"] === "error" || chunk["type"] === "error";
+  const list = objects(chunk["errors"]);
+  if (list.length > 0) return list[0];
+  return isError ||
+    word(chunk["message"]) !== undefined ||
+    chunk["detail"] !== undefined ||
+    word(chunk["msg"]) !== undefined
+    ? chunk
+    : undefined;
 }
 
 /** An error in any of its shapes: an object, a bare string, or a body that is an error itself. */
@@ -106,7 +134,13 @@ export function readError(value: unknown): ModelError | undefined {
   const type = word(value["type"]);
   const status = typeof value["code"] === "number" ? value["code"] : count(value["status"]);
   return {
-    message: word(value["message"]) ?? word(value["detail"]) ?? type ?? code ?? "the provider reported an error",
+    message: messageIn(value) ?? type ?? code ?? "the provider reported an error",
     ...defined({ code, type, status: status !== undefined && status >= 100 && status <= 599 ? status : undefined }),
   };
+}
+
+/** FastAPI gives a list of details. */
+function messageIn(error: Raw): string | undefined {
+  const details = objects(error["detail"]).map((detail) => word(detail["msg"]) ?? "");
+  return word(error["message"]) ?? word(error["msg"]) ?? word(error["detail"]) ?? word(details.join("; "));
 }

@@ -2,12 +2,15 @@
 export interface Nesting {
   /** The first bracket was closed again. */
   readonly isOver: boolean;
+  /** How far the text goes until then. */
+  readonly end: number;
   read(text: string): void;
 }
 
 export function createNesting(): Nesting {
   let depth = 0;
   let isOver = false;
+  let end = 0;
   let inString = false;
   let isEscaped = false;
 
@@ -25,8 +28,11 @@ export function createNesting(): Nesting {
     get isOver() {
       return isOver;
     },
+    get end() {
+      return end;
+    },
     read(text) {
-      for (let at = 0; at < text.length && !isOver; at++) read(text[at]!);
+      for (let at = 0; at < text.length && !isOver; at++, end++) read(text[at]!);
     },
   };
 }

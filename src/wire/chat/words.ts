@@ -1,9 +1,10 @@
 /** The words and thoughts of one Chat answer, however the server spreads them over fields. */
-import { text as textPart } from "../../base/content.ts";
+import { text as textPart, type Part } from "../../base/content.ts";
 import type { Item, ModelEvent } from "../../spec/model.ts";
 import { json, objects, word, type Raw } from "../raw.ts";
 import { createThinkSplitter } from "./think.ts";
 import { readContent, readReasoning } from "./delta.ts";
+import { decodeContent } from "./parts.ts";
 import { slots } from "./slots.ts";
 
 export interface Words {
@@ -16,16 +17,29 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
   let text = "";
   let refusal = "";
   let reasoning = "";
+  let hasMessage = false;
+  const media: Part[] = [];
   const details: Raw[] = [];
+
+  function open(): void {
+    if (hasMessage) return;
+    hasMessage = true;
+    emit({ type: "item.started", index: slots.message, item: { type: "message", role: "assistant", content: [] } });
+  }
 
   function say(field: "text" | "refusal", delta: string): void {
     if (delta === "") return;
-    if (text === "" && refusal === "") {
-      emit({ type: "item.started", index: slots.message, item: { type: "message", role: "assistant", content: [] } });
-    }
+    open();
     if (field === "text") text += delta;
     else refusal += delta;
     emit({ type: "item.delta", index: slots.message, field, delta });
+  }
+
+  /** Pictures a model made stand beside its words. */
+  function show(images: unknown): void {
+    if (!Array.isArray(images) || images.length === 0) return;
+    open();
+    media.push(...decodeContent(images));
   }
 
   function muse(delta: string): void {
@@ -56,13 +70,13 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       if (think === undefined) say("text", words);
       else sayPieces(think.push(words));
       say("refusal", word(delta["refusal"]) ?? "");
+      show(delta["images"]);
     },
     done() {
       sayPieces(think?.end() ?? []);
       if (reasoning !== "" || details.length > 0)
         emit({ type: "item.done", index: slots.reasoning, item: toReasoning(reasoning, details) });
-      if (text !== "" || refusal !== "")
-        emit({ type: "item.done", index: slots.message, item: toMessage(text, refusal) });
+      if (hasMessage) emit({ type: "item.done", index: slots.message, item: toMessage(text, refusal, media) });
     },
   };
 }
@@ -75,8 +89,8 @@ function toReasoning(text: string, details: readonly Raw[]): Item {
   };
 }
 
-function toMessage(text: string, refusal: string): Item {
-  const content = text === "" ? [] : [textPart(text)];
+function toMessage(text: string, refusal: string, media: readonly Part[]): Item {
+  const content = text === "" ? media : [textPart(text), ...media];
   return { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) };
 }
 

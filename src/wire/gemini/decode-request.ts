@@ -17,7 +17,7 @@ import {
   word,
   type Raw,
 } from "../raw.ts";
-import { decodePart, signatureExtra, signatureOf, wire } from "./parts.ts";
+import { decodePart, keptItem, signatureExtra, signatureOf, wire } from "./parts.ts";
 
 const knownFields = new Set([
   "model",
@@ -132,16 +132,13 @@ function decodeSaid(part: Raw, position: number): readonly Item[] {
     const id = word(call["id"]) ?? inventId("history", position);
     return [{ type: "call", kind: "function", id, name: word(call["name"]) ?? "", ...args, ...signatureExtra(part) }];
   }
-  if (part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined) {
-    return [{ type: "server_call", name: "code_execution", wire, raw: jsonObject(part) }];
-  }
   if (part["thought"] === true) {
     const signature = signatureOf(part);
     const opaque = signature === undefined ? undefined : { wire, kind: "thoughtSignature", value: signature };
     return [{ type: "reasoning", text: string(part["text"]) ?? "", ...defined({ opaque }) }];
   }
   const content = decodePart(part);
-  if (content === undefined) return [];
+  if (content === undefined) return [keptItem(part)];
   const isEmpty = content.type === "text" && content.text === "";
   return [{ type: "message", role: "assistant", content: isEmpty ? [] : [content], ...signatureExtra(part) }];
 }

@@ -1,4 +1,5 @@
 /** Gemini generateContent answers to neutral events. Calls come whole, mostly without ids, under finish reason STOP. */
+import { isObject } from "../../base/json.ts";
 import type { Answer, ModelEvent } from "../../spec/model.ts";
 import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
@@ -35,7 +36,9 @@ function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
     return items;
   }
 
-  function pushChunk(chunk: Raw): readonly ModelEvent[] {
+  function pushChunk(body: Raw): readonly ModelEvent[] {
+    // Code Assist, which gemini-cli talks to, puts each chunk into an envelope.
+    const chunk = isObject(body["response"]) ? body["response"] : body;
     const into = items ?? start(chunk);
     const candidate = objects(chunk["candidates"]).find((one) => (one["index"] ?? 0) === 0);
     for (const part of objects(object(candidate?.["content"])["parts"])) into.take(part);

@@ -28,10 +28,11 @@ export function readEnding(chunk: Raw, candidate: Raw | undefined, ending: Endin
   const usage = readUsage(object(chunk["usageMetadata"]));
   if (usage !== undefined) ending.usage = usage;
   const reason = word(candidate?.["finishReason"]);
-  if (reason !== undefined && reason !== "FINISH_REASON_UNSPECIFIED")
+  // A blocked prompt or a failure stays what it is, whatever follows.
+  if (reason !== undefined && reason !== "FINISH_REASON_UNSPECIFIED" && ending.error === undefined)
     Object.assign(ending, readFinish(reason, candidate));
   const blocked = word(object(chunk["promptFeedback"])["blockReason"]);
-  if (blocked !== undefined) {
+  if (blocked !== undefined && !blocked.endsWith("_UNSPECIFIED")) {
     ending.finish = "content_filter";
     ending.error = {
       code: blocked,

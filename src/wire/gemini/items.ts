@@ -3,9 +3,9 @@ import { text as textPart, type Part } from "../../base/content.ts";
 import { isObject } from "../../base/json.ts";
 import type { Item, ModelEvent, Outcome } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
-import { defined, jsonObject, type Raw } from "../raw.ts";
+import { defined, type Raw } from "../raw.ts";
 import { createCalls } from "./calls.ts";
-import { decodePart, signatureOf, wire } from "./parts.ts";
+import { decodePart, keptItem, signatureOf, wire } from "./parts.ts";
 
 export interface Items {
   take(part: Raw): void;
@@ -32,21 +32,20 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
     growing = undefined;
   }
 
-  function grow(part: Raw, isThought: boolean): void {
-    const content = decodePart(part);
+  function grow(part: Raw, content: Part): void {
+    const isThought = part["thought"] === true;
     const signature = signatureOf(part);
     // A signed part ends what it signs: text that follows belongs to another part.
-    const isSigned = growing?.signature !== undefined && content !== undefined;
-    if (growing !== undefined && (growing.isThought !== isThought || isSigned)) close();
+    if (growing !== undefined && (growing.isThought !== isThought || growing.signature !== undefined)) close();
     if (growing === undefined) {
-      if (content === undefined || (content.type === "text" && content.text === "" && signature === undefined)) return;
+      if (content.type === "text" && content.text === "" && signature === undefined) return;
       calls.breakOff();
       growing = { index: count++, isThought, text: "", media: [], signature: undefined };
       emit({ type: "item.started", index: growing.index, item: shell(isThought) });
     }
     if (signature !== undefined) growing.signature = signature;
-    if (content?.type === "text") addText(growing, content.text);
-    else if (content !== undefined) growing.media.push(content);
+    if (content.type === "text") addText(growing, content.text);
+    else growing.media.push(content);
   }
 
   function addText(to: Growing, delta: string): void {
@@ -55,9 +54,9 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
     emit({ type: "item.delta", index: to.index, field: to.isThought ? "reasoning" : "text", delta });
   }
 
-  function serverCall(part: Raw): void {
+  function addWhole(item: Item): void {
+    close();
     calls.breakOff();
-    const item: Item = { type: "server_call", name: "code_execution", wire, raw: jsonObject(part) };
     emit({ type: "item.started", index: count, item });
     emit({ type: "item.done", index: count++, item });
   }
@@ -65,12 +64,13 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
   return {
     take(part) {
       const body = part["functionCall"] ?? part["function_call"];
-      const isCall = isObject(body);
-      const isServerCall = part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined;
-      if (isCall || isServerCall) close();
-      if (isCall) return calls.take(body, part);
-      if (isServerCall) serverCall(part);
-      else grow(part, part["thought"] === true);
+      if (isObject(body)) {
+        close();
+        return calls.take(body, part);
+      }
+      const content = decodePart(part);
+      if (content === undefined) addWhole(keptItem(part));
+      else grow(part, content);
     },
     done(outcome) {
       close();

@@ -1,8 +1,8 @@
 /** Parts of Gemini contents, both ways, and the signature that must come back on the part it came with. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import type { JsonObject } from "../../base/json.ts";
-import type { Extra } from "../../spec/model.ts";
-import { defined, object, word, type Raw } from "../raw.ts";
+import type { Extra, Item } from "../../spec/model.ts";
+import { defined, jsonObject, object, word, type Raw } from "../raw.ts";
 
 export const wire = "gemini";
 
@@ -40,9 +40,11 @@ function defaultType(part: Part): string {
   return part.type === "image" ? "image/png" : "application/octet-stream";
 }
 
-/** A part that holds content; undefined for calls, results, thoughts and kinds nobody knows. */
+/** A part that holds content; undefined for calls, results and kinds nobody knows. A signature alone is an empty text. */
 export function decodePart(part: Raw): Part | undefined {
   if (typeof part["text"] === "string") return text(part["text"]);
+  if (Object.keys(part).length === 0 || (Object.keys(part).length === 1 && signatureOf(part) !== undefined))
+    return text("");
   const inline = object(part["inlineData"] ?? part["inline_data"]);
   const mediaType = word(inline["mimeType"]) ?? word(inline["mime_type"]);
   const data = word(inline["data"]);
@@ -61,4 +63,18 @@ function media(mediaType: string | undefined, data: string): Part {
   if (mediaType === undefined || mediaType.startsWith("image/"))
     return { type: "image", ...defined({ mediaType }), data };
   return { type: "file", mediaType, data };
+}
+
+/** What ran at the provider is shown as such; a part of an unknown kind goes back as it came. */
+export function keptItem(part: Raw): Item {
+  const raw = jsonObject(part);
+  const ran = object(part["toolCall"] ?? part["toolResponse"]);
+  const name = isCode(part) ? "code_execution" : word(ran["toolType"])?.toLowerCase();
+  return name === undefined
+    ? { type: "other", wire, raw }
+    : { type: "server_call", name, ...defined({ id: word(ran["id"]) }), wire, raw };
+}
+
+function isCode(part: Raw): boolean {
+  return part["executableCode"] !== undefined || part["codeExecutionResult"] !== undefined;
 }

@@ -1,5 +1,6 @@
 /** The content blocks of one streamed message: found by the server's index, whatever gaps or repeats it has. */
 import type { DeltaField, Item, ModelEvent } from "../../spec/model.ts";
+import { isObject } from "../../base/json.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createPlaces } from "../places.ts";
 import { count, type Raw } from "../raw.ts";
@@ -11,6 +12,8 @@ export interface Blocks {
   /** False for a kind of delta that nobody knows. */
   grow(wanted: unknown, delta: Raw): boolean;
   close(wanted: unknown): void;
+  /** A block that came in one piece. */
+  whole(index: number, raw: Raw): void;
   hasCalls(): boolean;
   /** Ends everything; only now is it known whether calls may run. */
   finish(mayRun: boolean): void;
@@ -53,6 +56,12 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
     close(wanted) {
       const block = find(wanted);
       if (block !== undefined) teller.end(block);
+    },
+    whole(index, raw) {
+      const block = open(index, raw);
+      // Here an empty input is an empty input, not one that is still to come.
+      if (isCall(block) && isObject(raw["input"]) && Object.keys(raw["input"]).length === 0) block.input = "{}";
+      teller.end(block);
     },
     hasCalls: () => blocks.some(isCall),
     finish: (mayRun) =>

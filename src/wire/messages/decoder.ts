@@ -2,12 +2,11 @@
  * A Messages stream as neutral events. A call's input is the concatenation of its pieces and nothing else,
  * because a piece may be cut or not be JSON.
  */
-import { isObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd } from "../../spec/model.ts";
 import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
 import { createEventReader, type EventReader, type EventSteps, type Telling, toDecoder } from "../event-reader.ts";
-import { array, defined, object, type Raw } from "../raw.ts";
+import { defined, object, objects, type Raw } from "../raw.ts";
 import { createBlocks } from "./blocks.ts";
 import { decodeError, wire } from "./ending.ts";
 import { createTally } from "./tally.ts";
@@ -16,35 +15,12 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   return toDecoder(createReader(options));
 }
 
-/** A body that came as a whole is read as the events that would have carried it. */
+/** A body that came as a whole is read as one event that says everything. */
 export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer {
   const message = object(body);
   const reader = createReader(options);
-  if (message["type"] === "error" || (message["content"] === undefined && message["error"] !== undefined)) {
-    return collect([...reader.read("error", message), ...reader.end()]);
-  }
-  const { content, stop_reason, stop_sequence, stop_details, usage, ...head } = message;
-  return collect([
-    ...reader.read("message_start", { message: head }),
-    ...array(content).flatMap((block, index) => [
-      ...reader.read("content_block_start", { index, content_block: block }),
-      ...(isEmptyCall(block)
-        ? reader.read("content_block_delta", { index, delta: { type: "input_json_delta", partial_json: "{}" } })
-        : []),
-      ...reader.read("content_block_stop", { index }),
-    ]),
-    ...reader.read("message_delta", {
-      delta: { stop_reason: stop_reason ?? "end_turn", stop_sequence, stop_details },
-      usage,
-    }),
-    ...reader.read("message_stop", {}),
-  ]);
-}
-
-/** In a whole body an empty input is an empty input, not one that is still to come. */
-function isEmptyCall(block: unknown): boolean {
-  const { type, input } = object(block);
-  return type === "tool_use" && isObject(input) && Object.keys(input).length === 0;
+  const isError = message["type"] === "error" || (message["content"] === undefined && message["error"] !== undefined);
+  return collect([...reader.read(isError ? "error" : "message", message), ...reader.end()]);
 }
 
 function createReader(options: DecodeOptions): EventReader {
@@ -73,13 +49,21 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
     telling.end(defined({ ...broken, usage: tally.cost() }));
   }
 
+  function start(message: Raw): void {
+    if (!telling.start(message)) return;
+    tally.start(message);
+    // A server that goes on with a turn begins with what it has already.
+    for (const [index, block] of objects(message["content"]).entries()) blocks.whole(index, block);
+  }
+
   function read(type: string, event: Raw): void {
     switch (type) {
-      case "message_start": {
-        const message = object(event["message"]);
-        if (telling.start(message)) tally.start(message);
-        return;
-      }
+      case "message_start":
+        return start(object(event["message"]));
+      case "message":
+        start(event);
+        tally.add({ delta: { stop_reason: event["stop_reason"] ?? "end_turn" }, usage: event["usage"] });
+        return conclude();
       case "content_block_start":
         telling.start();
         return blocks.open(event["index"], object(event["content_block"]));

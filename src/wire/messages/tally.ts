@@ -4,7 +4,7 @@ import { object, type Raw, word } from "../raw.ts";
 import { decodeUsage, endOf, overlay, readStop } from "./ending.ts";
 
 export interface Tally {
-  /** The counters of `message_start`. */
+  /** The counters of `message_start`, and the stop fields where it has them already. */
   start(message: Raw): void;
   /** A `message_delta`. */
   add(event: Raw): void;
@@ -24,6 +24,8 @@ export function createTally(): Tally {
   return {
     start(message) {
       usage = overlay({}, message["usage"]);
+      const { stop_reason, stop_sequence, stop_details } = message;
+      stop = overlay({}, { stop_reason, stop_sequence, stop_details });
     },
     add(event) {
       stop = overlay(stop, event["delta"]);

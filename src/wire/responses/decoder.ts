@@ -82,6 +82,8 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
     }
     // A body that is an error and no event: some servers put it into the stream as it is.
     if (type === "" && event["error"] !== undefined && event["error"] !== null) return read("error", event);
+    // A whole response instead of a stream.
+    if (type === "" && event["object"] === "response") return read("response.done", { response: event });
     telling.other(event);
   }
 

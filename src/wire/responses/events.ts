@@ -43,6 +43,11 @@ const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
     "reasoning_summary_text.done",
     { kind: "whole", field: "summary", item: "reasoning", index: "summary_index", text: "text" },
   ],
+  // The names before there were parts.
+  ["reasoning.delta", { kind: "delta", field: "reasoning", item: "reasoning", text: "delta" }],
+  ["reasoning.done", { kind: "whole", field: "reasoning", item: "reasoning", text: "text" }],
+  ["reasoning_summary.delta", { kind: "delta", field: "summary", item: "reasoning", text: "delta" }],
+  ["reasoning_summary.done", { kind: "whole", field: "summary", item: "reasoning", text: "text" }],
   ["function_call_arguments.delta", { kind: "delta", field: "arguments", item: "function_call", text: "delta" }],
   ["function_call_arguments.done", { kind: "whole", field: "arguments", item: "function_call", text: "arguments" }],
   ["custom_tool_call_input.delta", { kind: "delta", field: "arguments", item: "custom_tool_call", text: "delta" }],

@@ -11,8 +11,8 @@ export interface ItemBook {
   find(event: Raw): Growing | undefined;
   /** The item that an `added` or `done` event tells of again. */
   findSame(event: Raw, raw: Raw): Growing | undefined;
-  /** The item that a line of the final output tells of again. */
-  match(raw: Raw, place: number): Growing | undefined;
+  /** The item that a line of the final output tells of again; those in `told` had their line. */
+  match(raw: Raw, place: number, told: ReadonlySet<Growing>): Growing | undefined;
   all(): readonly Growing[];
 }
 
@@ -47,17 +47,19 @@ export function createItemBook(): ItemBook {
     findSame(event, raw) {
       const there = placed(count(event["output_index"]));
       const known = named(word(raw["id"]));
-      if (there !== undefined && isSame(there, raw) && (there === known || !there.isDone)) return there;
+      const isAgain = there !== undefined && (there === known || !there.isDone || hasSameCall(there, raw));
+      if (isAgain && isSame(there, raw)) return there;
       if (known === undefined || !isSame(known, raw)) return undefined;
       return there === undefined || there === known ? known : undefined;
     },
-    match(raw, place) {
-      const known = named(word(raw["id"]));
-      if (known !== undefined && isSame(known, raw)) return known;
+    match(raw, place, told) {
+      const isFree = (growing: Growing | undefined) =>
+        growing !== undefined && !told.has(growing) && isSame(growing, raw);
       // Only the end of a stream asks, when every call id is known.
       byCall ??= indexByCall(items.values());
-      const there = items.get(place);
-      return byCall.get(callId(raw) ?? "") ?? (there !== undefined && isSame(there, raw) ? there : undefined);
+      const likely = [named(word(raw["id"])), byCall.get(callId(raw) ?? ""), items.get(place)].find(isFree);
+      // Copilot gives a new id each time it tells of an item, and leaves some out at the end.
+      return likely ?? [...items.values()].find((growing) => isFree(growing) && !isCall(raw));
     },
     all: () => [...items.values()].sort((a, b) => a.index - b.index),
   };
@@ -65,6 +67,14 @@ export function createItemBook(): ItemBook {
 
 function callId(raw: Raw): string | undefined {
   return word(raw["call_id"]);
+}
+
+function isCall(raw: Raw): boolean {
+  return callId(raw) !== undefined;
+}
+
+function hasSameCall(growing: Growing, raw: Raw): boolean {
+  return isCall(raw) && callId(growing.raw) === callId(raw);
 }
 
 /** Two whole forms tell of one item unless a type or an id says otherwise. */

@@ -1,7 +1,8 @@
 /** The items of one streamed response, as its events tell of them: found, or opened where nobody announced them. */
 import type { ModelEvent } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
-import { count, object, objects, type Raw, word } from "../raw.ts";
+import { isObject } from "../../base/json.ts";
+import { count, objects, type Raw, word } from "../raw.ts";
 import type { Step } from "./events.ts";
 import { createGrowing, type Growing } from "./growing.ts";
 import { createItemBook } from "./item-book.ts";
@@ -31,14 +32,15 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
 
   return {
     added(event) {
-      const raw = object(event["item"]);
+      const raw = event["item"];
+      if (!isObject(raw)) return;
       const known = book.findSame(event, raw);
       if (known === undefined) open(event, raw);
       else known.raw = { ...known.raw, ...raw };
     },
     done(event) {
-      const raw = object(event["item"]);
-      teller.end(book.findSame(event, raw) ?? open(event, raw), raw);
+      const raw = event["item"];
+      if (isObject(raw)) teller.end(book.findSame(event, raw) ?? open(event, raw), raw);
     },
     step(event, step) {
       const growing = book.find(event) ?? open(event, { type: step.item, id: event["item_id"] });
@@ -57,9 +59,8 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
     output(list) {
       const told = new Set<Growing>();
       for (const [place, raw] of objects(list).entries()) {
-        const known = book.match(raw, place);
         // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
-        const growing = known === undefined || told.has(known) ? open({ output_index: place }, raw) : known;
+        const growing = book.match(raw, place, told) ?? open({ output_index: place }, raw);
         told.add(growing);
         teller.end(growing, raw);
       }

@@ -1,8 +1,9 @@
 /** Tells of one response's items as neutral events: each is started, grows, and is done once. */
-import type { Item, ModelEvent } from "../../spec/model.ts";
+import type { CallItem, Item, ModelEvent } from "../../spec/model.ts";
 import { shellOf } from "../answer.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createIdMaker, withId } from "../ids.ts";
+import { declaredNames, expandParallel } from "../parallel.ts";
 import type { Raw } from "../raw.ts";
 import { decodeItem } from "./decode-item.ts";
 import { type Growing, settle, unsaid } from "./growing.ts";
@@ -22,9 +23,19 @@ export interface Teller {
 
 export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) => void): Teller {
   const ids = createIdMaker(options.idSeed);
+  const declared = declaredNames(options);
 
   function toItem(growing: Growing): Item {
-    return withId(renamed(decodeItem(settle(growing)), options.names), options.idSeed, growing.index);
+    const item = decodeItem(settle(growing));
+    return item.type === "call" ? withId(renamed(item, options.names), options.idSeed, growing.index) : item;
+  }
+
+  /** The call, or those that it holds. Only one item can keep the id of the item they came in. */
+  function unwrapped(item: CallItem): readonly CallItem[] {
+    const inner = expandParallel({ id: item.id, name: item.name, args: item.arguments }, declared);
+    if (inner === undefined) return [item];
+    const { itemId: _itemId, ...rest } = item;
+    return inner.map(({ id, name, args }) => renamed({ ...rest, id: id ?? "", name, arguments: args }, options.names));
   }
 
   function grow({ index, pieces }: Growing, { field, at, text }: Text): void {
@@ -51,15 +62,18 @@ export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) =
     },
     finish(items, mayRun) {
       let hasCalls = false;
+      let next = (items.at(-1)?.index ?? 0) + 1;
       for (const growing of items) {
-        const { index, isDone } = growing;
         const item = growing.item ?? toItem(growing);
         if (item.type === "call") {
           hasCalls = true;
-          const id = ids.claim(item.id, index);
-          emit({ type: "item.done", index, item: { ...item, id, complete: item.complete && mayRun } });
-        } else if (!isDone) {
-          emit({ type: "item.done", index, item });
+          for (const [at, call] of unwrapped(item).entries()) {
+            const index = at === 0 ? growing.index : next++;
+            const id = ids.claim(call.id, index);
+            emit({ type: "item.done", index, item: { ...call, id, complete: call.complete && mayRun } });
+          }
+        } else if (!growing.isDone) {
+          emit({ type: "item.done", index: growing.index, item });
         }
       }
       return hasCalls;

@@ -2,9 +2,9 @@
  * Several calls wrapped in one call of a tool nobody declared, as models taught by older products write them.
  * Taken apart only when the wrapper is whole and every inner call is one we could have been asked.
  */
-import { isObject } from "../../base/json.ts";
-import type { OpenCall } from "./assemble.ts";
-import { parseObject, word } from "../raw.ts";
+import { isObject } from "../base/json.ts";
+import type { DecodeOptions } from "./codec.ts";
+import { parseObject, word } from "./raw.ts";
 
 const wrappers = new Set(["multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use", "parallel"]);
 
@@ -12,21 +12,31 @@ export function isParallelWrapper(name: string): boolean {
   return wrappers.has(name);
 }
 
-export type InnerCall = Pick<OpenCall, "id" | "name" | "args" | "custom" | "extra">;
+/** A call as its wire spells it. */
+export interface BareCall {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly args: string;
+}
+
+/** The names that may be called, as far as the decoder was told. */
+export function declaredNames(options: DecodeOptions): ReadonlySet<string> {
+  return new Set([...(options.declared ?? []), ...(options.names?.keys() ?? [])]);
+}
 
 /** The inner calls, or undefined when the call is to be left as it is. */
-export function expandParallel(call: OpenCall, declared: ReadonlySet<string>): readonly InnerCall[] | undefined {
+export function expandParallel(call: BareCall, declared: ReadonlySet<string>): readonly BareCall[] | undefined {
   if (!isParallelWrapper(call.name) || declared.has(call.name)) return undefined;
   const uses = parseObject(call.args)?.["tool_uses"];
   if (!Array.isArray(uses) || uses.length === 0) return undefined;
-  const inner: InnerCall[] = [];
+  const inner: BareCall[] = [];
   for (const [at, use] of uses.entries()) {
     if (!isObject(use)) return undefined;
     const name = innerName(word(use["recipient_name"]) ?? word(use["name"]), declared);
     const parameters = use["parameters"] ?? use["arguments"] ?? {};
     if (name === undefined || !isObject(parameters)) return undefined;
     const id = call.id === undefined ? undefined : `${call.id}_${at}`;
-    inner.push({ id, name, args: JSON.stringify(parameters), custom: false, extra: at === 0 ? call.extra : undefined });
+    inner.push({ id, name, args: JSON.stringify(parameters) });
   }
   return inner;
 }
