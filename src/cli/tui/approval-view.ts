@@ -72,7 +72,7 @@ const guardMs = 700;
 
 /** Characters, a paste included; keys that choose are control characters or escape sequences. */
 function isWriting(data: string): boolean {
-  return data.startsWith("\u001B[200~") || !/^[\u0000-\u001F\u007F]/u.test(data);
+  return data.startsWith("\u001B[200~") || !/^\p{Cc}/u.test(data);
 }
 
 function choices(request: ApprovalRequest) {

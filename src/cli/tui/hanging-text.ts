@@ -31,7 +31,7 @@ function toLines(text: string): readonly string[] {
 }
 
 /** Colours, then the indent, a quoting bar included. */
-const beginning = /^((?:\u001B\[[\d;]*m)*)( *(?:│ )?)/u;
+const beginning = /^((?:\p{Cc}\[[\d;]*m)*)( *(?:│ )?)/u;
 /** Where there is less room than this, nothing is indented. */
 const leastWidth = 12;
 
