@@ -1,4 +1,4 @@
-/** Words about text: nearest names, cutting on a character boundary. */
+/** Words about text: nearest names, cutting on a character boundary, a time in words. */
 
 /** The `count` names closest to `wanted`, nearest first; names too unlike it are left out. */
 export function nearest(wanted: string, names: readonly string[], count: number): readonly string[] {
@@ -39,6 +39,12 @@ export function cutEnd(text: string, length: number): string {
   if (text.length <= length) return text;
   const from = text.length - length;
   return text.slice(isLowSurrogate(text.charCodeAt(from)) ? from + 1 : from);
+}
+
+/** `250 ms`, `1.5 s`, `60 min`. */
+export function describeMs(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 120_000 ? `${Number((ms / 1_000).toFixed(1))} s` : `${Math.round(ms / 60_000)} min`;
 }
 
 function isHighSurrogate(code: number): boolean {

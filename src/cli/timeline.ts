@@ -40,12 +40,14 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
       case "history.compacted":
         return line(`  the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
       case "warning":
-        return line(`  ! ${event.message}`);
+        return line(`  ! ${visible(event.message)}`);
       case "error":
-        return line(`  ✗ ${event.message}`);
+        return line(`  ✗ ${visible(event.message)}`);
       case "turn.ended":
         if (event.reason === "done" || event.reason === "error") return;
-        return line(`  the turn ended: ${event.reason}${event.detail === undefined ? "" : ` (${event.detail})`}`);
+        return line(
+          `  the turn ended: ${event.reason}${event.detail === undefined ? "" : ` (${visible(event.detail)})`}`,
+        );
       default:
         return;
     }

@@ -2,6 +2,7 @@
  * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
  * providers; it knows nothing of tools, gates or sessions.
  */
+import { describeMs } from "../base/text.ts";
 import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { Codec, DecodeOptions, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { answerToEvents } from "../wire/answer.ts";
@@ -29,6 +30,7 @@ export interface HttpModel extends Model {
   close(): void;
 }
 
+/** Whoever wants more patience than this is told to the user instead. */
 const maxWaitMs = 60_000;
 
 export function createHttpModel(options: HttpModelOptions): HttpModel {
@@ -62,8 +64,10 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       const answer = await send(encoded, signal);
       if ("body" in answer)
         return yield* decode(answer, options.codec, { names: encoded.names, idSeed: String(request.input.length) });
+      const waitMs = answer.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(answer)) return yield failed(answer);
-      const waitMs = Math.min(maxWaitMs, answer.retryAfterMs ?? 250 * 2 ** attempt);
+      if (waitMs > maxWaitMs)
+        return yield failed({ ...answer, message: `${answer.message} It says to come back in ${describeMs(waitMs)}.` });
       yield note("request.retried", { attempt: attempt + 1, waitMs, reason: answer.message });
       await sleep(waitMs, signal);
     }
@@ -75,7 +79,24 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
 /** `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id. */
 async function* decode(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
   if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, codec, options);
-  yield* answerToEvents(codec.decodeAnswer(JSON.parse(await readText(answer)), options));
+  const body = await readJson(answer);
+  if (!("json" in body)) return yield failed(body);
+  yield* answerToEvents(codec.decodeAnswer(body.json, options));
+}
+
+/** A body that breaks off, or that is no JSON, is trouble at the other end. */
+async function readJson(answer: HttpAnswer): Promise<{ readonly json: unknown } | ModelError> {
+  try {
+    const text = await readText(answer);
+    try {
+      return { json: JSON.parse(text) };
+    } catch {
+      const begins = text.trim() === "" ? "nothing" : `'${text.trim().slice(0, 60)}'`;
+      return { message: `The answer is not the JSON it says it is: it begins with ${begins}.`, type: "overloaded" };
+    }
+  } catch (error) {
+    return readTransportFailure(error);
+  }
 }
 
 async function* decodeStream(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {

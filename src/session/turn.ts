@@ -4,6 +4,7 @@
  */
 import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault } from "../base/error.ts";
+import { describeMs } from "../base/text.ts";
 import type { Ended } from "../spec/call.ts";
 import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest } from "../spec/model.ts";
 import { describeJsonError, locateJsonError } from "../spec/json-error.ts";
@@ -77,6 +78,7 @@ export async function runTurn(host: TurnHost): Promise<TurnEnd> {
       const refusal = refusalOf(answer);
       if (refusal !== undefined) return end("error", refusal);
       if (answer.finish === "pause" || hasSteering(host)) continue;
+      if (textOf(answer) === "") host.emit({ type: "warning", message: "The model answered with nothing." });
       return end("done");
     }
     const outcome = await runCalls(host, calls, answer);
@@ -103,7 +105,7 @@ async function askUntilAnswered(host: TurnHost): Promise<Answer> {
     const waitMs = answer.error?.retryAfterMs ?? 200 * 2 ** attempt;
     host.emit({
       type: "warning",
-      message: `The answer broke off (${answer.error?.message ?? "no end"}); asking again in ${waitMs} ms.`,
+      message: `The answer broke off (${answer.error?.message ?? "no end"}); asking again in ${describeMs(waitMs)}.`,
     });
     await host.sleep(waitMs);
   }
@@ -147,8 +149,8 @@ function incompleteCall(call: CallItem, answer: Answer): CallError {
     return new CallError("invalid_input", words, { hint: "Make it in smaller pieces." });
   }
   const fault = call.kind === "custom" ? undefined : locateJsonError(call.arguments);
-  const where = fault === undefined ? "" : ` ${describeJsonError(call.arguments, fault)}`;
-  const words = `The call to ${call.name} is not whole and was not run.${where}`;
+  const where = fault === undefined ? "" : `: ${describeJsonError(call.arguments, fault)}`;
+  const words = `The call to ${call.name} is not whole and was not run${where}.`;
   return new CallError("invalid_input", words, { hint: "Send it again, complete." });
 }
 
@@ -197,7 +199,7 @@ function describeNote(raw: unknown): string {
     readonly waitMs?: number;
   };
   if (note.type === "tool.dropped") return `The tool ${note.name} is not offered: ${note.reason}`;
-  if (note.type === "request.retried") return `${note.reason} Asking again in ${note.waitMs} ms.`;
+  if (note.type === "request.retried") return `${note.reason} Asking again in ${describeMs(note.waitMs ?? 0)}.`;
   return JSON.stringify(raw);
 }
 

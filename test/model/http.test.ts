@@ -97,6 +97,25 @@ test("the server's own wait is respected", async () => {
   expect(waits).toEqual([2_000]);
 });
 
+test("a provider that wants an hour of patience is not waited for", async () => {
+  let requests = 0;
+  const model = await modelAt((incoming, response) => {
+    requests++;
+    refuse(429, { error: { message: "quota used up" } }, { "retry-after": "3600" })(incoming, response);
+  });
+  const answer = await ask(model);
+  expect(requests).toBe(1);
+  expect(answer.error?.message).toContain("It says to come back in 60 min.");
+});
+
+test("a body that is not the JSON it says it is ends the answer with a reason", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "application/json" }).end('{"choices": [');
+  });
+  const answer = await ask(model);
+  expect(answer).toMatchObject({ outcome: "error", error: { message: expect.stringContaining("not the JSON") } });
+});
+
 test("a wrong request is not tried again", async () => {
   let requests = 0;
   await ask(

@@ -75,6 +75,13 @@ test("results go back in the order of the calls, whichever ended first", async (
   ]);
 });
 
+test("an answer of nothing ends the turn, and is said", async () => {
+  const { play } = start([{ text: "" }]);
+  const events = await play("go");
+  expect(last(events)).toMatchObject({ reason: "done", text: "" });
+  expect(events).toContainEqual({ type: "warning", message: "The model answered with nothing." });
+});
+
 test("a call that is not whole is never run, and the model is told", async () => {
   const { play, model } = start([
     { calls: [{ name: "echo", arguments: '{"a":', complete: false }] },

@@ -1,5 +1,5 @@
 import { buildCommand } from "@stricli/core";
-import type { TurnEnded } from "../../session/index.ts";
+import type { SessionEvent, TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
 import { createLinePrinter, exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
@@ -61,7 +61,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   const stop = () => session.interrupt();
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
-  const show = createTimeline({ words: (text) => process.stdout.write(text), line: say });
+  const show = process.stdout.isTTY ? showAll() : showAnswer();
   try {
     let ended: TurnEnded | undefined;
     for await (const event of session.send(prompt)) {
@@ -75,6 +75,25 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     process.off("SIGTERM", stop);
     await close();
   }
+}
+
+/** Before somebody's eyes: everything as it comes. */
+function showAll(): (event: SessionEvent) => void {
+  return createTimeline({ words: (text) => process.stdout.write(text), line: say });
+}
+
+/** For a file or a program: stdout gets the answer and nothing else; what was said on the way there goes to stderr. */
+function showAnswer(): (event: SessionEvent) => void {
+  let words = "";
+  const timeline = createTimeline({ words: (text) => (words += text), line: say });
+  return (event) => {
+    if (event.type === "call.asked" || event.type === "request.sent") {
+      process.stderr.write(words);
+      words = "";
+    }
+    timeline(event);
+    if (event.type === "turn.ended") process.stdout.write(words);
+  };
 }
 
 /** 3 says that something was refused for want of a person, even when the model found another way to end. */

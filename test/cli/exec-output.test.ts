@@ -1,0 +1,62 @@
+/** What a program that runs `callgate exec` reads: the answer on stdout, everything else on stderr. */
+import { openSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createScriptedModel, serveModel, type ModelServer } from "../../src/testing/index.ts";
+import { cli, ensureBuilt, run, tempFolder } from "./run.ts";
+
+let model: ModelServer;
+let rude: Server;
+beforeAll(async () => {
+  ensureBuilt();
+  model = await serveModel(
+    createScriptedModel(
+      [{ text: "First I look.", calls: [{ name: "list_dir", input: { dir_path: "." } }] }, { text: '{"sum":42}' }],
+      "scripted",
+    ),
+  );
+  rude = createServer((_request, response) => {
+    response
+      .writeHead(400, { "content-type": "application/json" })
+      .end(JSON.stringify({ error: { message: "no \u001B[2J\u001B]0;stolen\u0007 way" } }));
+  });
+  await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
+}, 60_000);
+afterAll(async () => {
+  await model.close();
+  rude.close();
+});
+
+test("piped, stdout is the answer alone; what was said on the way is on stderr", async () => {
+  const { code, stdout, stderr } = await run(["exec", "--base-url", model.baseUrl, "--model", "m", "add"]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '{"sum":42}\n' });
+  expect(stderr).toMatch(/First I look\.\n.*list_dir/s);
+});
+
+test("what a server says cannot act on the terminal", async () => {
+  const { port } = rude.address() as AddressInfo;
+  const at = `http://127.0.0.1:${port}/v1`;
+  const { code, stdout, stderr } = await run(["exec", "--base-url", at, "--model", "m", "hi"]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain("way");
+  expect(stderr).not.toContain("\u001B");
+});
+
+test.each([["tools"], ["--help"], ["doctor"], ["exec", "say hi"], ["exec", "--json", "say hi"], ["call", "list_dir"]])(
+  "a full disk is one line and 1: callgate %s %s",
+  (...args) => {
+    const full = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, [cli, ...args.filter((word) => word !== undefined)], {
+      stdio: ["ignore", full, "pipe"],
+      encoding: "utf8",
+      cwd: tempFolder("work"),
+      env: { PATH: process.env["PATH"], HOME: tempFolder("home"), CALLGATE_HOME: tempFolder("state") },
+    });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/cannot write the output: ENOSPC\n$/),
+    });
+  },
+);
