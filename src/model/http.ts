@@ -7,6 +7,7 @@ import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.
 import type { Codec, DecodeOptions, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import { createSseReader } from "../wire/sse.ts";
+import { createBodyWriter } from "./body.ts";
 import { coalesce } from "./coalesce.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
 import { createTransport, type HttpAnswer, type TimeLimits, type Transport } from "./transport.ts";
@@ -39,11 +40,12 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   const sleep = options.sleep ?? wait;
   const url = new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(options.model, true)}`);
   const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };
+  const writeBody = createBodyWriter();
 
   /** One request, up to its first byte. Nothing has been shown yet, so failing here may be tried again. */
   const send = async (encoded: EncodedRequest, signal: AbortSignal): Promise<HttpAnswer | ModelError> => {
     try {
-      const answer = await transport.post(url, JSON.stringify(encoded.body), headers, signal);
+      const answer = await transport.post(url, writeBody(encoded.body), headers, signal);
       if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status);
       if (answer.status >= 200 && answer.status < 300) return answer;
       return readHttpFailure(
@@ -60,28 +62,34 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   async function* ask(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const encoded = options.codec.encodeRequest({ ...request, model: options.model, stream: true }, options.encode);
     for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
-    for (let attempt = 0; ; attempt++) {
-      const answer = await send(encoded, signal);
-      if ("body" in answer)
-        return yield* decode(answer, options.codec, { names: encoded.names, idSeed: String(request.input.length) });
+    let answer = await send(encoded, signal);
+    for (let attempt = 0; !("body" in answer); attempt++) {
       const waitMs = answer.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(answer)) return yield failed(answer);
       if (waitMs > maxWaitMs)
         return yield failed({ ...answer, message: `${answer.message} It says to come back in ${describeMs(waitMs)}.` });
       yield note("request.retried", { attempt: attempt + 1, waitMs, reason: answer.message });
       await sleep(waitMs, signal);
+      answer = await send(encoded, signal);
     }
+    // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
+    const how = { names: encoded.names, idSeed: String(request.input.length) };
+    if (isWhole(answer)) return yield* decodeWhole(await readJson(answer), options.codec, how);
+    const reader = createReader(options.codec, how);
+    try {
+      for await (const chunk of answer.body) for (const event of reader.push(chunk)) yield event;
+    } catch (error) {
+      return yield* reader.fail(error);
+    }
+    yield* reader.end();
   }
 
   return { name: options.model, ask, close: () => transport.close() };
 }
 
-/** `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id. */
-async function* decode(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
-  if (!(answer.headers["content-type"] ?? "").includes("json")) return yield* decodeStream(answer, codec, options);
-  const body = await readJson(answer);
-  if (!("json" in body)) return yield failed(body);
-  yield* answerToEvents(codec.decodeAnswer(body.json, options));
+/** A server may answer in one piece although it was asked for a stream. */
+function isWhole(answer: HttpAnswer): boolean {
+  return (answer.headers["content-type"] ?? "").includes("json");
 }
 
 /** A body that breaks off, or that is no JSON, is trouble at the other end. */
@@ -99,19 +107,31 @@ async function readJson(answer: HttpAnswer): Promise<{ readonly json: unknown } 
   }
 }
 
-async function* decodeStream(answer: HttpAnswer, codec: Codec, options: DecodeOptions): AsyncGenerator<ModelEvent> {
+function decodeWhole(
+  body: { readonly json: unknown } | ModelError,
+  codec: Codec,
+  options: DecodeOptions,
+): readonly ModelEvent[] {
+  return "json" in body ? answerToEvents(codec.decodeAnswer(body.json, options)) : [failed(body)];
+}
+
+/** Bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */
+function createReader(codec: Codec, options: DecodeOptions) {
   const sse = createSseReader();
   const decoder = codec.createDecoder(options);
-  try {
-    for await (const chunk of answer.body) yield* coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame)));
-  } catch (error) {
-    const failure = readTransportFailure(error);
-    // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
-    for (const event of decoder.end())
-      yield event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error: failure } } : event;
-    return;
-  }
-  yield* coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+  return {
+    push: (chunk: Uint8Array) => coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame))),
+    end: () => coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]),
+    /** What is still open is closed by the decoder as incomplete; the reason it ended is ours to add. */
+    fail(error: unknown): readonly ModelEvent[] {
+      const failure = readTransportFailure(error);
+      return decoder
+        .end()
+        .map((event) =>
+          event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error: failure } } : event,
+        );
+    },
+  };
 }
 
 function notAnApi(url: URL, status: number): ModelError {

@@ -36,7 +36,13 @@ export class TransportError extends Error {
 }
 
 export interface Transport {
-  post(url: URL, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HttpAnswer>;
+  /** `body`: its bytes, in as many pieces as they come. */
+  post(
+    url: URL,
+    body: readonly Uint8Array[],
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer>;
   close(): void;
 }
 
@@ -58,12 +64,12 @@ export function createTransport(limits: TimeLimits = defaultLimits): Transport {
   return {
     post(url, body, headers, signal) {
       const { request, agent } = load(url.protocol);
-      const bytes = Buffer.from(body);
+      const length = body.reduce((sum, piece) => sum + piece.length, 0);
       return new Promise((resolve, reject) => {
         const outgoing = request(url, {
           method: "POST",
           agent,
-          headers: { ...headers, "content-length": String(bytes.length) },
+          headers: { ...headers, "content-length": String(length) },
         });
         const clock = watch(outgoing, limits, signal, reject);
         outgoing.on("error", (error: NodeJS.ErrnoException) =>
@@ -80,7 +86,8 @@ export function createTransport(limits: TimeLimits = defaultLimits): Transport {
             body: readBody(incoming, clock, url, signal),
           });
         });
-        outgoing.end(bytes);
+        for (const piece of body) outgoing.write(piece);
+        outgoing.end();
       });
     },
     close() {
@@ -92,28 +99,36 @@ export function createTransport(limits: TimeLimits = defaultLimits): Transport {
 interface Clock {
   answered(): void;
   heard(): void;
-  done(): void;
   expired(): string | undefined;
 }
 
-/** One timer at a time: connect, then first byte, then silence; and one for the whole. */
+/**
+ * Connect, then first byte, then silence; and the whole. One timer for all: it is set to the soonest any limit could
+ * be reached, and looks again when it fires, because setting one for each piece of each answer is dear.
+ */
 function watch(
   outgoing: ClientRequest,
   limits: TimeLimits,
   signal: AbortSignal,
   reject: (error: Error) => void,
 ): Clock {
+  const { connectMs, firstByteMs, silenceMs, totalMs } = limits;
+  const soonest = Math.min(connectMs, firstByteMs, silenceMs, totalMs);
+  const end = performance.now() + totalMs;
   let expired: string | undefined;
-  let phase: NodeJS.Timeout | undefined;
-  const stop = (reason: string) => {
-    expired = reason;
-    outgoing.destroy(new TransportError("timeout", reason));
+  let until = performance.now() + connectMs;
+  let reason = `no connection within ${connectMs} ms`;
+  const look = () => {
+    const left = Math.min(until, end) - performance.now();
+    if (left > 0) return (timer = setTimeout(look, Math.min(left, soonest)));
+    expired = until < end ? reason : `the answer took longer than ${totalMs} ms`;
+    return outgoing.destroy(new TransportError("timeout", expired));
   };
-  const arm = (ms: number, reason: string) => {
-    clearTimeout(phase);
-    phase = setTimeout(stop, ms, reason);
+  let timer = setTimeout(look, soonest);
+  const waitForFirstByte = () => {
+    until = performance.now() + firstByteMs;
+    reason = `no answer within ${firstByteMs} ms`;
   };
-  const total = setTimeout(stop, limits.totalMs, `the answer took longer than ${limits.totalMs} ms`);
   const onAbort = () => {
     const error = new TransportError("aborted", "the request was interrupted");
     outgoing.destroy(error);
@@ -121,41 +136,65 @@ function watch(
   };
   if (signal.aborted) queueMicrotask(onAbort);
   else signal.addEventListener("abort", onAbort, { once: true });
-  arm(limits.connectMs, `no connection within ${limits.connectMs} ms`);
-  const waitForFirstByte = () => arm(limits.firstByteMs, `no answer within ${limits.firstByteMs} ms`);
   outgoing.on("socket", (socket) => {
     if (socket.connecting) socket.once("connect", waitForFirstByte);
     else waitForFirstByte();
   });
   outgoing.on("close", () => {
-    clearTimeout(phase);
-    clearTimeout(total);
+    clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   });
-  const silence = `the answer stopped: nothing came for ${limits.silenceMs} ms`;
+  const heard = () => {
+    until = performance.now() + silenceMs;
+  };
   return {
-    answered: () => arm(limits.silenceMs, silence),
-    heard: () => phase?.refresh(),
-    done: () => clearTimeout(phase),
+    answered() {
+      reason = `the answer stopped: nothing came for ${silenceMs} ms`;
+      heard();
+    },
+    heard,
     expired: () => expired,
   };
 }
 
+/** Pieces that may wait for a slow reader before the server has to. */
+const maxWaiting = 16;
+
+/** By its events: a stream's own iterator costs as much as reading a short answer. */
 async function* readBody(
   incoming: IncomingMessage,
   clock: Clock,
   url: URL,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  let chunks: Uint8Array[] = [];
+  let over: { readonly error?: unknown } | undefined;
+  let wake: (() => void) | undefined;
+  const end = (error?: unknown) => {
+    over ??= { error };
+    wake?.();
+  };
+  incoming.on("data", (chunk: Uint8Array) => {
+    clock.heard();
+    if (chunks.push(chunk) === maxWaiting) incoming.pause();
+    wake?.();
+  });
+  incoming.on("end", end);
+  incoming.on("error", end);
+  incoming.on("close", () => end(new TransportError("broken", `the connection to ${url.host} broke`)));
   try {
-    for await (const chunk of incoming) {
-      clock.heard();
-      yield chunk as Uint8Array;
+    for (;;) {
+      const ready = chunks;
+      chunks = [];
+      if (incoming.isPaused()) incoming.resume();
+      for (const chunk of ready) yield chunk;
+      if (chunks.length > 0) continue;
+      if (over?.error !== undefined) throw asTransportError(over.error, url, signal, clock.expired());
+      if (over !== undefined) return;
+      await new Promise<void>((resolve) => (wake = resolve));
     }
-  } catch (error) {
-    throw asTransportError(error, url, signal, clock.expired());
   } finally {
-    clock.done();
+    if (over === undefined) incoming.destroy();
   }
 }
 

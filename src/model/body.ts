@@ -1,0 +1,68 @@
+import type { Json, JsonObject } from "../base/json.ts";
+
+/** A request body as bytes, in pieces to be sent one after the other. */
+export type BodyWriter = (body: JsonObject) => readonly Uint8Array[];
+
+interface Written {
+  readonly items: readonly Json[];
+  /** Where each item's bytes end. */
+  readonly ends: readonly number[];
+  readonly bytes: Buffer;
+}
+
+/**
+ * A history only grows, and codecs hand out the same object for an item that has not changed: what the request
+ * before made of it is sent again, so that a request costs what is new in it, however long the session is.
+ */
+export function createBodyWriter(): BodyWriter {
+  let written: Written = { items: [], ends: [], bytes: Buffer.alloc(0) };
+  return (body) => {
+    const entries = Object.entries(body);
+    const at = longestList(entries);
+    if (at === -1) return [Buffer.from(JSON.stringify(body))];
+    const [key, list] = entries[at]!;
+    written = write(list as readonly Json[], written); // longestList looks at nothing else
+    const before = entries.slice(0, at).map((entry) => `${fieldText(entry)},`);
+    const after = entries.slice(at + 1).map((entry) => `,${fieldText(entry)}`);
+    return [
+      Buffer.from(`{${before.join("")}${JSON.stringify(key)}:[`),
+      written.bytes.subarray(0, written.ends.at(-1)),
+      Buffer.from(`]${after.join("")}}`),
+    ];
+  };
+}
+
+function fieldText([key, value]: readonly [string, Json]): string {
+  return `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+}
+
+function longestList(entries: readonly (readonly [string, Json])[]): number {
+  let found = -1;
+  let length = 0;
+  for (const [index, [, value]] of entries.entries()) {
+    if (!Array.isArray(value) || value.length <= length) continue;
+    found = index;
+    length = value.length;
+  }
+  return found;
+}
+
+function write(items: readonly Json[], before: Written): Written {
+  let same = 0;
+  while (same < items.length && items[same] === before.items[same]) same++;
+  const ends = before.ends.slice(0, same);
+  const kept = ends.at(-1) ?? 0;
+  const added = items.slice(same).map((item, index) => `${same + index === 0 ? "" : ","}${JSON.stringify(item)}`);
+  const sizes = added.map((text) => Buffer.byteLength(text));
+  const needed = sizes.reduce((sum, size) => sum + size, kept);
+  // What follows the kept part may still be on its way to the last server: it is written over only if it was never sent.
+  const fits = same === before.items.length && needed <= before.bytes.length;
+  const bytes = fits ? before.bytes : Buffer.allocUnsafe(needed * 2);
+  if (!fits) before.bytes.copy(bytes, 0, 0, kept);
+  let end = kept;
+  for (const [index, text] of added.entries()) {
+    bytes.write(text, end);
+    ends.push((end += sizes[index]!));
+  }
+  return { items, ends, bytes };
+}
