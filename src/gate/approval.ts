@@ -1,8 +1,6 @@
-/** Asking: the request bound to the exact call, the memory of a session, and approvers for programs. */
+/** Asking: the request bound to the exact call, the memory of a session, and a function as approver. */
 import { createHash } from "node:crypto";
-import type { Readable, Writable } from "node:stream";
-import { createInterface } from "node:readline";
-import { isObject, stableStringify } from "../base/json.ts";
+import { stableStringify } from "../base/json.ts";
 import type { Grant } from "../spec/access.ts";
 import type { Checked } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
@@ -21,20 +19,23 @@ export function createMemory(): Memory {
   return { has: (key) => keys.has(key), add: (key) => void keys.add(key) };
 }
 
-function sha256(value: unknown): string {
-  return createHash("sha256").update(stableStringify(value)).digest("hex");
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** The same for the same value, whatever the order of its keys. */
+function hashOf(value: unknown): string {
+  return hash(stableStringify(value));
 }
 
 /** Covers the call, what it touches with every link followed now, and the grant: if any of it changes, the yes is void. */
 export function callHash(checked: Checked, grant: Grant, policy: Policy): string {
-  const paths = [...(checked.access.read ?? []), ...(checked.access.write ?? [])];
-  return sha256({
-    tool: checked.tool.name,
-    input: checked.input,
-    access: checked.access,
-    leads: paths.map((path) => resolveReal(path, policy.workspace) ?? null),
-    grant,
-  });
+  const { access, input, tool } = checked;
+  const leads = [...(access.read ?? []), ...(access.write ?? [])].map(
+    (path) => resolveReal(path, policy.workspace) ?? null,
+  );
+  // Compared with nothing but itself, a moment later: the order of keys need not be settled.
+  return hash(JSON.stringify([tool.name, input, access, leads, grant]));
 }
 
 /**
@@ -69,7 +70,7 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
       ? [
           {
             tool: tool.name,
-            definition: sha256({
+            definition: hashOf({
               input: toPlain(tool.input),
               description: typeof tool.description === "string" ? tool.description : "",
             }),
@@ -77,7 +78,7 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
         ]
       : things;
   return own.map((thing) =>
-    sha256({
+    hashOf({
       thing,
       grant: { ...grant, write: [...grant.write].toSorted() },
       tool: things.length === 0 ? tool.name : undefined,
@@ -102,53 +103,4 @@ export function createCallbackApprover(
   ) => ApprovalAnswer | undefined | Promise<ApprovalAnswer | undefined>,
 ): Approver {
   return { ask: async (request, signal) => ask(request, signal) };
-}
-
-/**
- * Requests as JSON lines out, answers as JSON lines in: `{"hash": …, "answer": "once"}`. An answer
- * counts only for the hash it names; when the input ends, nobody can answer any more.
- */
-export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
-  const waiting = new Map<string, (answer: ApprovalAnswer | undefined) => void>();
-  let ended = false;
-  const lines = createInterface({ input, crlfDelay: Infinity });
-  lines.on("line", (line) => {
-    const parsed = toAnswer(line);
-    if (parsed === undefined) return;
-    waiting.get(parsed.hash)?.(parsed.answer);
-    waiting.delete(parsed.hash);
-  });
-  lines.on("close", () => {
-    ended = true;
-    for (const answer of waiting.values()) answer(undefined);
-    waiting.clear();
-  });
-  return {
-    ask: (request, signal) =>
-      new Promise((resolve) => {
-        if (ended || signal.aborted) return resolve(undefined);
-        waiting.set(request.hash, resolve);
-        signal.addEventListener("abort", () => resolve(undefined), { once: true });
-        output.write(`${JSON.stringify({ type: "approval.asked", ...request })}\n`);
-      }),
-  };
-}
-
-function toAnswer(line: string): { readonly hash: string; readonly answer: ApprovalAnswer } | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (!isObject(value) || typeof value["hash"] !== "string") return undefined;
-    const answer = readAnswer(value["answer"], value["message"]);
-    return answer === undefined ? undefined : { hash: value["hash"], answer };
-  } catch {
-    // Not JSON: not an answer.
-    return undefined;
-  }
-}
-
-/** Anything but a word we know is no answer, and no answer is a no. */
-export function readAnswer(answer: unknown, message: unknown): ApprovalAnswer | undefined {
-  if (answer === "once" || answer === "session" || answer === "always") return { answer };
-  if (answer === "no" || answer === "stop") return typeof message === "string" ? { answer, message } : { answer };
-  return undefined;
 }

@@ -13,18 +13,18 @@ import { callHash, createMemory } from "./approval.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { createPolicy, type GateOptions } from "./options.ts";
-import { decideAccess, type CallToDecide, type CommandVerdict } from "./policy.ts";
+import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import type { GateState } from "./state.ts";
 import { suggestRule } from "./suggest.ts";
 
 export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";
 
-export function createGate(options: GateOptions): Gate {
+export function createGate(options: GateOptions, policy: Policy = createPolicy(options)): Gate {
   const state: GateState = {
     options,
     memory: options.memory ?? createMemory(),
-    policy: createPolicy(options),
+    policy,
     looked: false,
   };
   return {

@@ -1,5 +1,6 @@
 /** Entry of `callgate/gate`: decisions, rules, approvals, hooks and trust, each usable without an engine. */
-export { createCallbackApprover, createJsonLinesApprover, createMemory } from "./approval.ts";
+export { createCallbackApprover, createMemory } from "./approval.ts";
+export { createJsonLinesApprover } from "./json-lines-approver.ts";
 export type { Memory } from "./approval.ts";
 export { createGate, createPolicy } from "./gate.ts";
 export type { GateOptions, GateRecord, PolicyOptions } from "./gate.ts";

@@ -19,9 +19,10 @@ function joinRaw(base: string, path: string): string {
 function follow(path: string, links: number): string | undefined {
   if (links > maxLinks || path.length > 2 * maxPathLength) return undefined;
   try {
-    return realpathSync.native(path);
+    // Asked first, because an error is dear and most masked places do not exist.
+    if (lstatSync(path, { throwIfNoEntry: false })) return realpathSync.native(path);
   } catch {
-    // It does not exist yet, or not all of it: walk what is there.
+    // Not all of it exists: walk what is there.
   }
   let at = "/";
   const components = path.split("/").filter((component) => component !== "" && component !== ".");
@@ -40,9 +41,9 @@ function follow(path: string, links: number): string | undefined {
 
 function readLink(path: string): string | undefined {
   try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
-    // Nothing there: nothing to follow.
+    // Nobody may look there: nothing to follow.
     return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { toBaseGrant } from "../gate/grant.ts";
 import { createPolicy, type GateOptions } from "../gate/options.ts";
+import type { Policy } from "../gate/policy-type.ts";
 import type { Gate } from "../spec/stages.ts";
 
 /**
@@ -9,15 +10,17 @@ import type { Gate } from "../spec/stages.ts";
 export function createLazyGate(options: GateOptions): Gate {
   let loading: Promise<Gate> | undefined;
   let loaded: Gate | undefined;
+  let policy: Policy | undefined;
+  const ownPolicy = () => (policy ??= createPolicy(options));
   const load = async (): Promise<Gate> => {
     const { createGate } = await import("../gate/gate.ts");
-    return (loaded = createGate(options));
+    return (loaded = createGate(options, ownPolicy()));
   };
   const gate = () => loaded ?? (loading ??= load());
   return {
     pass: async (checked, signal) => (await gate()).pass(checked, signal),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
     after: async (ended, signal) => (await gate()).after(ended, signal),
-    baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(createPolicy(options)),
+    baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(ownPolicy()),
   };
 }

@@ -56,13 +56,18 @@ export interface LoopWatch {
 export const maxRepeats = 8;
 
 export function createLoopWatch(): LoopWatch {
-  let last = "";
+  let last: { readonly call: CallItem; readonly result: ResultItem } | undefined;
   let count = 0;
   return {
     seen(call, result) {
-      const key = JSON.stringify([call.name, call.arguments, result.ok, result.content]);
-      count = key === last ? count + 1 : 1;
-      last = key;
+      const isSame =
+        last !== undefined &&
+        call.name === last.call.name &&
+        call.arguments === last.call.arguments &&
+        result.ok === last.result.ok &&
+        JSON.stringify(result.content) === JSON.stringify(last.result.content);
+      count = isSame ? count + 1 : 1;
+      last = { call, result };
       return count;
     },
   };

@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeSync,
@@ -125,12 +126,15 @@ const lockWaitMs = 2_000;
 /** A line takes well under a millisecond: a lock this old belongs to nobody any more. */
 const staleMs = 1_000;
 
-/** Several processes may write one log; a lock left by a killed one is taken over. */
+/**
+ * Several processes may write one log; a lock left by a killed one is taken over. A folder, because it is made and
+ * removed in one system call each, and every call of every tool comes through here.
+ */
 function withLock(lock: string, run: () => void): void {
   const until = Date.now() + lockWaitMs;
   for (;;) {
     try {
-      closeSync(openSync(lock, "wx", 0o600));
+      mkdirSync(lock, 0o700);
       break;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
@@ -139,7 +143,7 @@ function withLock(lock: string, run: () => void): void {
         });
       }
       const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-      if (age > staleMs) rmSync(lock, { force: true });
+      if (age > staleMs) rmSync(lock, { force: true, recursive: true });
       else if (Date.now() > until) throw new Error(`the audit log is locked (${lock})`, { cause: error });
       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
     }
@@ -147,6 +151,14 @@ function withLock(lock: string, run: () => void): void {
   try {
     run();
   } finally {
-    rmSync(lock, { force: true });
+    unlock(lock);
+  }
+}
+
+function unlock(lock: string): void {
+  try {
+    rmdirSync(lock);
+  } catch {
+    // Somebody took it for stale: it is theirs now.
   }
 }

@@ -137,6 +137,8 @@ function hex(sum: number): string {
 
 /** A short write (a full disk, a signal) is finished or thrown, never left half. */
 function writeWhole(fd: number, text: string): void {
+  let done = writeSync(fd, text);
+  if (done === Buffer.byteLength(text)) return;
   const bytes = Buffer.from(text, "utf8");
-  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done);
+  while (done < bytes.length) done += writeSync(fd, bytes, done);
 }

@@ -4,12 +4,12 @@
  * name, so that the same tools give the same bytes and prompt caches hit.
  */
 import type { JsonObject } from "../base/json.ts";
-import type { CallKind, CustomSpec, FunctionSpec, Item, ToolChoice, ToolSpec } from "../spec/model.ts";
-import type { NameRules } from "../spec/name.ts";
+import type { CallKind, CustomSpec, FunctionSpec, Item, ModelRequest, ToolChoice, ToolSpec } from "../spec/model.ts";
 import { normalize, type SchemaTarget } from "../spec/normalize.ts";
 import type { NamedTool } from "./codec.ts";
 import { freeformDescription, freeformSchema } from "./freeform.ts";
 import { createNameBook, type NameBook, type Named } from "./names.ts";
+import { oncePerTools } from "./once.ts";
 
 export interface WireTool {
   /** As this wire spells it. */
@@ -38,7 +38,6 @@ export interface LowerOptions {
   /** The request's history: calls of tools no longer declared keep their spelling too. */
   readonly history?: readonly Item[];
   readonly maxTools?: number;
-  readonly rules?: NameRules;
 }
 
 interface Flat {
@@ -46,13 +45,24 @@ interface Flat {
   readonly tool: NamedTool;
 }
 
+/** All a request declares; the very list it carries where that is all. */
+export function toolsOf({ tools, loaded = [] }: Pick<ModelRequest, "tools" | "loaded">): readonly ToolSpec[] {
+  return loaded.length === 0 ? tools : [...tools, ...loaded];
+}
+
+const once = oncePerTools<LoweredTools>();
+
 export function lowerTools(specs: readonly ToolSpec[], options: LowerOptions): LoweredTools {
+  const met = namesMet(options.history ?? []);
+  return once(specs, met, `${options.target} ${options.maxTools}`, () => createLowered(specs, met, options));
+}
+
+function createLowered(specs: readonly ToolSpec[], met: readonly Named[], options: LowerOptions): LoweredTools {
   const dropped: Dropped[] = [];
   const flat = unique(flatten(specs, dropped), dropped);
   const book = createNameBook(
     flat.map(({ tool }) => tool),
-    namesMet(options.history ?? []),
-    options.rules,
+    met,
   );
   const tools = flat
     .flatMap((entry) => lower(entry, book, options.target, dropped))

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { createTerminalApprover, describeRequest, readChoice } from "../../src/cli/approve.ts";
-import { createCallbackApprover, createJsonLinesApprover } from "../../src/gate/approval.ts";
+import { createCallbackApprover, createJsonLinesApprover } from "../../src/gate/index.ts";
 import { toVisible, toVisibleCommand } from "../../src/gate/show.ts";
 import type { Access } from "../../src/spec/access.ts";
 import type { ApprovalRequest } from "../../src/spec/stages.ts";

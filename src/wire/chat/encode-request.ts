@@ -8,13 +8,13 @@ import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import { legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
-import { choiceNames, lowerTools, type WireTool } from "../tools.ts";
+import { choiceNames, lowerTools, toolsOf, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const quirks = options.quirks ?? {};
   const target = options.target ?? "openai";
-  const lowered = lowerTools([...request.tools, ...(request.loaded ?? [])], {
+  const lowered = lowerTools(toolsOf(request), {
     target,
     history: request.input,
     ...(target === "openai" || target === "openai-strict" ? { maxTools: 128 } : {}),

@@ -8,12 +8,12 @@ import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import type { NameBook } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
-import { choiceNames, lowerTools, type WireTool } from "../tools.ts";
+import { choiceNames, lowerTools, toolsOf, type WireTool } from "../tools.ts";
 import { encodePart, skipSignature, wire } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const target = options.target ?? "gemini";
-  const { tools, book, dropped } = lowerTools([...request.tools, ...(request.loaded ?? [])], {
+  const { tools, book, dropped } = lowerTools(toolsOf(request), {
     target,
     history: request.input,
   });

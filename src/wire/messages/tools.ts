@@ -4,7 +4,7 @@ import type { FunctionSpec, ModelRequest, NativeSpec, ToolChoice, ToolSpec } fro
 import type { SchemaTarget } from "../../spec/normalize.ts";
 import type { NameBook } from "../names.ts";
 import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
-import { choiceNames, type Dropped, lowerTools } from "../tools.ts";
+import { choiceNames, type Dropped, lowerTools, toolsOf } from "../tools.ts";
 import { wire } from "./ending.ts";
 
 export interface EncodedTools {
@@ -17,11 +17,12 @@ export interface EncodedTools {
 const serverTools: ReadonlyMap<string, string> = new Map([["web_search", "web_search_20250305"]]);
 
 export function encodeTools(request: ModelRequest, target: SchemaTarget): EncodedTools {
-  const specs = [...request.tools, ...(request.loaded ?? [])];
+  const specs = toolsOf(request);
   const typed = specs
     .map((spec) => (spec.kind === "native" ? encodeTyped(spec) : undefined))
     .filter((tool) => tool !== undefined);
-  const plain = specs.filter((spec) => spec.kind !== "native" || encodeTyped(spec) === undefined);
+  const plain =
+    typed.length === 0 ? specs : specs.filter((spec) => spec.kind !== "native" || encodeTyped(spec) === undefined);
   const lowered = lowerTools(plain, { target, history: request.input });
   const chosen =
     typeof request.toolChoice === "object" && "allowed" in request.toolChoice

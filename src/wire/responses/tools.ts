@@ -7,6 +7,7 @@ import type { CustomSpec, FunctionSpec, NamespaceSpec, NativeSpec, ToolChoice, T
 import { normalize, type SchemaTarget } from "../../spec/normalize.ts";
 import type { NamedTool } from "../codec.ts";
 import { createNameBook, type NameBook, type Named } from "../names.ts";
+import { oncePerTools } from "../once.ts";
 import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
 import type { Dropped } from "../tools.ts";
 import { wire } from "./decode-item.ts";
@@ -22,7 +23,13 @@ export interface EncodedTools {
 
 type Member = FunctionSpec | CustomSpec;
 
+const once = oncePerTools<EncodedTools>();
+
 export function encodeTools(specs: readonly ToolSpec[], met: readonly Named[], target: SchemaTarget): EncodedTools {
+  return once(specs, met, target, () => createEncoded(specs, met, target));
+}
+
+function createEncoded(specs: readonly ToolSpec[], met: readonly Named[], target: SchemaTarget): EncodedTools {
   const dropped: Dropped[] = [];
   const names = new Map<string, NamedTool>();
   const books = new Map<string | undefined, NameBook>();

@@ -1,0 +1,54 @@
+/** An approver for programs. Apart, because reading lines is dear to load and most gates ask nobody this way. */
+import type { Readable, Writable } from "node:stream";
+import { createInterface } from "node:readline";
+import { isObject } from "../base/json.ts";
+import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
+
+/**
+ * Requests as JSON lines out, answers as JSON lines in: `{"hash": …, "answer": "once"}`. An answer
+ * counts only for the hash it names; when the input ends, nobody can answer any more.
+ */
+export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
+  const waiting = new Map<string, (answer: ApprovalAnswer | undefined) => void>();
+  let ended = false;
+  const lines = createInterface({ input, crlfDelay: Infinity });
+  lines.on("line", (line) => {
+    const parsed = toAnswer(line);
+    if (parsed === undefined) return;
+    waiting.get(parsed.hash)?.(parsed.answer);
+    waiting.delete(parsed.hash);
+  });
+  lines.on("close", () => {
+    ended = true;
+    for (const answer of waiting.values()) answer(undefined);
+    waiting.clear();
+  });
+  return {
+    ask: (request, signal) =>
+      new Promise((resolve) => {
+        if (ended || signal.aborted) return resolve(undefined);
+        waiting.set(request.hash, resolve);
+        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+        output.write(`${JSON.stringify({ type: "approval.asked", ...request })}\n`);
+      }),
+  };
+}
+
+function toAnswer(line: string): { readonly hash: string; readonly answer: ApprovalAnswer } | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (!isObject(value) || typeof value["hash"] !== "string") return undefined;
+    const answer = readAnswer(value["answer"], value["message"]);
+    return answer === undefined ? undefined : { hash: value["hash"], answer };
+  } catch {
+    // Not JSON: not an answer.
+    return undefined;
+  }
+}
+
+/** Anything but a word we know is no answer, and no answer is a no. */
+function readAnswer(answer: unknown, message: unknown): ApprovalAnswer | undefined {
+  if (answer === "once" || answer === "session" || answer === "always") return { answer };
+  if (answer === "no" || answer === "stop") return typeof message === "string" ? { answer, message } : { answer };
+  return undefined;
+}
