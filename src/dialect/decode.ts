@@ -60,7 +60,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
       return emit.call(head);
     },
   };
-  const reading = readAnswer(context, planOf(dialect), options.startsIn ?? "unknown");
+  const reading = readAnswer(context, planOf(dialect, tools), options.startsIn ?? "unknown");
   return {
     push(text) {
       if (text !== "") {

@@ -108,6 +108,11 @@ export interface TaggedBody {
   readonly undeclared?: "json";
   /** Children are named after the parameters, and may nest. */
   readonly nested?: string;
+  /**
+   * Small models slip here, and are understood as a repair: elements that hold only the call's name
+   * (`<function>NAME</function>`), and openers that lost their `<`.
+   */
+  readonly nameIn?: readonly string[];
 }
 
 export interface TagPair {
@@ -162,6 +167,8 @@ export interface TagRules {
   /** Character references are resolved in text too, not in attributes only. */
   readonly entities?: boolean;
   readonly body: "elements" | "yaml";
+  /** A tool's name alone on a line opens its call, if elements of its parameters follow: a repair. */
+  readonly bareNames?: boolean;
 }
 
 /** How a result goes back. `{name}`, `{id}`, `{text}` are filled in. */

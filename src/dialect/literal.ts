@@ -3,7 +3,7 @@
  * It hands on JSON text while it reads (the model's own bytes wherever they are JSON already), names
  * each repair, evaluates nothing and never completes what was cut.
  */
-import { codeAt, isSpace, markerAt, peek, runLength, take, type Input, type Reading } from "./input.ts";
+import { codeAt, isSpace, markerAt, peek, runLength, skipMarker, take, type Input, type Reading } from "./input.ts";
 import { readString, readTokenString, type Notes, type Outcome, type Sink, type Style } from "./quoting.ts";
 
 const depthLimit = 64;
@@ -20,8 +20,12 @@ export function* readLiteral(input: Input, out: Sink, style: Style, notes: Notes
   if (style.quote !== undefined && (yield* markerAt(input, [style.quote])) !== undefined) {
     return yield* readTokenString(input, out, style.quote);
   }
-  if (code === 0x22 || code === 0x27) return yield* readString(input, out, style, notes);
-  return yield* readWord(input, out, style, notes, depth);
+  if (code !== 0x22 && code !== 0x27) return yield* readWord(input, out, style, notes, depth);
+  const outcome = yield* readString(input, out, style, notes);
+  // A string closed by its own quote and by the token as well.
+  if (outcome === "ok" && style.quote !== undefined && (yield* skipMarker(input, [style.quote])) !== undefined)
+    notes.add("stray-quote");
+  return outcome;
 }
 
 function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
@@ -64,9 +68,9 @@ export function* readKey(input: Input, out: Sink, style: Style, notes: Notes): R
   if (style.quote !== undefined && (yield* markerAt(input, [style.quote])) !== undefined) {
     return yield* readTokenString(input, out, style.quote);
   }
-  const length = yield* runLength(input, isWordCode, 257);
+  const length = yield* runLength(input, style.quote === undefined ? isWordCode : isBareKeyCode, 257);
   if (length === 0 || length > 256) return "bad";
-  const key = take(input, length);
+  const key = take(input, length).trimEnd();
   if (style.quote === undefined && !(style.python && looseNumber.test(key))) notes.add("unquoted-key");
   out(JSON.stringify(key));
   return "ok";
@@ -84,6 +88,11 @@ function isWordCode(code: number): boolean {
     code === 0x24 ||
     code > 0x7f
   );
+}
+
+/** A Gemma key needs no quotes, even if it holds spaces. */
+function isBareKeyCode(code: number): boolean {
+  return code === 9 || (isBareCode(code) && code !== 0x3a && code !== 0x7b && code !== 0x5b);
 }
 
 function* readList(input: Input, out: Sink, style: Style, notes: Notes, depth: number, end: string): Reading<Outcome> {
@@ -151,12 +160,13 @@ const words = new Map([
 ]);
 
 function* readWord(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
-  const length = yield* runLength(input, style.quote === undefined ? isPlainWordCode : isBareCode, wordLimit);
+  const fits = style.quote !== undefined ? isBareCode : isLetter(peek(input)) ? isPathCode : isPlainWordCode;
+  const length = yield* runLength(input, fits, wordLimit);
   if (length >= wordLimit) return "bad";
   // Inside something, more may have followed; alone, the end of the text is the end of the word.
   const ended = depth > 0 && (yield* codeAt(input, length)) < 0;
   const word = input.buffer.slice(input.at, input.at + length).trimEnd();
-  const json = wordToJson(word, style, notes);
+  const json = wordToJson(word, style, notes) ?? (depth > 0 ? unquotedString(word, style, notes) : undefined);
   if (ended) return length === 0 || json !== undefined || word.length < 6 ? "cut" : "bad";
   if (json === undefined || length === 0) return "bad";
   take(input, length);
@@ -168,6 +178,15 @@ const wordLimit = 4096;
 
 function isPlainWordCode(code: number): boolean {
   return isWordCode(code) || code === 0x2b;
+}
+
+/** What a word that begins with a letter may hold: a path is still one word. */
+function isPathCode(code: number): boolean {
+  return isPlainWordCode(code) || code === 0x2f;
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f;
 }
 
 /** What an unquoted Gemma value may hold. */
@@ -188,7 +207,15 @@ function wordToJson(word: string, style: Style, notes: Notes): string | undefine
     if (!style.python) notes.add("loose-number");
     return String(value);
   }
-  if (style.quote === undefined || word === "") return undefined;
+  return undefined;
+}
+
+/** JavaScript's words for no value. */
+const noText: ReadonlySet<string> = new Set(["undefined", "NaN", "Infinity"]);
+
+function unquotedString(word: string, style: Style, notes: Notes): string | undefined {
+  const fits = style.quote !== undefined || (!style.python && isLetter(word.charCodeAt(0)) && !noText.has(word));
+  if (word === "" || !fits) return undefined;
   notes.add("unquoted-string");
   return JSON.stringify(word);
 }

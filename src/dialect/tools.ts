@@ -89,12 +89,18 @@ function plain(tool: FunctionSpec | Exclude<ToolLike, string | ToolSpec>): TextT
     name,
     plainName: name,
     description: tool.description ?? "",
-    // A schema from outside is JSON; only objects are one.
-    parameters: isObject(tool.parameters) ? (tool.parameters as JsonObject) : undefined,
+    parameters: schemaOf(tool.parameters),
     ...(xml === undefined ? {} : { xml }),
     examples,
     custom: false,
   };
+}
+
+/** A schema from outside is JSON, and only objects are one. The AI SDK wraps its own once more. */
+function schemaOf(parameters: unknown): JsonObject | undefined {
+  if (!isObject(parameters)) return undefined;
+  const { jsonSchema } = parameters;
+  return (isObject(jsonSchema) ? jsonSchema : parameters) as JsonObject;
 }
 
 /** An example is `{ input, note }` (as tools declare it) or the input itself. */

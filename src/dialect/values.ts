@@ -27,7 +27,7 @@ const spellings = new Map([
 ]);
 
 export function wantedOf(parameters: unknown, name: string): Wanted {
-  const property = propertyOf(parameters, name);
+  const property = propertyOf(parameters, name) ?? otherProperties(parameters);
   if (property === undefined) return undefined;
   if (property === true) return "any";
   const types = typesOf(follow(parameters, property), parameters, 0);
@@ -38,9 +38,23 @@ export function wantedOf(parameters: unknown, name: string): Wanted {
 }
 
 export function propertyOf(parameters: unknown, name: string): unknown {
-  const root = follow(parameters, parameters);
-  const properties = isObject(root["properties"]) ? root["properties"] : undefined;
-  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const properties = propertiesOf(parameters);
+  return Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** The schema of every property that is not declared by name. */
+function otherProperties(parameters: unknown): unknown {
+  const { additionalProperties } = follow(parameters, parameters);
+  return isObject(additionalProperties) ? additionalProperties : undefined;
+}
+
+export function propertyNames(parameters: unknown): readonly string[] {
+  return Object.keys(propertiesOf(parameters));
+}
+
+function propertiesOf(parameters: unknown): Record<string, unknown> {
+  const { properties } = follow(parameters, parameters);
+  return isObject(properties) ? properties : {};
 }
 
 /** True when the text is the value, so that it can be handed on as it comes. */

@@ -115,12 +115,16 @@ describe("values", () => {
     expect(read.calls[0]!.arguments).toBe('{"v":9007199254740993}');
   });
 
-  test("F38 a parameter given twice is a list if the schema says so, else the call is not whole", () => {
+  test("F38 a parameter given twice is a list if the schema says so; else the last one counts, and it is said", () => {
     const text = "<tool_call><function=f><parameter=v>a</parameter><parameter=v>b</parameter></function></tool_call>";
     expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "array" } }) }).whole).toEqual([
       ["f", { v: ["a", "b"] }],
     ]);
-    expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "string" } }) }).whole).toEqual([]);
+    const tools = typed({ v: { type: "string" } });
+    const read = reading(text, { dialect: "qwen3-coder", tools });
+    expect(read.whole).toEqual([["f", { v: "b" }]]);
+    expect(repairsOf(read.calls[0])).toEqual(["duplicate-argument"]);
+    expect(reading(text, { dialect: "qwen3-coder", tools, recover: "strict" }).whole).toEqual([]);
   });
 
   test("F40 __proto__ is a key like any other", () => {

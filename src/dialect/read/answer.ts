@@ -23,7 +23,7 @@ import { headerAt } from "./header.ts";
 import type { Opening, Plan } from "./plan.ts";
 import { nameAt } from "./python-body.ts";
 import { withSuffix } from "./suffix.ts";
-import { readTag, toolAt } from "./tag-body.ts";
+import { readBareName, readTag, toolAt } from "./tag-body.ts";
 
 /** `unknown`: the prompt may have opened the thoughts; nothing is handed on before that is known. */
 export type Start = "text" | "reasoning" | "unknown";
@@ -137,6 +137,13 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, f
     case "drop":
       take(input, marker.length);
       return true;
+    case "close": {
+      // The end of a block that was never opened, right before a call without one.
+      const at = yield* afterSpace(input, marker.length);
+      if ((yield* markerAt(input, plan.opens, at)) === undefined) return false;
+      take(input, at);
+      return true;
+    }
     case "tag": {
       const found = yield* toolAt(context);
       if (found === undefined) return false;
@@ -144,6 +151,8 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, f
       yield* skipStray(context, plan);
       return true;
     }
+    case "name":
+      return fence.atLineStart() && (yield* readBareName(fresh(context), opening.tool, marker));
     case "python":
       return yield* readPythonInText(context, plan);
     default:
@@ -229,6 +238,8 @@ function* readWhole(context: Context, plan: Plan): Reading<void> {
     const raw = stopRecording(input);
     const cut = result === "broken" && left(input) === 0 && input.ended && opened.length > 0;
     if (known && ((result === "ok" && (yield* codeAt(input)) < 0) || cut)) held.commit();
+    // Not the whole message; but it may still be a call inside text.
+    else if (reader.block.pythonInText === true) unread(input, raw);
     else emit.text(raw);
   }
 }

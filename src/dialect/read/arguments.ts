@@ -1,6 +1,6 @@
 /** Parameters with raw text values, written out as one JSON object while they are read. */
 import type { CallWriter } from "../calls.ts";
-import { escapeText } from "../quoting.ts";
+import { escapeText, type Notes } from "../quoting.ts";
 import { isPlainText, normalizeLiteral, textToJson, wantedOf, type Wanted } from "../values.ts";
 
 /** What the markup itself says of a value: text, JSON, or nothing. */
@@ -15,9 +15,10 @@ export interface Arguments {
   has(name: string): boolean;
   /** The parameter is declared, or nothing is known about the tool's parameters. */
   mayTake(name: string): boolean;
+  /** A parameter that is given again takes the place of the first, or makes up a list with it. */
   begin(name: string, told?: Told): ValueSink;
-  /** Closes the object. False: a parameter was given twice. */
-  finish(): boolean;
+  /** Closes the object. */
+  finish(): void;
 }
 
 export interface ValueSink {
@@ -30,7 +31,6 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
   // Repeated elements make up a list, so a list is written when the call ends.
   const lists = new Map<string, string[]>();
   let open = false;
-  let twice = false;
   // All arguments inside one parameter of this name: some models wrap them once more.
   let wrapper: { readonly name: string; readonly text: string; readonly told: Told } | undefined;
   const parameters = writer.tool?.parameters;
@@ -41,12 +41,14 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     return `${prefix}${JSON.stringify(name)}:`;
   }
 
-  function jsonOf(name: string, text: string, wanted: Wanted, told: Told): string {
-    if (told === "json") return normalizeLiteral(text, writer.repairs) ?? textToJson(text, wanted, writer.repairs);
-    if (told === undefined && wanted === undefined && options.undeclared === "json") {
-      return normalizeLiteral(text, writer.repairs) ?? JSON.stringify(text);
-    }
-    return textToJson(text, wanted, writer.repairs);
+  function jsonOf(given: string, wanted: Wanted, told: Told): string {
+    const text = wanted === undefined || isPlainText(wanted) ? given : unwrapValue(given, writer.repairs);
+    const isJson = told === "json" || (told === undefined && wanted === undefined && options.undeclared === "json");
+    const json = isJson ? normalizeLiteral(text, writer.repairs) : undefined;
+    // The schema knows better than the markup: what must be text and is no JSON string is the text itself.
+    return json !== undefined && (wanted === undefined || !isPlainText(wanted) || json.startsWith('"'))
+      ? json
+      : textToJson(text, wanted, writer.repairs);
   }
 
   function unwrapped(): string | undefined {
@@ -61,7 +63,7 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
       wrapper = { name, text, told };
       return;
     }
-    const json = jsonOf(name, text, wanted, told);
+    const json = jsonOf(text, wanted, told);
     const list = lists.get(name);
     if (list !== undefined) list.push(json);
     else if (isList(wanted)) lists.set(name, [json]);
@@ -73,31 +75,26 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     mayTake: (name) => parameters === undefined || wantedOf(parameters, name) !== undefined,
     begin(name, told) {
       const wanted = wantedOf(parameters, name);
-      if (given.has(name) && !isList(wanted)) twice = true;
+      if (given.has(name) && !isList(wanted)) writer.repairs.add("duplicate-argument");
       given.add(name);
       const plain =
         told === "text"
           ? wanted === undefined || wanted === "any" || wanted.has("string")
           : told === undefined && isPlainText(wanted);
-      const streams = plain && !twice && !(wanted === undefined && told === undefined && options.undeclared === "json");
+      const streams = plain && !(wanted === undefined && told === undefined && options.undeclared === "json");
       return streams && !isWrapper(name, wanted) ? streamed(name) : buffered(name, wanted, told);
     },
     finish() {
       const inner = unwrapped();
-      if (inner !== undefined) {
-        writer.write(inner);
-        return !twice;
-      }
-      if (wrapper !== undefined)
-        writer.write(key(wrapper.name) + jsonOf(wrapper.name, wrapper.text, undefined, wrapper.told));
+      if (inner !== undefined) return writer.write(inner);
+      if (wrapper !== undefined) writer.write(key(wrapper.name) + jsonOf(wrapper.text, undefined, wrapper.told));
       for (const [name, items] of lists) writer.write(key(name) + joinList(items));
       writer.write(open ? "}" : "{}");
-      return !twice;
     },
   };
 
   function isWrapper(name: string, wanted: Wanted): boolean {
-    return (name === "arguments" || name === "input") && wanted === undefined && parameters !== undefined;
+    return wrappers.has(name) && wanted === undefined && parameters !== undefined;
   }
 
   function streamed(name: string): ValueSink {
@@ -123,6 +120,17 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
       },
     };
   }
+}
+
+/** Names under which models put all arguments at once. */
+const wrappers: ReadonlySet<string> = new Set(["arguments", "input", "properties"]);
+
+/** `<value>0.8</value>`: an element around what is no text. */
+function unwrapValue(text: string, notes: Notes): string {
+  const word = text.trim();
+  if (!word.startsWith("<value>") || !word.endsWith("</value>")) return text;
+  notes.add("value-wrapper");
+  return word.slice("<value>".length, -"</value>".length);
 }
 
 function isList(wanted: Wanted): boolean {

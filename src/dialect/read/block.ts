@@ -4,6 +4,7 @@ import {
   afterSpace,
   codeAt,
   createScanner,
+  left,
   markerAt,
   markers,
   skipMarker,
@@ -21,7 +22,8 @@ import { readNamedBody } from "./named-body.ts";
 import { createPairsMarks, readPairsBody, type PairsMarks } from "./pairs-body.ts";
 import { nameAt, readPythonBody } from "./python-body.ts";
 import { readQuotedBody } from "./quoted-body.ts";
-import { createTaggedMarks, readTaggedBody, type TaggedMarks } from "./tagged-body.ts";
+import { readTaggedBody } from "./tagged-body.ts";
+import { createTaggedMarks, headless, namedElements, type TaggedMarks } from "./tagged-marks.ts";
 import { readNestedBody } from "./nested-body.ts";
 
 /** A block with its markers sorted once. */
@@ -44,6 +46,8 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
   const bodies = block.bodies.map((body) => ({ body, starts: starter(body), read: reader(body, block) }));
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);
+  // Only where each call has an opener of its own can words before it be told from a call.
+  const callOpens = block.bodies.every(opensCalls) ? markers(block.bodies.flatMap(callOpensOf)) : [];
 
   function* readOne(context: Context): Reading<Result> {
     for (const [index, body] of bodies.entries()) {
@@ -94,6 +98,7 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
       while ((yield* skipMarker(input, skipped)) !== undefined) yield* skipSpace(input);
       if (context.opened.length > 0 && ((yield* skipMarker(input, closes)) !== undefined || (yield* codeAt(input)) < 0))
         return "ok";
+      if (callOpens.length > 0) take(input, yield* noiseLength(context, callOpens, closes));
       const result = yield* readOne(context);
       if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
       const more = yield* goesOn(context);
@@ -115,7 +120,9 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
       const result = bare ? yield* readOne(context) : yield* read(context);
       const raw = stopRecording(input);
       if (result === "none") context.emit.text(raw);
-      if (result === "broken") for (const writer of context.opened) writer.fail("its block is broken");
+      if (result === "broken" && !isCut(context)) {
+        for (const writer of context.opened) writer.fail("its block is broken");
+      }
       return result;
     },
   };
@@ -124,6 +131,33 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
 /** A name alone opens these: after a call that would take prose for another. */
 function isMarked(body: Body): boolean {
   return body.kind === "pairs" ? body.call !== undefined : body.kind !== "named" || body.before !== undefined;
+}
+
+function callOpensOf(body: Body): readonly string[] {
+  if (body.kind === "tagged") return body.call.map(({ open }) => open);
+  if (body.kind === "named") return body.before ?? [];
+  return body.kind === "pairs" && body.call !== undefined ? [body.call.open] : [];
+}
+
+function opensCalls(body: Body): boolean {
+  return callOpensOf(body).length > 0;
+}
+
+const noiseLimit = 256;
+
+/** How many words a model put between the opener of the section and its first call. */
+function* noiseLength(context: Context, opens: readonly string[], closes: readonly string[]): Reading<number> {
+  for (let length = 0; length <= noiseLimit; length++) {
+    if ((yield* markerAt(context.input, opens, length)) !== undefined) return length;
+    if ((yield* codeAt(context.input, length)) < 0 || (yield* markerAt(context.input, closes, length)) !== undefined)
+      return 0;
+  }
+  return 0;
+}
+
+/** The answer ended inside a call that has its own tags: the calls before it were closed by theirs. */
+function isCut({ input, last }: Context): boolean {
+  return input.ended && left(input) === 0 && (last === "tagged" || last === "named" || last === "pairs");
 }
 
 /** The closer is missing. Returns false, for "nothing more". */
@@ -179,7 +213,11 @@ function starter(body: Body): (context: Context) => Reading<boolean> {
     case "named":
       return body.before === undefined ? startsName : (context) => startsWith(context, body.before!);
     case "tagged": {
-      const opens = markers(body.call.map((pair) => pair.open));
+      const opens = markers(
+        body.call.map((pair) => pair.open),
+        namedElements(body).map((pair) => pair.open),
+        headless(body),
+      );
       return (context) => startsWith(context, opens);
     }
     case "pairs":
@@ -202,9 +240,12 @@ function* startsAnything(context: Context): Reading<boolean> {
 function* startsJson(context: Context): Reading<boolean> {
   const code = yield* codeAt(context.input);
   if (code === 0x7b) return true;
+  if (code === 0x2f) return (yield* markerAt(context.input, comments)) !== undefined;
   if (code !== 0x5b) return false;
   return (yield* codeAt(context.input, yield* afterSpace(context.input, 1))) === 0x7b;
 }
+
+const comments = ["//", "/*"];
 
 function* startsName(context: Context): Reading<boolean> {
   const code = yield* codeAt(context.input);

@@ -8,6 +8,8 @@ import {
   markers,
   skipMarker,
   skipSpace,
+  startRecording,
+  stopRecording,
   take,
   textUntil,
   unread,
@@ -119,7 +121,7 @@ function* museHeader(context: Context, first: boolean): Reading<string | undefin
 }
 
 const inklingHeads = createScanner(["<|message_model|>", "<|message_user|>", "<|content_"]);
-const inklingEnds = createScanner(["<|end_message|>", "<|message_model|>", "<|message_user|>"]);
+const inklingEnds = createScanner(["<|end_message|>", "<|message_model|>", "<|message_user|>", "<|content_"]);
 
 function* readInkling(context: Context): Reading<void> {
   const { input, emit } = context;
@@ -137,10 +139,13 @@ function* readInkling(context: Context): Reading<void> {
     const kind = (yield* wordUntil(input, "|")) ?? "";
     yield* skipMarker(input, ["|>"]);
     if (kind === "invoke_tool_json") {
+      startRecording(input);
       const result = yield* readJsonBody(
         { ...context, opened: [] },
         { kind: "json", args: ["args", "arguments", "parameters"] },
       );
+      const raw = stopRecording(input);
+      if (result === "none") emit.text(raw);
       yield* textUntil(input, inklingEnds, result === "none" ? emit.text : () => {});
     } else
       yield* textUntil(

@@ -22,8 +22,8 @@ export interface Context {
 export type Result = "ok" | "none" | "broken";
 
 /** Repairs gathered before it is known which call they belong to. */
-export function createNotes(): Notes & Iterable<string> & { readonly size: number } {
-  return new Set<string>();
+export function createNotes(before: Iterable<string> = []): Notes & Iterable<string> {
+  return new Set<string>(before);
 }
 
 /** Calls that wait until the whole message is known to be calls and nothing else. */

@@ -94,7 +94,21 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
     return groupToJson(nested.elements, node, types, rules, depth);
   }
   if (word === "" && types.has("array") && !types.has("string")) return "[]";
+  const numbers = types.has("array") && !types.has("string") ? numbersOf(word, node, rules) : undefined;
+  if (numbers !== undefined) return numbers;
   return textToJson(text(), types.size === 0 ? undefined : types, rules.notes);
+}
+
+/** `1, 2, 3` or a number per line, where the schema wants a list of numbers. */
+function numbersOf(word: string, node: Record<string, unknown>, rules: ElementRules): string | undefined {
+  const items = follow(rules.root, branchWith(node, "items", rules.root)?.["items"]);
+  const types = typesOf(items, rules.root, 0);
+  const isNumber = types.has("number") || types.has("integer");
+  const parts = isNumber && /^[-+\d.]/.test(word) ? word.split(/\s{0,64}[,\n]\s{0,64}/) : [];
+  const numbers = parts.map((part) => textToJson(part, types, rules.notes));
+  if (numbers.length === 0 || numbers.some((json) => json.startsWith('"'))) return undefined;
+  rules.notes.add("unbracketed-list");
+  return `[${numbers.join(",")}]`;
 }
 
 function groupToJson(

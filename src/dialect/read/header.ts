@@ -1,5 +1,5 @@
 /** The inside of an opening tag, looked at without consuming it: `=NAME>`, or attributes with either quote. */
-import { codeAt, isSpace, markerAt, type Input, type Reading } from "../input.ts";
+import { codeAt, isSpace, markerAt, runLength, type Input, type Reading } from "../input.ts";
 
 export interface Header {
   readonly name: string;
@@ -31,6 +31,27 @@ function* equalsHeader(input: Input, offset: number, end: string): Reading<Heade
     if (code === 10 || code === 0x3c) return unfinished(textAt(input, offset + 1, length - 1), length, code === 10);
   }
   return undefined;
+}
+
+/** `>NAME</function>`: the name stands where the content should. Undefined: that is no name. */
+export function* textHeaderAt(
+  input: Input,
+  offset: number,
+  close: string,
+  repair: string,
+): Reading<Header | undefined> {
+  if ((yield* codeAt(input, offset)) !== 0x3e) return undefined;
+  const from = offset + 1 + (yield* runLength(input, isSpace, 16, offset + 1));
+  const length = yield* runLength(input, isKeyCode, 129, from);
+  const end = from + length + (yield* runLength(input, isSpace, 16, from + length));
+  if (length === 0 || length > 128 || (yield* markerAt(input, [close], end)) === undefined) return undefined;
+  return {
+    name: textAt(input, from, length),
+    attributes: new Map(),
+    selfClosing: false,
+    length: end + close.length - offset,
+    repair,
+  };
 }
 
 function textAt(input: Input, offset: number, length: number): string {
@@ -116,7 +137,10 @@ function isKeyCode(code: number): boolean {
 
 function withAttributes(text: string): Omit<Header, "length"> | undefined {
   const attributes = parseAttributes(text);
-  const name = nameKeys.map((key) => attributes.get(key)).find((value) => value !== undefined);
+  const name = nameKeys
+    .map((key) => attributes.get(key))
+    .find((value) => value !== undefined)
+    ?.trim();
   if (name === undefined || name === "") return undefined;
   const glued = /^\s/.test(text) ? {} : { repair: "glued-attribute" };
   return { name, attributes, selfClosing: text.trimEnd().endsWith("/"), ...glued };

@@ -1,7 +1,7 @@
 /** Calls written as JSON: `{"name": …, "arguments": {…}}`, alone, in a list, or under OpenAI's `function` key. */
 import type { JsonBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
-import { codeAt, take, type Reading } from "../input.ts";
+import { afterSpace, codeAt, take, type Reading } from "../input.ts";
 import { readKey, readLiteral, skipFiller } from "../literal.ts";
 import type { Outcome } from "../quoting.ts";
 import { normalizeLiteral } from "../values.ts";
@@ -25,23 +25,41 @@ interface Draft {
 
 export function* readJsonBody(context: Context, body: JsonBody): Reading<Result> {
   const { input } = context;
-  if ((yield* codeAt(input)) !== 0x5b) return yield* readObject(context, body);
-  take(input, 1);
   const notes = createNotes();
+  yield* skipFiller(input, {}, notes);
+  const first = yield* codeAt(input);
+  if (first === 0x7b) return yield* readObjects(context, body, notes);
+  if (first !== 0x5b) return "none";
+  take(input, 1);
   for (let count = 0; ; count++) {
     if ((yield* skipFiller(input, {}, notes)) === undefined) return broken(context);
+    const comma = count > 0 && (yield* codeAt(input)) === 0x2c;
+    if (comma) {
+      take(input, 1);
+      yield* skipFiller(input, {}, notes);
+    }
     const code = yield* codeAt(input);
     if (code === 0x5d && count > 0) {
       take(input, 1);
+      if (comma) context.opened.at(-1)?.repairs.add("trailing-comma");
       return "ok";
     }
-    if (code === 0x2c && count > 0) {
-      take(input, 1);
-      yield* skipFiller(input, {}, notes);
-    } else if (count > 0) return broken(context);
-    if ((yield* codeAt(input)) !== 0x7b) return broken(context);
-    const result = yield* readObject(context, body);
+    if (code !== 0x7b || (count > 0 && !comma)) return broken(context);
+    const result = yield* readObject(context, body, notes);
     if (result !== "ok") return result;
+  }
+}
+
+/** One call, or several with commas between them that forgot their brackets. */
+function* readObjects(context: Context, body: JsonBody, notes: Iterable<string>): Reading<Result> {
+  const { input } = context;
+  for (;;) {
+    const result = yield* readObject(context, body, notes);
+    const at = yield* afterSpace(input);
+    if (result !== "ok" || (yield* codeAt(input, at)) !== 0x2c) return result;
+    const next = yield* afterSpace(input, at + 1);
+    if ((yield* codeAt(input, next)) !== 0x7b) return result;
+    take(input, next);
   }
 }
 
@@ -49,11 +67,11 @@ function broken(context: Context): Result {
   return context.opened.length > 0 ? "broken" : "none";
 }
 
-function* readObject(context: Context, body: JsonBody): Reading<Result> {
+function* readObject(context: Context, body: JsonBody, notes: Iterable<string>): Reading<Result> {
   const draft: Draft = {
     names: new Set(body.name ?? usualNames),
     argKeys: new Set(body.args ?? usualArgs),
-    notes: createNotes(),
+    notes: createNotes(notes),
     name: undefined,
     id: undefined,
     early: undefined,

@@ -87,7 +87,8 @@ export function* readCodeblockBody(context: Context): Reading<Result> {
     take(input, "\nEND_ARG".length);
     sink.end();
   }
-  if ((yield* markerAt(input, ["```"])) === undefined || !args.finish()) return fail(writer);
+  if ((yield* markerAt(input, ["```"])) === undefined) return fail(writer);
+  args.finish();
   writer.close();
   return "ok";
 }

@@ -4,15 +4,15 @@ import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Read
 import { normalizeLiteral } from "../values.ts";
 import type { Context, Result } from "./context.ts";
 import { contentOf, objectToJson } from "./elements.ts";
-import { headerAt } from "./header.ts";
-import type { TaggedMarks } from "./tagged-body.ts";
+import type { TaggedMarks } from "./tagged-marks.ts";
+import { callAt } from "./tagged-opens.ts";
 
 export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<Result> {
   const { input } = context;
-  const open = yield* markerAt(input, marks.callOpens);
-  const header = open === undefined ? undefined : yield* headerAt(input, open.length, marks.end);
-  if (open === undefined || header === undefined) return "none";
-  take(input, open.length + header.length);
+  const found = yield* callAt(context, marks);
+  if (found === undefined) return "none";
+  const { pair, header } = found;
+  take(input, pair.open.length + header.length);
   let raw = "";
   const ends = createScanner(marks.callCloses);
   for (;;) {

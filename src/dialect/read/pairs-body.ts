@@ -1,5 +1,5 @@
 /** A name, then key and value elements in turn: GLM and its relatives. */
-import type { Block, PairsBody } from "../dialect.ts";
+import type { Block, PairsBody, TaggedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
 import {
   afterSpace,
@@ -11,12 +11,16 @@ import {
   skipSpace,
   take,
   textUntil,
+  type Input,
   type Reading,
   type Scanner,
 } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createArguments, type Arguments, type ValueSink } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
+import { readNamedCall } from "./tagged-body.ts";
+import { createTaggedMarks, type TaggedMarks } from "./tagged-marks.ts";
+import { isProperty } from "./tagged-opens.ts";
 
 export interface PairsMarks {
   readonly body: PairsBody;
@@ -26,6 +30,8 @@ export interface PairsMarks {
   /** Ends the call: its own closing tag, or its block's. */
   readonly closes: readonly string[];
   readonly opens: readonly string[];
+  /** For the model that goes on with elements named after the parameters. */
+  readonly tagged: TaggedMarks;
 }
 
 export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
@@ -39,8 +45,18 @@ export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
     valueEnds: createScanner([body.value.close, body.key.open], closes),
     closes,
     opens,
+    tagged: createTaggedMarks(bareElements, block),
   };
 }
+
+/** `NAME<key>value</key></NAME>`: what no dialect has, and models write. */
+const bareElements: TaggedBody = {
+  kind: "tagged",
+  call: [],
+  parameter: [],
+  trim: "one-newline",
+  tags: { call: "", parameter: "" },
+};
 
 export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Result> {
   const { input } = context;
@@ -55,8 +71,14 @@ export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Res
   yield* skipSpace(input);
   if (body.separator !== undefined && (yield* skipMarker(input, [body.separator])) === undefined) return "none";
   yield* skipSpace(input);
+  const plain = name.trim().replace(/(?:\\n)+$/, "");
+  const tool = context.tools.find(plain);
+  if (tool !== undefined && (yield* isProperty(context, marks.tagged, tool))) {
+    const header = { name: plain, attributes: new Map(), selfClosing: false, length: 0, repair: "bare-name" };
+    return yield* readNamedCall(context, marks.tagged, { open: `<${plain}>`, close: `</${plain}>` }, header);
+  }
   if (!(yield* looksLikeCall(context, marks))) return "none";
-  const writer = context.call({ name: name.trim(), untyped: true });
+  const writer = context.call({ name: plain, untyped: true });
   context.opened.push(writer);
   return yield* readPairs(context, marks, writer);
 }
@@ -72,7 +94,7 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
   const args = createArguments(writer, { trim: marks.body.trim });
   if ((yield* codeAt(input)) === 0x7b) return yield* readJson(context, marks, writer);
   for (;;) {
-    yield* skipSpace(input);
+    if (take(input, yield* afterGap(input, 0)).includes("\\")) writer.repairs.add("escaped-newline");
     if ((yield* codeAt(input)) < 0) return broken(writer, cutWhy);
     if ((yield* skipMarker(input, [marks.body.key.open])) !== undefined) {
       if (!(yield* readPair(context, marks, args, writer))) return broken(writer, "a parameter cannot be read");
@@ -82,7 +104,7 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
     if (close === undefined && (yield* markerAt(input, marks.opens)) === undefined)
       return broken(writer, "the parameters cannot be read");
     if (close === undefined) writer.repairs.add("implicit-close");
-    if (!args.finish()) return broken(writer, "a parameter was given twice");
+    args.finish();
     writer.close();
     return "ok";
   }
@@ -113,11 +135,9 @@ function* readJson(context: Context, marks: PairsMarks, writer: CallWriter): Rea
 
 function* readPair(context: Context, marks: PairsMarks, args: Arguments, writer: CallWriter): Reading<boolean> {
   const { input } = context;
-  let key = "";
-  const end = yield* textUntil(input, marks.keyEnds, (text) => (key += text.slice(0, 1025)));
-  if (end === undefined || end === "<" || key.length > 1024) return false;
-  if (end === marks.body.key.close) take(input, end.length);
-  const at = yield* afterSpace(input);
+  const key = yield* readKey(context, marks);
+  if (key === undefined) return false;
+  const at = yield* afterGap(input, 0);
   if ((yield* markerAt(input, [marks.body.value.open], at)) !== undefined)
     take(input, at + marks.body.value.open.length);
   else if ((yield* markerAt(input, marks.valueEnds.markers, at)) === undefined && (yield* codeAt(input, at)) >= 0) {
@@ -129,6 +149,29 @@ function* readPair(context: Context, marks: PairsMarks, args: Arguments, writer:
   if (done) sink.end();
   return done;
 }
+
+/** A key may hold anything but its own closing tag. */
+function* readKey(context: Context, marks: PairsMarks): Reading<string | undefined> {
+  let key = "";
+  for (;;) {
+    const end = yield* textUntil(context.input, marks.keyEnds, (text) => (key += text.slice(0, keyLimit + 1)));
+    if (end === undefined || key.length > keyLimit) return undefined;
+    if (end === marks.body.key.close) take(context.input, end.length);
+    if (end !== "<") return key;
+    key += take(context.input, 1);
+  }
+}
+
+const keyLimit = 1024;
+
+/** White space between two tags; some models write a line end as the two characters of its escape. */
+function* afterGap(input: Input, offset: number): Reading<number> {
+  let at = yield* afterSpace(input, offset);
+  while ((yield* markerAt(input, escapedLine, at)) !== undefined) at = yield* afterSpace(input, at + 2);
+  return at;
+}
+
+const escapedLine = ["\\n"];
 
 function* readValue(context: Context, marks: PairsMarks, sink: ValueSink, writer: CallWriter): Reading<boolean> {
   const { input } = context;
@@ -155,14 +198,14 @@ function* isKey(context: Context, marks: PairsMarks): Reading<boolean> {
     if (code < 0 || code === 10) return false;
     if (code !== 0x3c) continue;
     if ((yield* markerAt(context.input, [key.close], length)) === undefined) return false;
-    const at = yield* afterSpace(context.input, length + key.close.length);
+    const at = yield* afterGap(context.input, length + key.close.length);
     return (yield* markerAt(context.input, [value.open], at)) !== undefined;
   }
   return false;
 }
 
 function* isFollowedBy(context: Context, offset: number, legal: readonly string[]): Reading<boolean> {
-  const at = yield* afterSpace(context.input, offset);
+  const at = yield* afterGap(context.input, offset);
   if ((yield* codeAt(context.input, at)) < 0) return true;
   return (yield* markerAt(context.input, legal, at)) !== undefined;
 }

@@ -1,6 +1,7 @@
 /** A dialect made ready: its markers sorted, its readers built, once per decoder. */
 import type { Dialect, Reasoning, TaggedBody } from "../dialect.ts";
 import { createScanner, markers, type Scanner } from "../input.ts";
+import type { TextTool, ToolTable } from "../tools.ts";
 import { createBlockReader, type BlockReader } from "./block.ts";
 
 /** What a marker found in plain text leads to. */
@@ -8,7 +9,8 @@ export type Opening =
   | { readonly does: "block"; readonly reader: BlockReader }
   | { readonly does: "bare"; readonly reader: BlockReader; readonly body: TaggedBody }
   | { readonly does: "reasoning"; readonly reasoning: Reasoning }
-  | { readonly does: "drop" | "result" | "tag" | "tick" | "python" };
+  | { readonly does: "name"; readonly tool: TextTool }
+  | { readonly does: "drop" | "result" | "tag" | "tick" | "python" | "close" };
 
 export interface Plan {
   readonly dialect: Dialect;
@@ -20,6 +22,8 @@ export interface Plan {
   readonly thoughts: ReadonlyMap<Reasoning, Scanner>;
   readonly undecided: Scanner;
   readonly stray: readonly string[];
+  /** What opens a call or its block. */
+  readonly opens: readonly string[];
 }
 
 /** Ends of turns that some servers leave in the text. */
@@ -38,10 +42,20 @@ const turnEnds = [
 /** A plan holds no state of an answer, so one serves every decoder of its dialect. */
 const made = new WeakMap<Dialect, Plan>();
 
-export function planOf(dialect: Dialect): Plan {
+export function planOf(dialect: Dialect, tools: ToolTable): Plan {
   const plan = made.get(dialect) ?? createPlan(dialect);
   made.set(dialect, plan);
-  return plan;
+  return dialect.tags?.bareNames === true ? withNames(plan, tools) : plan;
+}
+
+/** The tools' names open calls too, alone on a line. */
+function withNames(plan: Plan, tools: ToolTable): Plan {
+  const names = tools.list.flatMap((tool) => {
+    const tag = tool.xml?.tag ?? tool.name;
+    return [`${tag}\n`, `${tag}:\n`].map((marker) => [marker, { does: "name", tool }] as const);
+  });
+  const openings = new Map<string, Opening>([...names, ...plan.openings]);
+  return { ...plan, openings, inText: createScanner([...openings.keys()]) };
 }
 
 function createPlan(dialect: Dialect): Plan {
@@ -64,6 +78,9 @@ function createPlan(dialect: Dialect): Plan {
         .map(([marker]) => marker),
     ),
     stray: markers(dialect.stray ?? [], ends, dialect.blocks.flatMap(strayCloses)),
+    opens: markers(
+      [...openings].flatMap(([marker, { does }]) => (does === "block" || does === "bare" ? [marker] : [])),
+    ),
   };
 }
 
@@ -86,6 +103,7 @@ function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyM
           body.call.map((pair) => pair.open),
           { does: "bare", reader, body },
         );
+        add(reader.closes, { does: "close" });
       }
     }
   }

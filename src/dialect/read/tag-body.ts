@@ -5,19 +5,26 @@
 import { cutWhy } from "../calls.ts";
 import type { TagRules, TaggedBody } from "../dialect.ts";
 import {
+  afterSpace,
   codeAt,
   createScanner,
+  markerAt,
+  skipSpace,
   startRecording,
   stopRecording,
   take,
   textUntil,
   unread,
+  wordUntil,
   type Reading,
 } from "../input.ts";
 import type { TextTool } from "../tools.ts";
 import type { Context, Result } from "./context.ts";
+import { objectToJson, type Element } from "./elements.ts";
 import { layOut } from "./tag-layout.ts";
-import { createTaggedMarks, readNamedCall } from "./tagged-body.ts";
+import { readNamedCall } from "./tagged-body.ts";
+import { isPropertyAt } from "./tagged-opens.ts";
+import { createTaggedMarks } from "./tagged-marks.ts";
 import { isObject } from "../../base/json.ts";
 
 /** The tool whose opening tag stands at the cursor, and how long `<name` is. */
@@ -69,6 +76,8 @@ export function* readTag(
 interface Attributes {
   readonly text: string;
   readonly closed: boolean;
+  /** The tag was never ended, and this stands in it: `<NAME`, a body, `/>`. */
+  readonly body?: string;
 }
 
 /** Up to the `>` that is not inside quotes. */
@@ -79,12 +88,30 @@ function* readAttributes(context: Context): Reading<Attributes | undefined> {
     if (code < 0) return undefined;
     if (quote >= 0) quote = code === quote ? -1 : quote;
     else if (code === 0x22 || code === 0x27) quote = code;
+    else if (code === 0x3c) return yield* readUnended(context);
     else if (code === 0x3e) {
-      const text = take(context.input, length + 1).slice(0, -1);
-      return { text: text.endsWith("/") ? text.slice(0, -1) : text, closed: text.endsWith("/") };
+      const whole = take(context.input, length + 1).slice(0, -1);
+      const closed = whole.endsWith("/");
+      const text = closed ? whole.slice(0, -1) : whole;
+      return closed && startsYaml(text) ? { text: "", closed, body: text } : { text, closed };
     }
   }
   return undefined;
+}
+
+/** `key:` on a line of its own is no attribute. */
+function startsYaml(text: string): boolean {
+  const body = text.trimStart();
+  return text.slice(0, text.length - body.length).includes("\n") && /^[^\s=]{1,128}:\s/.test(body);
+}
+
+const unended = createScanner(["\n/>"]);
+
+function* readUnended(context: Context): Reading<Attributes | undefined> {
+  let body = "";
+  if ((yield* textUntil(context.input, unended, (text) => (body += text))) === undefined) return undefined;
+  take(context.input, "\n/>".length);
+  return { text: "", closed: true, body };
 }
 
 function* readStreamed(
@@ -118,9 +145,10 @@ function* readBuffered(
   found: { readonly tool: TextTool; readonly tag: string },
   attributes: Attributes,
 ): Reading<Result> {
-  const inner = attributes.closed ? "" : yield* readInner(context, found.tag);
+  const inner = attributes.body ?? (attributes.closed ? "" : yield* readInner(context, found.tag));
   const { tool } = found;
   const repairs = new Set<string>();
+  if (attributes.body !== undefined) repairs.add("unclosed-tag");
   const json = inner === undefined ? undefined : layOut(rules, tool, attributes.text, inner, repairs);
   if (inner !== undefined && json === undefined) return "none";
   const writer = context.call({ name: tool.name, untyped: true, repairs });
@@ -132,6 +160,36 @@ function* readBuffered(
   writer.write(json);
   writer.close();
   return "ok";
+}
+
+/** `NAME` alone on its line, and elements named after its parameters below: a call without its own tag. */
+export function* readBareName(context: Context, tool: TextTool, marker: string): Reading<boolean> {
+  const { input } = context;
+  if (!(yield* isPropertyAt(context, tool, yield* afterSpace(input, marker.length)))) return false;
+  take(input, marker.length);
+  const repairs = new Set(["bare-name"]);
+  const elements: Element[] = [];
+  const rules = { prefix: "", entities: true, notes: repairs, root: tool.parameters };
+  let whole = true;
+  while (whole && (yield* isPropertyAt(context, tool, yield* afterSpace(input)))) {
+    yield* skipSpace(input);
+    take(input, 1);
+    const name = (yield* wordUntil(input, ">"))!;
+    take(input, 1);
+    const close = `</${name}>`;
+    let inner = "";
+    whole = (yield* textUntil(input, createScanner([close]), (text) => (inner += text))) !== undefined;
+    take(input, close.length);
+    elements.push({ name, inner });
+  }
+  const at = yield* afterSpace(input);
+  const end = yield* markerAt(input, [`</${tool.xml?.tag ?? tool.name}>`], at);
+  if (end !== undefined) take(input, at + end.length);
+  const writer = context.call({ name: tool.name, untyped: true, repairs });
+  writer.write(objectToJson(elements, tool.parameters?.["properties"], rules, 0));
+  if (whole) writer.close();
+  else writer.fail(cutWhy);
+  return true;
 }
 
 /** Up to the closing tag; a tag of the same name inside must be closed as well, unless the answer ends before that. */

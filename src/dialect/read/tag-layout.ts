@@ -3,7 +3,7 @@ import { isObject } from "../../base/json.ts";
 import type { XmlParameter } from "../../spec/tool.ts";
 import type { TagRules } from "../dialect.ts";
 import type { TextTool } from "../tools.ts";
-import { normalizeLiteral, propertyOf, textToJson, wantedOf } from "../values.ts";
+import { normalizeLiteral, propertyNames, propertyOf, textToJson, wantedOf } from "../values.ts";
 import { contentOf, elementToJson, objectToJson, type Content } from "./elements.ts";
 import { decodeEntities, parseAttributes } from "./header.ts";
 import { yamlToJson } from "./yaml.ts";
@@ -23,7 +23,9 @@ export function layOut(
       return json;
     }
   }
-  if (rules.body === "yaml") return yamlToJson(inner, tool.parameters, notes);
+  const isYaml = rules.body === "yaml" && !inner.trimStart().startsWith("<");
+  if (isYaml) return yamlToJson(inner, tool.parameters, notes);
+  if (rules.body === "yaml") notes.add("other-form");
   const mapping = tool.xml?.parameters;
   if (mapping !== undefined) return mapped(tool, mapping, parseAttributes(attributeText), inner, notes);
   return unmapped(rules, tool, parseAttributes(attributeText), inner, notes);
@@ -124,7 +126,8 @@ function unmapped(
   );
   const strings = new Set(names.filter((name) => wantedOf(tool.parameters, name) !== undefined));
   const content = contentOf(inner, "") ?? pick(inner, strings);
-  if (content.elements.length === 0 || (content.text.trim() !== "" && onlyText(tool) !== undefined)) {
+  // Words between the elements are a value or nothing: never left out.
+  if (content.elements.length === 0 || content.text.trim() !== "") {
     const only = onlyText(tool);
     if (inner.trim() !== "" && only === undefined) return undefined;
     if (only !== undefined && inner.trim() !== "")
@@ -133,15 +136,16 @@ function unmapped(
       );
     return `{${given.join(",")}}`;
   }
-  const repeated = content.elements.some(
-    (one, index) =>
-      content.elements.findIndex((other) => other.name === one.name) < index &&
-      wantedOf(tool.parameters, one.name) !== undefined &&
-      !isArray(tool, one.name),
-  );
-  if (repeated) return undefined;
-  const body = objectToJson(content.elements, properties, rulesOf(tool, notes, rules.entities === true), 0);
+  const elements = content.elements.filter((one, index) => !isReplaced(content.elements, one.name, index, tool));
+  if (elements.length < content.elements.length) notes.add("duplicate-argument");
+  const body = objectToJson(elements, properties, rulesOf(tool, notes, rules.entities === true), 0);
   return given.length === 0 ? body : `{${[...given, ...(body === "{}" ? [] : [body.slice(1, -1)])].join(",")}}`;
+}
+
+/** A declared parameter that is no list and is given again further on. */
+function isReplaced(elements: Content["elements"], name: string, index: number, tool: TextTool): boolean {
+  if (wantedOf(tool.parameters, name) === undefined || isArray(tool, name)) return false;
+  return elements.findLastIndex((other) => other.name === name) > index;
 }
 
 function isArray(tool: TextTool, name: string): boolean {
@@ -149,13 +153,13 @@ function isArray(tool: TextTool, name: string): boolean {
   return wanted !== undefined && wanted !== "any" && wanted.has("array");
 }
 
-/** The parameter that body text stands for: the only one that must be given, and a string. */
+/** The parameter that body text stands for: the only one that must be given, else the only one that can be text. */
 function onlyText(tool: TextTool): string | undefined {
   const list = tool.parameters?.["required"];
-  const properties = tool.parameters?.["properties"];
-  const names = Array.isArray(list) && list.length > 0 ? list : isObject(properties) ? Object.keys(properties) : [];
-  const [only] = names;
-  if (names.length !== 1 || typeof only !== "string") return undefined;
-  const wanted = wantedOf(tool.parameters, only);
-  return wanted === "any" || wanted?.has("string") === true ? only : undefined;
+  const isText = (name: unknown): name is string => {
+    const wanted = typeof name === "string" ? wantedOf(tool.parameters, name) : undefined;
+    return wanted === "any" || wanted?.has("string") === true;
+  };
+  const names = Array.isArray(list) && list.length > 0 ? list : propertyNames(tool.parameters).filter(isText);
+  return names.length === 1 ? names.find(isText) : undefined;
 }

@@ -1,82 +1,21 @@
-/**
- * Calls with one element per parameter and raw text between the tags. A closing tag counts only if
- * something legal follows it, a call quoted inside a value stays part of the value, and a parameter
- * that was never closed ends where the next declared one begins.
- */
-import type { Block, TaggedBody, TagPair } from "../dialect.ts";
+/** Calls with one element per parameter and raw text between the tags. */
 import { cutWhy, type CallWriter } from "../calls.ts";
-import {
-  afterSpace,
-  codeAt,
-  createScanner,
-  markerAt,
-  markers,
-  skipMarker,
-  skipSpace,
-  take,
-  textUntil,
-  type Reading,
-  type Scanner,
-} from "../input.ts";
+import type { TagPair } from "../dialect.ts";
+import { codeAt, markerAt, skipMarker, skipSpace, take, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
-import { createArguments, type Arguments, type Told, type ValueSink } from "./arguments.ts";
+import { createArguments, type Arguments, type Told } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
-import { headerAt, type Header } from "./header.ts";
-
-/** The markers of one dialect, ready to be looked for. */
-export interface TaggedMarks {
-  readonly body: TaggedBody;
-  readonly end: string;
-  readonly callOpens: readonly string[];
-  readonly callCloses: readonly string[];
-  readonly parameterOpens: readonly string[];
-  readonly blockOpens: readonly string[];
-  readonly blockCloses: readonly string[];
-  /** Parameters whose tag is their name. */
-  readonly fixed: ReadonlyMap<string, string>;
-  readonly inValue: Scanner;
-  readonly afterValue: readonly string[];
-  readonly afterCall: readonly string[];
-}
-
-export function createTaggedMarks(body: TaggedBody, block: Block | undefined): TaggedMarks {
-  const callOpens = markers(body.call.map((pair) => pair.open));
-  const callCloses = markers(body.call.map((pair) => pair.close));
-  const parameterOpens = markers(body.parameter.map((pair) => pair.open));
-  const parameterCloses = markers(body.parameter.map((pair) => pair.close));
-  const blockOpens = markers(block?.open ?? []);
-  const blockCloses = markers(block?.close ?? []);
-  return {
-    body,
-    end: body.end ?? ">",
-    callOpens,
-    callCloses,
-    parameterOpens,
-    blockOpens,
-    blockCloses,
-    fixed: new Map(body.parameter.flatMap((pair) => (pair.name === undefined ? [] : [[pair.open, pair.name]]))),
-    inValue: createScanner(parameterCloses, callCloses, blockCloses, parameterOpens, callOpens),
-    afterValue: markers(
-      parameterOpens,
-      callCloses,
-      blockCloses,
-      block === undefined || block.open.length === 0 ? [] : callOpens,
-    ),
-    afterCall: markers(blockCloses, callOpens, blockOpens, block?.between ?? []),
-  };
-}
-
-/** What ended a parameter or the call. */
-type Ending = "closed" | "implicit" | "cut" | "bad";
+import type { Header } from "./header.ts";
+import { byProperties, type TaggedMarks } from "./tagged-marks.ts";
+import { callAt, isProperty, namelessAt, parameterAt, slipAt } from "./tagged-opens.ts";
+import { readValue, type Ending } from "./tagged-value.ts";
 
 export function* readTaggedBody(context: Context, marks: TaggedMarks): Reading<Result> {
   const { input } = context;
-  const open = yield* markerAt(input, marks.callOpens);
-  const header = open === undefined ? undefined : yield* headerAt(input, open.length, marks.end);
-  if (open === undefined || header === undefined) return "none";
-  const pair = marks.body.call.find((candidate) => candidate.open === open)!;
-  take(input, open.length + header.length);
-  return yield* readNamedCall(context, marks, pair, header);
+  const found = (yield* callAt(context, marks)) ?? (yield* slipAt(context, marks));
+  if (found === undefined) return "none";
+  take(input, found.pair.open.length + found.header.length);
+  return yield* readNamedCall(context, marks, found.pair, found.header);
 }
 
 /** The rest of a call whose opening tag was read. */
@@ -102,31 +41,32 @@ function plainName(context: Context, name: string): string {
 function* readParameters(context: Context, marks: TaggedMarks, pair: TagPair, writer: CallWriter): Reading<Ending> {
   const { input } = context;
   const args = createArguments(writer, { trim: marks.body.trim, undeclared: marks.body.undeclared });
+  let use = marks;
   for (let count = 0; ; count++) {
     yield* skipSpace(input);
     const code = yield* codeAt(input);
     if (code < 0) return "cut";
     if (count === 0 && code === 0x7b) return yield* readJson(context, pair, writer);
-    const open = yield* markerAt(input, marks.parameterOpens);
-    const header = open === undefined ? undefined : yield* parameterAt(context, marks, open);
+    if (count === 0 && (yield* isProperty(context, marks, writer.tool))) {
+      use = byProperties(marks, pair, writer.tool!);
+      writer.repairs.add("property-tags");
+    }
+    const open = yield* markerAt(input, use.parameterOpens);
+    const header =
+      open === undefined
+        ? undefined
+        : ((yield* parameterAt(context, use, open)) ?? (yield* namelessAt(context, use, args, open)));
     if (open !== undefined && header !== undefined) {
       take(input, open.length + header.length);
-      const ending = yield* readParameter(context, marks, { open, header, args, writer });
+      const ending = yield* readParameter(context, use, { open, header, args, writer });
       if (ending === "cut" || ending === "bad") return ending;
       continue;
     }
-    const ending = yield* readEnd(context, marks, pair);
+    const ending = yield* readEnd(context, use, pair);
     if (ending === undefined) return "bad";
-    if (args.finish()) return ending;
-    writer.fail("a parameter was given twice");
-    return "bad";
+    args.finish();
+    return ending;
   }
-}
-
-function* parameterAt(context: Context, marks: TaggedMarks, open: string): Reading<Header | undefined> {
-  const name = marks.fixed.get(open);
-  if (name !== undefined) return { name, attributes: new Map(), selfClosing: false, length: 0 };
-  return yield* headerAt(context.input, open.length, marks.end);
 }
 
 /** The call's own closing tag; or what can only come after it. */
@@ -162,8 +102,9 @@ function* readParameter(context: Context, marks: TaggedMarks, parameter: Paramet
     sink.end();
     return "closed";
   }
-  const close = marks.body.parameter.find((pair) => pair.open === parameter.open)!.close;
-  const ending = yield* readValue(context, marks, { sink, close, args });
+  const { close } = marks.body.parameter.find((pair) => pair.open === parameter.open)!;
+  const nameless = header.repair === "nameless-parameter";
+  const ending = yield* readValue(context, marks, { sink, close, args, nameless });
   if (ending === "closed" || ending === "implicit") sink.end();
   if (ending === "implicit") writer.repairs.add("implicit-close");
   return ending;
@@ -176,83 +117,4 @@ function toldBy(header: Header): Told {
   const type = header.attributes.get("type");
   if (type === undefined) return undefined;
   return type === "string" || type === "text" ? "text" : "json";
-}
-
-interface OpenValue {
-  readonly sink: ValueSink;
-  readonly close: string;
-  readonly args: Arguments;
-}
-
-function* readValue(context: Context, marks: TaggedMarks, value: OpenValue): Reading<Ending> {
-  const { input } = context;
-  if (marks.body.cdata === true && (yield* readCdata(context, value.sink))) {
-    yield* skipSpace(input);
-    return (yield* skipMarker(input, [value.close])) === undefined ? "bad" : "closed";
-  }
-  // Depth of calls quoted inside the value, and of parameters inside those.
-  let quoted = 0;
-  let inner = 0;
-  // Where another call was met, only the value's own closing tag is proof that it was quoted.
-  let met = false;
-  for (;;) {
-    const marker = yield* textUntil(input, marks.inValue, value.sink.text);
-    if (marker === undefined) return "cut";
-    if (marker === value.close) {
-      if (quoted > 0 && inner > 0) inner--;
-      else if (yield* isFollowedBy(context, marker.length, marks.afterValue)) {
-        take(input, marker.length);
-        return "closed";
-      }
-    } else if (marks.callOpens.includes(marker)) {
-      if ((yield* headerAt(input, marker.length, marks.end)) !== undefined) {
-        quoted++;
-        met = true;
-      }
-    } else if (marks.parameterOpens.includes(marker)) {
-      if (quoted > 0) inner++;
-      else if (yield* startsNext(context, marks, value.args, marker)) return "implicit";
-    } else if (quoted > 0) {
-      if (marks.callCloses.includes(marker)) {
-        quoted--;
-        inner = 0;
-      }
-    } else if (yield* endsCall(context, marks, marker)) return met ? "bad" : "implicit";
-    value.sink.text(take(input, marker.length));
-  }
-}
-
-function* endsCall(context: Context, marks: TaggedMarks, marker: string): Reading<boolean> {
-  if (marks.callCloses.includes(marker)) return yield* isFollowedBy(context, marker.length, marks.afterCall);
-  if (!marks.blockCloses.includes(marker)) return false;
-  return yield* isFollowedBy(context, marker.length, marks.blockOpens);
-}
-
-/** Nothing but white space, then one of the markers or the end of the answer. */
-function* isFollowedBy(context: Context, offset: number, legal: readonly string[]): Reading<boolean> {
-  const at = yield* afterSpace(context.input, offset);
-  if ((yield* codeAt(context.input, at)) < 0) return true;
-  return (yield* markerAt(context.input, legal, at)) !== undefined;
-}
-
-/** A parameter that is declared and was not given yet: the one before it was never closed. */
-function* startsNext(context: Context, marks: TaggedMarks, args: Arguments, marker: string): Reading<boolean> {
-  const header = yield* parameterAt(context, marks, marker);
-  return header !== undefined && header.repair === undefined && !args.has(header.name) && args.mayTake(header.name);
-}
-
-const cdataOpen = ["<![CDATA["];
-const cdataEnd = createScanner(["]]>"]);
-
-/** `<![CDATA[…]]>`, several in a row where the value holds `]]>` itself. */
-function* readCdata(context: Context, sink: ValueSink): Reading<boolean> {
-  const { input } = context;
-  const at = yield* afterSpace(input);
-  if ((yield* markerAt(input, cdataOpen, at)) === undefined) return false;
-  take(input, at);
-  while ((yield* skipMarker(input, cdataOpen)) !== undefined) {
-    if ((yield* textUntil(input, cdataEnd, sink.text)) === undefined) return true;
-    take(input, 3);
-  }
-  return true;
 }

@@ -1,63 +1,149 @@
-/** The small part of YAML that models write as a tool's body: keys, plain and quoted scalars, block text, short lists, JSON. */
-import { textToJson, normalizeLiteral, wantedOf } from "../values.ts";
+/** The part of YAML that models write as a tool's body: maps, lists, plain and quoted scalars, block text, JSON. */
+import { isObject } from "../../base/json.ts";
+import { typesOf } from "../../spec/coerce.ts";
+import { follow } from "../../spec/subschema.ts";
 import type { Notes } from "../quoting.ts";
+import { normalizeLiteral, propertyNames, textToJson } from "../values.ts";
 
-interface Entry {
-  readonly key: string;
-  readonly inline: string;
-  readonly block: readonly string[];
+interface Lines {
+  readonly list: string[];
+  at: number;
+  readonly notes: Notes;
+  /** Where references in the schema lead to. */
+  readonly root: unknown;
 }
 
-/** One JSON object, or undefined when a line belongs to no key. */
+const keyPattern = /^(?:"([^"]{1,128})"|'([^']{1,128})'|([^\s"'#:[\]{},-][^:#]{0,127}?))\s*:(?:\s(.*))?$/;
+const nestingLimit = 32;
+
+/** One JSON object, or undefined when the text is none. */
 export function yamlToJson(text: string, parameters: unknown, notes: Notes): string | undefined {
-  const lines = text.replace(/^\n/, "").replace(/\s+$/, "").split("\n");
-  const indent = Math.min(
-    ...lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length),
-  );
-  const entries: { key: string; inline: string; block: string[] }[] = [];
-  if (text.trim() === "") return "{}";
-  for (const line of lines) {
-    const flat = line.slice(Math.min(indent, line.length - line.trimStart().length));
-    const match = /^(?:"([^"]{1,128})"|([A-Za-z0-9_.$-]{1,128}))\s*:(?:\s(.*))?$/.exec(flat);
-    const last = entries.at(-1);
-    if (match && (last === undefined || !/^["']{3}/.test(last.inline)))
-      entries.push({ key: match[1] ?? match[2]!, inline: (match[3] ?? "").trim(), block: [] });
-    else if (last === undefined) {
-      if (flat.trim() !== "" && !flat.startsWith("#")) return undefined;
-    } else last.block.push(flat);
-  }
-  const fields = entries.map((entry) => `${JSON.stringify(entry.key)}:${valueToJson(entry, parameters, notes)}`);
-  return new Set(entries.map(({ key }) => key)).size === entries.length ? `{${fields.join(",")}}` : undefined;
+  const list = text.replace(/^\n/, "").trimEnd().split("\n");
+  const lines: Lines = { list, at: 0, notes, root: parameters };
+  const first = nextIndent(lines);
+  if (first < 0) return "{}";
+  const json = readMap(lines, first, parameters, 0);
+  return json !== undefined && nextIndent(lines) < 0 ? json : byDeclaredKeys(text, parameters, notes);
 }
 
-function valueToJson(entry: Entry, parameters: unknown, notes: Notes): string {
-  const wanted = wantedOf(parameters, entry.key);
-  const { inline } = entry;
-  const body = dedent(entry.block);
-  if (/^[|>][+-]?$/.test(inline))
-    return JSON.stringify(
-      inline.startsWith(">") ? body.replaceAll("\n", " ") : `${body}${inline.endsWith("-") ? "" : "\n"}`,
-    );
-  if (inline === "" && body !== "") {
-    const items = body.split("\n").map((line) => /^-\s+(.*)$/.exec(line.trim())?.[1]);
-    if (items.every((item) => item !== undefined))
-      return `[${items.map((item) => scalar(item!, undefined, notes)).join(",")}]`;
-    return textToJson(body, wanted, notes);
-  }
-  if (body !== "")
-    return textToJson(`${inline}\n${entry.block.join("\n")}${/^["']{3}/.test(inline) ? "\n" : ""}`, wanted, notes);
-  return scalar(inline, wanted, notes);
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
 }
 
-function scalar(text: string, wanted: ReturnType<typeof wantedOf>, notes: Notes): string {
+/** The indent of the next line that says something, which becomes the current one; -1 at the end. */
+function nextIndent(lines: Lines): number {
+  while (lines.at < lines.list.length && /^\s*(?:#.*)?$/.test(lines.list[lines.at]!)) lines.at++;
+  return lines.at < lines.list.length ? indentOf(lines.list[lines.at]!) : -1;
+}
+
+function readMap(lines: Lines, indent: number, schema: unknown, depth: number): string | undefined {
+  const fields = new Map<string, string>();
+  for (let next = nextIndent(lines); next >= indent; next = nextIndent(lines)) {
+    const match = next === indent ? keyPattern.exec(lines.list[lines.at]!.trim()) : null;
+    const key = match?.[1] ?? match?.[2] ?? match?.[3];
+    if (key === undefined || fields.has(key) || depth > nestingLimit) return undefined;
+    lines.at++;
+    const json = readValue(lines, indent, match![4]?.trim() ?? "", childOf(schema, key, lines.root), depth);
+    if (json === undefined) return undefined;
+    fields.set(key, json);
+  }
+  return `{${[...fields].map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(",")}}`;
+}
+
+function childOf(schema: unknown, key: string, root: unknown): unknown {
+  const { properties } = follow(root, schema);
+  return isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+function readList(lines: Lines, indent: number, schema: unknown, depth: number): string | undefined {
+  const items: string[] = [];
+  const { items: itemSchema } = follow(lines.root, schema);
+  for (let next = nextIndent(lines); next === indent; next = nextIndent(lines)) {
+    const item = /^-(?:\s+(.*))?$/.exec(lines.list[lines.at]!.trim());
+    if (item === null) break;
+    const json = readItem(lines, indent, item[1]?.trim() ?? "", itemSchema, depth);
+    if (json === undefined) return undefined;
+    items.push(json);
+  }
+  return `[${items.join(",")}]`;
+}
+
+/** `- key: value` begins a map whose other keys stand below the first. */
+function readItem(lines: Lines, indent: number, rest: string, schema: unknown, depth: number): string | undefined {
+  if (!keyPattern.test(rest)) {
+    lines.at++;
+    return readValue(lines, indent, rest, schema, depth + 1);
+  }
+  const line = lines.list[lines.at]!;
+  const inner = line.length - line.trimStart().slice(1).trimStart().length;
+  lines.list[lines.at] = " ".repeat(inner) + rest;
+  return readMap(lines, inner, schema, depth + 1);
+}
+
+function readValue(lines: Lines, indent: number, rest: string, schema: unknown, depth: number): string | undefined {
+  if (/^[|>][+-]?$/.test(rest)) return JSON.stringify(blockText(lines, indent, rest));
+  if (rest === "") return readBelow(lines, indent, schema, depth);
+  const flow = /^[[{]/.test(rest) ? normalizeLiteral(rest, lines.notes) : undefined;
+  return flow ?? (/^[[{]/.test(rest) ? undefined : scalar(rest, schema, lines));
+}
+
+/** What stands below its key, further in; a list may stand right below it. */
+function readBelow(lines: Lines, indent: number, schema: unknown, depth: number): string | undefined {
+  const next = nextIndent(lines);
+  const isList = next >= indent && /^-(?:\s|$)/.test(lines.list[lines.at]!.trim());
+  if (isList) return readList(lines, next, schema, depth + 1);
+  return next > indent ? readMap(lines, next, schema, depth + 1) : scalar("", schema, lines);
+}
+
+/** `|` keeps line ends, `>` folds them; `-` leaves out the last one. */
+function blockText(lines: Lines, indent: number, style: string): string {
+  const from = lines.at;
+  while (
+    lines.at < lines.list.length &&
+    (indentOf(lines.list[lines.at]!) > indent || lines.list[lines.at]!.trim() === "")
+  )
+    lines.at++;
+  const block = lines.list.slice(from, lines.at);
+  const inner = Math.min(...block.filter((line) => line.trim() !== "").map(indentOf), 1024);
+  const body = block
+    .map((line) => line.slice(inner))
+    .join("\n")
+    .trimEnd();
+  const text = style.startsWith(">") ? body.replace(/(?<!\n)\n(?!\n)/g, " ") : body;
+  return style.endsWith("-") || text === "" ? text : `${text}\n`;
+}
+
+function scalar(text: string, schema: unknown, { notes, root }: Lines): string {
   if (/^"(?:[^"\\]|\\.)*"$/s.test(text)) return normalizeLiteral(text, notes) ?? JSON.stringify(text);
   if (/^'(?:[^']|'')*'$/s.test(text)) return JSON.stringify(text.slice(1, -1).replaceAll("''", "'"));
-  if (/^[[{]/.test(text)) return normalizeLiteral(text, notes) ?? textToJson(text, wanted, notes);
-  return textToJson(text, wanted, notes);
+  const plain = text.replace(/\s#.*$/s, "");
+  const types = schema === undefined ? new Set<string>() : typesOf(follow(root, schema), root, 0);
+  if (types.size > 0) return textToJson(plain, types, notes);
+  // YAML itself tells numbers and booleans from text.
+  return /^(?:true|false|null|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?)$/.test(plain) ? plain : JSON.stringify(plain);
 }
 
-function dedent(lines: readonly string[]): string {
-  const filled = lines.filter((line) => line.trim() !== "");
-  const indent = Math.min(...filled.map((line) => line.length - line.trimStart().length), 64);
-  return lines.map((line) => line.slice(Math.min(indent, line.length - line.trimStart().length))).join("\n");
+/** Text that is no YAML, but whose lines begin with declared keys: each value reaches up to the next key. */
+function byDeclaredKeys(text: string, parameters: unknown, notes: Notes): string | undefined {
+  const names = new Set(propertyNames(parameters));
+  const values = new Map<string, string>();
+  let last: string | undefined;
+  for (const line of text.replace(/^\n/, "").trimEnd().split("\n")) {
+    const key = keyPattern.exec(line)?.[3];
+    if (key !== undefined && names.has(key) && !values.has(key)) {
+      values.set(key, line.slice(line.indexOf(":") + 1).replace(/^ /, ""));
+      last = key;
+    } else if (last !== undefined) values.set(last, `${values.get(last)!}\n${line}`);
+    else if (line.trim() !== "") return undefined;
+  }
+  if (values.size === 0) return undefined;
+  notes.add("unquoted-text");
+  const root = { list: [], at: 0, notes, root: parameters };
+  const fields = [...values].map(([key, value]) => {
+    const whole = value.includes("\n")
+      ? JSON.stringify(`${value}\n`)
+      : scalar(value.trim(), childOf(parameters, key, parameters), root);
+    return `${JSON.stringify(key)}:${whole}`;
+  });
+  return `{${fields.join(",")}}`;
 }

@@ -19,6 +19,7 @@ export const qwenTagged: TaggedBody = {
   parameter: [{ open: "<parameter", close: "</parameter>" }],
   trim: "one-newline",
   tags: { call: "<function={name}>", parameter: "<parameter={name}>" },
+  nameIn: ["function", "name", "tool_name"],
 };
 
 /** The `=` belongs to the header, so that `<function=x>` and `<function name="x">` are one tag. */

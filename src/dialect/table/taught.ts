@@ -84,7 +84,7 @@ export const taughtDialects: readonly Dialect[] = [
     models: ["any model, taught by @ai-sdk-tool/parser"],
     trust: "taught",
     blocks: [toolCall(json)],
-    tags: { trim: "all", body: "elements", entities: true },
+    tags: { trim: "all", body: "elements", entities: true, bareNames: true },
     result: {
       role: "user",
       each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>",
@@ -96,7 +96,7 @@ export const taughtDialects: readonly Dialect[] = [
     models: ["any model, taught by @ai-sdk-tool/parser"],
     trust: "taught",
     blocks: [toolCall(json)],
-    tags: { trim: "all", body: "yaml" },
+    tags: { trim: "all", body: "yaml", entities: true },
     result: {
       role: "user",
       each: "<tool_response>\n<tool_name>{name}</tool_name>\n<result>{text}</result>\n</tool_response>",

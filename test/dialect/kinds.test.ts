@@ -1,0 +1,39 @@
+/** Kinds of answers that the parsers of model servers are tested with, beside those of the shared sample; the cases are ours. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { ToolLike } from "../../src/dialect/index.ts";
+import { reading } from "./reading.ts";
+
+interface Kind {
+  readonly dialect: string;
+  readonly tools?: readonly ToolLike[];
+  readonly input: string;
+  readonly calls: readonly unknown[];
+  readonly text?: string;
+  readonly thoughts?: string;
+  readonly starts?: "reasoning" | "text";
+}
+
+const kinds = readFileSync(new URL("kinds.jsonl", import.meta.url), "utf8")
+  .split("\n")
+  .filter((line) => line !== "")
+  .map((line) => JSON.parse(line) as Kind);
+
+const squeeze = (text: string) => text.replace(/\s+/g, " ").trim();
+
+/** Pieces of 1 to 13 characters, the same ones each time. */
+function pieces(text: string): readonly string[] {
+  const list: string[] = [];
+  for (let at = 0, length = 7; at < text.length; at += length, length = ((length * 5 + 3) % 13) + 1)
+    list.push(text.slice(at, at + length));
+  return list;
+}
+
+test.each(kinds.map((kind) => [kind.dialect, kind.input, kind] as const))("%s reads %j", (dialect, input, kind) => {
+  const options = { dialect, tools: kind.tools ?? [], startsIn: kind.starts ?? "unknown" } as const;
+  const whole = reading(input, options);
+  expect(whole.whole).toEqual(kind.calls);
+  if (kind.text !== undefined) expect(squeeze(whole.text)).toBe(squeeze(kind.text));
+  if (kind.thoughts !== undefined) expect(squeeze(whole.thoughts)).toBe(squeeze(kind.thoughts));
+  for (const cut of [input.split(""), pieces(input)]) expect(reading(cut, options).items).toEqual(whole.items);
+});
