@@ -1,16 +1,16 @@
 /** Where our own files live. `CALLGATE_HOME` holds everything if set; otherwise the XDG folders. Strings only. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Sessions, caches, trust, audit. */
+/** Sessions, caches, trust, audit. A variable that is set to nothing is not set. */
 export function stateDir(env: Environment): string {
-  return env["CALLGATE_HOME"] ?? `${env["XDG_STATE_HOME"] ?? `${homeDir(env)}/.local/state`}/callgate`;
+  return env["CALLGATE_HOME"] || `${env["XDG_STATE_HOME"] || `${homeDir(env)}/.local/state`}/callgate`;
 }
 
 /** `callgate.toml` and the user's rules. */
 export function configDir(env: Environment): string {
-  return env["CALLGATE_HOME"] ?? `${env["XDG_CONFIG_HOME"] ?? `${homeDir(env)}/.config`}/callgate`;
+  return env["CALLGATE_HOME"] || `${env["XDG_CONFIG_HOME"] || `${homeDir(env)}/.config`}/callgate`;
 }
 
 function homeDir(env: Environment): string {
-  return env["HOME"] ?? env["USERPROFILE"] ?? "/";
+  return env["HOME"] || env["USERPROFILE"] || "/";
 }

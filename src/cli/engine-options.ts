@@ -17,6 +17,7 @@ import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 import { serverRules } from "./mcp-clients.ts";
 import { readRules, saveAlways } from "./rules.ts";
+import { stateProblem } from "./state-folder.ts";
 
 export interface EngineSettings {
   /** Where outputs too long for a model are kept. */
@@ -34,6 +35,8 @@ export async function engineOptions(
   { spillDir, profile, only }: EngineSettings = {},
 ): Promise<EngineOptions> {
   const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
+  const problem = stateProblem(env);
+  if (problem !== undefined) throw new UsageError(problem);
   const disabled = new Set(config.disabled_tools ?? []);
   const audit = createAudit({ path: join(stateDir(env), "audit.jsonl") });
   return {

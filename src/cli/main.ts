@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { homedir } from "node:os";
 import type { StricliProcess } from "@stricli/core";
 import { nearest } from "../base/text.ts";
 import { exitCodes, print, say } from "./io.ts";
@@ -110,6 +111,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
 });
 process.stderr.on("error", () => process.exit(exitCodes.failed));
+
+// Services and containers often start us without it; the system's user list knows it all the same.
+process.env["HOME"] ||= homedir();
 
 await main(process.argv.slice(2));
 // The command has ended: nothing that was left open (a server, a connection) keeps the process alive.

@@ -78,7 +78,12 @@ async function entriesOf(path: string, isRoot: boolean, ctx: ToolContext): Promi
 
 function showEntry({ entry, level }: Found): string {
   const name = entry.name.length > maxNameLength ? `${entry.name.slice(0, maxNameLength)}…` : entry.name;
-  return "  ".repeat(level) + name + suffix(entry);
+  return "  ".repeat(level) + onOneLine(name) + suffix(entry);
+}
+
+/** A name with a line break in it would look like two. */
+function onOneLine(name: string): string {
+  return /\p{Cc}/u.test(name) ? JSON.stringify(name) : name;
 }
 
 function suffix(entry: Entry): string {
@@ -86,7 +91,7 @@ function suffix(entry: Entry): string {
     case "directory":
       return "/";
     case "link":
-      return `@ -> ${entry.linkTarget ?? "?"}`;
+      return `@ -> ${onOneLine(entry.linkTarget ?? "?")}`;
     case "other":
       return "?";
     case "file":

@@ -1,5 +1,5 @@
 /** The command's contract: exit codes, one clear line for a mistake, never a hang, never a stack trace. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
@@ -32,6 +32,37 @@ test.each([
   expect(stdout).toBe("");
   expect(stderr).toContain(words);
   noTrace(stderr);
+});
+
+describe("where state is kept", () => {
+  test.each([["exec", "say hi"], ["call", "list_dir"], ["tools"]])(
+    "a folder that cannot be written stops callgate %s with 2 and says what to set",
+    async (...args) => {
+      const { code, stderr } = await run(
+        args.filter((word) => word !== undefined),
+        { env: { CALLGATE_HOME: "/dev/null/state" } },
+      );
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/^callgate: nothing can be written to \/dev\/null\/state \(\w+\): set CALLGATE_HOME/);
+    },
+  );
+
+  test("doctor says so too", async () => {
+    const { code, stdout } = await run(["doctor"], { env: { CALLGATE_HOME: "/dev/null/state" } });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/BROKEN +state +nothing can be written/);
+  });
+
+  test("variables that are set to nothing are not set", async () => {
+    const [home, cwd] = [tempFolder("home"), tempFolder("work")];
+    const { code } = await run(["exec", "say hi"], {
+      cwd,
+      env: { HOME: home, CALLGATE_HOME: "", XDG_STATE_HOME: "", XDG_CONFIG_HOME: "" },
+    });
+    expect(code).toBe(0);
+    expect(readdirSync(cwd)).toEqual([]);
+    expect(readdirSync(join(home, ".local/state/callgate"))).toContain("sessions");
+  });
 });
 
 describe("settings", () => {

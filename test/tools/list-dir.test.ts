@@ -20,6 +20,14 @@ test("entries come with sizes, kinds and where links lead, two levels deep", asy
   );
 });
 
+test("a name with a line break in it is one entry", async () => {
+  writeFileSync(join(ws, "b/c/d/one\ntwo"), "");
+  symlinkSync("one\ntwo", join(ws, "b/c/d/x"));
+  expect(await ask("list_dir", { dir_path: "b/c/d" })).toBe(
+    [`Absolute path: ${ws}/b/c/d`, '"one\\ntwo" (0 B)', 'x@ -> "one\\ntwo"'].join("\n"),
+  );
+});
+
 test("depth and pages are as asked", async () => {
   expect(await ask("list_dir", { dir_path: ".", depth: 3 })).toContain("    d/");
   expect(await ask("list_dir", { dir_path: ".", depth: 1, limit: 2 })).toBe(

@@ -1,13 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
-import { launcherPath } from "../../runtime/process/launcher-path.ts";
+import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path.ts";
 import { findProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { RungResult } from "../../runtime/sandbox/sandbox.ts";
 import { loadConfig } from "../config.ts";
 import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
+import { stateProblem } from "../state-folder.ts";
 import { version } from "../version.ts";
 
 /** One capability of this machine. `missing` is worth knowing, `broken` keeps something from working. */
@@ -99,7 +100,7 @@ function launcherFinding(): Finding {
     name: "launcher",
     state: "missing",
     detail: "commands start by plain spawn: slower, no warm sandboxes, no Landlock",
-    fix: "node scripts/build-launcher.mjs (needs a C compiler)",
+    fix: `node ${launcherBuild()} (needs a C compiler)`,
   };
 }
 
@@ -163,5 +164,7 @@ async function configFinding(): Promise<Finding> {
 }
 
 function stateFinding(): Finding {
-  return { name: "state", state: "ok", detail: stateDir(process.env) };
+  const problem = stateProblem(process.env);
+  if (problem === undefined) return { name: "state", state: "ok", detail: stateDir(process.env) };
+  return { name: "state", state: "broken", detail: problem };
 }

@@ -1,5 +1,5 @@
 /** Where the launcher program is, if it is anywhere. */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -15,11 +15,19 @@ export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | und
   return builtHere().find(isExecutable) ?? packaged();
 }
 
-/** Seen from src/runtime/process/, and from dist/ once bundled. */
+/** The script that builds it, wherever this package lies. */
+export function launcherBuild(): string {
+  const script = "scripts/build-launcher.mjs";
+  return fromPackage(script).find((path) => existsSync(path)) ?? script;
+}
+
 function builtHere(): readonly string[] {
-  return ["../../../", "../", "../../"].map((up) =>
-    fileURLToPath(new URL(`${up}native/build/callgate-launcher`, import.meta.url)),
-  );
+  return fromPackage("native/build/callgate-launcher");
+}
+
+/** Seen from src/runtime/process/, and from dist/ once bundled. */
+function fromPackage(path: string): readonly string[] {
+  return ["../../../", "../", "../../"].map((up) => fileURLToPath(new URL(`${up}${path}`, import.meta.url)));
 }
 
 /** Made by scripts/package-launcher.mjs; installed beside us as an optional dependency. */

@@ -1,0 +1,14 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { stateDir } from "../base/paths.ts";
+
+/** Why nothing can be kept where our state lives (sessions, decisions, outputs), or undefined where it can. */
+export function stateProblem(env: NodeJS.ProcessEnv): string | undefined {
+  const folder = stateDir(env);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return `nothing can be written to ${folder} (${(error as NodeJS.ErrnoException).code}): set CALLGATE_HOME to a folder of yours`;
+  }
+}
