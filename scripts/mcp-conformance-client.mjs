@@ -11,11 +11,25 @@ const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
 const say = (line) => process.stderr.write(`${line}\n`);
 const cwd = mkdtempSync(join(tmpdir(), "callgate-conformance-"));
 const engine = createEngine({ workspace: cwd, approval: "never", sandbox: "full-access" });
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+// As a user would set it up: secrets in variables, named by the settings.
+const secrets = {
+  CLIENT_SECRET: context.client_secret,
+  PRIVATE_KEY: context.private_key_pem,
+  IDENTITY_TOKEN: context.idp_id_token ?? context.valid_jwt,
+};
 const oauth = {
   client_metadata_url: "https://conformance-test.local/client-metadata.json",
   ...(context.client_id === undefined ? {} : { client_id: context.client_id }),
-  ...(context.client_secret === undefined ? {} : { client_secret_env_var: "CLIENT_SECRET" }),
-  ...(process.env.MCP_CONFORMANCE_SCENARIO?.includes("client-credentials") ? { grant_type: "client_credentials" } : {}),
+  ...(secrets.CLIENT_SECRET === undefined ? {} : { client_secret_env_var: "CLIENT_SECRET" }),
+  ...(secrets.PRIVATE_KEY === undefined ? {} : { private_key_env_var: "PRIVATE_KEY" }),
+  ...(secrets.IDENTITY_TOKEN === undefined ? {} : { identity_token_env_var: "IDENTITY_TOKEN" }),
+  // The suite's company login describes itself in part only, so it is named by its endpoint.
+  ...(context.idp_token_endpoint === undefined
+    ? {}
+    : { identity_token_endpoint: context.idp_token_endpoint, identity_client_id: context.idp_client_id }),
+  ...(scenario.includes("client-credentials") ? { grant_type: "client_credentials" } : {}),
+  ...(scenario.includes("dpop") ? { dpop: true } : {}),
 };
 const { servers } = readServers({
   s: {
@@ -26,7 +40,7 @@ const { servers } = readServers({
     ...(process.env.MCP_CONFORMANCE_PROTOCOL_VERSION >= "2026" ? { protocol: "auto" } : { protocol: "legacy" }),
   },
 });
-const tokens = createTokenStore({ stateDir: cwd, env: { CLIENT_SECRET: context.client_secret } });
+const tokens = createTokenStore({ stateDir: cwd, env: secrets });
 
 // A browser that agrees to everything: it follows the login page straight back to us.
 const browse = (page) => void fetch(page).catch((error) => say(`browser: ${error.message}`));

@@ -112,6 +112,12 @@ export const configKeys = {
     },
     about: 'US dollars per million tokens, by model: [prices."gpt-5*"]',
   },
+  mcp_login_store: {
+    type: "string",
+    env: "CALLGATE_MCP_LOGIN_STORE",
+    oneOf: ["auto", "file", "keyring"],
+    about: "where logins of MCP servers are kept; auto: in the keyring where there is one, else in files of mode 0600",
+  },
   mcpServers: { type: "table", about: "MCP servers, in the common form" },
   hooks: {
     type: "table",

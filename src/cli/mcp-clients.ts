@@ -12,6 +12,7 @@ import type { Approver } from "../spec/stages.ts";
 import type { Config } from "./config.ts";
 import { say, UsageError } from "./io.ts";
 import { createElicit } from "./mcp-elicit.ts";
+import { openTokenStore } from "./token-store.ts";
 import { isTrusted } from "./trust.ts";
 import { version } from "./version.ts";
 
@@ -69,14 +70,14 @@ export async function connectServers(
 ): Promise<McpClients | undefined> {
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
-  const { createMcpClients, createResourceTools, createTokenStore } = await import("../mcp/index.ts");
+  const { createMcpClients, createResourceTools } = await import("../mcp/index.ts");
   const { servers: configured, problems } = readServers(table, process.env);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const named = configured.filter(({ name }) => wanted !== undefined && isNamedAfter(name, wanted));
   const servers = named.length > 0 ? named : configured;
   const grant = engine.gate.baseGrant();
   const state = stateDir(process.env);
-  const tokens = createTokenStore({ stateDir: state, env: process.env });
+  const tokens = await openTokenStore(config, process.env);
   const clients = createMcpClients({
     servers,
     registry: engine.registry,

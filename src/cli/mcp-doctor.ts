@@ -1,12 +1,14 @@
 import { stateDir } from "../base/paths.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
+import type { TokenStore } from "../mcp/index.ts";
 import { createEngine } from "../router/engine.ts";
 import { engineOptions } from "./engine-options.ts";
 import type { PolicyFlags } from "./flags.ts";
 import { exitCodes, print, printJson, UsageError } from "./io.ts";
 import { serverTable } from "./mcp-clients.ts";
 import { prepare } from "./prepare.ts";
+import { openTokenStore } from "./token-store.ts";
 import { version } from "./version.ts";
 
 interface Finding {
@@ -23,11 +25,12 @@ export async function examine(flags: PolicyFlags & { readonly json?: boolean }):
   const { servers, problems } = readServers(serverTable(config, cwd), process.env);
   if (servers.length + problems.length === 0)
     throw new UsageError("no MCP server is configured ([mcpServers] in callgate.toml)");
+  const tokens = await openTokenStore(config, process.env);
   const engine = createEngine(await engineOptions(config, cwd, process.env));
   try {
     const findings = [
       ...problems.map(({ server, what }) => ({ server, ok: false, tools: 0, startMs: 0, problems: [what] })),
-      ...(await Promise.all(servers.map((server) => look(server, engine, cwd)))),
+      ...(await Promise.all(servers.map((server) => look(server, { engine, tokens, cwd })))),
     ];
     if (flags.json) printJson(findings);
     else for (const finding of findings) print(toLine(finding));
@@ -37,11 +40,17 @@ export async function examine(flags: PolicyFlags & { readonly json?: boolean }):
   }
 }
 
-async function look(config: ServerConfig, engine: ReturnType<typeof createEngine>, cwd: string): Promise<Finding> {
-  const { adaptTools, createCatalogue, createConnection, createTokenStore } = await import("../mcp/index.ts");
+interface LookContext {
+  readonly engine: ReturnType<typeof createEngine>;
+  readonly tokens: TokenStore;
+  readonly cwd: string;
+}
+
+async function look(config: ServerConfig, { engine, tokens, cwd }: LookContext): Promise<Finding> {
+  const { adaptTools, createCatalogue, createConnection } = await import("../mcp/index.ts");
   if (!config.enabled) return { server: config.name, ok: true, tools: 0, startMs: 0, problems: ["it is disabled"] };
   const state = stateDir(process.env);
-  const authProvider = createTokenStore({ stateDir: state, env: process.env }).providerFor(config);
+  const authProvider = tokens.providerFor(config);
   const unusable: string[] = [];
   const connection = createConnection({
     config,

@@ -1,11 +1,12 @@
 /** `callgate mcp login` and `logout`: a browser, a callback, a token that is kept. */
 import { spawn } from "node:child_process";
-import { stateDir } from "../base/paths.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
+import type { TokenStore } from "../mcp/index.ts";
 import type { FolderFlags } from "./flags.ts";
 import { print, say, UsageError } from "./io.ts";
 import { serverTable } from "./mcp-clients.ts";
 import { prepare } from "./prepare.ts";
+import { openTokenStore } from "./token-store.ts";
 import { version } from "./version.ts";
 
 export interface LoginFlags extends FolderFlags {
@@ -17,17 +18,14 @@ const patienceMs = 300_000;
 
 /** Connects with a person at hand: a server that wants a login shows its page. */
 export async function logIn(flags: LoginFlags, server: string): Promise<void> {
-  const { config, cwd } = await findServer(flags, server);
-  const { createConnection, createTokenStore } = await import("../mcp/index.ts");
+  const { config, cwd, tokens } = await findServer(flags, server);
+  const { createConnection } = await import("../mcp/index.ts");
   let asked = false;
-  const authProvider = createTokenStore({ stateDir: stateDir(process.env), env: process.env }).interactive(
-    config,
-    (page) => {
-      asked = true;
-      say(`callgate: to log in to ${server}, open\n  ${page.href}`);
-      if (!flags.noBrowser) openBrowser(page);
-    },
-  );
+  const authProvider = tokens.interactive(config, (page) => {
+    asked = true;
+    say(`callgate: to log in to ${server}, open\n  ${page.href}`);
+    if (!flags.noBrowser) openBrowser(page);
+  });
   if (authProvider === undefined)
     throw new UsageError(
       `${server} takes its token from a variable (bearer_token_env_var); there is nothing to log in`,
@@ -50,16 +48,15 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
 }
 
 export async function logOut(flags: FolderFlags, server: string): Promise<void> {
-  const { config } = await findServer(flags, server);
-  const { createTokenStore } = await import("../mcp/index.ts");
-  const was = createTokenStore({ stateDir: stateDir(process.env), env: process.env }).forget(config);
+  const { config, tokens } = await findServer(flags, server);
+  const was = await tokens.forget(config);
   print(was ? `logged out of ${server}: its tokens are gone from this machine` : `there was no login for ${server}`);
 }
 
 async function findServer(
   flags: FolderFlags,
   server: string,
-): Promise<{ readonly config: ServerConfig; readonly cwd: string }> {
+): Promise<{ readonly config: ServerConfig; readonly cwd: string; readonly tokens: TokenStore }> {
   const { cwd, config } = await prepare(flags);
   const { servers } = readServers(serverTable(config, cwd), process.env);
   const found = servers.find(({ name }) => name === server);
@@ -69,7 +66,7 @@ async function findServer(
     );
   if (found.transport.kind !== "http")
     throw new UsageError(`${server} is a program, not an address: no login is needed`);
-  return { config: found, cwd };
+  return { config: found, cwd, tokens: await openTokenStore(config, process.env) };
 }
 
 /** The address is one word to a program; no shell ever sees it. */

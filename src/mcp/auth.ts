@@ -7,18 +7,27 @@ import {
   auth,
   computeScopeUnion,
   extractWWWAuthenticateParams,
+  withDpop,
   type AuthProvider,
+  type DpopSession,
+  type FetchLike,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from "@modelcontextprotocol/client";
 import { openCallback, type Callback } from "./auth-callback.ts";
+import { createAuthFetch } from "./auth-fetch.ts";
 import { createLoginFile, type Login, type LoginFile } from "./auth-file.ts";
-import type { OAuthConfig, ServerConfig } from "./config.ts";
-import { limitedFetch } from "./limited-fetch.ts";
+import { createGrant } from "./auth-grants.ts";
+import { createProofKey, createProofSession } from "./auth-proof.ts";
+import type { OAuthConfig } from "./config-oauth.ts";
+import type { ServerConfig } from "./config.ts";
+import type { Keyring } from "./keyring.ts";
 
 export interface ServerAuth extends AuthProvider {
   /** The server wants more than the token allows; afterwards the request may be sent again. */
   onInsufficientScope(wanted: Challenge): Promise<void>;
+  /** Requests to the server that prove, where the token is bound to a key, that it is ours. */
+  proving(fetch: FetchLike): FetchLike;
 }
 
 /** Shows the person the address of the login page. */
@@ -29,13 +38,16 @@ export interface TokenStore {
   providerFor(config: ServerConfig): ServerAuth | undefined;
   /** The same, and a person at hand: a server that asks for a login gets one. */
   interactive(config: ServerConfig, open: OpenPage): ServerAuth | undefined;
-  forget(config: ServerConfig): boolean;
+  /** False where there was none. */
+  forget(config: ServerConfig): Promise<boolean>;
 }
 
 export interface TokenStoreOptions {
   readonly stateDir: string;
   /** Where a client's secret is, if it has one. Left out: no variable is read. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Where secrets are kept. Left out: in the files of `stateDir`. */
+  readonly keyring?: Keyring;
   readonly now?: () => number;
   /** How long a person may take to log in. */
   readonly patienceMs?: number;
@@ -53,10 +65,10 @@ export class LoginNeeded extends Error {
 }
 
 export function createTokenStore(options: TokenStoreOptions): TokenStore {
-  const { stateDir } = options;
+  const { stateDir, keyring } = options;
   const fileOf = (config: ServerConfig) =>
     config.transport.kind === "http" && config.transport.bearerTokenEnv === undefined
-      ? createLoginFile(stateDir, config.name, config.transport.url)
+      ? createLoginFile(stateDir, config.name, config.transport.url, keyring)
       : undefined;
   const create = (config: ServerConfig, open: OpenPage | undefined) => {
     const file = fileOf(config);
@@ -67,7 +79,7 @@ export function createTokenStore(options: TokenStoreOptions): TokenStore {
   return {
     providerFor: (config) => create(config, undefined),
     interactive: create,
-    forget: (config) => fileOf(config)?.remove() ?? false,
+    forget: async (config) => (await fileOf(config)?.remove()) ?? false,
   };
 }
 
@@ -86,28 +98,28 @@ export interface Challenge {
 }
 
 function createServerAuth(context: AuthContext): ServerAuth {
-  const { file, now = Date.now } = context;
+  const { file, oauth, now = Date.now } = context;
   let sent: string | undefined;
   let asked: string | undefined;
+  const needsPerson = context.open === undefined && oauth?.grant === undefined;
 
   const authorize = (challenge: Challenge, again = false) =>
     file.locked(async () => {
-      const login = file.read();
+      const login = await file.read();
       // Another process has been here in the meantime: its token is tried first.
       if (!again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
-      if (context.open === undefined && login?.tokens?.refresh_token === undefined && !context.oauth?.machine)
-        throw new LoginNeeded(context.server);
+      if (needsPerson && login?.tokens?.refresh_token === undefined) throw new LoginNeeded(context.server);
       await logIn(context, challenge, again);
     });
 
   return {
     async token() {
-      const login = file.read();
+      const login = await file.read();
       if (login?.tokens?.refresh_token !== undefined && isEnding(login, now())) {
         sent = login.tokens.access_token;
         await authorize({});
       }
-      return (sent = file.read()?.tokens?.access_token);
+      return (sent = (await file.read())?.tokens?.access_token);
     },
     async onUnauthorized({ response }) {
       const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
@@ -115,11 +127,34 @@ function createServerAuth(context: AuthContext): ServerAuth {
       await authorize({ resourceMetadataUrl, scope: asked });
     },
     async onInsufficientScope({ scope, resourceMetadataUrl }) {
-      asked = computeScopeUnion(asked, file.read()?.tokens?.scope, scope);
-      if (context.open === undefined && !context.oauth?.machine) throw new LoginNeeded(context.server);
+      asked = computeScopeUnion(asked, (await file.read())?.tokens?.scope, scope);
+      if (needsPerson) throw new LoginNeeded(context.server);
       // A renewed token would not reach further: only the person can give more.
       await authorize({ resourceMetadataUrl, scope: asked }, true);
     },
+    proving: oauth?.dpop ? proveWith(file) : (fetch) => fetch,
+  };
+}
+
+function proveWith(file: LoginFile): ServerAuth["proving"] {
+  const session = createProofs();
+  return withDpop(
+    async () => session((await file.read())?.proofKey),
+    async () => {
+      const tokens = (await file.read())?.tokens;
+      return tokens?.token_type.toLowerCase() === "dpop" ? tokens.access_token : undefined;
+    },
+  );
+}
+
+/** One session for as long as the key is the same: it also remembers what the server wants to see in the next proof. */
+function createProofs() {
+  let last: { readonly key: string; readonly session: Promise<DpopSession> } | undefined;
+  return (key: Login["proofKey"]): Promise<DpopSession> | undefined => {
+    if (key === undefined) return undefined;
+    const text = JSON.stringify(key);
+    if (last?.key !== text) last = { key: text, session: createProofSession(key) };
+    return last.session;
   };
 }
 
@@ -132,11 +167,12 @@ async function logIn(context: AuthContext, challenge: Challenge, again: boolean)
   const callback = context.open === undefined ? undefined : await openCallback(context.oauth?.callbackPort);
   try {
     const state = randomBytes(24).toString("base64url");
-    const provider = createProvider(context, state, callback);
+    const fetchFn = createAuthFetch(context.url);
+    const provider = await createProvider(context, state, callback, fetchFn);
     const scope = context.oauth?.scopes?.join(" ") ?? challenge.scope;
     const request = {
       serverUrl: context.url,
-      fetchFn: limitedFetch,
+      fetchFn,
       ...(scope === undefined ? {} : { scope }),
       ...(challenge.resourceMetadataUrl ? { resourceMetadataUrl: challenge.resourceMetadataUrl } : {}),
     };
@@ -152,27 +188,38 @@ async function logIn(context: AuthContext, challenge: Challenge, again: boolean)
   }
 }
 
-function createProvider(context: AuthContext, state: string, callback: Callback | undefined): OAuthClientProvider {
-  const { file, url, server, oauth, now = Date.now } = context;
-  let login: Login = file.read() ?? { url };
+async function createProvider(
+  context: AuthContext,
+  state: string,
+  callback: Callback | undefined,
+  fetch: FetchLike,
+): Promise<OAuthClientProvider> {
+  const { file, url, server, oauth, env = {}, now = Date.now } = context;
+  let login: Login = (await file.read()) ?? { url };
   let verifier = "";
   let discovered: OAuthDiscoveryState | undefined;
   const redirectUrl = callback?.url ?? login.redirectUrl ?? "http://127.0.0.1/callback";
   // A registration is good for the address it named; without a browser it is only needed to renew.
   if (callback !== undefined && login.redirectUrl !== redirectUrl) login = without(login, "client");
   const save = (next: Login) => file.write((login = next));
+  const own = knownClient(context, login);
+  if (oauth?.dpop && login.proofKey === undefined) await save({ ...login, proofKey: createProofKey() });
+  const proof = login.proofKey === undefined ? undefined : createProofSession(login.proofKey);
 
   return {
-    ...grantOf(oauth, redirectUrl),
+    ...(await createGrant({ oauth, env, redirectUrl, fetch })),
     state: () => state,
     ...(oauth?.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: oauth.clientMetadataUrl }),
-    clientInformation: () => knownClient(context) ?? login.client,
-    saveClientInformation: (client) => save({ ...login, client, redirectUrl }),
+    clientInformation: () => own ?? login.client,
+    // A client of the user's own is not ours to write down: its secret stays where it is.
+    ...(own ? {} : { saveClientInformation: (client) => save({ ...login, client, redirectUrl }) }),
+    ...(proof === undefined ? {} : { dpop: () => proof }),
     tokens: () => login.tokens,
     saveTokens: (tokens) =>
       save({
         ...without(login, "expiresAt"),
         tokens,
+        ...(own && tokens.issuer !== undefined ? { issuer: tokens.issuer } : {}),
         ...(tokens.expires_in === undefined ? {} : { expiresAt: now() + tokens.expires_in * 1000 }),
       }),
     saveCodeVerifier: (made) => void (verifier = made),
@@ -185,39 +232,23 @@ function createProvider(context: AuthContext, state: string, callback: Callback 
       if (page.protocol !== "https:" && page.protocol !== "http:") throw new Error(`${page.href} is no web address`);
       await context.open(page);
     },
-    invalidateCredentials(what) {
-      if (what === "all") save({ url });
-      else if (what === "client" || what === "tokens") save(without(login, what));
+    async invalidateCredentials(what) {
+      if (what === "all") await save({ url, ...(login.issuer === undefined ? {} : { issuer: login.issuer }) });
+      else if (what === "client" || what === "tokens") await save(without(login, what));
       else if (what === "discovery") discovered = undefined;
     },
   };
 }
 
-/** A client that was registered by hand, with its secret from the environment. */
-function knownClient({ oauth, env = {} }: AuthContext): Login["client"] {
+/** A client that was registered by hand, with its secret from the environment; for one authorization server. */
+function knownClient({ oauth, env = {} }: AuthContext, login: Login): Login["client"] {
   if (oauth?.clientId === undefined) return undefined;
   const secret = oauth.clientSecretEnv === undefined ? undefined : env[oauth.clientSecretEnv];
-  return { client_id: oauth.clientId, ...(secret === undefined ? {} : { client_secret: secret }) };
-}
-
-/** How we come to a token: through the person's browser, or as ourselves. */
-function grantOf(oauth: OAuthConfig | undefined, redirectUrl: string) {
-  const client = { client_name: "Callgate", redirect_uris: [redirectUrl] };
-  if (oauth?.machine)
-    return {
-      redirectUrl: undefined,
-      clientMetadata: { ...client, grant_types: ["client_credentials"] },
-      prepareTokenRequest: (scope?: string) =>
-        new URLSearchParams({ grant_type: "client_credentials", ...(scope === undefined ? {} : { scope }) }),
-    };
+  const issuer = oauth.issuer ?? login.issuer;
   return {
-    redirectUrl,
-    clientMetadata: {
-      ...client,
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "none",
-    },
+    client_id: oauth.clientId,
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    ...(issuer === undefined ? {} : { issuer }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
 import { isObject } from "../base/json.ts";
+import { readOAuth, type OAuthConfig } from "./config-oauth.ts";
 import { expandSettings } from "./expand.ts";
 
 export interface ServerConfig {
@@ -36,18 +37,6 @@ export interface ServerApproval {
 
 /** `auto` leaves it to the policy; `prompt` asks each time; `approve` never asks; `deny` never runs it. */
 export type ToolApproval = "auto" | "prompt" | "approve" | "deny";
-
-export interface OAuthConfig {
-  readonly clientId?: string;
-  /** The variable that holds the client's secret, where it has one. */
-  readonly clientSecretEnv?: string;
-  /** A document on the web that describes this client, for servers that take its address as the client's name. */
-  readonly clientMetadataUrl?: string;
-  /** We log in as ourselves, with our secret: nobody is asked. */
-  readonly machine?: boolean;
-  readonly scopes?: readonly string[];
-  readonly callbackPort?: number;
-}
 
 export interface StdioConfig {
   readonly kind: "stdio";
@@ -107,6 +96,8 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
   if (typeof transport === "string") return transport;
   const approval = readApproval(entry);
   if (typeof approval === "string") return approval;
+  const oauth = readOAuth(entry);
+  if (typeof oauth === "string") return oauth;
   const { protocol } = entry;
   const enabledTools = strings(entry["enabled_tools"] ?? entry["enabledTools"]);
   return {
@@ -124,7 +115,7 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
     sampling: entry["sampling"] === true,
     ...(typeof protocol === "string" ? { protocol } : {}),
     approval,
-    ...readOAuth(entry),
+    ...oauth,
   };
 }
 
@@ -151,22 +142,6 @@ function readApproval(entry: Record<string, unknown>): ServerApproval | string {
     if (approval !== undefined) tools.push([tool, approval]);
   }
   return { tools: Object.fromEntries(tools), ...(byDefault === undefined ? {} : { byDefault }) };
-}
-
-function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OAuthConfig } {
-  const table = isObject(entry["oauth"]) ? entry["oauth"] : {};
-  const scopes = strings(entry["scopes"] ?? table["scopes"]);
-  const { client_id: clientId, callback_port: callbackPort } = table;
-  const { client_secret_env_var: clientSecretEnv, client_metadata_url: clientMetadataUrl } = table;
-  const oauth: OAuthConfig = {
-    ...(typeof clientId === "string" ? { clientId } : {}),
-    ...(typeof clientSecretEnv === "string" ? { clientSecretEnv } : {}),
-    ...(typeof clientMetadataUrl === "string" ? { clientMetadataUrl } : {}),
-    ...(table["grant_type"] === "client_credentials" ? { machine: true } : {}),
-    ...(typeof callbackPort === "number" ? { callbackPort } : {}),
-    ...(scopes === undefined ? {} : { scopes }),
-  };
-  return Object.keys(oauth).length === 0 ? {} : { oauth };
 }
 
 function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig | string {

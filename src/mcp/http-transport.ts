@@ -64,8 +64,9 @@ function headersOf(config: HttpConfig, env: NodeJS.ProcessEnv): Record<string, s
 
 /** A server that wants a wider token has run nothing: the request is sent once more with the new one. */
 function steppingUp(auth: ServerAuth): FetchLike {
+  const proved = auth.proving(limitedFetch);
   return async (url, init) => {
-    const response = await limitedFetch(url, init);
+    const response = await proved(url, init);
     if (response.status !== 403) return response;
     const { error, scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response);
     if (error !== "insufficient_scope") return response;
@@ -73,6 +74,6 @@ function steppingUp(auth: ServerAuth): FetchLike {
     await auth.onInsufficientScope({ scope, resourceMetadataUrl });
     const headers = new Headers(init?.headers);
     headers.set("authorization", `Bearer ${(await auth.token()) ?? ""}`);
-    return limitedFetch(url, { ...init, headers });
+    return proved(url, { ...init, headers });
   };
 }

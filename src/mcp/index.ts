@@ -9,6 +9,8 @@ export { readServers } from "./config.ts";
 export type { ReadServers, ServerConfig } from "./config.ts";
 export { createConnection } from "./connection.ts";
 export type { Connection } from "./connection.ts";
+export { findKeyring } from "./keyring.ts";
+export type { Keyring } from "./keyring.ts";
 export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
 export { createResourceTools } from "./resources.ts";
 export type { McpEvent, ServerMetrics } from "./server-metrics.ts";

@@ -92,9 +92,9 @@ test("a login is for one address: the same name elsewhere gets no token", async 
   await connect(tokens.interactive(config, browse)).listTools();
   const elsewhere = readServers({ s: { url: "http://127.0.0.1:9/mcp" } }).servers[0]!;
   expect(await tokens.providerFor(elsewhere)?.token()).toBeUndefined();
-  expect(tokens.forget(config)).toBe(true);
+  expect(await tokens.forget(config)).toBe(true);
   expect(existsSync(file)).toBe(false);
-  expect(tokens.forget(config)).toBe(false);
+  expect(await tokens.forget(config)).toBe(false);
 });
 
 test("nobody who does not know the login's state can answer it", async () => {

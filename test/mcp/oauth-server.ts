@@ -1,6 +1,6 @@
 /** A small real OAuth server and an MCP server that only lets its tokens in, both on 127.0.0.1. */
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler } from "@modelcontextprotocol/server";
@@ -12,6 +12,8 @@ export interface OAuthServer {
   readonly url: string;
   /** What happened at which endpoint. */
   readonly log: string[];
+  /** What the token endpoint was sent. */
+  readonly asked: { readonly params: URLSearchParams; readonly headers: IncomingHttpHeaders }[];
   /** Tokens handed out so far are no longer taken. */
   expire(): void;
   /** From now on this scope is asked for as well. */
@@ -19,8 +21,16 @@ export interface OAuthServer {
   close(): Promise<void>;
 }
 
-export async function startOAuthServer(options: { expiresIn?: number } = {}): Promise<OAuthServer> {
+export interface OAuthServerOptions {
+  readonly expiresIn?: number;
+  /** Who gives out tokens, where it is somebody else. */
+  readonly issuer?: string;
+  readonly tokenType?: string;
+}
+
+export async function startOAuthServer(options: OAuthServerOptions = {}): Promise<OAuthServer> {
   const log: string[] = [];
+  const asked: OAuthServer["asked"] = [];
   const clients = new Map<string, readonly string[]>();
   const codes = new Map<string, { challenge: string; client: string; scope: string; redirect: string }>();
   const access = new Map<string, string>();
@@ -38,13 +48,23 @@ export async function startOAuthServer(options: { expiresIn?: number } = {}): Pr
     access.set(token, scope);
     refresh.set(renewal, scope);
     const expires = options.expiresIn === undefined ? {} : { expires_in: options.expiresIn };
-    return { access_token: token, token_type: "Bearer", refresh_token: renewal, scope, ...expires };
+    return {
+      access_token: token,
+      token_type: options.tokenType ?? "Bearer",
+      refresh_token: renewal,
+      scope,
+      ...expires,
+    };
   };
 
   const routes: Record<string, (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void> | void> =
     {
       "/.well-known/oauth-protected-resource/mcp": (_request, response) =>
-        json(response, { resource: `${base()}/mcp`, authorization_servers: [base()], scopes_supported: ["tools"] }),
+        json(response, {
+          resource: `${base()}/mcp`,
+          authorization_servers: [options.issuer ?? base()],
+          scopes_supported: ["tools"],
+        }),
       "/.well-known/oauth-authorization-server": (_request, response) =>
         json(response, {
           issuer: base(),
@@ -79,6 +99,14 @@ export async function startOAuthServer(options: { expiresIn?: number } = {}): Pr
       async "/token"(request, response) {
         const params = new URLSearchParams(await body(request));
         log.push(params.get("grant_type") ?? "");
+        asked.push({ params, headers: request.headers });
+        // Whoever comes with credentials or a token of their own is taken at their word; the tests look at what was sent.
+        if (/client_credentials|jwt-bearer/.test(params.get("grant_type") ?? ""))
+          return json(response, grant(params.get("scope") ?? "tools"));
+        if (params.get("grant_type")?.endsWith("token-exchange")) {
+          const type = "urn:ietf:params:oauth:token-type:id-jag";
+          return json(response, { issued_token_type: type, access_token: "exchanged", token_type: "N_A" });
+        }
         if (params.get("grant_type") === "refresh_token") {
           const scope = refresh.get(params.get("refresh_token") ?? "");
           // Each renewal is good once: two processes that renewed at the same time would lock each other out.
@@ -93,7 +121,7 @@ export async function startOAuthServer(options: { expiresIn?: number } = {}): Pr
         json(response, grant(code.scope));
       },
       async "/mcp"(request, response) {
-        const token = (request.headers.authorization ?? "").replace("Bearer ", "");
+        const token = (request.headers.authorization ?? "").replace(/^(Bearer|DPoP) /, "");
         const scope = access.get(token);
         const about = `resource_metadata="${base()}/.well-known/oauth-protected-resource/mcp", scope="${wanted}"`;
         if (scope === undefined) {
@@ -118,6 +146,7 @@ export async function startOAuthServer(options: { expiresIn?: number } = {}): Pr
   return {
     url: `${base()}/mcp`,
     log,
+    asked,
     expire: () => access.clear(),
     demand: (scope) => void (wanted = `tools ${scope}`),
     async close() {
