@@ -40,7 +40,12 @@ function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth:
       out(space + take(input, 1));
       return "ok";
     }
-    if (!first && comma === "") return code < 0 ? "cut" : "bad";
+    if (!first && comma === "") {
+      if (code < 0 || style.quote === undefined) return code < 0 ? "cut" : "bad";
+      // Behind a quoting token the next key needs no comma to be told from the value.
+      notes.add("missing-comma");
+      comma = ",";
+    }
     out(comma + space);
     const outcome = yield* readPair(input, out, style, notes, depth);
     if (outcome !== "ok") return outcome;

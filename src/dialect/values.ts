@@ -8,6 +8,7 @@ import { typesOf } from "../spec/coerce.ts";
 import { follow } from "../spec/subschema.ts";
 import { readAll, skipSpace } from "./input.ts";
 import { readLiteral } from "./literal.ts";
+import { propertiesOf, propertyIn } from "./schema.ts";
 import type { Notes } from "./quoting.ts";
 
 /** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
@@ -27,7 +28,7 @@ const spellings = new Map([
 ]);
 
 export function wantedOf(parameters: unknown, name: string): Wanted {
-  const property = propertyOf(parameters, name) ?? otherProperties(parameters);
+  const property = propertyIn(parameters, name, parameters);
   if (property === undefined) return undefined;
   if (property === true) return "any";
   const types = typesOf(follow(parameters, property), parameters, 0);
@@ -37,24 +38,13 @@ export function wantedOf(parameters: unknown, name: string): Wanted {
   return named;
 }
 
-export function propertyOf(parameters: unknown, name: string): unknown {
-  const properties = propertiesOf(parameters);
-  return Object.hasOwn(properties, name) ? properties[name] : undefined;
-}
-
-/** The schema of every property that is not declared by name. */
-function otherProperties(parameters: unknown): unknown {
-  const { additionalProperties } = follow(parameters, parameters);
-  return isObject(additionalProperties) ? additionalProperties : undefined;
+/** Whether a tool's schema declares this parameter. */
+export function declares(parameters: unknown, name: string): boolean {
+  return Object.hasOwn(propertiesOf(parameters, parameters), name);
 }
 
 export function propertyNames(parameters: unknown): readonly string[] {
-  return Object.keys(propertiesOf(parameters));
-}
-
-function propertiesOf(parameters: unknown): Record<string, unknown> {
-  const { properties } = follow(parameters, parameters);
-  return isObject(properties) ? properties : {};
+  return Object.keys(propertiesOf(parameters, parameters));
 }
 
 /** True when the text is the value, so that it can be handed on as it comes. */
@@ -77,7 +67,7 @@ export function textToJson(text: string, wanted: Wanted, notes: Notes): string {
 function scalarToJson(word: string, wanted: ReadonlySet<string>): string | undefined {
   const lower = word.toLowerCase();
   if (lower === "null" && (wanted.has("null") || !wanted.has("string"))) return "null";
-  if (lower === "none" && wanted.has("null")) return "null";
+  if (lower === "none" && wanted.has("null") && !wanted.has("string")) return "null";
   if ((lower === "true" || lower === "false") && wanted.has("boolean")) return lower;
   if ((wanted.has("integer") || wanted.has("number")) && /^[+-]?\d{1,400}$/.test(word)) return plainInteger(word);
   if (wanted.has("number") && /^[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,4})?$/.test(word)) {

@@ -1,6 +1,7 @@
 /** `callgate decode`: what a recorded answer says, as one JSON object. */
 import { buildCommand } from "@stricli/core";
 import { isObject, parseJson } from "../../base/json.ts";
+import type { TextDecoderOptions } from "../../dialect/index.ts";
 import type { Answer } from "../../spec/model.ts";
 import { codecs, collect, decodeRecording, isWireName, reportAnswer } from "../../wire/index.ts";
 import { runBatch } from "../batch.ts";
@@ -72,21 +73,31 @@ async function answerLine(
   if (typeof chosen !== "string") throw new UsageError(`'wire' must be ${wireNames}`);
   if (typeof input !== "string") throw new UsageError("'input' must be a string");
   const declared = line["tools"] === undefined || line["tools"] === null ? tools : readTools(line["tools"]);
-  return reportAnswer(await decode(chosen, cut(input, Array.isArray(chunks) ? chunks : []), declared));
+  const startsIn = line["starts_in"] === "reasoning" || line["starts_in"] === "text" ? line["starts_in"] : "unknown";
+  return reportAnswer(await decode(chosen, cut(input, Array.isArray(chunks) ? chunks : []), declared, startsIn));
 }
 
-async function decode(wire: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
+/** `startsIn`: where a text answer begins, if the caller knows that its prompt ended inside thoughts or not. */
+async function decode(
+  wire: string,
+  chunks: readonly string[],
+  tools: readonly DeclaredTool[],
+  startsIn: "text" | "reasoning" | "unknown" = "unknown",
+): Promise<Answer> {
   if (isWireName(wire)) return decodeRecording(codecs[wire], chunks, { declared: tools.map((tool) => tool.name) });
-  if (wire === "text") return decodeText("auto", chunks, tools);
-  if (wire.startsWith("text:")) return decodeText(wire.slice("text:".length), chunks, tools);
+  if (wire === "text") return decodeText({ dialect: "auto", tools, startsIn }, chunks);
+  if (wire.startsWith("text:")) return decodeText({ dialect: wire.slice("text:".length), tools, startsIn }, chunks);
   throw new UsageError(`there is no wire '${wire}'; there are ${wireNames}`);
 }
 
-async function decodeText(dialect: string, chunks: readonly string[], tools: readonly DeclaredTool[]): Promise<Answer> {
+async function decodeText(
+  options: TextDecoderOptions & { readonly dialect: string },
+  chunks: readonly string[],
+): Promise<Answer> {
   const { createTextDecoder, lookUpDialect } = await import("../../dialect/index.ts");
-  if (lookUpDialect(dialect) === undefined)
-    throw new UsageError(`there is no dialect '${dialect}' (callgate dialects lists them)`);
-  const decoder = createTextDecoder({ dialect, tools });
+  if (lookUpDialect(options.dialect) === undefined)
+    throw new UsageError(`there is no dialect '${options.dialect}' (callgate dialects lists them)`);
+  const decoder = createTextDecoder(options);
   return collect([...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()]);
 }
 

@@ -134,6 +134,10 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, f
       yield* readThoughts(context, plan, opening.reasoning);
       yield* readWhole(context, plan);
       return true;
+    case "result":
+      if (plan.dialect.drop?.includes(marker) !== true) return false;
+      take(input, marker.length);
+      return true;
     case "drop":
       take(input, marker.length);
       return true;

@@ -79,30 +79,28 @@ function* readArguments(context: Context, name: string, next = harmonyHeads.mark
   if (!ended) yield* textUntil(input, harmonyEnds, () => {});
 }
 
-const museEnds = createScanner(["<|eom|>", "<|eot|>", "<|start|>"]);
+/** A header quoted in thoughts or in an answer is no header: their end must come first. */
+const museEnds = createScanner(["<|eom|>", "<|eot|>"]);
+const museCallEnds = createScanner(museEnds.markers, ["<|start|>assistant to="]);
 
 /** `to=self` thinks, `to=user` speaks, `to=NAME` holds the calls; nothing else may. */
 function* readMuse(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
   const [reader] = plan.blocks;
-  let first = true;
-  for (;;) {
+  for (let first = true; ; first = false) {
     const recipient = yield* museHeader(context, first);
-    first = false;
-    if (recipient === "self") yield* textUntil(input, museEnds, emit.reasoning);
-    else if (recipient !== undefined && recipient !== "user") {
+    if (recipient === "self") {
+      yield* textUntil(input, museEnds, emit.reasoning);
+      emit.endReasoning();
+    } else if (recipient === undefined || recipient === "user") yield* textUntil(input, museEnds, emit.text);
+    else {
       yield* skipSpace(input);
       const opener = yield* markerAt(input, reader!.opens);
       if (opener !== undefined) yield* reader!.read({ ...context, opened: [] }, opener);
-      yield* textUntil(input, museEnds, emit.text);
-    } else yield* textUntil(input, museEnds, emit.text);
-    if (recipient === "self") emit.endReasoning();
+      yield* textUntil(input, museCallEnds, emit.text);
+    }
     if ((yield* codeAt(input)) < 0) return;
-    if (
-      (yield* skipMarker(input, ["<|eom|>", "<|eot|>"])) === undefined &&
-      (yield* markerAt(input, ["<|start|>assistant to="])) === undefined
-    )
-      emit.text(take(input, 1));
+    yield* skipMarker(input, museEnds.markers);
   }
 }
 

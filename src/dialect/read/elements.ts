@@ -1,8 +1,8 @@
 /** Elements inside elements, turned into JSON by the schema: for formats that nest values as tags. */
-import { isObject } from "../../base/json.ts";
 import { typesOf } from "../../spec/coerce.ts";
 import { follow } from "../../spec/subschema.ts";
 import type { Notes } from "../quoting.ts";
+import { itemsOf, propertyIn } from "../schema.ts";
 import { textToJson } from "../values.ts";
 import { decodeEntities } from "./header.ts";
 
@@ -101,8 +101,7 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
 
 /** `1, 2, 3` or a number per line, where the schema wants a list of numbers. */
 function numbersOf(word: string, node: Record<string, unknown>, rules: ElementRules): string | undefined {
-  const items = follow(rules.root, branchWith(node, "items", rules.root)?.["items"]);
-  const types = typesOf(items, rules.root, 0);
+  const types = typesOf(follow(rules.root, itemsOf(node, rules.root)), rules.root, 0);
   const isNumber = types.has("number") || types.has("integer");
   const parts = isNumber && /^[-+\d.]/.test(word) ? word.split(/\s{0,64}[,\n]\s{0,64}/) : [];
   const numbers = parts.map((part) => textToJson(part, types, rules.notes));
@@ -118,30 +117,30 @@ function groupToJson(
   rules: ElementRules,
   depth: number,
 ): string {
-  const branch = (keyword: string) => branchWith(node, keyword, rules.root)?.[keyword];
-  const list =
-    (types.has("array") || types.size === 0) &&
-    elements.every(({ name }, index) => name === "item" || name === String(index));
-  if (list || (types.has("array") && !types.has("object"))) {
-    const items = branch("items");
-    const own = elements.every(({ name }, index) => name === "item" || name === String(index));
-    if (own) return `[${elements.map(({ inner }) => elementToJson(inner, items, rules, depth + 1)).join(",")}]`;
-    return `[${objectToJson(elements, isObject(items) ? follow(rules.root, items)["properties"] : undefined, rules, depth)}]`;
-  }
-  return objectToJson(elements, branch("properties"), rules, depth);
+  const numbered = elements.every(({ name }, index) => name === "item" || name === String(index));
+  const isList = types.has("array") ? numbered || !types.has("object") : numbered && types.size === 0;
+  if (!isList) return objectToJson(elements, node, rules, depth);
+  const items = itemsOf(node, rules.root);
+  if (!numbered) return `[${objectToJson(elements, items, rules, depth)}]`;
+  return `[${elements.map(({ inner }) => elementToJson(inner, items, rules, depth + 1)).join(",")}]`;
 }
 
+/** Elements as the object that the schema describes. */
 export function objectToJson(
   elements: readonly Element[],
-  properties: unknown,
+  schema: unknown,
   rules: ElementRules,
   depth: number,
 ): string {
   const groups = new Map<string, string[]>();
-  for (const { name, inner } of elements) groups.set(name, [...(groups.get(name) ?? []), inner]);
+  for (const { name, inner } of elements) {
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [inner]);
+    else group.push(inner);
+  }
   const fields = [...groups].map(([name, inners]) => {
-    const schema = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-    return `${JSON.stringify(name)}:${repeatedToJson(inners, schema, rules, depth + 1)}`;
+    const property = propertyIn(schema, name, rules.root);
+    return `${JSON.stringify(name)}:${repeatedToJson(inners, property, rules, depth + 1)}`;
   });
   return `{${fields.join(",")}}`;
 }
@@ -149,18 +148,6 @@ export function objectToJson(
 /** Several elements of one name are a list; one is itself. */
 function repeatedToJson(inners: readonly string[], schema: unknown, rules: ElementRules, depth: number): string {
   if (inners.length === 1) return elementToJson(inners[0]!, schema, rules, depth);
-  const items = branchWith(follow(rules.root, schema), "items", rules.root)?.["items"];
+  const items = itemsOf(schema, rules.root);
   return `[${inners.map((inner) => elementToJson(inner, items, rules, depth)).join(",")}]`;
-}
-
-function branchWith(
-  node: Record<string, unknown>,
-  keyword: string,
-  root: unknown,
-): Record<string, unknown> | undefined {
-  if (Object.hasOwn(node, keyword)) return node;
-  const branches = ["anyOf", "oneOf", "allOf"].flatMap((union) =>
-    Array.isArray(node[union]) ? (node[union] as unknown[]) : [],
-  );
-  return branches.map((branch) => follow(root, branch)).find((branch) => Object.hasOwn(branch, keyword));
 }

@@ -5,7 +5,7 @@ import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading, 
 import { readLiteral } from "../literal.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 import { isObject } from "../../base/json.ts";
-import { propertyOf } from "../values.ts";
+import { declares } from "../values.ts";
 
 const nameLimit = 256;
 
@@ -100,6 +100,6 @@ function toolForArguments(context: Context, json: string): string | undefined {
   const args: unknown = JSON.parse(json);
   if (!isObject(args)) return undefined;
   const keys = Object.keys(args);
-  const fits = context.tools.list.filter((tool) => keys.every((key) => propertyOf(tool.parameters, key) !== undefined));
+  const fits = context.tools.list.filter((tool) => keys.every((key) => declares(tool.parameters, key)));
   return fits.length === 1 ? fits[0]!.name : undefined;
 }

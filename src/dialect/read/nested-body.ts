@@ -49,10 +49,5 @@ function toJson(context: Context, name: string, raw: string, prefix: string, not
   const content = contentOf(raw, prefix);
   if (content === undefined || content.text.trim() !== "") return undefined;
   const parameters = context.tools.find(name)?.parameters;
-  return objectToJson(
-    content.elements,
-    parameters?.["properties"],
-    { prefix, entities: false, notes, root: parameters },
-    0,
-  );
+  return objectToJson(content.elements, parameters, { prefix, entities: false, notes, root: parameters }, 0);
 }

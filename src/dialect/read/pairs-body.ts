@@ -69,8 +69,9 @@ export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Res
   const end = yield* textUntil(input, marks.nameEnds, (text) => (name += text.slice(0, 257)));
   if (end === undefined || name.length > 256 || !/^[^\s<>"'=]+[ \t]*$/.test(name)) return "none";
   yield* skipSpace(input);
-  if (body.separator !== undefined && (yield* skipMarker(input, [body.separator])) === undefined) return "none";
-  yield* skipSpace(input);
+  // Newer models of the family leave the separator out.
+  if (body.separator !== undefined && (yield* skipMarker(input, [body.separator])) !== undefined)
+    yield* skipSpace(input);
   const plain = name.trim().replace(/(?:\\n)+$/, "");
   const tool = context.tools.find(plain);
   if (tool !== undefined && (yield* isProperty(context, marks.tagged, tool))) {

@@ -108,8 +108,8 @@ function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyM
     }
   }
   for (const reasoning of dialect.reasoning ?? []) add(reasoning.open, { does: "reasoning", reasoning });
-  add(dialect.drop ?? [], { does: "drop" });
   add(dialect.results ?? [], { does: "result" });
+  add(dialect.drop ?? [], { does: "drop" });
   if (dialect.tags !== undefined) add(["<"], { does: "tag" });
   if (dialect.trust === "taught") add(["`", "~~~"], { does: "tick" });
   return openings;

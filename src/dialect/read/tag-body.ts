@@ -186,7 +186,7 @@ export function* readBareName(context: Context, tool: TextTool, marker: string):
   const end = yield* markerAt(input, [`</${tool.xml?.tag ?? tool.name}>`], at);
   if (end !== undefined) take(input, at + end.length);
   const writer = context.call({ name: tool.name, untyped: true, repairs });
-  writer.write(objectToJson(elements, tool.parameters?.["properties"], rules, 0));
+  writer.write(objectToJson(elements, tool.parameters, rules, 0));
   if (whole) writer.close();
   else writer.fail(cutWhy);
   return true;

@@ -1,9 +1,9 @@
 /** What stood in and between a tool's tags, laid out as its parameters: by the tool's own mapping, or by its schema. */
-import { isObject } from "../../base/json.ts";
 import type { XmlParameter } from "../../spec/tool.ts";
 import type { TagRules } from "../dialect.ts";
 import type { TextTool } from "../tools.ts";
-import { normalizeLiteral, propertyNames, propertyOf, textToJson, wantedOf } from "../values.ts";
+import { propertyIn } from "../schema.ts";
+import { normalizeLiteral, propertyNames, textToJson, wantedOf } from "../values.ts";
 import { contentOf, elementToJson, objectToJson, type Content } from "./elements.ts";
 import { decodeEntities, parseAttributes } from "./header.ts";
 import { yamlToJson } from "./yaml.ts";
@@ -53,7 +53,7 @@ function mapped(
       const found = content.elements.filter((element) => element.name === elementName(parameter));
       const inners = found.map((element) => oneNewline(element.inner));
       if (inners.length === 1)
-        add(name, elementToJson(inners[0]!, propertyOf(tool.parameters, name), rulesOf(tool, notes)));
+        add(name, elementToJson(inners[0]!, propertyIn(tool.parameters, name, tool.parameters), rulesOf(tool, notes)));
       else if (inners.length > 1) add(name, JSON.stringify(inners));
       else if (parameter.required !== false && required(tool, name)) return undefined;
     } else if (content.text.trim() !== "") add(name, textToJson(oneNewline(content.text), type, notes));
@@ -119,13 +119,10 @@ function unmapped(
   inner: string,
   notes: Set<string>,
 ): string | undefined {
-  const properties = tool.parameters?.["properties"];
-  const names = isObject(properties) ? Object.keys(properties) : [];
   const given = [...attributes].map(
     ([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`,
   );
-  const strings = new Set(names.filter((name) => wantedOf(tool.parameters, name) !== undefined));
-  const content = contentOf(inner, "") ?? pick(inner, strings);
+  const content = contentOf(inner, "") ?? pick(inner, new Set(propertyNames(tool.parameters)));
   // Words between the elements are a value or nothing: never left out.
   if (content.elements.length === 0 || content.text.trim() !== "") {
     const only = onlyText(tool);
@@ -138,7 +135,7 @@ function unmapped(
   }
   const elements = content.elements.filter((one, index) => !isReplaced(content.elements, one.name, index, tool));
   if (elements.length < content.elements.length) notes.add("duplicate-argument");
-  const body = objectToJson(elements, properties, rulesOf(tool, notes, rules.entities === true), 0);
+  const body = objectToJson(elements, tool.parameters, rulesOf(tool, notes, rules.entities === true), 0);
   return given.length === 0 ? body : `{${[...given, ...(body === "{}" ? [] : [body.slice(1, -1)])].join(",")}}`;
 }
 

@@ -2,7 +2,7 @@
 import type { TagPair } from "../dialect.ts";
 import { afterSpace, codeAt, isSpace, markerAt, runLength, type Reading } from "../input.ts";
 import type { TextTool } from "../tools.ts";
-import { propertyOf } from "../values.ts";
+import { declares } from "../values.ts";
 import type { Arguments } from "./arguments.ts";
 import type { Context } from "./context.ts";
 import { headerAt, textHeaderAt, type Header } from "./header.ts";
@@ -68,5 +68,5 @@ export function* isPropertyAt({ input }: Context, tool: TextTool, offset: number
   const length = yield* runLength(input, (code) => code !== 0x3e && code !== 0x3c && !isSpace(code), 129, offset + 1);
   if ((yield* codeAt(input, offset + length + 1)) !== 0x3e) return false;
   const from = input.at + offset + 1;
-  return propertyOf(tool.parameters, input.buffer.slice(from, from + length)) !== undefined;
+  return declares(tool.parameters, input.buffer.slice(from, from + length));
 }

@@ -1,8 +1,8 @@
 /** The part of YAML that models write as a tool's body: maps, lists, plain and quoted scalars, block text, JSON. */
-import { isObject } from "../../base/json.ts";
 import { typesOf } from "../../spec/coerce.ts";
 import { follow } from "../../spec/subschema.ts";
 import type { Notes } from "../quoting.ts";
+import { itemsOf, propertyIn } from "../schema.ts";
 import { normalizeLiteral, propertyNames, textToJson } from "../values.ts";
 
 interface Lines {
@@ -43,21 +43,16 @@ function readMap(lines: Lines, indent: number, schema: unknown, depth: number): 
     const key = match?.[1] ?? match?.[2] ?? match?.[3];
     if (key === undefined || fields.has(key) || depth > nestingLimit) return undefined;
     lines.at++;
-    const json = readValue(lines, indent, match![4]?.trim() ?? "", childOf(schema, key, lines.root), depth);
+    const json = readValue(lines, indent, match![4]?.trim() ?? "", propertyIn(schema, key, lines.root), depth);
     if (json === undefined) return undefined;
     fields.set(key, json);
   }
   return `{${[...fields].map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(",")}}`;
 }
 
-function childOf(schema: unknown, key: string, root: unknown): unknown {
-  const { properties } = follow(root, schema);
-  return isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
-}
-
 function readList(lines: Lines, indent: number, schema: unknown, depth: number): string | undefined {
   const items: string[] = [];
-  const { items: itemSchema } = follow(lines.root, schema);
+  const itemSchema = itemsOf(schema, lines.root);
   for (let next = nextIndent(lines); next === indent; next = nextIndent(lines)) {
     const item = /^-(?:\s+(.*))?$/.exec(lines.list[lines.at]!.trim());
     if (item === null) break;
@@ -142,7 +137,7 @@ function byDeclaredKeys(text: string, parameters: unknown, notes: Notes): string
   const fields = [...values].map(([key, value]) => {
     const whole = value.includes("\n")
       ? JSON.stringify(`${value}\n`)
-      : scalar(value.trim(), childOf(parameters, key, parameters), root);
+      : scalar(value.trim(), propertyIn(parameters, key, parameters), root);
     return `${JSON.stringify(key)}:${whole}`;
   });
   return `{${fields.join(",")}}`;

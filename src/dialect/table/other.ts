@@ -2,6 +2,13 @@
 import type { Dialect } from "../dialect.ts";
 import { json, plainResult, think } from "./parts.ts";
 
+/** Around results; where no call came before, they are only tokens in a text. */
+const outputMarks = [
+  "<｜tool▁outputs▁begin｜>",
+  "<｜tool▁output▁begin｜>",
+  "<｜tool▁output▁end｜>",
+  "<｜tool▁outputs▁end｜>",
+];
 const thinkUntilSection = { ...think, callEnds: true };
 
 export const otherDialects: readonly Dialect[] = [
@@ -42,6 +49,7 @@ export const otherDialects: readonly Dialect[] = [
     ],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
+    drop: outputMarks,
     results: ["<｜tool▁outputs▁begin｜>"],
     result: {
       role: "user",
@@ -76,6 +84,7 @@ export const otherDialects: readonly Dialect[] = [
     ],
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
+    drop: outputMarks,
     results: ["<｜tool▁output▁begin｜>", "<｜tool▁outputs▁begin｜>"],
     result: { role: "user", each: "<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>" },
   },
