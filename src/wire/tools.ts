@@ -4,7 +4,16 @@
  * name, so that the same tools give the same bytes and prompt caches hit.
  */
 import type { JsonObject } from "../base/json.ts";
-import type { CallKind, CustomSpec, FunctionSpec, Item, ModelRequest, ToolChoice, ToolSpec } from "../spec/model.ts";
+import type {
+  CallKind,
+  CustomSpec,
+  FunctionSpec,
+  Item,
+  ModelRequest,
+  NativeSpec,
+  ToolChoice,
+  ToolSpec,
+} from "../spec/model.ts";
 import { normalize, type SchemaTarget } from "../spec/normalize.ts";
 import type { NamedTool } from "./codec.ts";
 import { freeformDescription, freeformSchema } from "./freeform.ts";
@@ -72,6 +81,22 @@ function createLowered(specs: readonly ToolSpec[], met: readonly Named[], option
     dropped.push({ name: tool.tool.name, reason: `this wire takes at most ${max} tools` });
   }
   return { tools: tools.slice(0, max), book, dropped };
+}
+
+/** The tools this wire has under a type of its own, written by `encode`, and those that have to be lowered. */
+export function splitOwn(
+  request: ModelRequest,
+  encode: (spec: NativeSpec) => JsonObject | undefined,
+): { readonly own: readonly JsonObject[]; readonly rest: readonly ToolSpec[] } {
+  const own: JsonObject[] = [];
+  const specs = toolsOf(request);
+  const rest = specs.filter((spec) => {
+    const encoded = spec.kind === "native" ? encode(spec) : undefined;
+    if (encoded !== undefined) own.push(encoded);
+    return encoded === undefined;
+  });
+  // The same list stays the same list: what was made for it is found again.
+  return { own, rest: own.length === 0 ? specs : rest };
 }
 
 function flatten(specs: readonly ToolSpec[], dropped: Dropped[]): readonly Flat[] {

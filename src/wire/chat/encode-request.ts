@@ -1,20 +1,21 @@
 /** A neutral request as a Chat Completions body that strict servers and chat templates take. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
-import type { CallItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions, Quirks } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import { legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
 import { defined, echoed } from "../raw.ts";
-import { choiceNames, lowerTools, toolsOf, type WireTool } from "../tools.ts";
+import { choiceNames, type LoweredTools, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const quirks = options.quirks ?? {};
   const target = options.target ?? "openai";
-  const lowered = lowerTools(toolsOf(request), {
+  const { own, rest } = splitOwn(request, encodeNative);
+  const lowered = lowerTools(rest, {
     target,
     history: request.input,
     ...(target === "openai" || target === "openai-strict" ? { maxTools: 128 } : {}),
@@ -22,7 +23,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   const body: JsonObject = {
     model: request.model,
     messages: encodeMessages(request, lowered.book, quirks),
-    ...encodeTools(request, lowered.tools, lowered.book, options),
+    ...encodeTools(request, lowered, own, options),
     ...encodeSettings(request, quirks),
     ...echoed(request.extra, "chat"),
   };
@@ -40,30 +41,41 @@ function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
     top_p: request.topP,
     stop: stops === undefined || stops.length === 0 ? undefined : stops,
     reasoning_effort: request.reasoning?.effort,
-    response_format: schema && { type: "json_schema", json_schema: defined({ ...schema }) },
+    response_format: schema && encodeFormat(schema),
     prompt_cache_key: quirks.noCacheKey === true ? undefined : request.cacheKey,
     stream: request.stream,
     stream_options: request.stream === true && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
   });
 }
 
+/** Any object at all is what the older JSON mode means, which more servers know. */
+function encodeFormat(schema: NonNullable<ModelRequest["outputSchema"]>): JsonObject {
+  const isAnyObject = Object.keys(schema.schema).length === 1 && schema.schema["type"] === "object";
+  return isAnyObject ? { type: "json_object" } : { type: "json_schema", json_schema: defined({ ...schema }) };
+}
+
 /** Nothing to call: no `tools`, no choice and no parallel flag, because servers refuse each of them alone. */
 function encodeTools(
   request: ModelRequest,
-  all: readonly WireTool[],
-  book: NameBook,
+  { tools: all, book }: LoweredTools,
+  own: readonly JsonObject[],
   options: EncodeOptions,
 ): JsonObject {
   const quirks = options.quirks ?? {};
   const tools = all.filter((tool) => mayCall(tool.name, request.toolChoice, book, quirks));
-  if (tools.length === 0) return {};
+  if (tools.length + own.length === 0) return {};
   const isOpenAI = (options.target ?? "openai").startsWith("openai");
   const choice = quirks.noToolChoice === true ? undefined : request.toolChoice;
   return defined({
-    tools: tools.map((tool) => encodeTool(tool, isOpenAI, quirks)),
+    tools: [...tools.map((tool) => encodeTool(tool, isOpenAI, quirks)), ...own],
     tool_choice: choice === undefined ? undefined : encodeChoice(choice, tools, book, quirks),
     parallel_tool_calls: quirks.noParallelFlag === true ? undefined : request.parallel,
   });
+}
+
+/** A tool of some Chat server's own, from a client who knows that server. */
+function encodeNative(spec: NativeSpec): JsonObject | undefined {
+  return spec.wire === "chat" ? { type: spec.type, ...spec.options } : undefined;
 }
 
 /** Where a server cannot be told what may be called, it is told of nothing else. */

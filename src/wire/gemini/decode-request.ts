@@ -1,7 +1,16 @@
 /** A client's generateContent body as a neutral request. Calls without ids are paired with their responses by name and order. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
-import type { CallItem, FunctionSpec, Item, ModelRequest, ResultItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
+import type {
+  CallItem,
+  Extra,
+  FunctionSpec,
+  Item,
+  ModelRequest,
+  ResultItem,
+  ToolChoice,
+  ToolSpec,
+} from "../../spec/model.ts";
 import { readArgumentsText } from "../arguments.ts";
 import { inventId } from "../ids.ts";
 import {
@@ -14,6 +23,7 @@ import {
   object,
   objects,
   string,
+  withFields,
   word,
   type Raw,
 } from "../raw.ts";
@@ -49,9 +59,32 @@ export function decodeRequest(body: unknown): ModelRequest {
         : undefined,
       reasoning: decodeThinking(settings["thinkingConfig"]),
       outputSchema: decodeSchema(settings["responseJsonSchema"] ?? settings["responseSchema"]),
-      extra: extraFields(wire, raw, knownFields),
+      extra: decodeRest(raw),
     }),
   };
+}
+
+const knownSettings = new Set([
+  "maxOutputTokens",
+  "temperature",
+  "topP",
+  "stopSequences",
+  "thinkingConfig",
+  "responseJsonSchema",
+  "responseSchema",
+]);
+
+/** Everything that has no neutral name, at any of the three places. */
+function decodeRest(raw: Raw): Extra | undefined {
+  const settings = object(raw["generationConfig"]);
+  const hasSchema = isObject(settings["responseJsonSchema"] ?? settings["responseSchema"]);
+  const known = hasSchema ? new Set([...knownSettings, "responseMimeType"]) : knownSettings;
+  const rest = defined({
+    generationConfig: extraFields(wire, settings, known)?.fields,
+    toolConfig: extraFields(wire, object(raw["toolConfig"]), new Set(["functionCallingConfig"]))?.fields,
+  });
+  const extra = extraFields(wire, raw, knownFields);
+  return Object.keys(rest).length === 0 ? extra : withFields(wire, extra, rest);
 }
 
 function decodeSchema(schema: unknown): ModelRequest["outputSchema"] {

@@ -1,33 +1,46 @@
 /** A neutral request as a Gemini generateContent body. The model's name stands in the path, not here. */
 import { partsToText } from "../../base/content.ts";
 import type { JsonObject } from "../../base/json.ts";
-import type { CallItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { SchemaTarget } from "../../spec/normalize.ts";
 import { argumentsObject } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import type { NameBook } from "../names.ts";
-import { defined, echoed } from "../raw.ts";
-import { choiceNames, lowerTools, toolsOf, type WireTool } from "../tools.ts";
+import { defined, echoed, jsonObject, object } from "../raw.ts";
+import { choiceNames, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodePart, skipSignature, wire } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const target = options.target ?? "gemini";
-  const { tools, book, dropped } = lowerTools(toolsOf(request), {
-    target,
-    history: request.input,
-  });
-  const { system, turns } = prepareHistory(request, { wire });
+  const { own, rest } = splitOwn(request, encodeNative);
+  const { tools, book, dropped } = lowerTools(rest, { target, history: request.input });
+  const { generationConfig, toolConfig, ...more } = echoed(request.extra, wire);
+  const { system, turns } = prepareHistory(request, { wire, isSaid: () => true });
   const body: JsonObject = defined({
     systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
     contents: turns.flatMap((turn) => encodeTurn(turn, book)),
-    tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools.map((tool) => encodeTool(tool, target)) }],
-    toolConfig:
-      tools.length === 0 || request.toolChoice === undefined ? undefined : encodeChoice(request.toolChoice, book),
-    generationConfig: encodeSettings(request),
-    ...echoed(request.extra, wire),
+    tools: nonEmpty([
+      ...(tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => encodeTool(tool, target)) }]),
+      ...own,
+    ]),
+    toolConfig: nonEmpty({
+      ...(tools.length === 0 || request.toolChoice === undefined ? {} : encodeChoice(request.toolChoice, book)),
+      ...jsonObject(object(toolConfig)),
+    }),
+    generationConfig: nonEmpty({ ...encodeSettings(request), ...jsonObject(object(generationConfig)) }),
+    ...more,
   });
   return { body, names: book.table, dropped };
+}
+
+function nonEmpty<T extends object>(value: T): T | undefined {
+  return Object.keys(value).length === 0 ? undefined : value;
+}
+
+/** Tools of this API's own (search, code, maps): each is a key with its settings. */
+function encodeNative(spec: NativeSpec): JsonObject | undefined {
+  return spec.wire === wire ? { [spec.type]: spec.options ?? {} } : undefined;
 }
 
 /** The OpenAPI subset has its own field; any other target is JSON Schema. */
@@ -50,7 +63,7 @@ function encodeChoice(choice: ToolChoice, book: NameBook): JsonObject {
   return { functionCallingConfig: defined({ mode, allowedFunctionNames }) };
 }
 
-function encodeSettings(request: ModelRequest): JsonObject | undefined {
+function encodeSettings(request: ModelRequest): JsonObject {
   const { reasoning, outputSchema, stop } = request;
   const thinking =
     reasoning === undefined
@@ -60,7 +73,7 @@ function encodeSettings(request: ModelRequest): JsonObject | undefined {
           thinkingBudget: reasoning.budgetTokens,
           includeThoughts: reasoning.summary === undefined ? undefined : reasoning.summary !== "none",
         });
-  const settings = defined({
+  return defined({
     maxOutputTokens: request.maxOutputTokens,
     temperature: request.temperature,
     topP: request.topP,
@@ -69,7 +82,6 @@ function encodeSettings(request: ModelRequest): JsonObject | undefined {
     responseMimeType: outputSchema === undefined ? undefined : "application/json",
     responseJsonSchema: outputSchema?.schema,
   });
-  return Object.keys(settings).length === 0 ? undefined : settings;
 }
 
 function encodeTurn(turn: Turn, book: NameBook): readonly JsonObject[] {

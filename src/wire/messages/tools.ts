@@ -4,7 +4,7 @@ import type { FunctionSpec, ModelRequest, NativeSpec, ToolChoice, ToolSpec } fro
 import type { SchemaTarget } from "../../spec/normalize.ts";
 import type { NameBook } from "../names.ts";
 import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
-import { choiceNames, type Dropped, lowerTools, toolsOf } from "../tools.ts";
+import { choiceNames, type Dropped, lowerTools, splitOwn } from "../tools.ts";
 import { wire } from "./ending.ts";
 
 export interface EncodedTools {
@@ -17,13 +17,8 @@ export interface EncodedTools {
 const serverTools: ReadonlyMap<string, string> = new Map([["web_search", "web_search_20250305"]]);
 
 export function encodeTools(request: ModelRequest, target: SchemaTarget): EncodedTools {
-  const specs = toolsOf(request);
-  const typed = specs
-    .map((spec) => (spec.kind === "native" ? encodeTyped(spec) : undefined))
-    .filter((tool) => tool !== undefined);
-  const plain =
-    typed.length === 0 ? specs : specs.filter((spec) => spec.kind !== "native" || encodeTyped(spec) === undefined);
-  const lowered = lowerTools(plain, { target, history: request.input });
+  const { own, rest } = splitOwn(request, encodeTyped);
+  const lowered = lowerTools(rest, { target, history: request.input });
   const chosen =
     typeof request.toolChoice === "object" && "allowed" in request.toolChoice
       ? choiceNames(request.toolChoice, lowered.book)
@@ -39,7 +34,7 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
         ...echoed(tool.spec.extra, wire),
       }),
     );
-  return { tools: [...tools.map(jsonObject), ...typed], book: lowered.book, dropped: lowered.dropped };
+  return { tools: [...tools.map(jsonObject), ...own], book: lowered.book, dropped: lowered.dropped };
 }
 
 function encodeTyped(spec: NativeSpec): JsonObject | undefined {
