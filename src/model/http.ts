@@ -2,11 +2,13 @@
  * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
  * providers; it knows nothing of tools, gates or sessions.
  */
+import { parseJson } from "../base/json.ts";
 import { describeMs } from "../base/text.ts";
 import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { Codec, DecodeOptions, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import { createSseReader } from "../wire/sse.ts";
+import { decodeRecording } from "../wire/stream.ts";
 import { createBodyWriter } from "./body.ts";
 import { coalesce } from "./coalesce.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
@@ -46,7 +48,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   const send = async (encoded: EncodedRequest, signal: AbortSignal): Promise<HttpAnswer | ModelError> => {
     try {
       const answer = await transport.post(url, writeBody(encoded.body), headers, signal);
-      if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status);
+      if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status, "<");
       if (answer.status >= 200 && answer.status < 300) return answer;
       return readHttpFailure(
         answer.status,
@@ -74,8 +76,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     }
     // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
     const how = { names: encoded.names, idSeed: String(request.input.length) };
-    if (isWhole(answer)) return yield* decodeWhole(await readJson(answer), options.codec, how);
-    const reader = createReader(options.codec, how);
+    const reader = createReader(options.codec, how, url);
     try {
       for await (const chunk of answer.body) for (const event of reader.push(chunk)) yield event;
     } catch (error) {
@@ -87,41 +88,24 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   return { name: options.model, ask, close: () => transport.close() };
 }
 
-/** A server may answer in one piece although it was asked for a stream. */
-function isWhole(answer: HttpAnswer): boolean {
-  return (answer.headers["content-type"] ?? "").includes("json");
-}
-
-/** A body that breaks off, or that is no JSON, is trouble at the other end. */
-async function readJson(answer: HttpAnswer): Promise<{ readonly json: unknown } | ModelError> {
-  try {
-    const text = await readText(answer);
-    try {
-      return { json: JSON.parse(text) };
-    } catch {
-      const begins = text.trim() === "" ? "nothing" : `'${text.trim().slice(0, 60)}'`;
-      return { message: `The answer is not the JSON it says it is: it begins with ${begins}.`, type: "overloaded" };
-    }
-  } catch (error) {
-    return readTransportFailure(error);
-  }
-}
-
-function decodeWhole(
-  body: { readonly json: unknown } | ModelError,
-  codec: Codec,
-  options: DecodeOptions,
-): readonly ModelEvent[] {
-  return "json" in body ? answerToEvents(codec.decodeAnswer(body.json, options)) : [failed(body)];
-}
-
 /** Bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */
-function createReader(codec: Codec, options: DecodeOptions) {
+function createReader(codec: Codec, options: DecodeOptions, url: URL) {
   const sse = createSseReader();
   const decoder = codec.createDecoder(options);
+  /** What came while nothing looked like an event: it may be no stream at all. */
+  let unread: Uint8Array[] | undefined = [];
   return {
-    push: (chunk: Uint8Array) => coalesce(sse.push(chunk).flatMap((frame) => decoder.push(frame))),
-    end: () => coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]),
+    push(chunk: Uint8Array): readonly ModelEvent[] {
+      const frames = sse.push(chunk);
+      if (frames.length > 0) unread = undefined;
+      else unread?.push(chunk);
+      return coalesce(frames.flatMap((frame) => decoder.push(frame)));
+    },
+    end(): readonly ModelEvent[] {
+      const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
+      if (whole.trim() !== "" && !isEventStream(whole)) return decodeWhole(whole, url, codec, options);
+      return coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+    },
     /** What is still open is closed by the decoder as incomplete; the reason it ended is ours to add. */
     fail(error: unknown): readonly ModelEvent[] {
       const failure = readTransportFailure(error);
@@ -134,9 +118,25 @@ function createReader(codec: Codec, options: DecodeOptions) {
   };
 }
 
-function notAnApi(url: URL, status: number): ModelError {
+/** Comments alone are a stream as well: servers keep a line open with them. */
+function isEventStream(text: string): boolean {
+  return /^(?:data|event|id|retry)?:/m.test(text);
+}
+
+/** A server may answer in one piece although it was asked for a stream, or with something else altogether. */
+function decodeWhole(text: string, url: URL, codec: Codec, options: DecodeOptions): readonly ModelEvent[] {
+  if (parseJson(text).ok) return answerToEvents(decodeRecording(codec, [text], options));
+  const begins = text.trim().slice(0, 60);
+  if (!/^[{[]/.test(begins)) return [failed(notAnApi(url, 200, begins))];
+  return [
+    failed({ message: `The answer is not the JSON it seems to be: it begins with '${begins}'.`, type: "overloaded" }),
+  ];
+}
+
+function notAnApi(url: URL, status: number, begins: string): ModelError {
+  const what = begins.startsWith("<") ? "a web page" : `'${begins}'`;
   return {
-    message: `${url.host} answered with a web page (HTTP ${status}), not as a model: is the base URL right?`,
+    message: `${url.host} answered with ${what} (HTTP ${status}), not as a model: is the base URL right?`,
     type: "bad_request",
     status,
   };

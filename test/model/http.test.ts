@@ -172,15 +172,40 @@ test("an abort ends the request at once", async () => {
   expect((await ask(await modelAt(() => undefined), stop.signal)).error).toMatchObject({ type: "aborted" });
 });
 
-test("a body that is not a stream is read too", async () => {
+test.each([
+  ["text/html", "<html>Welcome</html>", "a web page"],
+  ["text/event-stream", "\n<!doctype html><title>Hi</title>", "a web page"],
+  ["text/plain", "Not here.", "'Not here.'"],
+])("a body that is no answer (%s) is told at once, with a hint at the base URL", async (type, body, said) => {
+  let asked = 0;
   const model = await modelAt((_incoming, response) => {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(
-      JSON.stringify({
-        id: "1",
-        choices: [{ index: 0, message: { role: "assistant", content: "whole" }, finish_reason: "stop" }],
-      }),
-    );
+    asked++;
+    response.writeHead(200, { "content-type": type });
+    response.end(body);
   });
-  expect(await ask(model)).toMatchObject({ outcome: "ok", items: [{ type: "message", content: [{ text: "whole" }] }] });
+  const { outcome, error } = await ask(model);
+  expect(outcome).toBe("error");
+  expect(error).toMatchObject({ type: "bad_request", status: 200 });
+  expect(error!.message).toContain(said);
+  expect(error!.message).toContain("base URL");
+  expect(asked).toBe(1);
+});
+
+test.each(["text/plain", "text/event-stream", "application/json"])(
+  "a whole answer is read whatever its type says (%s)",
+  async (type) => {
+    const model = await modelAt((_incoming, response) => {
+      response.writeHead(200, { "content-type": type });
+      response.end(JSON.stringify({ choices: [{ message: { content: "whole" }, finish_reason: "stop" }] }, null, 1));
+    });
+    expect(await ask(model)).toMatchObject({ outcome: "ok", items: [{ content: [{ text: "whole" }] }] });
+  },
+);
+
+test("a line that was only kept open broke off, and may be asked again", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(": processing\n\n: processing\n\n");
+  });
+  expect(await ask(model)).toMatchObject({ outcome: "truncated", items: [] });
 });
