@@ -55,7 +55,7 @@ interface Flat {
 }
 
 /** All a request declares; the very list it carries where that is all. */
-export function toolsOf({ tools, loaded = [] }: Pick<ModelRequest, "tools" | "loaded">): readonly ToolSpec[] {
+function toolsOf({ tools, loaded = [] }: Pick<ModelRequest, "tools" | "loaded">): readonly ToolSpec[] {
   return loaded.length === 0 ? tools : [...tools, ...loaded];
 }
 
