@@ -3,21 +3,56 @@ import type { ModelError } from "../spec/model.ts";
 import { TransportError } from "./transport.ts";
 
 /** What kind of trouble a model's refusal is. Decides whether asking again can help. */
-export type FailureKind =
-  | "auth"
-  | "unknown_model"
-  | "context_overflow"
-  | "rate_limit"
-  | "overloaded"
-  | "bad_tool"
-  | "bad_request"
-  | "network"
-  | "aborted";
+export type FailureKind = (typeof failureKinds)[number];
 
+const failureKinds = [
+  "auth",
+  "unknown_model",
+  "context_overflow",
+  "rate_limit",
+  "overloaded",
+  "bad_tool",
+  "bad_request",
+  "network",
+  "aborted",
+] as const;
+
+const kinds: ReadonlySet<string> = new Set(failureKinds);
 const retryable: ReadonlySet<string> = new Set<FailureKind>(["rate_limit", "overloaded", "network"]);
 
 export function isRetryable(error: ModelError): boolean {
   return retryable.has(error.type ?? "");
+}
+
+/** What the wires call the troubles that are told inside a stream. */
+const kindsByCode: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
+  ["overloaded_error", "overloaded"],
+  ["api_error", "overloaded"],
+  ["server_error", "overloaded"],
+  ["internal_server_error", "overloaded"],
+  ["server_is_overloaded", "overloaded"],
+  ["slow_down", "overloaded"],
+  ["unavailable", "overloaded"],
+  ["internal", "overloaded"],
+  ["rate_limit_error", "rate_limit"],
+  ["rate_limit_exceeded", "rate_limit"],
+  ["resource_exhausted", "rate_limit"],
+  ["context_length_exceeded", "context_overflow"],
+  ["authentication_error", "auth"],
+  ["permission_error", "auth"],
+  ["model_not_found", "unknown_model"],
+]);
+
+/** An error from inside a stream with our word for its kind, where it can be told; its own word stays as its code. */
+export function classify(error: ModelError): ModelError {
+  const { code, type, status, message } = error;
+  if (kinds.has(type ?? "")) return error;
+  const named = kindsByCode.get(code?.toLowerCase() ?? "") ?? kindsByCode.get(type?.toLowerCase() ?? "");
+  const kind =
+    named ?? (status === undefined ? undefined : kindOf(status, { message, ...(code === undefined ? {} : { code }) }));
+  if (kind === undefined) return error;
+  const own = code ?? type;
+  return { ...error, type: kind, ...(own === undefined ? {} : { code: own }) };
 }
 
 export interface FailureContext {

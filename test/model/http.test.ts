@@ -209,3 +209,35 @@ test("a line that was only kept open broke off, and may be asked again", async (
   });
   expect(await ask(model)).toMatchObject({ outcome: "truncated", items: [] });
 });
+
+test("an error in a stream that has shown nothing is tried again; one that has is told with its kind", async () => {
+  let asked = 0;
+  const trouble = `data: ${JSON.stringify({ error: { message: "busy", code: "server_is_overloaded" } })}\n\n`;
+  const again = await modelAt((incoming, response) => {
+    if (++asked === 3) return void say(incoming, response);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(trouble);
+  });
+  expect(await ask(again)).toMatchObject({ outcome: "ok", items: [{ content: [{ text: "hello" }] }] });
+  expect(asked).toBe(3);
+
+  const shown = await modelAt((_incoming, response) => {
+    asked++;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(chunk({ content: "par" }) + trouble);
+  });
+  expect(await ask(shown)).toMatchObject({
+    outcome: "error",
+    error: { type: "overloaded", code: "server_is_overloaded", message: "busy" },
+    items: [{ content: [{ text: "par" }] }],
+  });
+  expect(asked).toBe(4);
+});
+
+test("a conversation that turns out too long inside the stream is recognised", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`data: ${JSON.stringify({ error: { message: "x", code: "context_length_exceeded" } })}\n\n`);
+  });
+  expect((await ask(model)).error).toMatchObject({ type: "context_overflow", code: "context_length_exceeded" });
+});

@@ -1,0 +1,94 @@
+import { parseJson } from "../base/json.ts";
+import type { ModelError, ModelEvent } from "../spec/model.ts";
+import { answerToEvents } from "../wire/answer.ts";
+import type { Codec, DecodeOptions } from "../wire/codec.ts";
+import { createSseReader } from "../wire/sse.ts";
+import { decodeRecording } from "../wire/stream.ts";
+import { coalesce } from "./coalesce.ts";
+import { classify, isRetryable, readTransportFailure } from "./failure.ts";
+
+/** A body's bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */
+export interface Reader {
+  push(chunk: Uint8Array): readonly ModelEvent[];
+  end(): readonly ModelEvent[];
+  /** The connection broke. */
+  fail(error: unknown): readonly ModelEvent[];
+  /** Why the answer ended before anything of it was shown, if asking again may help. Its end was then kept back. */
+  failure(): ModelError | undefined;
+}
+
+export function createReader(codec: Codec, options: DecodeOptions, url: URL): Reader {
+  const sse = createSseReader();
+  const decoder = codec.createDecoder(options);
+  /** What came while nothing looked like an event: it may be no stream at all. */
+  let unread: Uint8Array[] | undefined = [];
+  let isShown = false;
+  let failure: ModelError | undefined;
+
+  /** How the answer ended, in our words for it; undefined if it is to be tried again. */
+  function judge(event: Ended): ModelEvent | undefined {
+    if (event.answer.error === undefined) return event;
+    const error = classify(event.answer.error);
+    if (isShown || !isRetryable(error)) return { ...event, answer: { ...event.answer, error } };
+    failure = error;
+    return undefined;
+  }
+
+  function sift(events: readonly ModelEvent[]): readonly ModelEvent[] {
+    const last = events.at(-1);
+    isShown ||= events.some((event) => event.type.startsWith("item."));
+    if (last?.type !== "answer.ended") return events;
+    return [...events.slice(0, -1), ...[judge(last) ?? []].flat()];
+  }
+
+  return {
+    push(chunk) {
+      const frames = sse.push(chunk);
+      if (frames.length > 0) unread = undefined;
+      else unread?.push(chunk);
+      return sift(coalesce(frames.flatMap((frame) => decoder.push(frame))));
+    },
+    end() {
+      const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
+      if (whole.trim() !== "" && !isEventStream(whole)) return sift(decodeWhole(whole, url, codec, options));
+      return sift(coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]));
+    },
+    fail(thrown) {
+      const error = readTransportFailure(thrown);
+      // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
+      const events = decoder.end();
+      return sift(
+        events.map((event) =>
+          event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error } } : event,
+        ),
+      );
+    },
+    failure: () => failure,
+  };
+}
+
+type Ended = Extract<ModelEvent, { type: "answer.ended" }>;
+
+/** Comments alone are a stream as well: servers keep a line open with them. */
+function isEventStream(text: string): boolean {
+  return /^(?:data|event|id|retry)?:/m.test(text);
+}
+
+/** A server may answer in one piece although it was asked for a stream, or with something else altogether. */
+function decodeWhole(text: string, url: URL, codec: Codec, options: DecodeOptions): readonly ModelEvent[] {
+  if (parseJson(text).ok) return answerToEvents(decodeRecording(codec, [text], options));
+  const begins = text.trim().slice(0, 60);
+  const error: ModelError = /^[{[]/.test(begins)
+    ? { message: `The answer is not the JSON it seems to be: it begins with '${begins}'.`, type: "overloaded" }
+    : notAnApi(url, 200, begins);
+  return [{ type: "answer.ended", answer: { outcome: "error", finish: "error", error } }];
+}
+
+export function notAnApi(url: URL, status: number, begins: string): ModelError {
+  const what = begins.startsWith("<") ? "a web page" : `'${begins}'`;
+  return {
+    message: `${url.host} answered with ${what} (HTTP ${status}), not as a model: is the base URL right?`,
+    type: "bad_request",
+    status,
+  };
+}
