@@ -1,6 +1,6 @@
 /** Settings to a session: engine, model, tools, journal, put together once for `exec`, `chat` and `resume`. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JsonObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
 import {
@@ -34,7 +34,8 @@ export interface AssembleOptions {
   readonly fork?: boolean;
   /** No journal: nothing of this session is kept. */
   readonly ephemeral?: boolean;
-  readonly outputSchema?: string;
+  /** What the answer must be. */
+  readonly outputSchema?: JsonObject;
   readonly onEvent?: (event: SessionEvent) => void;
 }
 
@@ -155,20 +156,10 @@ function readLimits(config: Config) {
   };
 }
 
-function readRequest(config: Config, schemaFile: string | undefined) {
+function readRequest(config: Config, schema: JsonObject | undefined) {
   return {
     ...(config.max_output_tokens === undefined ? {} : { maxOutputTokens: config.max_output_tokens }),
     ...(config.reasoning_effort === undefined ? {} : { reasoning: { effort: config.reasoning_effort } }),
-    ...(schemaFile === undefined
-      ? {}
-      : { outputSchema: { name: "answer", schema: readSchema(schemaFile), strict: true } }),
+    ...(schema === undefined ? {} : { outputSchema: { name: "answer", schema, strict: true } }),
   };
-}
-
-function readSchema(path: string) {
-  try {
-    return JSON.parse(readFileSync(path, "utf8"));
-  } catch (error) {
-    throw new UsageError(`${path} is no JSON Schema: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }

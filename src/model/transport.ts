@@ -203,9 +203,7 @@ function asTransportError(error: unknown, url: URL, signal: AbortSignal, expired
   if (expired !== undefined) return new TransportError("timeout", `${url.host}: ${expired}`, error);
   if (error instanceof TransportError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "";
-  const connect = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET"].includes(
-    code,
-  );
+  const connect = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
   return connect
     ? new TransportError("connect", `cannot reach ${url.host} (${code})`, error)
     : new TransportError("broken", `the connection to ${url.host} broke (${code || String(error)})`, error);

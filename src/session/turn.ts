@@ -199,7 +199,8 @@ function describeNote(raw: unknown): string {
     readonly waitMs?: number;
   };
   if (note.type === "tool.dropped") return `The tool ${note.name} is not offered: ${note.reason}`;
-  if (note.type === "request.retried") return `${note.reason} Asking again in ${describeMs(note.waitMs ?? 0)}.`;
+  if (note.type === "request.retried")
+    return `${(note.reason ?? "").replace(/[^.]$/, "$&.")} Asking again in ${describeMs(note.waitMs ?? 0)}.`;
   return JSON.stringify(raw);
 }
 

@@ -1,8 +1,9 @@
 /** What a program that runs `callgate exec` reads: the answer on stdout, everything else on stderr. */
-import { openSync } from "node:fs";
+import { openSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createScriptedModel, serveModel, type ModelServer } from "../../src/testing/index.ts";
 import { cli, ensureBuilt, run, tempFolder } from "./run.ts";
@@ -34,6 +35,32 @@ test("piped, stdout is the answer alone; what was said on the way is on stderr",
   expect({ code, stdout }).toEqual({ code: 0, stdout: '{"sum":42}\n' });
   expect(stderr).toMatch(/First I look\.\n.*list_dir/s);
 });
+
+test.each([
+  ["number", 0, ""],
+  ["string", 1, "callgate: the answer does not fit the schema: sum must be string, but is the number 42"],
+])("an answer is held to --output-schema: sum as %s ends with %i", async (type, expected, words) => {
+  const file = join(tempFolder("schema"), "answer.json");
+  writeFileSync(file, JSON.stringify({ type: "object", properties: { sum: { type } }, required: ["sum"] }));
+  const answering = await serveModel(createScriptedModel([{ text: '{"sum":42}' }], "scripted"));
+  const { code, stdout, stderr } = await run([
+    "exec",
+    ...["--base-url", answering.baseUrl, "--model", "m", "--output-schema", file],
+    "add",
+  ]);
+  await answering.close();
+  expect({ code, stdout }).toEqual({ code: expected, stdout: '{"sum":42}\n' });
+  expect(stderr).toContain(words);
+});
+
+test.each([["/nowhere/x.json"], ["/dev/null"]])(
+  "a schema that is none is said before anything is done: %s",
+  async (file) => {
+    const { code, stdout, stderr } = await run(["exec", "--output-schema", file, "add"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(file);
+  },
+);
 
 test("what a server says cannot act on the terminal", async () => {
   const { port } = rude.address() as AddressInfo;

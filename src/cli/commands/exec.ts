@@ -46,7 +46,8 @@ export const command = buildCommand({
 async function exec(flags: ExecFlags, words: readonly string[]): Promise<number> {
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
-  const { resume, outputSchema, ephemeral = false } = flags;
+  const { resume, ephemeral = false } = flags;
+  const wanted = await loadWanted(flags.outputSchema);
   const printer = createLinePrinter();
   const assembled = await assemble({
     config,
@@ -54,7 +55,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     env: process.env,
     ephemeral,
     ...(resume === undefined ? {} : { resume }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(wanted === undefined ? {} : { outputSchema: wanted.schema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
   });
   const { session, close } = assembled;
@@ -68,13 +69,23 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
       if (!flags.json) show(event);
       if (event.type === "turn.ended") ended = event;
     }
-    return exitCodeOf(ended);
+    const code = exitCodeOf(ended);
+    const problem = code === exitCodes.done ? await wanted?.problem(ended?.text ?? "") : undefined;
+    if (problem === undefined) return code;
+    say(`callgate: ${problem}`);
+    return exitCodes.failed;
   } finally {
     printer.flush();
     process.off("SIGINT", stop);
     process.off("SIGTERM", stop);
     await close();
   }
+}
+
+async function loadWanted(schemaFile: string | undefined) {
+  if (schemaFile === undefined) return undefined;
+  const { loadOutputSchema } = await import("../output-schema.ts");
+  return loadOutputSchema(schemaFile);
 }
 
 /** Before somebody's eyes: everything as it comes. */
