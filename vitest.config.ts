@@ -15,6 +15,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: at("./scripts/build-launcher.mjs"),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Two cores: more workers only wait for each other.

@@ -16,7 +16,7 @@ static uint32_t roll(uint32_t below) {
 }
 
 static size_t make_request(uint8_t *to, size_t room) {
-  static const char tags[] = "aecHituruvbTgwnrLlpsd?";
+  static const char tags[] = "aecHituruvbTgwnrLlphsd?";
   static const uint8_t sound[] = {'a', 3, 0, 0, 0, 'l', 's', 0, 'c', 2, 0, 0, 0, '/', 0};
   size_t size = roll(2) ? sizeof sound : 0;
   memcpy(to, sound, size);
@@ -51,10 +51,11 @@ static uint64_t try_request(void) {
     for (size_t i = 0; i < r.argc; i++) sum += strlen(r.argv[i]);
     for (size_t i = 0; i < r.envc; i++) sum += strlen(r.envp[i]);
     sum += strlen(r.cwd) + touch(r.shelter, r.shelter_size) + touch(r.seccomp, r.seccomp_size);
-    for (size_t i = 0; i < r.path_count; i++) sum += strlen((const char *)r.paths[i].data + 8);
-    for (size_t i = 0; i < r.port_count; i++) sum += touch(r.ports[i].data, 16);
-    for (size_t i = 0; i < r.limit_count; i++) sum += touch(r.limits[i].data, 20);
-    for (size_t i = 0; i < r.fd_count; i++) sum += touch(r.fds[i].data, r.fds[i].size);
+    for (size_t i = 0; i < r.paths.count; i++) sum += strlen((const char *)r.paths.list[i].data + 8);
+    for (size_t i = 0; i < r.ports.count; i++) sum += touch(r.ports.list[i].data, 16);
+    for (size_t i = 0; i < r.held.count; i++) sum += strlen((const char *)r.held.list[i].data);
+    for (size_t i = 0; i < r.limits.count; i++) sum += touch(r.limits.list[i].data, 20);
+    for (size_t i = 0; i < r.fds.count; i++) sum += touch(r.fds.list[i].data, r.fds.list[i].size);
     assert(r.argv[r.argc] == NULL && r.envp[r.envc] == NULL);
   }
   request_free(&r);

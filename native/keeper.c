@@ -1,4 +1,7 @@
-/* The keeper: waits for one command, starts it, and stays until everything it started is gone. */
+/*
+ * The keeper: waits for one command, starts it, and stays until everything it started is gone. In a
+ * sandbox it is the first process of a pid namespace; without one it is subreaper of what it starts.
+ */
 #include "launcher.h"
 #include <dirent.h>
 #include <errno.h>
@@ -50,10 +53,16 @@ ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]) {
   return n;
 }
 
-struct keeper { int control; pid_t command; bool sheltered; };
+struct keeper {
+  int control;               /* none when it keeps one command for the command line */
+  pid_t command;
+  bool alone;                /* everything in this pid namespace is the command's */
+  int listener;              /* where a Landlock sandbox asks */
+  const struct request *request;
+};
 
 static void tell(struct keeper *k, struct report report, int fd) {
-  (void)!send_fds(k->control, &report, sizeof report, &fd, fd >= 0 ? 1 : 0);
+  if (k->control >= 0) (void)!send_fds(k->control, &report, sizeof report, &fd, fd >= 0 ? 1 : 0);
 }
 
 /*
@@ -88,11 +97,14 @@ static void kill_one(pid_t pid, void *context) {
   kill(pid, SIGKILL);
 }
 
-/* Orphans come back to us as their subreaper, so the looking ends when we have no child left. */
-static void kill_descendants(struct keeper *k) {
+/* Orphans come back to us, so the looking ends when we have no child left. */
+static void kill_all(struct keeper *k) {
   for (int round = 0; round < 1000; round++) {
-    if (k->command > 0) kill(-k->command, SIGKILL);
-    each_descendant(0, kill_one, NULL, 0);
+    if (k->alone) kill(-1, SIGKILL);
+    else {
+      if (k->command > 0) kill(-k->command, SIGKILL);
+      each_descendant(0, kill_one, NULL, 0);
+    }
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {}
@@ -115,6 +127,18 @@ static void see_waiting(pid_t pid, void *context) {
   close(fd);
 }
 
+static bool is_anything_waiting(struct keeper *k) {
+  bool waiting = false;
+  DIR *all = k->alone ? opendir("/proc") : NULL;
+  if (!all) each_descendant(0, see_waiting, &waiting, 0);
+  for (struct dirent *entry; all && (entry = readdir(all));) {
+    pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (pid > 1) see_waiting(pid, &waiting);
+  }
+  if (all) closedir(all);
+  return waiting;
+}
+
 static int open_terminal(const struct request *r, int *master) {
   *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (*master < 0) return -1;
@@ -124,14 +148,17 @@ static int open_terminal(const struct request *r, int *master) {
   return ioctl(*master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
+static _Noreturn void give_up(struct keeper *k, char step, int error) {
+  tell(k, (struct report){.type = 'F', .step = (uint8_t)step, .error = error}, -1);
+  if (k->control < 0) dprintf(2, "callgate-launcher: %s (step %c)\n", strerror(error), step);
+  _exit(step == 'x' && error == ENOENT ? 127 : 126);
+}
+
 static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) {
-  struct attempt a = {.request = r, .fds = fds, .new_session = r->has_tty};
-  int master = -1, slave = -1, tty[3];
+  struct attempt a = {.request = r, .fds = fds, .new_session = r->has_tty, NO_ATTEMPT};
+  int master = -1, slave = -1, tty[3], asking[2] = {-1, -1};
   if (r->has_tty) {
-    if ((slave = open_terminal(r, &master)) < 0) {
-      tell(k, (struct report){.type = 'F', .step = 't', .error = errno}, -1);
-      _exit(1);
-    }
+    if ((slave = open_terminal(r, &master)) < 0) give_up(k, 't', errno);
     tty[0] = tty[1] = tty[2] = slave;
     a.fds = tty;
     tell(k, (struct report){.type = 'T'}, master);
@@ -140,16 +167,34 @@ static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) 
     fds[1] = fds[0];
     fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
-  k->command = start_program(&a);
-  if (k->command < 0) {
-    tell(k, (struct report){.type = 'F', .step = (uint8_t)a.step, .error = a.error}, -1);
-    _exit(1);
+  if (r->has_landlock) {
+    /* As the command will be, so that what we do for it is what it could do itself. */
+    if ((r->has_owner && !become_owner(r)) || !drop_capabilities()) give_up(k, 'u', errno);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, asking) < 0) give_up(k, 'l', errno);
+    a.listener = asking[1];
   }
+  k->command = start_program(&a);
+  if (k->command < 0) give_up(k, a.step, a.error);
+  if (r->has_landlock && (k->listener = warden_take(asking[0])) < 0) give_up(k, 's', EPROTO);
   tell(k, (struct report){.type = 'B'}, -1);
   /* A copy of ours would keep the output open for ever. */
-  for (int i = 0; i < 3; i++) if (fds[i] >= 0) close(fds[i]);
-  if (slave >= 0) close(slave);
-  if (master >= 0) close(master);
+  for (int i = 0; i < 3; i++) if (fds[i] >= 0 && k->control >= 0) close(fds[i]);
+  for (int i = 0; i < 2; i++) close_fd(&asking[i]);
+  close_fd(&slave);
+  close_fd(&master);
+}
+
+/* Ends as its only command did. */
+static _Noreturn void end_like(struct keeper *k, int status) {
+  kill_all(k);
+  if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
+  signal(WTERMSIG(status), SIG_DFL);
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_UNBLOCK, &all, NULL);
+  raise(WTERMSIG(status));
+  _exit(128 + WTERMSIG(status));
 }
 
 /* Reaps; reports the command's end. Leaves when nothing is left. */
@@ -163,43 +208,67 @@ static void keeper_reap(struct keeper *k) {
     uint64_t cpu = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     end = (struct report){.type = 'X', .status = status, .cpu_us = cpu, .peak_kb = (uint32_t)usage.ru_maxrss};
     k->command = 0;
+    if (k->control < 0) end_like(k, status);
   }
-  bool alone = pid < 0 && errno == ECHILD;
-  end.survivors = !alone;
+  bool nobody = pid < 0 && errno == ECHILD;
+  end.survivors = !nobody;
   if (end.type) tell(k, end, -1);
-  if (alone) _exit(0);
+  if (nobody) _exit(0);
 }
 
 static void keeper_obey(struct keeper *k, const uint8_t message[2]) {
-  bool waiting = false;
   switch (message[0]) {
   case 'G':
     if (k->command > 0) kill(-k->command, message[1]);
     return;
   case 'Q':
-    each_descendant(0, see_waiting, &waiting, 0);
-    tell(k, (struct report){.type = 'Q', .status = waiting}, -1);
+    tell(k, (struct report){.type = 'Q', .status = is_anything_waiting(k)}, -1);
     return;
   default: /* K, and the end of the socket */
-    if (!k->sheltered) kill_descendants(k); /* a sandbox dies as a whole when its first process does */
+    kill_all(k);
     tell(k, (struct report){.type = 'D'}, -1);
     _exit(0);
   }
 }
 
-/* Waits for one request, starts it, and stays until everything it started is gone. */
-int keeper_main(int control, bool sheltered) {
-  struct keeper k = {.control = control, .sheltered = sheltered};
+static void keeper_signal(struct keeper *k, int signals) {
+  struct signalfd_siginfo info;
+  while (read(signals, &info, sizeof info) > 0)
+    if (info.ssi_signo != SIGCHLD && k->command > 0) kill(-k->command, (int)info.ssi_signo);
+  keeper_reap(k);
+}
+
+static int keeper_open(const int *numbers, size_t count) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the command must not be able to reach into us */
   prctl(PR_SET_NAME, "callgate-keeper");
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
   sigset_t mask;
   sigemptyset(&mask);
-  sigaddset(&mask, SIGCHLD);
+  for (size_t i = 0; i < count; i++) sigaddset(&mask, numbers[i]);
   sigprocmask(SIG_BLOCK, &mask, NULL);
-  int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+  return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
 
+static _Noreturn void keeper_watch(struct keeper *k, int signals) {
+  for (;;) {
+    struct pollfd polls[3] = {{k->control, POLLIN, 0}, {signals, POLLIN, 0}, {k->listener, POLLIN, 0}};
+    if (poll(polls, 3, -1) < 0) continue;
+    if (polls[2].revents & POLLIN) warden_answer(k->listener, k->request);
+    else if (polls[2].revents) close_fd(&k->listener); /* nobody is left who could ask */
+    if (polls[1].revents) keeper_signal(k, signals);
+    if (!polls[0].revents) continue;
+    uint8_t message[2] = {'K', 0};
+    if (recv(k->control, message, sizeof message, MSG_WAITALL) != sizeof message) message[0] = 'K';
+    keeper_obey(k, message);
+  }
+}
+
+/* Waits for one request, starts it, and stays until everything it started is gone. */
+int keeper_main(int control, bool alone) {
+  struct keeper k = {.control = control, .alone = alone, .listener = -1};
+  int signals = keeper_open((const int[]){SIGCHLD}, 1);
   uint8_t head[4];
   int fds[3];
   if (receive_fds(control, head, sizeof head, fds) != sizeof head) return 0;
@@ -212,26 +281,18 @@ int keeper_main(int control, bool sheltered) {
     got += (uint32_t)n;
   }
   struct request r;
-  if (!request_read(&r, payload, size)) {
-    tell(&k, (struct report){.type = 'F', .step = 'd', .error = EINVAL}, -1);
-    return 1;
-  }
+  if (!request_read(&r, payload, size)) give_up(&k, 'd', EINVAL);
+  k.request = &r;
   keeper_start(&k, &r, fds);
-  request_free(&r);
-  free(payload);
-  for (;;) {
-    struct pollfd polls[2] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
-    if (poll(polls, 2, -1) < 0) continue;
-    if (polls[1].revents) {
-      struct signalfd_siginfo info;
-      while (read(signals, &info, sizeof info) > 0) {}
-      keeper_reap(&k);
-    }
-    if (polls[0].revents) {
-      uint8_t message[2] = {'K', 0};
-      ssize_t n = recv(control, message, sizeof message, MSG_WAITALL);
-      if (n != sizeof message) message[0] = 'K';
-      keeper_obey(&k, message);
-    }
-  }
+  keeper_watch(&k, signals);
+}
+
+/* Keeps one command that has our own input and output, and ends as it does. */
+int keeper_once(const struct request *r) {
+  struct keeper k = {.control = -1, .listener = -1, .request = r};
+  struct request with_input = *r;
+  with_input.wants_input = true;
+  int signals = keeper_open((const int[]){SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}, 5);
+  keeper_start(&k, &with_input, (int[]){0, 1, 2});
+  keeper_watch(&k, signals);
 }

@@ -30,7 +30,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-/* `once FD`: reads one request from FD and becomes it. */
+/* `once FD`: reads one request from FD, runs it with our own input and output, and ends as it does. */
 static int once(int fd) {
   struct buffer b = {0};
   struct request r;
@@ -39,9 +39,8 @@ static int once(int fd) {
     fprintf(stderr, "callgate-launcher: malformed request\n");
     return 125;
   }
-  const int fds[3] = {0, 1, 2};
-  struct attempt a = {.request = &r, .fds = fds, .in_place = true};
-  return become_program(&a);
+  syscall(SYS_CLOSE_RANGE, 3, ~0U, 0);
+  return keeper_once(&r);
 }
 
 struct link { int a, b; };
@@ -113,17 +112,13 @@ static int relay(char **args) {
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0) return serve();
-  if (strcmp(mode, "keeper") == 0) {
-    int control = dup3(CONTROL_FD, 3, O_CLOEXEC);
-    syscall(SYS_CLOSE_RANGE, 4, ~0U, 0);
-    return control < 0 ? 125 : keeper_main(control, true);
-  }
+  if (strcmp(mode, "nest") == 0 && argc == 3) return nest_main(argv[2]);
   if (strcmp(mode, "once") == 0 && argc == 3) return once(atoi(argv[2]));
   if (strcmp(mode, "relay") == 0 && argc > 5 && strcmp(argv[4], "--") == 0) return relay(argv + 2);
   if (strcmp(mode, "landlock-abi") == 0) {
     long abi = syscall(SYS_LANDLOCK_CREATE, NULL, 0, 1);
     return printf("%ld\n", abi > 0 ? abi : 0) < 0;
   }
-  fprintf(stderr, "usage: callgate-launcher serve | keeper | once FD | relay PORT SOCKET -- COMMAND... | landlock-abi\n");
+  fprintf(stderr, "usage: callgate-launcher serve | nest FRESH | once FD | relay PORT SOCKET -- COMMAND... | landlock-abi\n");
   return 2;
 }

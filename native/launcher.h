@@ -1,7 +1,8 @@
 /*
- * What the parts of the launcher share: request.c reads requests, start.c turns one into a running
- * program, keeper.c watches over it, pool.c keeps keepers and sandboxes ready, tail.c keeps back output
- * that nobody reads yet, server.c talks to Node, launcher.c is the program.
+ * What the parts of the launcher share. In the order a command meets them: server.c takes its request
+ * from Node, request.c reads it, pool.c finds a keeper for it, nest.c makes keepers inside sandboxes,
+ * keeper.c watches over the command, start.c starts it, warden.c answers the calls a filter cannot
+ * judge, tail.c keeps back output that nobody reads yet. launcher.c is the program.
  */
 #pragma once
 #define _GNU_SOURCE
@@ -19,7 +20,8 @@
 #define SYS_CLOSE_RANGE 436
 
 #define NODE_FD 3     /* the server's socket to Node */
-#define CONTROL_FD 8  /* a keeper's socket to the server, inside a sandbox */
+#define FILTER_FD 3   /* a nest's seccomp program */
+#define CONTROL_FD 8  /* a nest's socket to the server */
 #define SELF_FD 9     /* this program, open, for sandboxes that cannot see its file */
 #define MAX_FRAME (64u << 20)
 #define CHUNK 65536u
@@ -39,6 +41,9 @@ static inline uint16_t get16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); r
 static inline uint32_t get32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 static inline uint64_t get64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
 
+struct field { const uint8_t *data; size_t size; };
+struct fields { struct field *list; size_t count; };
+
 /* What is to be started. Everything points into the payload it was read from. */
 struct request {
   char **argv, **envp;       /* argv[-1] is free, for a script without a first line */
@@ -53,8 +58,7 @@ struct request {
   uint64_t handled[3];       /* landlock_ruleset_attr */
   const uint8_t *seccomp;
   size_t seccomp_size;
-  struct field { const uint8_t *data; size_t size; } *paths, *ports, *limits, *fds;
-  size_t path_count, port_count, limit_count, fd_count;
+  struct fields paths, ports, held, limits, fds;
 };
 
 bool request_read(struct request *r, const uint8_t *p, size_t size);
@@ -66,15 +70,19 @@ void request_free(struct request *r);
 struct attempt {
   const struct request *request;
   const int *fds;            /* for 0, 1, 2 */
-  bool new_session, control; /* a terminal at 0; the control socket and this program are handed on */
-  bool in_place;             /* this process itself becomes the program */
-  int control_fd, self_fd;
+  bool new_session;          /* a terminal at 0 */
+  int handed[2];             /* put at CONTROL_FD and SELF_FD, if there are any */
+  int listener;              /* a socket for what answers the filter's questions, if there is one */
   int error;
-  char step;                 /* where it stopped: c(hdir) u(id) l(andlock) s(eccomp) t(ty) r(limit) x(exec) d(ata) */
+  char step;                 /* where it stopped: c(hdir) u(id) l(andlock) s(eccomp) t(ty) r(limit) x(exec) d(ata) b(ox) */
 };
 
+#define NO_ATTEMPT .handed = {-1, -1}, .listener = -1
+
 pid_t start_program(struct attempt *a);
-int become_program(void *attempt);
+bool become_owner(const struct request *r);
+bool drop_capabilities(void);
+int install_filter(const uint8_t *program, size_t size, unsigned flags);
 
 /* ---- keeper.c: one command, and whatever it leaves behind ---- */
 
@@ -88,10 +96,20 @@ struct report {
 
 typedef void visit(pid_t pid, void *context);
 
-int keeper_main(int control, bool sheltered);
+int keeper_main(int control, bool alone);
+int keeper_once(const struct request *r);
 void each_descendant(pid_t pid, visit *see, void *context, int depth);
 ssize_t send_fds(int socket, const void *bytes, size_t size, const int *fds, size_t count);
 ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]);
+
+/* ---- nest.c: keepers in fresh namespaces ---- */
+
+int nest_main(const char *fresh);
+
+/* ---- warden.c: calls that take a path ---- */
+
+int warden_take(int socket);
+void warden_answer(int listener, const struct request *r);
 
 /* ---- tail.c: output that is kept back ---- */
 
@@ -110,24 +128,20 @@ void tail_free(struct tail *t);
 
 /* ---- pool.c: keepers that wait for their command ---- */
 
-/* A sandbox with a keeper in it that waits for its command. */
-struct idle {
-  struct idle *next;
-  uint8_t *key;
-  size_t key_size;
-  pid_t pid;
-  int control, diagnosis;
+/* A keeper that has a command. */
+struct taken {
+  pid_t pid;                 /* of the keeper, or of the sandbox it lives in */
+  int control, diagnosis;    /* what the sandbox program had to say */
 };
 
 void pool_open(void);
-bool pool_take(const struct request *r, bool fresh, struct idle *taken, struct attempt *a);
+bool pool_take(const struct request *r, bool fresh, struct taken *taken, struct attempt *a);
 void pool_plan(const uint8_t *key, size_t size);
 void pool_build(void);
 int pool_patience(bool busy);
 bool pool_owns(pid_t pid);
 void pool_reaped(pid_t pid);
-void pool_kill(void);
-void kill_shelter(pid_t pid);
+void pool_close(void);
 
 /* ---- server.c: the socket to Node ---- */
 

@@ -58,10 +58,11 @@ void close_fd(int *fd) {
 void request_free(struct request *r) {
   if (r->argv) free(r->argv - 1);
   free(r->envp);
-  free(r->paths);
-  free(r->ports);
-  free(r->limits);
-  free(r->fds);
+  free(r->paths.list);
+  free(r->ports.list);
+  free(r->held.list);
+  free(r->limits.list);
+  free(r->fds.list);
   *r = (struct request){0};
 }
 
@@ -75,9 +76,11 @@ static void add_word(char ***list, size_t *count, size_t spare, const uint8_t *w
   (*list)[*count] = NULL;
 }
 
-static void add_field(struct field **list, size_t *count, const uint8_t *data, size_t size) {
-  *list = must(realloc(*list, (*count + 1) * sizeof(struct field)));
-  (*list)[(*count)++] = (struct field){data, size};
+static bool add_field(struct fields *to, const uint8_t *data, size_t size, bool sound) {
+  if (!sound) return false;
+  to->list = must(realloc(to->list, (to->count + 1) * sizeof(struct field)));
+  to->list[to->count++] = (struct field){data, size};
+  return true;
 }
 
 /* A whole C string: ends with its only NUL. */
@@ -103,24 +106,19 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'g': if (size != 4) return false; r->grace_ms = get32(p); return true;
   case 'w': if (size != 4) return false; r->ahead = get32(p); return true;
   case 'n': return true; /* makes two shelters different; says nothing to us */
-  case 'r': if (size != 20) return false; add_field(&r->limits, &r->limit_count, p, size); return true;
+  case 'r': return add_field(&r->limits, p, size, size == 20);
   case 'L':
     if (size != 24) return false;
     r->has_landlock = true;
     for (int i = 0; i < 3; i++) r->handled[i] = get64(p + 8 * i);
     return true;
-  case 'l':
-    if (size < 9 || !is_string(p + 8, size - 8)) return false;
-    add_field(&r->paths, &r->path_count, p, size);
-    return true;
-  case 'p': if (size != 16) return false; add_field(&r->ports, &r->port_count, p, size); return true;
+  case 'l': return add_field(&r->paths, p, size, size >= 9 && is_string(p + 8, size - 8));
+  case 'p': return add_field(&r->ports, p, size, size == 16);
+  case 'h': return add_field(&r->held, p, size, is_string(p, size));
   case 's':
     r->seccomp = p; r->seccomp_size = size;
     return size > 0 && size % sizeof(struct sock_filter) == 0 && size / sizeof(struct sock_filter) <= BPF_MAXINSNS;
-  case 'd':
-    if (size < 1 || p[0] < 3 || p[0] >= CONTROL_FD) return false;
-    add_field(&r->fds, &r->fd_count, p, size);
-    return true;
+  case 'd': return add_field(&r->fds, p, size, size >= 1 && p[0] >= 3 && p[0] < CONTROL_FD);
   default: return false;
   }
 }

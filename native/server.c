@@ -21,8 +21,8 @@ struct job {
   uint32_t id;
   pid_t pid;                 /* the keeper, or the sandbox around it */
   int control, input, output[2];
-  bool sheltered, kept_ready, tty, input_ends;
-  bool begun, ended, survivors, killed, gone, failed, held_open;
+  bool sheltered, tried_again, tty, input_ends;
+  bool begun, ended, survivors, killed, failed, held_open;
   bool moved;                /* output came since the last look */
   struct buffer to_keeper, to_input;
   struct buffer request;     /* kept until the command has begun */
@@ -142,13 +142,13 @@ static void hand_over(struct job *j, const uint8_t *payload, size_t size, const 
   buffer_flush(&j->to_keeper, j->control);
 }
 
-/* Gives the job's request to a keeper; true if there is one. `fresh`: not one that was kept ready. */
+/* Gives the job's request to a keeper; true if there is one. `fresh`: of a new sandbox. */
 static bool launch(struct job *j, bool fresh) {
   const uint8_t *payload = j->request.data + j->request.start;
   const uint8_t *end = j->request.data + j->request.end;
   struct request r;
   struct attempt a = {.step = 'd', .error = EINVAL};
-  struct idle keeper;
+  struct taken keeper;
   int theirs[3] = {-1, -1, -1};
   bool sound = request_read(&r, payload, (size_t)(end - payload));
   if (sound && !r.has_tty && !open_pipes(j, &r, theirs)) {
@@ -164,11 +164,9 @@ static bool launch(struct job *j, bool fresh) {
     j->control = keeper.control;
     j->diagnosis = keeper.diagnosis;
     j->sheltered = r.shelter != NULL;
-    j->kept_ready = keeper.key_size > 0;
     /* The shelter comes first in a request: the command's own fields are the rest. */
     const uint8_t *own = r.shelter ? r.shelter + r.shelter_size : payload;
     hand_over(j, own, (size_t)(end - own), theirs);
-    if (r.shelter) pool_plan(r.shelter, r.shelter_size);
   }
   if (!sound) frame_failed(j->id, a.step, a.error, NULL, 0);
   for (int i = 0; i < 3; i++) close_fd(&theirs[i]);
@@ -185,10 +183,10 @@ static void start_job(uint32_t id, const uint8_t *payload, size_t size) {
   server.jobs = j;
 }
 
-/* The sandbox that was kept ready had died: once more with a new one, since nothing has begun. */
+/* The sandbox had died: once more with a new one, since nothing has begun. */
 static bool start_again(struct job *j) {
   job_close(j);
-  j->gone = false;
+  j->tried_again = true;
   return launch(j, true);
 }
 
@@ -204,8 +202,7 @@ static void tell_keeper(struct job *j, char what, uint8_t detail) {
 static void kill_job(struct job *j) {
   if (j->killed) return;
   j->killed = true;
-  if (j->sheltered) kill_shelter(j->pid);
-  else tell_keeper(j, 'K', 0);
+  tell_keeper(j, 'K', 0);
 }
 
 /* Reads once from an output; true if more is likely there. A full pipe means a flood: it gets a larger one. */
@@ -272,7 +269,7 @@ static void take_report(struct job *j) {
   for (int i = 0; i < 3; i++) close_fd(&fds[i]);
 }
 
-/* A sandbox that could not be built says why on its standard error. */
+/* A sandbox that could not be built has said why on its standard error. */
 static void report_shelter_failure(struct job *j) {
   char words[512];
   ssize_t n = j->diagnosis < 0 ? 0 : pread(j->diagnosis, words, sizeof words, 0);
@@ -334,7 +331,7 @@ static bool wound_up(struct job *j, int64_t now) {
   /* The writers are dead or dying; what they wrote is still read. The limit is for one that cannot die. */
   if (j->deadline == 0 || j->moved || upstream_full()) j->deadline = now + 2000;
   j->moved = false;
-  bool left = j->survivors && j->control >= 0 && !j->gone;
+  bool left = j->survivors && j->control >= 0;
   return (!open && !left) || now >= j->deadline;
 }
 
@@ -346,13 +343,10 @@ static bool settle(struct job *j, int64_t now) {
   }
   bool over = j->control < 0;
   if (!j->ended && !over) return false;
-  if (!j->ended && j->sheltered) {
-    if (!j->gone) return false; /* the sandbox program may still be saying why */
-    if (!j->killed && !j->begun) {
-      if (j->kept_ready) return !start_again(j);
-      report_shelter_failure(j);
-      return true;
-    }
+  if (!j->ended && j->sheltered && !j->killed && !j->begun) {
+    if (!j->tried_again) return !start_again(j);
+    report_shelter_failure(j);
+    return true;
   }
   if (!j->ended && !j->sheltered) kill_orphans(); /* the keeper was killed: its processes are ours now */
   if (!wound_up(j, now)) return false;
@@ -427,11 +421,7 @@ static bool read_frames(void) {
 static void reap(void) {
   struct signalfd_siginfo info;
   while (read(server.signals, &info, sizeof info) > 0) {}
-  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
-    for (struct job *j = server.jobs; j; j = j->next)
-      if (j->pid == pid) j->gone = true;
-    pool_reaped(pid);
-  }
+  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) pool_reaped(pid);
 }
 
 static size_t watch(struct pollfd **polls, size_t *capacity, bool full) {
@@ -522,12 +512,9 @@ int serve(void) {
     }
     if (!buffer_flush(&server.up, NODE_FD)) break;
   }
-  /* Node is gone. Keepers end their commands when their socket does; sandboxes are ended by us. */
-  for (struct job *j = server.jobs; j; j = j->next) {
-    if (j->sheltered) kill_shelter(j->pid);
-    else if (j->control >= 0) close(j->control);
-  }
-  pool_kill();
+  /* Node is gone. Keepers end their commands when their socket does, and a sandbox ends after its last keeper. */
+  for (struct job *j = server.jobs; j; j = j->next) close_fd(&j->control);
+  pool_close();
   wait_for_all(500);
   return 0;
 }

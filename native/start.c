@@ -18,20 +18,33 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* SECCOMP_FILTER_FLAG_NEW_LISTENER and _WAIT_KILLABLE_RECV, which older headers lack. */
+#define NEW_LISTENER (1u << 3)
+#define WAIT_KILLABLE (1u << 5)
+
 static int failed(struct attempt *a, char step) {
   a->error = errno ? errno : EINVAL;
   a->step = step;
-  if (a->in_place) dprintf(2, "callgate-launcher: %s (step %c)\n", strerror(a->error), step);
-  _exit(step == 'x' && a->error == ENOENT ? 127 : 126);
+  _exit(126);
 }
 
-/* Root without its capabilities: Landlock stops writes, not mounts or module loading. */
-static void drop_capabilities(struct attempt *a) {
+bool become_owner(const struct request *r) {
+  return setgroups(0, NULL) == 0 && setresgid(r->gid, r->gid, r->gid) == 0 && setresuid(r->uid, r->uid, r->uid) == 0;
+}
+
+/* Whoever holds none cannot undo a mount, nor be given one back by a program it executes. */
+bool drop_capabilities(void) {
   struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2] = {{0}};
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (unsigned long capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-  if (syscall(SYS_capset, &head, none) < 0) failed(a, 'l');
+  return syscall(SYS_capset, &head, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+/* The listener, if the flags ask for one. */
+int install_filter(const uint8_t *program, size_t size, unsigned flags) {
+  struct sock_fprog filter = {(unsigned short)(size / sizeof(struct sock_filter)), (struct sock_filter *)(uintptr_t)program};
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
 }
 
 static void restrict_files(struct attempt *a) {
@@ -41,12 +54,12 @@ static void restrict_files(struct attempt *a) {
   size_t size = attr.scoped ? 24 : attr.net ? 16 : 8;
   int ruleset = (int)syscall(SYS_LANDLOCK_CREATE, &attr, size, 0);
   if (ruleset < 0) failed(a, 'l');
-  for (size_t i = 0; i < r->path_count; i++) {
+  for (size_t i = 0; i < r->paths.count; i++) {
     struct __attribute__((packed)) { uint64_t access; int32_t fd; } rule;
-    int fd = open((const char *)r->paths[i].data + 8, O_PATH | O_CLOEXEC);
+    int fd = open((const char *)r->paths.list[i].data + 8, O_PATH | O_CLOEXEC);
     if (fd < 0) continue; /* what is not there needs no rule */
     struct stat st;
-    uint64_t access = get64(r->paths[i].data);
+    uint64_t access = get64(r->paths.list[i].data);
     /* Rights over a folder's entries mean nothing for a file, and the kernel refuses them there. */
     if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) access &= 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000;
     rule.access = access & attr.fs;
@@ -54,12 +67,21 @@ static void restrict_files(struct attempt *a) {
     if (rule.access && syscall(SYS_LANDLOCK_ADD_RULE, ruleset, 1, &rule, 0) < 0) failed(a, 'l');
     close(fd);
   }
-  for (size_t i = 0; i < r->port_count; i++) {
-    struct { uint64_t access, port; } rule = {get64(r->ports[i].data + 8), get64(r->ports[i].data)};
+  for (size_t i = 0; i < r->ports.count; i++) {
+    struct { uint64_t access, port; } rule = {get64(r->ports.list[i].data + 8), get64(r->ports.list[i].data)};
     if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, 2, &rule, 0) < 0) failed(a, 'l');
   }
   if (syscall(SYS_LANDLOCK_RESTRICT, ruleset, 0) < 0) failed(a, 'l');
   close(ruleset);
+}
+
+/* The filter of a Landlock sandbox asks about calls that take a path; who answers gets the other end. */
+static void install_asking_filter(struct attempt *a) {
+  const struct request *r = a->request;
+  /* Only a deadly signal may end a call that is being answered, where the kernel offers that (5.19). */
+  int listener = install_filter(r->seccomp, r->seccomp_size, NEW_LISTENER | WAIT_KILLABLE);
+  if (listener < 0 && errno == EINVAL) listener = install_filter(r->seccomp, r->seccomp_size, NEW_LISTENER);
+  if (listener < 0 || send_fds(a->listener, "", 1, &listener, 1) != 1) failed(a, 's');
 }
 
 /* As execvp does, with the path list of the environment that is given, and without allocating. */
@@ -94,7 +116,7 @@ static void execute(const struct request *r) {
 }
 
 /* Runs between clone and exec, in the caller's memory: no allocation, no return. */
-int become_program(void *argument) {
+static int become_program(void *argument) {
   struct attempt *a = argument;
   const struct request *r = a->request;
   sigset_t none;
@@ -103,42 +125,39 @@ int become_program(void *argument) {
   sigprocmask(SIG_SETMASK, &none, NULL);
   setsid();
   /* First out of the way of the numbers they are meant for, then into place. */
-  int fds[3];
+  int fds[3], handed[2] = {-1, -1};
   for (int i = 0; i < 3; i++)
     if ((fds[i] = fcntl(a->fds[i], F_DUPFD_CLOEXEC, 20)) < 0) failed(a, 'd');
-  int control = a->control ? fcntl(a->control_fd, F_DUPFD_CLOEXEC, 20) : -1;
-  int self = a->control ? fcntl(a->self_fd, F_DUPFD_CLOEXEC, 20) : -1;
+  for (int i = 0; i < 2; i++)
+    if (a->handed[i] >= 0 && (handed[i] = fcntl(a->handed[i], F_DUPFD_CLOEXEC, 20)) < 0) failed(a, 'd');
+  if (a->listener >= 0) a->listener = fcntl(a->listener, F_DUPFD_CLOEXEC, 20);
   for (int i = 0; i < 3; i++) dup2(fds[i], i);
   if (a->new_session && ioctl(0, TIOCSCTTY, 0) < 0) failed(a, 't');
   syscall(SYS_CLOSE_RANGE, 3, 19, 0);
-  for (size_t i = 0; i < r->fd_count; i++) {
+  for (size_t i = 0; i < r->fds.count; i++) {
     int fd = memfd_create("callgate", MFD_CLOEXEC);
-    const uint8_t *data = r->fds[i].data;
-    size_t size = r->fds[i].size - 1;
+    const uint8_t *data = r->fds.list[i].data;
+    size_t size = r->fds.list[i].size - 1;
     if (fd < 0 || write(fd, data + 1, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0) failed(a, 'd');
     if (fd == data[0]) fcntl(fd, F_SETFD, 0);
     else if (dup2(fd, data[0]) < 0) failed(a, 'd');
     else close(fd);
   }
-  if (a->control && (dup2(control, CONTROL_FD) < 0 || dup2(self, SELF_FD) < 0)) failed(a, 'd');
-  syscall(SYS_CLOSE_RANGE, 20, ~0U, 0);
+  for (int i = 0; i < 2; i++)
+    if (handed[i] >= 0 && dup2(handed[i], CONTROL_FD + i) < 0) failed(a, 'd');
   if (chdir(r->cwd) < 0) failed(a, 'c');
-  if (r->has_owner && (setgroups(0, NULL) < 0 || setresgid(r->gid, r->gid, r->gid) < 0 || setresuid(r->uid, r->uid, r->uid) < 0)) failed(a, 'u');
-  for (size_t i = 0; i < r->limit_count; i++) {
-    const uint8_t *p = r->limits[i].data;
+  if (r->has_owner && !r->has_landlock && !become_owner(r)) failed(a, 'u'); /* the warden's keeper has done it for both */
+  for (size_t i = 0; i < r->limits.count; i++) {
+    const uint8_t *p = r->limits.list[i].data;
     struct rlimit limit = {get64(p + 4), get64(p + 12)};
     if (setrlimit(get32(p), &limit) < 0) failed(a, 'r');
   }
-  if (r->has_landlock || r->seccomp) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (r->has_landlock) {
-    drop_capabilities(a);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     restrict_files(a);
+    install_asking_filter(a);
   }
-  if (r->seccomp) {
-    struct sock_fprog program = {(unsigned short)(r->seccomp_size / sizeof(struct sock_filter)), (struct sock_filter *)(uintptr_t)r->seccomp};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) failed(a, 's');
-  }
-  execute(r);
+  execute(r); /* everything from 20 on closes by itself */
   return failed(a, 'x');
 }
 

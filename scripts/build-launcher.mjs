@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // Builds native/build/callgate-launcher with the C compiler that is here. Everything works without it, slower.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, renameSync } from "node:fs";
+import { mkdirSync, renameSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const at = (path) => fileURLToPath(new URL(`../native/${path}`, import.meta.url));
-const parts = ["launcher.c", "request.c", "start.c", "keeper.c", "tail.c", "pool.c", "server.c"];
+const parts = ["launcher.c", "server.c", "request.c", "pool.c", "nest.c", "keeper.c", "start.c", "warden.c", "tail.c"];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];
 
 /** Undefined once it is built; else the reason why not, in words. */
@@ -24,6 +24,13 @@ export function buildLauncher({ compiler = process.env.CC ?? "cc", out = at("bui
     renameSync(fresh, out);
     return undefined;
   }
+}
+
+/** Called by vitest: a launcher of yesterday speaks yesterday's protocol. */
+export function setup() {
+  const time = (path) => statSync(at(path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const newest = Math.max(...["launcher.h", ...parts].map(time));
+  if (time("build/callgate-launcher") < newest) buildLauncher();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

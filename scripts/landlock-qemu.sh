@@ -12,7 +12,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 npx rolldown ./scripts/landlock-qemu.ts --platform node -o "$work/half.mjs" >/dev/null 2>&1
-gcc -O1 -static -o "$work/probe" test/attacks/probe.c
+gcc -O1 -static -pthread -o "$work/probe" test/attacks/probe.c
 
 # kernel VERSION: the newest cloud image of that series, unpacked; prints its path.
 kernel() {

@@ -26,7 +26,10 @@ const plan: Plan = {
   everything: false,
   roots: ["/ws"],
   watched: [],
-  entries: [{ path: "/home", use: "hide", kind: "directory" }],
+  entries: [
+    { path: "/home", use: "hide", kind: "directory" },
+    { path: "/ws/.git", use: "read", kind: "directory" },
+  ],
 };
 const nothing = { liveBytes: 0, tailBytes: 0, graceMs: 0, onOutput() {}, onDropped() {} };
 
@@ -40,7 +43,7 @@ function request(): Uint8Array {
     architecture: "x64",
     sockets: "unix",
     refuseTruncate: abi < 3,
-    refuseAttributes: true,
+    hostView: true,
   });
   const argv = [
     "/bin/probe",

@@ -8,9 +8,6 @@ import type { Launch, Spawner } from "./process/child.ts";
 import { quietEnv, terminalEnv } from "./process/quiet-env.ts";
 import type { ConfinedCommand, Ending, Sandbox } from "./sandbox/backend.ts";
 
-/** What the launcher's keeper is called inside a sandbox: its own program, open at descriptor 9. */
-const keeperArgv = ["/proc/self/fd/9", "keeper"] as const;
-
 /** Where and under what a command is to run. */
 export interface Setting {
   readonly spawner: Spawner;
@@ -44,42 +41,36 @@ export async function confine(request: Pick<ExecRequest, "argv" | "cwd" | "env">
     });
   checkCwd(cwd);
   if (!sandbox) return { launch: { argv, cwd, env }, sandbox: "none", finish: async () => undefined };
-  // The launcher starts its keeper in the sandbox, perhaps ahead of time, and the keeper starts the command.
-  const keeps =
-    grant.confined && setting.spawner.name === "launcher" && (await sandbox.confinement()).name.startsWith("bwrap");
-  const place = { cwd, env, grant, ...(callId === undefined ? {} : { callId }) };
-  const confined = await sandbox.confine({ ...place, argv: keeps ? keeperArgv : argv, tty: tty && !keeps });
-  return {
-    launch: toLaunch(confined, keeps, { argv, cwd, env }),
-    sandbox: confined.sandbox,
-    finish: once(confined, argv),
-  };
+  // The launcher makes sandboxes ahead, and opens the terminal inside.
+  const nest = setting.spawner.name === "launcher";
+  const confined = await sandbox.confine({
+    argv,
+    cwd,
+    env,
+    grant,
+    nest,
+    tty: tty && !nest,
+    ...(callId === undefined ? {} : { callId }),
+  });
+  return { launch: toLaunch(confined), sandbox: confined.sandbox, finish: once(confined) };
 }
 
-function toLaunch(
-  confined: ConfinedCommand,
-  keeps: boolean,
-  { argv, cwd, env }: Pick<Launch, "argv" | "cwd" | "env">,
-): Ready["launch"] {
-  const { fds, uid, gid } = confined;
-  const owner = {
+function toLaunch({ argv, cwd, env, fds, uid, gid, landlock, shelter, warm }: ConfinedCommand): Ready["launch"] {
+  const around = {
     ...(uid === undefined ? {} : { uid }),
     ...(gid === undefined ? {} : { gid }),
     ...(fds === undefined ? {} : { fds }),
   };
-  if (keeps) {
-    const shelter = { argv: confined.argv, cwd: confined.cwd, reusable: confined.warm, ...owner };
-    return { argv, cwd, env: { ...env, ...confined.env }, shelter };
-  }
-  const landlock = confined.landlock ? { landlock: confined.landlock } : {};
-  return { argv: confined.argv, cwd: confined.cwd, env: { ...confined.env }, ...owner, ...landlock };
+  return shelter === undefined
+    ? { argv, cwd, env, ...around, ...(landlock ? { landlock } : {}) }
+    : { argv, cwd, env, shelter: { argv: shelter, cwd: "/", reusable: warm, ...around } };
 }
 
-function once(confined: ConfinedCommand, argv: readonly string[]): Ready["finish"] {
+function once(confined: ConfinedCommand): Ready["finish"] {
   let done = false;
-  return async (ending) => {
+  return async ({ exitCode, signal }) => {
     if (done) return undefined;
     done = true;
-    return confined.cleanup({ exitCode: ending.exitCode, signal: ending.signal, argv });
+    return confined.cleanup({ exitCode, signal });
   };
 }

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <arpa/inet.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -126,6 +127,113 @@ static int chattr_outside(void) {
   int fd = open(in(outside, "victim"), O_RDONLY), flags = 0x10;
   return fd < 0 ? -errno : result(ioctl(fd, 0x40086602, &flags)); /* FS_IOC_SETFLAGS, immutable */
 }
+static int flags_outside(void) {
+  int fd = open(in(outside, "victim"), O_RDONLY), flags = 0x40;
+  return fd < 0 ? -errno : result(ioctl(fd, 0x40086602, &flags)); /* FS_IOC_SETFLAGS, no dump: the owner may */
+}
+/* attributes, in every way the kernel knows; a file that is open for reading is enough for some */
+static int chmod_workspace(void) {
+  create(in(ws, "mode"));
+  struct stat st;
+  if (chmod(in(ws, "mode"), 0711) < 0 || stat(in(ws, "mode"), &st) < 0) return -errno;
+  return (st.st_mode & 0777) == 0711 ? 0 : -EINVAL;
+}
+static int chmod_by_descriptor(void) {
+  int fd = open(in(ws, "mode"), O_RDWR | O_CREAT, 0644);
+  return fd < 0 ? -errno : result(fchmod(fd, 0700));
+}
+static int chmod_by_detour(void) { /* as the C library does for links */
+  int fd = open(in(ws, "mode"), O_PATH | O_NOFOLLOW);
+  snprintf(buffer, sizeof buffer, "/proc/self/fd/%d", fd);
+  return fd < 0 ? -errno : result(chmod(buffer, 0711));
+}
+static int touch_workspace(void) {
+  struct timespec when[2] = {{1000, 0}, {1000, 0}};
+  struct stat st;
+  create(in(ws, "time"));
+  if (chdir(ws) || utimensat(AT_FDCWD, "time", when, 0) < 0 || stat("time", &st) < 0) return -errno;
+  return st.st_mtime == 1000 ? 0 : -EINVAL;
+}
+static int touch_link(void) { /* the link's own time, not that of what it leads to */
+  return result(utimensat(AT_FDCWD, in(ws, "out-link"), NULL, AT_SYMLINK_NOFOLLOW));
+}
+static int chown_to_self(void) {
+  create(in(ws, "own"));
+  return result(chown(in(ws, "own"), getuid(), getgid()));
+}
+static int chmod_through_link(void) { return result(chmod(in(ws, "out-link/victim"), 0777)); }
+static int chmod_relative(void) { return chdir(ws) ? -errno : result(chmod("../outside/victim", 0777)); }
+static int chmod_proc_root(void) {
+  snprintf(buffer, sizeof buffer, "/proc/self/root%s/victim", outside);
+  return result(chmod(buffer, 0777));
+}
+static int chmod_proc_cwd(void) {
+  if (chdir(outside)) return -errno;
+  return result(chmod("/proc/self/cwd/victim", 0777));
+}
+static int chmod_in_folder(void) {
+  int folder = open(outside, O_PATH);
+  return folder < 0 ? -errno : result(syscall(SYS_fchmodat, folder, "victim", 0777));
+}
+static int chmod_empty_path(void) {
+  int fd = open(in(outside, "victim"), O_PATH);
+  return fd < 0 ? -errno : result(syscall(452, fd, "", 0777, AT_EMPTY_PATH)); /* fchmodat2 */
+}
+static int fchmod_outside(void) {
+  int fd = open(in(outside, "victim"), O_RDONLY);
+  return fd < 0 ? -errno : result(fchmod(fd, 0777));
+}
+static int fchmod_detour_outside(void) {
+  int fd = open(in(outside, "victim"), O_PATH);
+  snprintf(buffer, sizeof buffer, "/proc/self/fd/%d", fd);
+  return fd < 0 ? -errno : result(chmod(buffer, 0777));
+}
+static int chown_outside(void) { return result(chown(in(outside, "victim"), getuid(), getgid())); }
+static int lchown_outside(void) { return result(lchown(in(outside, "victim"), getuid(), getgid())); }
+static int fchown_outside(void) {
+  int fd = open(in(outside, "victim"), O_RDONLY);
+  return fd < 0 ? -errno : result(fchown(fd, getuid(), getgid()));
+}
+static int fchownat_outside(void) {
+  int fd = open(in(outside, "victim"), O_PATH);
+  return fd < 0 ? -errno : result(fchownat(fd, "", getuid(), getgid(), AT_EMPTY_PATH));
+}
+static int futimens_outside(void) {
+  int fd = open(in(outside, "victim"), O_RDONLY);
+  return fd < 0 ? -errno : result(futimens(fd, NULL));
+}
+static int utimensat_outside(void) { return result(utimensat(AT_FDCWD, in(outside, "victim"), NULL, 0)); }
+#ifdef SYS_utime
+static int old_utime_outside(void) { return result(syscall(SYS_utime, in(outside, "victim"), NULL)); }
+#else
+static int old_utime_outside(void) { return -ENOSYS; }
+#endif
+
+/* Whoever judges a call by its path must not be fooled by a path that changes after the look. */
+static char *racing, racing_inside[4096], racing_outside[4096];
+static void *swap_paths(void *arg) {
+  for (;;) strcpy(racing, racing_inside), strcpy(racing, racing_outside);
+  return arg;
+}
+static int race(const char *inside, const char *victim, char *path, int (*attack)(void)) {
+  pthread_t thread;
+  racing = strcpy(path, strcpy(racing_inside, inside));
+  strcpy(racing_outside, victim);
+  if (pthread_create(&thread, NULL, swap_paths, NULL)) return -errno;
+  int answer = -EACCES;
+  for (int i = 0; i < 1000 && answer != 0; i++) answer = attack();
+  return answer;
+}
+static int chmod_racing(void) {
+  struct stat st;
+  if (chmod(racing, 0751) < 0) return -errno;
+  return stat(racing_outside, &st) == 0 && (st.st_mode & 0777) == 0751 ? 0 : -EACCES;
+}
+static int race_chmod(void) {
+  static char path[4096];
+  return race(in(ws, "mode"), in(outside, "victim"), path, chmod_racing);
+}
+
 static int setxattr_outside(void) { return result(syscall(SYS_setxattr, in(outside, "victim"), "user.x", "y", 1, 0)); }
 
 /* protected names */
@@ -364,6 +472,43 @@ static int connect_path_socket(void) { return connect_path(path_socket); }
 static int connect_agent_socket(void) { return connect_path(agent_socket); }
 static int connect_docker(void) { return connect_path("/var/run/docker.sock"); }
 static int connect_bus(void) { return connect_path("/run/dbus/system_bus_socket"); }
+static int connect_through_link(void) {
+  snprintf(buffer, sizeof buffer, "%s/socket-link-%d", ws, getpid());
+  return symlink(path_socket, buffer) ? -errno : connect_path(buffer);
+}
+static int connect_proc_root(void) {
+  static char path[4096];
+  snprintf(path, sizeof path, "/proc/self/root%s", path_socket);
+  return strlen(path) > 107 ? -ENAMETOOLONG : connect_path(path);
+}
+static int connect_by_detour(void) {
+  int fd = open(path_socket, O_PATH);
+  snprintf(buffer, sizeof buffer, "/proc/self/fd/%d", fd);
+  return fd < 0 ? -errno : connect_path(buffer);
+}
+static int send_to_path(void) { /* a datagram names its receiver itself */
+  int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+  struct sockaddr_un to = {.sun_family = AF_UNIX};
+  strncpy(to.sun_path, path_socket, sizeof to.sun_path - 1);
+  if (fd < 0) return -errno;
+  if (sendto(fd, "x", 1, 0, (void *)&to, sizeof to) == 0) return 0;
+  return errno == EPROTOTYPE ? 0 : -errno; /* it was found: only its kind was another */
+}
+static struct sockaddr_un racing_address = {.sun_family = AF_UNIX};
+static int connect_racing(void) {
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0), answer = result(connect(fd, (void *)&racing_address, sizeof racing_address));
+  close(fd);
+  return answer;
+}
+static int race_connect(void) { /* between a socket of our own, which nobody listens on, and the host's */
+  int server = socket(AF_UNIX, SOCK_STREAM, 0);
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  if (server < 0 || chdir(ws)) return -errno;
+  strcpy(at.sun_path, "racer.sock");
+  unlink("racer.sock");
+  if (bind(server, (void *)&at, sizeof at)) return -errno;
+  return race("racer.sock", path_socket, racing_address.sun_path, connect_racing);
+}
 static int connect_abstract(void) {
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -389,6 +534,19 @@ static int serve_unix(void) {
   if (server < 0 || bind(server, (void *)&at, sizeof at) || listen(server, 1)) return -errno;
   return connect_path("served.sock");
 }
+static int connect_absolute(void) {
+  int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  if (chdir(ws) || strlen(ws) > 90) return -errno;
+  strcpy(at.sun_path, "absolute.sock");
+  unlink("absolute.sock");
+  if (server < 0 || bind(server, (void *)&at, sizeof at) || listen(server, 1)) return -errno;
+  snprintf(at.sun_path, sizeof at.sun_path, "%s/absolute.sock", ws);
+  if (connect(client, (void *)&at, sizeof at)) return -errno;
+  int other = accept(server, NULL, NULL);
+  if (write(client, "hello", 5) != 5 || read(other, buffer, 5) != 5 || memcmp(buffer, "hello", 5)) return -EIO;
+  return fcntl(client, F_GETFD) == FD_CLOEXEC ? 0 : -EINVAL;
+}
 static int list_interfaces(void) { return socket_of(AF_NETLINK, SOCK_RAW, 0); }
 
 #define P(name) {#name, name}
@@ -396,7 +554,10 @@ static const struct { const char *name; int (*run)(void); } probes[] = {
   P(write_workspace), P(mkdir_workspace), P(write_temp), P(write_dev_null), P(write_shm), P(read_passwd), P(read_git), P(fork_exec),
   P(write_outside), P(append_outside), P(truncate_outside), P(unlink_outside), P(chmod_outside), P(utimes_outside), P(mkdir_outside),
   P(symlink_outside), P(write_through_link), P(hardlink_outside), P(rename_outside), P(rename_from_outside), P(exchange_outside),
-  P(write_etc), P(write_home_bashrc), P(dotdot_outside), P(proc_root_outside), P(chattr_outside), P(setxattr_outside),
+  P(write_etc), P(write_home_bashrc), P(dotdot_outside), P(proc_root_outside), P(chattr_outside), P(flags_outside), P(setxattr_outside),
+  P(chmod_workspace), P(chmod_by_descriptor), P(chmod_by_detour), P(touch_workspace), P(touch_link), P(chown_to_self),
+  P(chmod_through_link), P(chmod_relative), P(chmod_proc_root), P(chmod_proc_cwd), P(chmod_in_folder), P(chmod_empty_path), P(fchmod_outside), P(fchmod_detour_outside),
+  P(chown_outside), P(lchown_outside), P(fchown_outside), P(fchownat_outside), P(futimens_outside), P(utimensat_outside), P(old_utime_outside), P(race_chmod),
   P(write_git_config), P(create_git_hook), P(rename_git), P(exchange_git), P(unlink_git_config), P(hardlink_git_config), P(chmod_git_config), P(umount_git),
   P(read_secret), P(read_secret_proc_root), P(copy_secret_by_link),
   P(write_sysctl), P(open_core_pattern), P(open_sysrq), P(open_scsi_switch), P(open_irq_switch), P(open_kcore), P(open_kmsg), P(open_disk), P(open_mem), P(make_device), P(make_cgroup), P(write_sys),
@@ -407,7 +568,7 @@ static const struct { const char *name; int (*run)(void); } probes[] = {
   P(io_uring), P(load_bpf), P(key_join), P(key_add), P(perf), P(userfault), P(fanotify), P(kernel_log), P(set_hostname), P(set_clock), P(swap_off), P(load_module), P(kexec), P(acct_off),
   P(push_input), P(push_input_wide), P(old_calls), P(x32_calls),
   P(vsock), P(packet_socket), P(raw_socket), P(crypto_socket), P(bluetooth_socket), P(xdp_socket), P(connect_host), P(connect_host_address), P(connect_metadata), P(send_udp),
-  P(connect_path_socket), P(connect_agent_socket), P(connect_docker), P(connect_bus), P(connect_abstract), P(serve_loopback), P(serve_unix), P(list_interfaces),
+  P(connect_path_socket), P(connect_agent_socket), P(connect_docker), P(connect_bus), P(connect_through_link), P(connect_proc_root), P(connect_by_detour), P(send_to_path), P(race_connect), P(connect_abstract), P(serve_loopback), P(serve_unix), P(connect_absolute), P(list_interfaces),
 };
 
 int main(int argc, char **argv) {

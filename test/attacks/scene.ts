@@ -77,7 +77,7 @@ export async function createScene(owner?: { readonly uid: number; readonly gid: 
 
 function compileProbe(folder: string): string {
   const program = join(folder, "probe");
-  execFileSync("gcc", ["-O1", "-o", program, fileURLToPath(new URL("./probe.c", import.meta.url))]);
+  execFileSync("gcc", ["-O1", "-pthread", "-o", program, fileURLToPath(new URL("./probe.c", import.meta.url))]);
   return program;
 }
 

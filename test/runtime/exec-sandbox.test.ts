@@ -82,9 +82,11 @@ describe.each(launchers)("a confined command through $name", ({ launcher }) => {
   });
 
   test("sees a fresh sandbox every time", async () => {
-    await run(`echo left > ${tmpdir()}/left-behind; sleep 60 &`);
-    const { stdout } = await run(`cat ${tmpdir()}/left-behind 2>/dev/null; pgrep -x sleep | wc -l`);
-    expect(stdout.head.trim()).toBe("0");
+    await run("echo left > /dev/shm/left-behind; ipcmk -M 100 >/dev/null; sleep 60 &");
+    const { stdout } = await run(
+      "cat /dev/shm/left-behind; touch /dev/left; ipcs -m | grep -c 0x; pgrep -x sleep | wc -l",
+    );
+    expect(stdout.head.trim()).toBe("0\n0");
   });
 
   test("gives its exit code, its signal and its input", async () => {

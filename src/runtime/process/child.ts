@@ -43,7 +43,7 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** A sandbox around the launcher's keeper: the command line that builds it, without any command in it. */
+/** A sandbox around the launcher's nest: the command line that builds it, without any command in it. */
 export interface Shelter {
   readonly argv: readonly string[];
   readonly cwd: string;
@@ -61,6 +61,8 @@ export interface LandlockRules {
   readonly scoped: number;
   readonly rules: readonly { readonly path: string; readonly access: number }[];
   readonly netRules: readonly { readonly port: number; readonly access: number }[];
+  /** Whose modes, owners and times stay as they are, though they lie in a writable place. */
+  readonly held: readonly string[];
   readonly seccomp: Uint8Array;
 }
 

@@ -71,10 +71,11 @@ export function encodeLaunch(launch: Launch, shelter?: Buffer): Buffer {
     fields.bytes("r", Buffer.concat([pack([rlimitNumbers[resource]], 4), pack([soft, hard], 8)]));
   }
   if (launch.landlock) {
-    const { handledFs, handledNet, scoped, rules, netRules, seccomp } = launch.landlock;
+    const { handledFs, handledNet, scoped, rules, netRules, held, seccomp } = launch.landlock;
     fields.numbers("L", [handledFs, handledNet, scoped], 8);
     for (const { path, access } of rules) fields.bytes("l", Buffer.concat([pack([access], 8), cString(path)]));
     for (const { port, access } of netRules) fields.numbers("p", [port, access], 8);
+    for (const path of held) fields.text("h", path);
     fields.bytes("s", seccomp);
   }
   fields.numbers("b", [launch.liveBytes], 8);

@@ -16,18 +16,19 @@ export interface ConfineRequest {
   readonly tty?: boolean;
   /** Names the call in the proxy's log. */
   readonly callId?: string;
+  /** Where the backend can: the sandbox apart from its command, for the launcher to make ahead. */
+  readonly nest?: boolean;
 }
 
-/**
- * A command line that confines itself, and what must be around it when it is started. The same grant,
- * cwd and state of the protected paths give the same words, so equal ones may be started ahead.
- */
+/** A command line that confines itself, and what must be around it when it is started. */
 export interface ConfinedCommand {
   readonly argv: readonly string[];
   /**
-   * Environment to start `argv[0]` with. Variables that would steer the dynamic loader of the sandbox
-   * program itself are not in it; a command started later inside gets `{...request.env, ...env}`.
+   * A command line that builds the sandbox with the launcher's nest in it, which then starts `argv`. The
+   * same grant and state of the protected paths give the same words, and equal ones may share a nest.
    */
+  readonly shelter?: readonly string[];
+  /** Environment to start `argv[0]` with: without a `shelter` that may be the sandbox program, which no variable may steer. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** Start `argv[0]` as this user: root runs commands in somebody else's workspace as its owner. */
@@ -37,7 +38,7 @@ export interface ConfinedCommand {
   readonly fds?: readonly InheritedFd[];
   /** Applied by the launcher to the child just before it executes `argv`. Without a launcher it must not run. */
   readonly landlock?: LandlockRuleset;
-  /** May be started ahead of its command; false for what is made for one call (its proxy). */
+  /** Whether the shelter may serve other commands; false for what is made for one call (its proxy). */
   readonly warm: boolean;
   /** What confines it: `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
   readonly sandbox: string;
@@ -51,8 +52,6 @@ export interface ConfinedCommand {
 export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** What really ran, where `confine` was asked for a program that took its command later. */
-  readonly argv?: readonly string[];
 }
 
 export interface InheritedFd {
@@ -65,10 +64,12 @@ export interface LandlockRuleset {
   readonly handledFs: number;
   readonly handledNet: number;
   readonly scoped: number;
-  /** A path that does not exist is skipped. */
+  /** A path that does not exist is skipped; those that may be written must be free of links. */
   readonly rules: readonly { readonly path: string; readonly access: number }[];
   readonly netRules: readonly { readonly port: number; readonly access: number }[];
-  /** A classic BPF program (`struct sock_filter[]`), installed last. */
+  /** Places below writable ones whose modes, owners and times stay as they are; free of links. */
+  readonly held: readonly string[];
+  /** A classic BPF program (`struct sock_filter[]`), installed last; the launcher answers what it asks. */
   readonly seccomp: Uint8Array;
 }
 

@@ -24,30 +24,51 @@ export const seccompFd = 3;
 const tempBytes = 1024 ** 3;
 
 /**
- * The whole command line. Order matters: later mounts lie on top of earlier ones. Always drops every
- * capability: without that, root inside could undo each mount below.
+ * The whole command line. Order matters: later mounts lie on top of earlier ones. A command never holds
+ * a capability: with one, root inside could undo each mount below.
  */
 export function bwrapArgv(plan: Plan, request: ConfineRequest, options: BwrapOptions): readonly string[] {
   const hidden = plan.entries.filter((entry) => entry.use === "hide" && entry.kind === "directory");
-  return [
-    [options.program, "--seccomp", String(seccompFd)],
-    [plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"],
-    procMounts(options),
+  const mounts = [
     ...plan.entries.map((entry) => mount(entry, plan, options)),
     ...hidden.map(({ path }) => ["--remount-ro", path]),
-    ["--chdir", request.cwd],
-    namespaces(request.grant, options),
-    request.tty === true ? [] : ["--new-session"],
-    ["--die-with-parent", "--cap-drop", "ALL"],
-    ...loaderVariables(request.env).map(([name, value]) => ["--setenv", name, value]),
-    ["--", ...request.argv],
-  ].flat();
+  ];
+  const whole = [options.program, plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"];
+  return (
+    request.nest === true
+      ? [whole, nestProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...nest(request.grant, options)]
+      : [whole, procMounts(options), ...mounts, ...command(request, options)]
+  ).flat();
 }
 
-function namespaces(grant: Grant, { disableUserns }: BwrapOptions): readonly string[] {
-  const user = disableUserns ? ["--unshare-user", "--disable-userns"] : ["--unshare-user"];
-  const network = grant.network === "on" ? [] : ["--unshare-net"];
-  return [...user, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", ...network];
+function command(request: ConfineRequest, { disableUserns }: BwrapOptions): readonly (readonly string[])[] {
+  return [
+    ["--seccomp", String(seccompFd), "--chdir", request.cwd, ...namespaces],
+    disableUserns ? ["--disable-userns"] : [],
+    request.grant.network === "on" ? [] : ["--unshare-net"],
+    request.tty === true ? [] : ["--new-session"],
+    ["--cap-drop", "ALL"],
+    ...loaderVariables(request.env).map(([name, value]) => ["--setenv", name, value]),
+    ["--", ...request.argv],
+  ];
+}
+
+/** Its keepers get namespaces of their own (native/nest.c), and the filter; until then it needs its capabilities. */
+function nest(grant: Grant, { proc, asRoot }: BwrapOptions): readonly (readonly string[])[] {
+  const fresh = [grant.network === "on" ? "" : "n", proc === "fresh" ? "p" : "", asRoot ? "r" : ""].join("");
+  return [namespaces, ["--new-session", "--cap-add", "ALL", "--chdir", "/"], ["--", nestProgram, "nest", fresh]];
+}
+
+/** The launcher, open at this descriptor: a sandbox may not show its file. */
+const nestProgram = "/proc/self/fd/9";
+
+const namespaces = [
+  ..."--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" "),
+];
+
+/** The nest looks at the switch for user namespaces, and its keepers mount their own over it. */
+function nestProcMounts({ proc }: BwrapOptions): readonly string[] {
+  return proc === "bound" ? ["--ro-bind", "/proc", "/proc"] : ["--proc", "/proc"];
 }
 
 /** Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it. */

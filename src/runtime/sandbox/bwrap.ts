@@ -40,11 +40,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   };
 
   let inherited: readonly number[] | undefined;
-  /** A program that is itself named by its descriptor was started by one who chose what to hand on. */
-  const sealed = (argv: readonly string[], command: readonly string[]) =>
-    command[0]?.startsWith("/proc/self/fd/") === true
-      ? argv
-      : withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
+  const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
   function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
     const { grant, cwd, env } = request;
@@ -58,15 +54,19 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
     const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
+    const argv = way?.argv ?? request.argv;
     return {
-      argv: bwrapArgv(plan, { ...request, argv: sealed(way?.argv ?? request.argv, request.argv) }, options),
+      ...(request.nest === true
+        ? { argv, shelter: bwrapArgv(plan, request, options) }
+        : { argv: bwrapArgv(plan, { ...request, argv: sealed(argv) }, options) }),
       env: {
-        ...innerEnv(env, plan, machine),
+        ...(request.nest === true ? env : withoutLoaderVariables(env)),
+        ...(env["TMPDIR"] === undefined || plan.everything ? {} : { TMPDIR: machine.tempDir }),
         ...homeFor(owner, env, machine.tempDir),
         ...way?.env,
         CALLGATE_CONFINED_BY: name,
       },
-      cwd: sep,
+      cwd: request.nest === true ? cwd : sep,
       ...owner,
       fds: filter(grant),
       warm: proxy === undefined,
@@ -74,8 +74,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
-        const argv = ending.argv ?? request.argv;
-        return made ?? refusedHost ?? explainEnding({ ...request, argv, writable: writablePlaces(plan) }, ending);
+        return made ?? refusedHost ?? explainEnding({ ...request, writable: writablePlaces(plan) }, ending);
       },
     };
   }
@@ -95,9 +94,8 @@ function writablePlaces(plan: Plan): readonly string[] {
     : plan.entries.filter(({ use }) => use === "write" || use === "temp").map(({ path }) => path);
 }
 
-function innerEnv(env: Readonly<Record<string, string>>, plan: Plan, machine: Machine): Record<string, string> {
-  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !isLoaderVariable(name)));
-  return kept["TMPDIR"] === undefined || plan.everything ? kept : { ...kept, TMPDIR: machine.tempDir };
+function withoutLoaderVariables(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isLoaderVariable(name)));
 }
 
 async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {

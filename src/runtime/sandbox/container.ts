@@ -48,11 +48,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        return (
-          guard.settle() ??
-          refusedHost ??
-          explainEnding({ ...request, argv: ending.argv ?? request.argv, writable: plan.roots }, ending)
-        );
+        return guard.settle() ?? refusedHost ?? explainEnding({ ...request, writable: plan.roots }, ending);
       },
     };
   }

@@ -77,6 +77,7 @@ export function landlockRules({
     scoped: abi >= 6 ? scopes : 0,
     rules: rules.map(({ path, access }) => ({ path, access: access & known })),
     netRules: proxyPort === undefined ? [] : [{ port: proxyPort, access: netRight.connectTcp }],
+    held: plan.entries.filter(({ use }) => use === "read").map(({ path }) => path),
   };
 }
 
@@ -92,9 +93,12 @@ function openPlaces(folder: string, closed: readonly string[]): readonly string[
   return entries(folder).flatMap((name) => openPlaces(join(folder, name), closed));
 }
 
+/** A rule on a link would be one on whatever it leads to. */
 function entries(folder: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((one) => !one.isSymbolicLink())
+      .map(({ name }) => name);
   } catch {
     return []; // we may not look into it, so neither may the command
   }

@@ -75,7 +75,7 @@ export function createLandlockBackend(
         const refusedHost = await proxy?.close();
         const made = guard.settle();
         const writable = [...plan.roots, ...(tempFolder === undefined ? [] : [tempFolder])];
-        return made ?? refusedHost ?? explainEnding({ grant, cwd, argv: ending.argv ?? argv, writable }, ending);
+        return made ?? refusedHost ?? explainEnding({ grant, cwd, argv, writable }, ending);
       },
     };
   }
@@ -84,9 +84,9 @@ export function createLandlockBackend(
 }
 
 function filter(architecture: Architecture, network: Grant["network"], { proxied, abi }: FilterFacts): Uint8Array {
-  const sockets: SocketRule = network === "on" ? "host" : proxied ? "tcp" : "unix";
+  const sockets: SocketRule = network === "on" ? "inet" : proxied ? "tcp" : "unix";
   // Before ABI 3 Landlock does not see a file being cut short.
-  return seccompProgram({ architecture, sockets, refuseTruncate: abi < 3, refuseAttributes: true });
+  return seccompProgram({ architecture, sockets, refuseTruncate: abi < 3, hostView: true });
 }
 
 interface FilterFacts {

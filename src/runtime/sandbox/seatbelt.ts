@@ -48,7 +48,7 @@ export function createSeatbeltBackend(machine: Machine, session: Session): Backe
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const writable = plan.everything ? ["/"] : [...plan.roots, tempFolder];
-        return refusedHost ?? explainEnding({ grant, cwd, argv: ending.argv ?? argv, writable }, ending);
+        return refusedHost ?? explainEnding({ grant, cwd, argv, writable }, ending);
       },
     };
   }

@@ -1,5 +1,5 @@
 /** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
-import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { guardNames } from "./guard.ts";
@@ -84,7 +84,7 @@ function rememberBriefly<T>(ask: (key: string) => T, now: () => number = Date.no
 const leftovers = new Set<string>();
 
 function makeTempFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "callgate-"));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "callgate-")));
   if (leftovers.size === 0) process.once("exit", removeLeftovers);
   leftovers.add(folder);
   return folder;

@@ -113,6 +113,7 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", (
             { path: "/dev/null", access: read | write },
           ],
           netRules: [],
+          held: [],
           seccomp: allow,
         },
       },

@@ -34,6 +34,7 @@ function words(
     readonly options?: Partial<BwrapOptions>;
     readonly env?: Record<string, string>;
     readonly tty?: boolean;
+    readonly nest?: boolean;
   } = {},
 ): string {
   const request = {
@@ -42,6 +43,7 @@ function words(
     env: more.env ?? {},
     grant: more.grant ?? grant,
     ...(more.tty === undefined ? {} : { tty: more.tty }),
+    ...(more.nest === undefined ? {} : { nest: more.nest }),
   };
   return bwrapArgv(more.plan ?? plan, request, { ...options, ...more.options }).join(" ");
 }
@@ -66,8 +68,20 @@ test("mounts come in the plan's order, the command last", () => {
 test("every capability is dropped, user namespaces are closed, and nothing outlives us", () => {
   expect(words()).toContain("--cap-drop ALL");
   expect(words()).toContain(
-    "--unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-net --new-session --die-with-parent",
+    "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --disable-userns --unshare-net --new-session",
   );
+});
+
+test("a nest holds no command, keeps its capabilities for its keepers, and is told what each gets for its own", () => {
+  const line = words({ nest: true, options: { asRoot: true } });
+  expect(line).toContain("--cap-add ALL");
+  expect(line).toMatch(/ -- \/proc\/self\/fd\/9 nest npr$/);
+  expect(line).not.toMatch(/ls -la|--seccomp|--cap-drop|--disable-userns|--chdir \/ws/);
+  expect(words({ nest: true, grant: { ...grant, network: "on" }, options: { proc: "bound" } })).toMatch(/ nest $/);
+});
+
+test("what a nest shows to every command cannot be changed by one of them", () => {
+  expect(words({ nest: true })).toMatch(/--dev \/dev .*--remount-ro \/dev .*--bind \/ws \/ws/);
 });
 
 test("only a granted network shares the host's", () => {

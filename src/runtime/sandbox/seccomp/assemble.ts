@@ -7,13 +7,14 @@
 export type Step =
   | { readonly label: string }
   | { readonly load: number }
+  | { readonly and: number }
   | { readonly ret: number }
   | { readonly test: Test; readonly k: number; readonly yes?: string; readonly no?: string };
 
 /** Equal, any of these bits set, at least. */
 type Test = "eq" | "anyBit" | "atLeast";
 
-const opcodes = { load: 0x20, ret: 0x06, eq: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
+const opcodes = { load: 0x20, and: 0x54, ret: 0x06, eq: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
 
 /** The kernel refuses longer programs, and a jump is one byte. */
 const maxInstructions = 4096;
@@ -42,6 +43,7 @@ export function assemble(steps: readonly Step[]): Uint8Array {
   instructions.forEach((step, index) => {
     const at = index * 8;
     if ("load" in step) return write(view, at, [opcodes.load, 0, 0, step.load]);
+    if ("and" in step) return write(view, at, [opcodes.and, 0, 0, step.and]);
     if ("ret" in step) return write(view, at, [opcodes.ret, 0, 0, step.ret]);
     return write(view, at, [opcodes[step.test], jump(index, step.yes), jump(index, step.no), step.k]);
   });

@@ -10,28 +10,33 @@ import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
  * Which socket families stay. `private`: the command has a network namespace of its own, so loopback
- * and unix sockets are harmless. `unix`: it shares the host's network and gets none of it. `tcp`: it
- * shares it, and Landlock limits the ports, so only streams. `host`: the network is granted.
+ * and unix sockets are harmless. `host`: the network is granted, and the host's sockets are hidden.
+ * Where they are not: `unix`, none of the network; `tcp`, Landlock limits the ports, so only streams;
+ * `inet`, the network is granted, but no socket that connects by path.
  */
-export type SocketRule = "private" | "unix" | "tcp" | "host";
+export type SocketRule = "private" | "host" | "unix" | "tcp" | "inet";
 
 export interface FilterOptions {
   readonly architecture: Architecture;
   readonly sockets: SocketRule;
-  /** No read-only mount keeps a file's extended attributes, so they cannot be set (tools take that quietly). */
-  readonly refuseAttributes?: boolean;
+  /**
+   * No namespace keeps the host's files and its shared memory apart (Landlock). Then what takes a path
+   * and Landlock does not see is asked about (native/warden.c answers), and what nobody needs is refused.
+   */
+  readonly hostView?: boolean;
   /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */
   readonly refuseTruncate?: boolean;
 }
 
-const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000 } as const;
+const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000, ask: 0x7fc00000 } as const;
 const errno = { EPERM: 1, ENOSYS: 38, EOPNOTSUPP: 95 } as const;
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
 const families: Readonly<Record<SocketRule, readonly number[]>> = {
   private: [family.unix, family.inet, family.inet6, family.netlink],
-  unix: [family.unix],
-  tcp: [family.unix],
+  unix: [],
+  tcp: [],
+  inet: [family.inet, family.inet6, family.netlink],
   host: [family.unix, family.inet, family.inet6, family.netlink],
 };
 
@@ -41,9 +46,12 @@ const newTimeNamespace = 0x80;
 /** Both put words into a terminal's input as if typed. */
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
-/** socket()'s type without SOCK_CLOEXEC and SOCK_NONBLOCK. SOCK_STREAM is 1 on both architectures. */
-const socketTypeBits = { nonStream: 0xe, stream: 0x1 } as const;
+/** socket()'s type without SOCK_CLOEXEC and SOCK_NONBLOCK; the same numbers on both architectures. */
+const socketType = { bits: 0xf, stream: 1, sequence: 5 } as const;
+/** The letters of file systems' own requests: flags, labels, encryption, snapshots; some need no more than an open file. */
+const fileRequests = { bits: 0xff00, letters: [0x6600, 0x5800, 0x7600, 0x9400, 0xf500] } as const;
 
+/** Told that the file system has none of that, tools go on quietly. */
 const attributes: readonly SyscallName[] = [
   "setxattr",
   "lsetxattr",
@@ -53,6 +61,40 @@ const attributes: readonly SyscallName[] = [
   "lremovexattr",
   "fremovexattr",
   "removexattrat",
+  "file_setattr",
+];
+
+/** Change what Landlock does not see, by path or by descriptor. */
+export const asked: readonly SyscallName[] = [
+  "chmod",
+  "fchmod",
+  "fchmodat",
+  "fchmodat2",
+  "chown",
+  "lchown",
+  "fchown",
+  "fchownat",
+  "utimensat",
+];
+
+/** The C library has used utimensat instead for years; memory and queues of System V are the host's. */
+const absent: readonly SyscallName[] = [
+  "utime",
+  "utimes",
+  "futimesat",
+  "shmget",
+  "shmat",
+  "shmctl",
+  "semget",
+  "semop",
+  "semtimedop",
+  "semctl",
+  "msgget",
+  "msgsnd",
+  "msgrcv",
+  "msgctl",
+  "mq_open",
+  "mq_unlink",
 ];
 
 /** ENOSYS makes libc and language runtimes fall back without a word. */
@@ -120,23 +162,35 @@ export function seccompProgram({
   architecture,
   sockets,
   refuseTruncate = false,
-  refuseAttributes = false,
+  hostView = false,
 }: FilterOptions): Uint8Array {
   const number = (name: SyscallName) => syscallNumber(name, architecture);
-  const known = (names: readonly SyscallName[]) => names.map(number).filter((nr) => nr >= 0);
+  const each = (names: readonly SyscallName[], yes: string): readonly Step[] =>
+    names
+      .map(number)
+      .filter((nr) => nr >= 0)
+      .map((k) => ({ test: "eq", k, yes }));
   return assemble([
     { load: offset.arch },
     { test: "eq", k: auditArchitecture[architecture], no: "kill" },
     { load: offset.nr },
     // The x32 twin of every call would slip past the numbers below.
     ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, yes: "nosys" }] as const) : []),
-    ...inspected.map((name): Step => ({ test: "eq", k: number(name), yes: name })),
+    ...inspected.flatMap((name) => each([name], name)),
     ...(refuseTruncate ? truncations(number) : []),
-    ...(refuseAttributes ? known(attributes).map((k): Step => ({ test: "eq", k, yes: "unsupported" })) : []),
-    ...known(fallBack).map((k): Step => ({ test: "eq", k, yes: "nosys" })),
-    ...known(refused).map((k): Step => ({ test: "eq", k, yes: "refuse" })),
+    ...(hostView
+      ? [
+          ...each(asked, "ask"),
+          ...each(sockets === "unix" ? ["connect"] : [], "ask"),
+          ...each(["socketpair"], "socketpair"),
+          ...each(attributes, "unsupported"),
+          ...each(absent, "nosys"),
+        ]
+      : []),
+    ...each(fallBack, "nosys"),
+    ...each(refused, "refuse"),
     { ret: action.allow },
-    ...inspections(sockets),
+    ...inspections(sockets, hostView),
     ...(refuseTruncate ? truncatingOpens : []),
     { label: "allow" },
     { ret: action.allow },
@@ -144,6 +198,8 @@ export function seccompProgram({
     { ret: action.errno | errno.EPERM },
     { label: "nosys" },
     { ret: action.errno | errno.ENOSYS },
+    { label: "ask" },
+    { ret: action.ask },
     { label: "unsupported" },
     { ret: action.errno | errno.EOPNOTSUPP },
     { label: "kill" },
@@ -151,12 +207,14 @@ export function seccompProgram({
   ]);
 }
 
-function inspections(sockets: SocketRule): readonly Step[] {
+function inspections(sockets: SocketRule, hostView: boolean): readonly Step[] {
   return [
     { label: "ioctl" },
     { load: offset.arg(1) },
     { test: "eq", k: TIOCSTI, yes: "refuse" },
-    { test: "eq", k: TIOCLINUX, yes: "refuse", no: "allow" },
+    { test: "eq", k: TIOCLINUX, yes: "refuse" },
+    ...(hostView ? refuseFileRequests : []),
+    { ret: action.allow },
     { label: "clone" },
     { load: offset.arg(0) },
     { test: "anyBit", k: newNamespaces, yes: "refuse", no: "allow" },
@@ -166,19 +224,33 @@ function inspections(sockets: SocketRule): readonly Step[] {
     { label: "socket" },
     { load: offset.arg(0) },
     ...families[sockets].map((k): Step => ({ test: "eq", k, yes: "allow" })),
-    ...(sockets === "tcp" ? streamsOnly : []),
+    ...(sockets === "tcp" ? internetStreams : []),
+    ...(sockets === "unix" ? ([{ test: "eq", k: family.unix, no: "refuse" }, ...connecting] as const) : []),
     { ret: action.errno | errno.EPERM },
+    ...(hostView ? ([{ label: "socketpair" }, ...connecting] as const) : []),
   ];
 }
 
-const streamsOnly: readonly Step[] = [
+const refuseFileRequests: readonly Step[] = [
+  { and: fileRequests.bits },
+  ...fileRequests.letters.map((k): Step => ({ test: "eq", k, yes: "unsupported" })),
+];
+
+/** Kinds that reach nobody before they connect; a datagram may name its receiver each time, where no filter sees it. */
+const connecting: readonly Step[] = [
+  { load: offset.arg(1) },
+  { and: socketType.bits },
+  { test: "eq", k: socketType.stream, yes: "allow" },
+  { test: "eq", k: socketType.sequence, yes: "allow", no: "refuse" },
+];
+
+const internetStreams: readonly Step[] = [
   { test: "eq", k: family.inet, yes: "stream" },
   { test: "eq", k: family.inet6, no: "refuse" },
   { label: "stream" },
   { load: offset.arg(1) },
-  { test: "anyBit", k: socketTypeBits.nonStream, yes: "refuse" },
-  { test: "anyBit", k: socketTypeBits.stream, yes: "protocol", no: "refuse" },
-  { label: "protocol" },
+  { and: socketType.bits },
+  { test: "eq", k: socketType.stream, no: "refuse" },
   { load: offset.arg(2) },
   // Other stream protocols (SCTP, MPTCP) are not covered by Landlock's TCP rules: IPPROTO_IP and TCP only.
   { test: "eq", k: 0, yes: "allow" },

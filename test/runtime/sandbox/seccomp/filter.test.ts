@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/runtime/sandbox/seccomp/assemble.ts";
-import { refused, seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
+import { asked, refused, seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
 import type { SocketRule } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
 import { auditArchitecture, syscallNumber, syscalls } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
 import type { Architecture, SyscallName } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
@@ -64,6 +64,7 @@ describe.each(architectures)("on %s", (architecture) => {
   test.each([
     ["private", [1, 2, 10, 16]],
     ["host", [1, 2, 10, 16]],
+    ["inet", [2, 10, 16]],
     ["unix", [1]],
   ] as const)("with %s sockets, of all families only %j", (sockets, families) => {
     for (let family = 0; family < 64; family++) {
@@ -81,7 +82,7 @@ describe.each(architectures)("on %s", (architecture) => {
         expect(runFilter(program("tcp"), call("socket", family, stream, protocol))).toEqual(EPERM);
       for (const type of [2, 3, 5]) expect(runFilter(program("tcp"), call("socket", family, type, 0))).toEqual(EPERM);
     }
-    expect(runFilter(program("tcp"), call("socket", 1, 2, 0))).toBe("allow");
+    expect(runFilter(program("tcp"), call("socket", 1, 1, 0))).toEqual(EPERM);
     expect(runFilter(program("tcp"), call("socket", 40, 1, 0))).toEqual(EPERM);
   });
 
@@ -95,9 +96,48 @@ describe.each(architectures)("on %s", (architecture) => {
     if (has("open")) expect(runFilter(careful, call("open", 0, 0x200))).toEqual(EPERM);
   });
 
-  test("extended attributes are unsupported only where asked for", () => {
-    expect(runFilter(program("unix", { refuseAttributes: true }), call("setxattr"))).toEqual({ errno: 95 });
-    expect(runFilter(program(), call("setxattr"))).toBe("allow");
+  describe("without namespaces", () => {
+    const shared = program("unix", { hostView: true });
+
+    test.each([...asked.filter(has), "connect"] as const)("%s is asked about, and nowhere else", (name) => {
+      expect(runFilter(shared, call(name))).toBe("ask");
+      expect(runFilter(program(), call(name))).toBe("allow");
+    });
+
+    test("with the network granted nothing connects by path, so connecting needs no question", () => {
+      for (const sockets of ["tcp", "inet"] as const)
+        expect(runFilter(program(sockets, { hostView: true }), call("connect"))).toBe("allow");
+    });
+
+    test("sockets that name their receiver in each message cannot be made", () => {
+      const flags = 0o2000000 | 0o4000;
+      for (const name of ["socket", "socketpair"] as const) {
+        for (const type of [1, 5]) expect(runFilter(shared, call(name, 1, type | flags, 0))).toBe("allow");
+        for (const type of [2, 3, 4]) expect(runFilter(shared, call(name, 1, type | flags, 0))).toEqual(EPERM);
+      }
+      for (const sockets of ["tcp", "inet"] as const)
+        expect(runFilter(program(sockets, { hostView: true }), call("socketpair", 1, 2, 0))).toEqual(EPERM);
+    });
+
+    test("attributes beyond the mode are unsupported, by call and by a file's own requests", () => {
+      for (const name of ["setxattr", "fsetxattr", "setxattrat", "file_setattr"] as const) {
+        expect(runFilter(shared, call(name))).toEqual({ errno: 95 });
+        expect(runFilter(program(), call(name))).toBe("allow");
+      }
+      // FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, BTRFS_IOC_SUBVOL_CREATE
+      for (const request of [0x40086602, 0x401c5820, 0x5000940e])
+        expect(runFilter(shared, call("ioctl", 3, request))).toEqual({ errno: 95 });
+      for (const request of [0x5401, 0x541b, 0x80045430])
+        // TCGETS, FIONREAD, TIOCGPTN
+        expect(runFilter(shared, call("ioctl", 0, request))).toBe("allow");
+    });
+
+    test("the host's shared memory, semaphores and queues are not there", () => {
+      for (const name of ["shmget", "shmat", "semop", "msgsnd", "mq_open"] as const) {
+        expect(runFilter(shared, call(name))).toEqual(ENOSYS);
+        expect(runFilter(program(), call(name))).toBe("allow");
+      }
+    });
   });
 
   test("every call that is not named is allowed", () => {

@@ -5,7 +5,7 @@ export interface SystemCall {
   readonly args?: readonly bigint[];
 }
 
-export type Verdict = "allow" | "kill" | { readonly errno: number };
+export type Verdict = "allow" | "kill" | "ask" | { readonly errno: number };
 
 export function runFilter(program: Uint8Array, call: SystemCall): Verdict {
   const view = new DataView(program.buffer, program.byteOffset, program.byteLength);
@@ -16,6 +16,7 @@ export function runFilter(program: Uint8Array, call: SystemCall): Verdict {
     const jump = { taken: view.getUint8(index * 8 + 2), not: view.getUint8(index * 8 + 3) };
     const k = view.getUint32(index * 8 + 4, true);
     if (code === 0x20) accumulator = data.getUint32(k, true);
+    else if (code === 0x54) accumulator = (accumulator & k) >>> 0;
     else if (code === 0x06) return verdict(k);
     else index += test(code, accumulator, k) ? jump.taken : jump.not;
   }
@@ -40,6 +41,7 @@ function seccompData({ nr, arch, args = [] }: SystemCall): DataView {
 function verdict(value: number): Verdict {
   if (value === 0x7fff0000) return "allow";
   if (value === 0x80000000) return "kill";
+  if (value === 0x7fc00000) return "ask";
   if (value >>> 16 === 5) return { errno: value & 0xffff };
   throw new Error(`unknown verdict ${value.toString(16)}`);
 }

@@ -1,0 +1,77 @@
+/*
+ * The nest: lives in a sandbox that bubblewrap has built, still with that sandbox's capabilities, and
+ * gives birth to keepers. Each is the first process of namespaces of its own (processes, network, IPC,
+ * mounts), so every command finds a fresh sandbox; but the folders, masks and devices were mounted once,
+ * for all of them, which is what building a sandbox costs. Commands never see the nest: it is outside
+ * their pid namespace, and what a keeper inherits is given up before a command is read.
+ */
+#include "launcher.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static uint8_t filter[4096 * 8];
+static size_t filter_size;
+
+static bool raise_loopback(void) {
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+  bool up = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &loopback) == 0;
+  if (fd >= 0) close(fd);
+  return up;
+}
+
+/* What must not be shared with the next command: processes, shared memory, terminals. */
+static bool mount_own(const char *fresh) {
+  const unsigned long safe = MS_NOSUID | MS_NOEXEC;
+  if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0) return false;
+  if (mount("devpts", "/dev/pts", "devpts", safe, "newinstance,ptmxmode=0666,mode=620") < 0) return false;
+  if (!strchr(fresh, 'p')) return true;
+  if (mount("proc", "/proc", "proc", safe | MS_NODEV, NULL) < 0) return false;
+  /* The kernel's switches there ask for the global uid 0, not for a capability that could be dropped. */
+  return !strchr(fresh, 'r') || mount("none", "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | safe | MS_NODEV, NULL) == 0;
+}
+
+static _Noreturn void hatch(int control, const char *fresh) {
+  dup2(control, 3);
+  fcntl(3, F_SETFD, FD_CLOEXEC);
+  syscall(SYS_CLOSE_RANGE, 4, ~0U, 0);
+  bool sound = (!strchr(fresh, 'n') || raise_loopback()) && mount_own(fresh) && drop_capabilities() &&
+               install_filter(filter, filter_size, 0) == 0;
+  if (!sound) {
+    struct report failed = {.type = 'F', .step = 'b', .error = errno};
+    (void)!send_fds(3, &failed, sizeof failed, NULL, 0);
+    _exit(1);
+  }
+  _exit(keeper_main(3, true));
+}
+
+/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root). */
+int nest_main(const char *fresh) {
+  for (ssize_t n; filter_size < sizeof filter && (n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size)) > 0;) filter_size += (size_t)n;
+  if (filter_size == 0) return 125;
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  prctl(PR_SET_NAME, "callgate-nest");
+  signal(SIGCHLD, SIG_IGN); /* nobody asks how they ended */
+  /* A second lock beside the filter: no more user namespaces below this one. Not to be had where /proc is the outer one. */
+  int limit = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+  if (limit >= 0 && (write(limit, "0", 1) != 1 || close(limit) < 0)) return 125;
+  unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | (strchr(fresh, 'n') ? CLONE_NEWNET : 0);
+  uint8_t byte;
+  int fds[3];
+  while (receive_fds(CONTROL_FD, &byte, 1, fds) == 1) {
+    if (fds[0] < 0) continue;
+    if (syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0) == 0) hatch(fds[0], fresh);
+    close(fds[0]); /* a keeper that could not be made is seen by the end of its socket */
+  }
+  while (wait(NULL) > 0 || errno == EINTR) {} /* nobody wants more of them; those that work live on */
+  return 0;
+}
