@@ -62,9 +62,8 @@ function nest(grant: Grant, { proc, asRoot }: BwrapOptions): readonly (readonly 
 /** The launcher, open at this descriptor: a sandbox may not show its file. */
 const nestProgram = "/proc/self/fd/9";
 
-const namespaces = [
-  ..."--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" "),
-];
+const namespaces =
+  "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" ");
 
 /** The nest looks at the switch for user namespaces, and its keepers mount their own over it. */
 function nestProcMounts({ proc }: BwrapOptions): readonly string[] {
