@@ -65,7 +65,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
     push(text) {
       if (text !== "") {
         append(input, text);
-        reading.next();
+        if (input.absorb?.() !== true) reading.next();
       }
       return emit.drain();
     },

@@ -11,10 +11,15 @@ export interface Input {
   ended: boolean;
   /** What was consumed since `startRecording`: a call that turns out to be none goes back to being text. */
   recorded: string | undefined;
+  /**
+   * Set by a reader that paused in the middle of a long text: takes what came, and says whether that was
+   * all it takes. Then nobody need be woken: a pause deep inside a value costs a step for each reader around it.
+   */
+  absorb: (() => boolean) | undefined;
 }
 
 export function createInput(text = "", ended = false): Input {
-  return { buffer: text, at: 0, ended, recorded: undefined };
+  return { buffer: text, at: 0, ended, recorded: undefined, absorb: undefined };
 }
 
 export function append(input: Input, chunk: string): void {
@@ -63,6 +68,11 @@ export function* need(input: Input, count: number): Reading<boolean> {
 export function* codeAt(input: Input, offset = 0): Reading<number> {
   if (left(input) <= offset && !(yield* need(input, offset + 1))) return -1;
   return input.buffer.charCodeAt(input.at + offset);
+}
+
+/** The same where it is there already, without the cost of a reader: -2 when one must wait. */
+export function codeNow(input: Input, offset: number): number {
+  return input.at + offset < input.buffer.length ? input.buffer.charCodeAt(input.at + offset) : -2;
 }
 
 /** The code at the cursor if it is there already, else -1: the quick look before a pause is worth it. */
@@ -138,14 +148,20 @@ export function* skipSpace(input: Input): Reading<string> {
 
 export interface Scanner {
   readonly markers: readonly string[];
-  readonly firsts: ReadonlySet<number>;
+  /** First characters of markers: 1 at the codes of those in ASCII, the rest in a set. */
+  readonly firsts: Uint8Array;
+  readonly others: ReadonlySet<number>;
+  /** The one first character, if they share it. */
   readonly only: string | undefined;
 }
 
 export function createScanner(...lists: readonly (readonly string[])[]): Scanner {
   const list = markers(...lists);
-  const firsts = new Set(list.map((marker) => marker.charCodeAt(0)));
-  return { markers: list, firsts, only: firsts.size === 1 ? list[0]!.charAt(0) : undefined };
+  const codes = new Set(list.map((marker) => marker.charCodeAt(0)));
+  const firsts = new Uint8Array(128);
+  for (const code of codes) if (code < 128) firsts[code] = 1;
+  const others = new Set([...codes].filter((code) => code >= 128));
+  return { markers: list, firsts, others, only: codes.size === 1 ? list[0]!.charAt(0) : undefined };
 }
 
 function nextCandidate(input: Input, scanner: Scanner, from: number): number {
@@ -153,9 +169,12 @@ function nextCandidate(input: Input, scanner: Scanner, from: number): number {
     const found = input.buffer.indexOf(scanner.only, from);
     return found < 0 ? input.buffer.length : found;
   }
-  let at = from;
-  while (at < input.buffer.length && !scanner.firsts.has(input.buffer.charCodeAt(at))) at++;
-  return at;
+  const { buffer } = input;
+  for (let at = from; at < buffer.length; at++) {
+    const code = buffer.charCodeAt(at);
+    if (code < 128 ? scanner.firsts[code] === 1 : scanner.others.has(code)) return at;
+  }
+  return buffer.length;
 }
 
 /**
@@ -164,20 +183,33 @@ function nextCandidate(input: Input, scanner: Scanner, from: number): number {
  */
 export function* textUntil(input: Input, scanner: Scanner, sink: (text: string) => void): Reading<string | undefined> {
   for (;;) {
-    let at = input.at;
-    let found = none;
-    while (at < input.buffer.length) {
-      at = nextCandidate(input, scanner, at);
-      if (at >= input.buffer.length) break;
-      found = testMarkers(input, scanner.markers, at - input.at);
-      if (found !== none) break;
-      at++;
-    }
-    if (at > input.at) sink(take(input, at - input.at));
+    const found = scan(input, scanner, sink);
     if (found >= 0) return scanner.markers[found];
     if (input.ended) return undefined;
-    yield;
+    yield* pause(input, () => scan(input, scanner, sink) < 0);
   }
+}
+
+/** Hands on what is no marker. Which one stands at the cursor then, if any. */
+function scan(input: Input, scanner: Scanner, sink: (text: string) => void): number {
+  let at = input.at;
+  let found = none;
+  while (at < input.buffer.length) {
+    at = nextCandidate(input, scanner, at);
+    if (at >= input.buffer.length) break;
+    found = testMarkers(input, scanner.markers, at - input.at);
+    if (found !== none) break;
+    at++;
+  }
+  if (at > input.at) sink(take(input, at - input.at));
+  return found;
+}
+
+/** Waits for text that `absorb` cannot take on its own. */
+export function* pause(input: Input, absorb: () => boolean): Reading<void> {
+  input.absorb = absorb;
+  yield;
+  input.absorb = undefined;
 }
 
 /** The rest of a line or of a name: text up to one of the stop characters, at most `limit` long. Undefined if none came. */

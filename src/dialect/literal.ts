@@ -3,6 +3,7 @@
  * It hands on JSON text while it reads (the model's own bytes wherever they are JSON already), names
  * each repair, evaluates nothing and never completes what was cut.
  */
+import { codesOf, digits, letters } from "./codes.ts";
 import { codeAt, isSpace, markerAt, peek, runLength, skipMarker, take, type Input, type Reading } from "./input.ts";
 import { readString, readTokenString, type Notes, type Outcome, type Sink, type Style } from "./quoting.ts";
 
@@ -81,19 +82,7 @@ export function* readKey(input: Input, out: Sink, style: Style, notes: Notes): R
   return "ok";
 }
 
-/** Letters, digits, `_ - . $` and anything beyond ASCII. */
-function isWordCode(code: number): boolean {
-  return (
-    (code >= 0x61 && code <= 0x7a) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x30 && code <= 0x39) ||
-    code === 0x5f ||
-    code === 0x2d ||
-    code === 0x2e ||
-    code === 0x24 ||
-    code > 0x7f
-  );
-}
+const isWordCode = codesOf(`${letters}${digits}_-.$`, true);
 
 /** A Gemma key needs no quotes, even if it holds spaces. */
 function isBareKeyCode(code: number): boolean {
@@ -181,18 +170,10 @@ function* readWord(input: Input, out: Sink, style: Style, notes: Notes, depth: n
 
 const wordLimit = 4096;
 
-function isPlainWordCode(code: number): boolean {
-  return isWordCode(code) || code === 0x2b;
-}
-
+const isPlainWordCode = codesOf(`${letters}${digits}_-.$+`, true);
 /** What a word that begins with a letter may hold: a path is still one word. */
-function isPathCode(code: number): boolean {
-  return isPlainWordCode(code) || code === 0x2f;
-}
-
-function isLetter(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f;
-}
+const isPathCode = codesOf(`${letters}${digits}_-.$+/`, true);
+const isLetter = codesOf(`${letters}_`, false);
 
 /** What an unquoted Gemma value may hold. */
 function isBareCode(code: number): boolean {

@@ -1,5 +1,5 @@
 /** Quoted text of every kind, handed on as the inside of a JSON string while it is read. */
-import { codeAt, markerAt, need, peek, take, type Input, type Reading } from "./input.ts";
+import { codeAt, markerAt, need, pause, peek, take, type Input, type Reading } from "./input.ts";
 
 export type Sink = (json: string) => void;
 
@@ -43,6 +43,7 @@ export function escapeText(text: string): string {
     plain = code >= 0x20 && code !== 0x22 && code !== 0x5c;
   }
   if (plain) return text;
+  if (!/[\ud800-\udfff]/.test(text)) return JSON.stringify(text).slice(1, -1);
   // eslint-disable-next-line no-control-regex
   return text.replace(/["\\\u0000-\u001f]/g, (char) => JSON.stringify(char).slice(1, -1));
 }
@@ -57,8 +58,15 @@ export function* readString(input: Input, out: Sink, style: Style, notes: Notes)
   }
   for (;;) {
     plainRun(input, out, quote, style);
-    const code = peek(input) < 0 ? yield* codeAt(input) : peek(input);
-    if (code < 0) return "cut";
+    const code = peek(input);
+    if (code < 0) {
+      if (input.ended) return "cut";
+      yield* pause(input, () => {
+        plainRun(input, out, quote, style);
+        return peek(input) < 0;
+      });
+      continue;
+    }
     if (code === quote) {
       take(input, 1);
       out('"');

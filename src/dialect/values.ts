@@ -27,7 +27,21 @@ const spellings = new Map([
   ["none", "null"],
 ]);
 
+/** A schema is read once per parameter, not once per call. */
+const known = new WeakMap<object, Map<string, Wanted>>();
+
 export function wantedOf(parameters: unknown, name: string): Wanted {
+  if (!isObject(parameters)) return undefined;
+  const names = known.get(parameters) ?? new Map<string, Wanted>();
+  known.set(parameters, names);
+  if (names.has(name)) return names.get(name);
+  const wanted = findWanted(parameters, name);
+  // Undeclared names come from the model: they are not kept.
+  if (declares(parameters, name)) names.set(name, wanted);
+  return wanted;
+}
+
+function findWanted(parameters: unknown, name: string): Wanted {
   const property = propertyIn(parameters, name, parameters);
   if (property === undefined) return undefined;
   if (property === true) return "any";

@@ -18,12 +18,12 @@ import {
 import type { Context, Result } from "./context.ts";
 import { readJsonBody } from "./json-body.ts";
 import { readActionBody, readCodeblockBody } from "./line-body.ts";
-import { readNamedBody } from "./named-body.ts";
-import { createPairsMarks, readPairsBody, type PairsMarks } from "./pairs-body.ts";
+import { createNamedMarks, readNamedBody } from "./named-body.ts";
+import { createPairsMarks, readPairsBody } from "./pairs-body.ts";
 import { nameAt, readPythonBody } from "./python-body.ts";
 import { readQuotedBody } from "./quoted-body.ts";
 import { readTaggedBody } from "./tagged-body.ts";
-import { createTaggedMarks, headless, namedElements, type TaggedMarks } from "./tagged-marks.ts";
+import { createTaggedMarks } from "./tagged-marks.ts";
 import { readNestedBody } from "./nested-body.ts";
 
 /** A block with its markers sorted once. */
@@ -38,12 +38,10 @@ export interface BlockReader {
   readBody(context: Context): Reading<Result>;
 }
 
-type BodyReader = (context: Context) => Reading<Result>;
-
 export function createBlockReader(block: Block, stray: readonly string[]): BlockReader {
   const opens = markers(block.open);
   const closes = markers(block.close);
-  const bodies = block.bodies.map((body) => ({ body, starts: starter(body), read: reader(body, block) }));
+  const bodies = block.bodies.map((body) => createBodyReader(body, block));
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);
   // Only where each call has an opener of its own can words before it be told from a call.
@@ -178,59 +176,48 @@ function* endsInCloser(context: Context, closes: readonly string[]): Reading<boo
   return true;
 }
 
-function reader(body: Body, block: Block): BodyReader {
+/** One kind of body: whether it can begin at the cursor, and how it is read. */
+interface BodyReader {
+  readonly body: Body;
+  starts(context: Context): Reading<boolean>;
+  read(context: Context): Reading<Result>;
+}
+
+function createBodyReader(body: Body, block: Block): BodyReader {
   switch (body.kind) {
     case "json":
-      return (context) => readJsonBody(context, body);
-    case "named":
-      return (context) => readNamedBody(context, body);
+      return { body, starts: startsJson, read: (context) => readJsonBody(context, body) };
+    case "named": {
+      const marks = createNamedMarks(body);
+      const starts = body.before === undefined ? startsName : startsWith(body.before);
+      return { body, starts, read: (context) => readNamedBody(context, marks) };
+    }
     case "tagged": {
-      const marks: TaggedMarks = createTaggedMarks(body, block);
-      return body.nested === undefined
-        ? (context) => readTaggedBody(context, marks)
-        : (context) => readNestedBody(context, marks);
+      const marks = createTaggedMarks(body, block);
+      const read = body.nested === undefined ? readTaggedBody : readNestedBody;
+      return { body, starts: startsWith(marks.starts), read: (context) => read(context, marks) };
     }
     case "pairs": {
-      const marks: PairsMarks = createPairsMarks(body, block);
-      return (context) => readPairsBody(context, marks);
+      const marks = createPairsMarks(body, block);
+      const starts = body.call === undefined ? startsName : startsWith([body.call.open]);
+      return { body, starts, read: (context) => readPairsBody(context, marks) };
     }
     case "python":
-      return (context) => readPythonBody(context, body);
+      return { body, starts: startsPython, read: (context) => readPythonBody(context, body) };
     case "quoted":
-      return (context) => readQuotedBody(context, body);
+      return { body, starts: startsAnything, read: (context) => readQuotedBody(context, body) };
     case "action":
-      return (context) => readActionBody(context, body);
+      return { body, starts: startsAnything, read: (context) => readActionBody(context, body) };
     case "codeblock":
-      return readCodeblockBody;
+      return { body, starts: startsAnything, read: readCodeblockBody };
   }
 }
 
-/** Whether this body can begin at the cursor. */
-function starter(body: Body): (context: Context) => Reading<boolean> {
-  switch (body.kind) {
-    case "json":
-      return startsJson;
-    case "named":
-      return body.before === undefined ? startsName : (context) => startsWith(context, body.before!);
-    case "tagged": {
-      const opens = markers(
-        body.call.map((pair) => pair.open),
-        namedElements(body).map((pair) => pair.open),
-        headless(body),
-      );
-      return (context) => startsWith(context, opens);
-    }
-    case "pairs":
-      return body.call === undefined ? startsName : (context) => startsWith(context, [body.call!.open]);
-    case "python":
-      return startsPython;
-    default:
-      return startsAnything;
-  }
-}
-
-function* startsWith(context: Context, list: readonly string[]): Reading<boolean> {
-  return (yield* markerAt(context.input, markers(list))) !== undefined;
+function startsWith(opens: readonly string[]): BodyReader["starts"] {
+  const list = markers(opens);
+  return function* (context) {
+    return (yield* markerAt(context.input, list)) !== undefined;
+  };
 }
 
 function* startsAnything(context: Context): Reading<boolean> {

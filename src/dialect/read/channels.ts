@@ -36,6 +36,7 @@ export function* readChannels(context: Context, plan: Plan): Reading<void> {
 
 const harmonyHeads = createScanner(["<|channel|>", "<|start|>"]);
 const harmonyEnds = createScanner(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
+const messageEnds = markers(["<|end|>", "<|call|>", "<|return|>"]);
 const messageMark = createScanner(["<|message|>"]);
 
 /** `<|start|>assistant to=functions.X<|channel|>commentary <|constrain|>json<|message|>…<|call|>`, recipient on either side. */
@@ -59,7 +60,7 @@ function* readHarmony(context: Context): Reading<void> {
     const sink = channel === "analysis" ? emit.reasoning : emit.text;
     yield* textUntil(input, harmonyEnds, sink);
     if (channel === "analysis") emit.endReasoning();
-    yield* skipMarker(input, markers(["<|end|>", "<|call|>", "<|return|>"]));
+    yield* skipMarker(input, messageEnds);
   }
 }
 
@@ -71,9 +72,7 @@ function* readArguments(context: Context, name: string, next = harmonyHeads.mark
   const outcome =
     code === 0x7b ? yield* readLiteral(input, writer.write, {}, writer.repairs) : code < 0 ? "cut" : "bad";
   yield* skipSpace(input);
-  const ended =
-    (yield* skipMarker(input, markers(["<|call|>", "<|end|>", "<|return|>"]))) !== undefined ||
-    (yield* codeAt(input)) < 0;
+  const ended = (yield* skipMarker(input, messageEnds)) !== undefined || (yield* codeAt(input)) < 0;
   if (outcome === "ok" && (ended || (yield* markerAt(input, next)) !== undefined)) return writer.close();
   writer.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
   if (!ended) yield* textUntil(input, harmonyEnds, () => {});
@@ -104,11 +103,14 @@ function* readMuse(context: Context, plan: Plan): Reading<void> {
   }
 }
 
+const museHeads = ["<|start|>assistant to="];
+const firstMuseHeads = markers(museHeads, ["to="]);
+
 /** The recipient of the message that begins here; undefined when no header stands here. */
 function* museHeader(context: Context, first: boolean): Reading<string | undefined> {
   const { input } = context;
   const at = yield* afterSpace(input);
-  const mark = yield* markerAt(input, markers(["<|start|>assistant to=", ...(first ? ["to="] : [])]), at);
+  const mark = yield* markerAt(input, first ? firstMuseHeads : museHeads, at);
   if (mark === undefined) return undefined;
   const skipped = take(input, at + mark.length);
   const name = yield* wordUntil(input, "< \n");

@@ -1,6 +1,6 @@
 /** What every body reader is given, and how it says what became of a call. */
 import type { Body } from "../dialect.ts";
-import type { CallHead, CallWriter } from "../calls.ts";
+import { cutWhy, type CallHead, type CallWriter } from "../calls.ts";
 import type { Emitter } from "../emit.ts";
 import type { Input } from "../input.ts";
 import type { Notes } from "../quoting.ts";
@@ -20,6 +20,19 @@ export interface Context {
 
 /** `none`: this was no call, the text is text. `broken`: calls were begun and cannot be whole. */
 export type Result = "ok" | "none" | "broken";
+
+/** A call that was read to its end before it is told; undefined: the answer ended inside it. */
+export function tellCall(context: Context, head: CallHead, json: string | undefined): Result {
+  const writer = context.call({ ...head, untyped: true });
+  context.opened.push(writer);
+  if (json === undefined) {
+    writer.fail(cutWhy);
+    return "broken";
+  }
+  writer.write(json);
+  writer.close();
+  return "ok";
+}
 
 /** Repairs gathered before it is known which call they belong to. */
 export function createNotes(before: Iterable<string> = []): Notes & Iterable<string> {

@@ -1,5 +1,6 @@
 /** The inside of an opening tag, looked at without consuming it: `=NAME>`, or attributes with either quote. */
-import { codeAt, isSpace, markerAt, runLength, type Input, type Reading } from "../input.ts";
+import { codesOf, digits, letters } from "../codes.ts";
+import { codeAt, codeNow, isSpace, markerAt, runLength, type Input, type Reading } from "../input.ts";
 
 export interface Header {
   readonly name: string;
@@ -23,9 +24,10 @@ export function* headerAt(input: Input, offset: number, end: string): Reading<He
 
 function* equalsHeader(input: Input, offset: number, end: string): Reading<Header | undefined> {
   for (let length = 1; length <= 512; length++) {
-    const code = yield* codeAt(input, offset + length);
+    const now = codeNow(input, offset + length);
+    const code = now === -2 ? yield* codeAt(input, offset + length) : now;
     if (code < 0) return undefined;
-    if ((yield* markerAt(input, [end], offset + length)) !== undefined) {
+    if (code === end.charCodeAt(0) && (yield* markerAt(input, [end], offset + length)) !== undefined) {
       return named(textAt(input, offset + 1, length - 1), length + end.length);
     }
     if (code === 10 || code === 0x3c) return unfinished(textAt(input, offset + 1, length - 1), length, code === 10);
@@ -95,7 +97,8 @@ function* attributeHeader(input: Input, offset: number, end: string): Reading<He
   let spot: Spot = "between";
   let quote = -1;
   for (let length = 0; length <= headerLimit; length++) {
-    const code = yield* codeAt(input, offset + length);
+    const now = codeNow(input, offset + length);
+    const code = now === -2 ? yield* codeAt(input, offset + length) : now;
     if (code < 0) return undefined;
     if (
       spot !== "quoted" &&
@@ -124,16 +127,8 @@ function nextSpot(spot: Spot, code: number, quote: number): Spot {
   return spot !== "after key" && isKeyCode(code) ? "key" : "other";
 }
 
-/** Letters, digits, `_ : . -`, and the odd character a tokenizer leaves for a space. */
-function isKeyCode(code: number): boolean {
-  return (
-    (code >= 0x61 && code <= 0x7a) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x2d && code <= 0x3a) ||
-    code === 0x5f ||
-    code > 0x7f
-  );
-}
+/** A name; beyond ASCII also the odd character that a tokenizer leaves for a space. */
+const isKeyCode = codesOf(`${letters}${digits}_:.-/`, true);
 
 function withAttributes(text: string): Omit<Header, "length"> | undefined {
   const attributes = parseAttributes(text);

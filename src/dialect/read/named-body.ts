@@ -1,7 +1,16 @@
 /** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
 import type { NamedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
-import { codeAt, createScanner, skipMarker, skipSpace, textUntil, type Reading, type Scanner } from "../input.ts";
+import {
+  codeAt,
+  createScanner,
+  markers,
+  skipMarker,
+  skipSpace,
+  textUntil,
+  type Reading,
+  type Scanner,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 import { isObject } from "../../base/json.ts";
@@ -9,16 +18,29 @@ import { declares } from "../values.ts";
 
 const nameLimit = 256;
 
-export function* readNamedBody(context: Context, body: NamedBody): Reading<Result> {
+export interface NamedMarks {
+  readonly body: NamedBody;
+  /** What may end a name or an id. */
+  readonly ends: readonly string[];
+  /** The same, and what shows that there is no name. */
+  readonly inWord: Scanner;
+}
+
+export function createNamedMarks(body: NamedBody): NamedMarks {
+  const ends = markers(body.separator, body.id ?? [], body.close ?? []);
+  return { body, ends, inWord: createScanner(ends, body.separator.includes("\n") ? [] : ["{", "<"]) };
+}
+
+export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Result> {
   const { input } = context;
+  const { body } = marks;
   if (body.before !== undefined && (yield* skipMarker(input, body.before)) === undefined) return "none";
-  const ends = createScanner(body.separator, body.id ?? [], body.close ?? []);
-  const head = yield* readWord(context, ends, body);
+  const head = yield* readWord(context, marks);
   if (head === undefined) return "none";
   let id: string | undefined;
   let marker = yield* skipMarker(input, [...(body.id ?? []), ...body.separator]);
   if (marker !== undefined && body.id?.includes(marker) === true) {
-    id = yield* readWord(context, ends, body);
+    id = yield* readWord(context, marks);
     marker = yield* skipMarker(input, body.separator);
   }
   const direct = body.direct === true && (yield* codeAt(input)) === 0x7b;
@@ -46,12 +68,11 @@ function* closeCall(context: Context, body: NamedBody): Reading<Result> {
 }
 
 /** The name or the id: short, on the way to its separator. */
-function* readWord(context: Context, ends: Scanner, body: NamedBody): Reading<string | undefined> {
+function* readWord(context: Context, { body, ends, inWord }: NamedMarks): Reading<string | undefined> {
   let word = "";
-  const stop = body.separator.includes("\n") ? ends : createScanner(ends.markers, ["{", "<"]);
-  const marker = yield* textUntil(context.input, stop, (text) => (word += text.slice(0, nameLimit + 1)));
+  const marker = yield* textUntil(context.input, inWord, (text) => (word += text.slice(0, nameLimit + 1)));
   if (marker === undefined || word.length > nameLimit) return undefined;
-  return ends.markers.includes(marker) || (marker === "{" && body.direct === true) ? word : undefined;
+  return ends.includes(marker) || (marker === "{" && body.direct === true) ? word : undefined;
 }
 
 function* readArguments(context: Context, body: NamedBody, head: string, id: string | undefined): Reading<Result> {

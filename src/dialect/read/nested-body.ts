@@ -1,8 +1,7 @@
 /** Calls whose parameters are elements that may hold elements, each tag behind a token: MiniMax M3. */
-import { cutWhy } from "../calls.ts";
 import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Reading } from "../input.ts";
 import { normalizeLiteral } from "../values.ts";
-import type { Context, Result } from "./context.ts";
+import { tellCall, type Context, type Result } from "./context.ts";
 import { contentOf, objectToJson } from "./elements.ts";
 import type { TaggedMarks } from "./tagged-marks.ts";
 import { callAt } from "./tagged-opens.ts";
@@ -29,16 +28,7 @@ export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<R
 function start(context: Context, name: string, raw: string | undefined, prefix = ""): Result {
   const repairs = new Set<string>();
   const json = raw === undefined ? undefined : toJson(context, name, raw, prefix, repairs);
-  if (raw !== undefined && json === undefined) return "none";
-  const writer = context.call({ name, untyped: true, repairs });
-  context.opened.push(writer);
-  if (json === undefined) {
-    writer.fail(cutWhy);
-    return "broken";
-  }
-  writer.write(json);
-  writer.close();
-  return "ok";
+  return raw !== undefined && json === undefined ? "none" : tellCall(context, { name, repairs }, json);
 }
 
 function toJson(context: Context, name: string, raw: string, prefix: string, notes: Set<string>): string | undefined {

@@ -30,6 +30,8 @@ export interface PairsMarks {
   /** Ends the call: its own closing tag, or its block's. */
   readonly closes: readonly string[];
   readonly opens: readonly string[];
+  /** What may follow the name or a value. */
+  readonly afterValue: readonly string[];
   /** For the model that goes on with elements named after the parameters. */
   readonly tagged: TaggedMarks;
 }
@@ -45,6 +47,7 @@ export function createPairsMarks(body: PairsBody, block: Block): PairsMarks {
     valueEnds: createScanner([body.value.close, body.key.open], closes),
     closes,
     opens,
+    afterValue: markers([body.key.open], closes),
     tagged: createTaggedMarks(bareElements, block),
   };
 }
@@ -87,7 +90,7 @@ export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Res
 /** Prose after the opener is no call: a key, the end of the call or JSON must follow the name. */
 function* looksLikeCall(context: Context, marks: PairsMarks): Reading<boolean> {
   if ((yield* codeAt(context.input)) === 0x7b) return true;
-  return (yield* markerAt(context.input, markers([marks.body.key.open], marks.closes))) !== undefined;
+  return (yield* markerAt(context.input, marks.afterValue)) !== undefined;
 }
 
 function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Reading<Result> {
@@ -176,12 +179,11 @@ const escapedLine = ["\\n"];
 
 function* readValue(context: Context, marks: PairsMarks, sink: ValueSink, writer: CallWriter): Reading<boolean> {
   const { input } = context;
-  const legal = markers([marks.body.key.open], marks.closes);
   for (;;) {
     const marker = yield* textUntil(input, marks.valueEnds, sink.text);
     if (marker === undefined) return false;
     const explicit = marker === marks.body.value.close;
-    const follow = explicit ? legal : marker === marks.body.key.open ? undefined : marks.opens;
+    const follow = explicit ? marks.afterValue : marker === marks.body.key.open ? undefined : marks.opens;
     if (follow === undefined ? yield* isKey(context, marks) : yield* isFollowedBy(context, marker.length, follow)) {
       if (explicit) take(input, marker.length);
       else writer.repairs.add("implicit-close");

@@ -1,6 +1,7 @@
 /** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
 import type { PythonBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
+import { codesOf, digits, letters } from "../codes.ts";
 import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import type { Context, Result } from "./context.ts";
@@ -37,18 +38,7 @@ export function* nameAt(input: Input, offset: number): Reading<number> {
   return length > 0 && (yield* codeAt(input, offset + length)) === 0x28 ? length : 0;
 }
 
-function isNameCode(code: number): boolean {
-  return (
-    (code >= 0x30 && code <= 0x39) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x61 && code <= 0x7a) ||
-    code === 0x5f ||
-    code === 0x2e ||
-    code === 0x2d ||
-    code === 0x2f ||
-    code > 0x7f
-  );
-}
+const isNameCode = codesOf(`${letters}${digits}_.-/`, true);
 
 function* readCall(context: Context, body: PythonBody): Reading<Result> {
   const { input } = context;

@@ -2,7 +2,7 @@
  * One tag per tool. Cline's parameters are child elements and stream; Suna's may also be attributes or
  * the body text, and are laid out when the closing tag came.
  */
-import { cutWhy } from "../calls.ts";
+import { codesOf, digits, letters } from "../codes.ts";
 import type { TagRules, TaggedBody } from "../dialect.ts";
 import {
   afterSpace,
@@ -19,7 +19,7 @@ import {
   type Reading,
 } from "../input.ts";
 import type { TextTool } from "../tools.ts";
-import type { Context, Result } from "./context.ts";
+import { tellCall, type Context, type Result } from "./context.ts";
 import { objectToJson, type Element } from "./elements.ts";
 import { layOut } from "./tag-layout.ts";
 import { readNamedCall } from "./tagged-body.ts";
@@ -38,17 +38,7 @@ export function* toolAt(context: Context): Reading<{ readonly tool: TextTool; re
   return tool === undefined ? undefined : { tool, tag };
 }
 
-function isTagCode(code: number): boolean {
-  return (
-    (code >= 0x30 && code <= 0x39) ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x61 && code <= 0x7a) ||
-    code === 0x5f ||
-    code === 0x2d ||
-    code === 0x2e ||
-    code === 0x3a
-  );
-}
+const isTagCode = codesOf(`${letters}${digits}_-.:`, false);
 
 export function* readTag(
   context: Context,
@@ -150,16 +140,7 @@ function* readBuffered(
   const repairs = new Set<string>();
   if (attributes.body !== undefined) repairs.add("unclosed-tag");
   const json = inner === undefined ? undefined : layOut(rules, tool, attributes.text, inner, repairs);
-  if (inner !== undefined && json === undefined) return "none";
-  const writer = context.call({ name: tool.name, untyped: true, repairs });
-  context.opened.push(writer);
-  if (json === undefined) {
-    writer.fail(cutWhy);
-    return "broken";
-  }
-  writer.write(json);
-  writer.close();
-  return "ok";
+  return inner !== undefined && json === undefined ? "none" : tellCall(context, { name: tool.name, repairs }, json);
 }
 
 /** `NAME` alone on its line, and elements named after its parameters below: a call without its own tag. */
@@ -185,10 +166,11 @@ export function* readBareName(context: Context, tool: TextTool, marker: string):
   const at = yield* afterSpace(input);
   const end = yield* markerAt(input, [`</${tool.xml?.tag ?? tool.name}>`], at);
   if (end !== undefined) take(input, at + end.length);
-  const writer = context.call({ name: tool.name, untyped: true, repairs });
-  writer.write(objectToJson(elements, tool.parameters, rules, 0));
-  if (whole) writer.close();
-  else writer.fail(cutWhy);
+  tellCall(
+    context,
+    { name: tool.name, repairs },
+    whole ? objectToJson(elements, tool.parameters, rules, 0) : undefined,
+  );
   return true;
 }
 

@@ -9,6 +9,8 @@ export interface TaggedMarks {
   readonly body: TaggedBody;
   readonly block: Block | undefined;
   readonly end: string;
+  /** What a call may begin with: its opener, or a slip of it. */
+  readonly starts: readonly string[];
   readonly callOpens: readonly string[];
   readonly callCloses: readonly string[];
   readonly parameterOpens: readonly string[];
@@ -32,6 +34,11 @@ export function createTaggedMarks(body: TaggedBody, block: Block | undefined): T
     body,
     block,
     end: body.end ?? ">",
+    starts: markers(
+      callOpens,
+      namedElements(body).map(({ open }) => open),
+      headless(body),
+    ),
     callOpens,
     callCloses,
     parameterOpens,

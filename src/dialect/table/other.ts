@@ -1,5 +1,5 @@
 /** Dialects with a name and JSON, Python calls, tokens as quotes, channels. */
-import type { Dialect } from "../dialect.ts";
+import type { Block, Dialect, NamedBody } from "../dialect.ts";
 import { json, plainResult, think } from "./parts.ts";
 
 /** Around results; where no call came before, they are only tokens in a text. */
@@ -9,6 +9,31 @@ const outputMarks = [
   "<｜tool▁output▁end｜>",
   "<｜tool▁outputs▁end｜>",
 ];
+interface DeepseekCall {
+  readonly before: string;
+  readonly separator: string;
+  readonly after?: readonly string[];
+}
+
+/** A section of calls; and a call alone, as distills forget the outer marker. */
+function deepseekBlocks({ before, separator, after }: DeepseekCall): readonly Block[] {
+  const open = "<｜tool▁call▁begin｜>";
+  const body: NamedBody = {
+    kind: "named",
+    separator: [separator],
+    close: ["<｜tool▁call▁end｜>"],
+    ...(after === undefined ? {} : { after }),
+  };
+  return [
+    {
+      open: ["<｜tool▁calls▁begin｜>"],
+      close: ["<｜tool▁calls▁end｜>"],
+      bodies: [{ ...body, before: [`${open}${before}`] }],
+    },
+    { open: [open], close: [], bodies: [before === "" ? body : { ...body, before: [before] }] },
+  ];
+}
+
 const thinkUntilSection = { ...think, callEnds: true };
 
 export const otherDialects: readonly Dialect[] = [
@@ -18,35 +43,7 @@ export const otherDialects: readonly Dialect[] = [
     title: "Name and fenced JSON between tokens",
     models: ["DeepSeek V3", "DeepSeek R1 and distills", "Cogito"],
     trust: "special-token",
-    blocks: [
-      {
-        open: ["<｜tool▁calls▁begin｜>"],
-        close: ["<｜tool▁calls▁end｜>"],
-        bodies: [
-          {
-            kind: "named",
-            before: ["<｜tool▁call▁begin｜>function<｜tool▁sep｜>"],
-            separator: ["\n"],
-            after: ["```json"],
-            close: ["<｜tool▁call▁end｜>"],
-          },
-        ],
-      },
-      // Distills forget the outer marker.
-      {
-        open: ["<｜tool▁call▁begin｜>"],
-        close: [],
-        bodies: [
-          {
-            kind: "named",
-            before: ["function<｜tool▁sep｜>"],
-            separator: ["\n"],
-            after: ["```json"],
-            close: ["<｜tool▁call▁end｜>"],
-          },
-        ],
-      },
-    ],
+    blocks: deepseekBlocks({ before: "function<｜tool▁sep｜>", separator: "\n", after: ["```json"] }),
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     drop: outputMarks,
@@ -63,25 +60,7 @@ export const otherDialects: readonly Dialect[] = [
     title: "Name and JSON between tokens",
     models: ["DeepSeek V3.1", "DeepSeek V3.2-Exp"],
     trust: "special-token",
-    blocks: [
-      {
-        open: ["<｜tool▁calls▁begin｜>"],
-        close: ["<｜tool▁calls▁end｜>"],
-        bodies: [
-          {
-            kind: "named",
-            before: ["<｜tool▁call▁begin｜>"],
-            separator: ["<｜tool▁sep｜>"],
-            close: ["<｜tool▁call▁end｜>"],
-          },
-        ],
-      },
-      {
-        open: ["<｜tool▁call▁begin｜>"],
-        close: [],
-        bodies: [{ kind: "named", separator: ["<｜tool▁sep｜>"], close: ["<｜tool▁call▁end｜>"] }],
-      },
-    ],
+    blocks: deepseekBlocks({ before: "", separator: "<｜tool▁sep｜>" }),
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     drop: outputMarks,
