@@ -45,7 +45,12 @@ test.each([
   const answering = await serveModel(createScriptedModel([{ text: '{"sum":42}' }], "scripted"));
   const { code, stdout, stderr } = await run([
     "exec",
-    ...["--base-url", answering.baseUrl, "--model", "m", "--output-schema", file],
+    "--base-url",
+    answering.baseUrl,
+    "--model",
+    "m",
+    "--output-schema",
+    file,
     "add",
   ]);
   await answering.close();
