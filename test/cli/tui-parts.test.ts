@@ -137,6 +137,20 @@ test("a long answer in small pieces is drawn with work that grows with their len
   expect(drawn(560_000)).toBeLessThan(small * 5);
 });
 
+test("in a tree of any size, what is below the folder typed is found", async () => {
+  const cwd = tempFolder("tree");
+  for (let folder = 0; folder < 50; folder++) {
+    mkdirSync(join(cwd, `d${folder}`));
+    for (let file = 0; file < 100; file++) writeFileSync(join(cwd, `d${folder}`, `f${file}.ts`), "");
+  }
+  mkdirSync(join(cwd, "z/deep"), { recursive: true });
+  writeFileSync(join(cwd, "z/deep/f2.ts"), "");
+  const line = "read @z/deep/f2";
+  const { signal } = new AbortController();
+  const found = await createCompletion([], cwd).getSuggestions([line], 0, line.length, { signal });
+  expect(found?.items.map(({ label }) => label)).toEqual(["z/deep/f2.ts"]);
+});
+
 test("a line that is broken hangs below its own beginning, its bar and colour kept", () => {
   const text = createHangingText("+ one two three\n  │ four five six\n\u001B[2m  seven eight\u001B[22m\nok");
   expect(text.render(12).map((row) => stripVTControlCharacters(row).trimEnd())).toEqual([

@@ -16,7 +16,8 @@ export function createCompletion(commands: readonly Slash[], cwd: string): Autoc
     async getSuggestions(lines, cursorLine, cursorCol, options) {
       const prefix = /(?:^|\s)(@\S*)$/.exec(lines[cursorLine]?.slice(0, cursorCol) ?? "")?.[1];
       if (prefix === undefined) return paths.getSuggestions(lines, cursorLine, cursorCol, options);
-      const found = fuzzyFilter(listFiles(cwd), prefix.slice(1), (name) => name).slice(0, maxShown);
+      const typed = prefix.slice(1);
+      const found = fuzzyFilter(listFiles(cwd, folderOf(typed)), typed, (name) => name).slice(0, maxShown);
       return found.length === 0 ? null : { prefix, items: found.map((name) => ({ value: `@${name}`, label: name })) };
     },
     applyCompletion: (...args) => paths.applyCompletion(...args),
@@ -24,10 +25,15 @@ export function createCompletion(commands: readonly Slash[], cwd: string): Autoc
   };
 }
 
-/** Files below a folder, the near ones first. */
-export function listFiles(root: string): string[] {
+/** The folder somebody has typed already: what is below it is never crowded out by the rest of a large tree. */
+function folderOf(typed: string): string {
+  return typed.slice(0, Math.max(0, typed.lastIndexOf("/")));
+}
+
+/** Files below a folder, the near ones first; below the whole root where there is no such folder. */
+export function listFiles(root: string, below = ""): string[] {
   const files: string[] = [];
-  const folders = [""];
+  const folders = [below !== "" && entriesOf(join(root, below)).length > 0 ? below : ""];
   let seen = 0;
   for (let folder = folders.shift(); folder !== undefined && seen < maxEntries; folder = folders.shift()) {
     for (const entry of entriesOf(join(root, folder))) {
