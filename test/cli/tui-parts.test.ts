@@ -14,6 +14,7 @@ import { loadHighlight } from "../../src/cli/tui/highlight.ts";
 import { slashCommands } from "../../src/cli/tui/slash.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
+import { createTranscriptView } from "../../src/cli/tui/transcript-view.ts";
 import { visible } from "../../src/cli/visible.ts";
 import { tempFolder } from "./run.ts";
 
@@ -149,6 +150,15 @@ test("in a tree of any size, what is below the folder typed is found", async () 
   const { signal } = new AbortController();
   const found = await createCompletion([], cwd).getSuggestions([line], 0, line.length, { signal });
   expect(found?.items.map(({ label }) => label)).toEqual(["z/deep/f2.ts"]);
+});
+
+test("a long diff does not push the answer out of sight", () => {
+  const view = createTranscriptView(createTheme(false));
+  const diff = `diff --git a/f b/f\n${Array.from({ length: 80 }, (_, line) => `+${line}`).join("\n")}\n`;
+  view.show({ type: "diff.updated", diff });
+  const shown = view.component.render(80).map((row) => row.trim());
+  expect(shown.length).toBeLessThan(25);
+  expect(shown.at(-1)).toBe("… 61 more lines (/diff shows them)");
 });
 
 test("a line that is broken hangs below its own beginning, its bar and colour kept", () => {

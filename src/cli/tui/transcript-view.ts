@@ -29,6 +29,7 @@ interface Thought {
 
 /** Of a resumed session: the last of what was said and done. */
 const historyItems = 30;
+const diffLines = 20;
 
 export function createTranscriptView(theme: Theme): TranscriptView {
   const component = new Container();
@@ -116,7 +117,7 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
     case "plan.updated":
       return describePlan(event.plan).replace(/^ {2}/gm, "");
     case "diff.updated":
-      return paintDiff(visible(event.diff.trimEnd()), theme);
+      return showDiff(event.diff, theme);
     case "history.compacted":
       return theme.dim(`the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
     case "warning":
@@ -130,6 +131,15 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** The beginning: a long diff would push the answer above it out of sight. */
+function showDiff(diff: string, theme: Theme): string {
+  const lines = visible(diff.trimEnd()).split("\n");
+  const shown = paintDiff(lines.slice(0, diffLines).join("\n"), theme);
+  return lines.length <= diffLines
+    ? shown
+    : `${shown}\n${theme.dim(`… ${lines.length - diffLines} more lines (/diff shows them)`)}`;
 }
 
 function describeItem(item: Item, results: ReadonlyMap<string, ResultItem>, theme: Theme): string | undefined {
