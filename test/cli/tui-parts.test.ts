@@ -155,7 +155,7 @@ test("in a tree of any size, what is below the folder typed is found", async () 
 test("a long diff does not push the answer out of sight", () => {
   const view = createTranscriptView(createTheme(false));
   const diff = `diff --git a/f b/f\n${Array.from({ length: 80 }, (_, line) => `+${line}`).join("\n")}\n`;
-  view.show({ type: "diff.updated", diff, files: ["f"], notes: [] });
+  view.show({ type: "diff.updated", diff, files: [], notes: [] });
   const shown = view.component.render(80).map((row) => row.trim());
   expect(shown.length).toBeLessThan(25);
   expect(shown.at(-1)).toBe("… 61 more lines (/diff shows them)");
