@@ -5,8 +5,9 @@
 import { resolve } from "node:path";
 import type { Access, Command } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
-import { foreignDenials, lineDenials, matchStep, zshDenials, type Match } from "./command/match.ts";
+import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
 import { mayRead } from "./command/look.ts";
+import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";

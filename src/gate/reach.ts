@@ -1,8 +1,8 @@
 /** Does a command that a rule allows by name reach further than the workspace? */
 import { statSync, type Stats } from "node:fs";
+import { notWrappers } from "./command/deny.ts";
 import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
-import { notWrappers } from "./command/match.ts";
 import type { Step } from "./command/understand.ts";
 import { isInterpreter, isShell } from "./command/wrappers.ts";
 import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";

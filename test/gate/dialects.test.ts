@@ -38,6 +38,8 @@ describe("zsh", () => {
     "ls $x",
     "eval ls",
     "zmodload zsh/system",
+    "printf %d 'psvar[$(id)1]'",
+    "'printf' %d 'psvar[$(id)1]'",
     "autoload -U x",
     "cat a# b",
   ])("%s asks", (line) => expect(decide(line, "zsh")).not.toBe("allow"));

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createWorkspace } from "./workspace.ts";
 
 const workspace = createWorkspace();
-workspace.run("ln -s {OUT}/secret.txt link-out; ln -s {OUT} linkdir");
+workspace.run("ln -s {OUT}/secret.txt link-out; ln -s {OUT} linkdir; ln -s {OUT}/secret.txt src/s");
 afterAll(() => workspace.remove());
 
 /** One line each; `⏎` stands for a line break. */
@@ -33,6 +33,20 @@ describe("is not covered by a rule that allows the program", () => {
   test.each(load("escapes").map((line) => line.split("\t") as [string, string]))("%s: %s", (allowed, line) => {
     const { decision, reason } = workspace.decide(line, { rules: [{ command: allowed, decision: "allow" }] });
     expect(`${decision}: ${reason}`).not.toMatch(/^allow/);
+  });
+});
+
+describe("is covered by the rule", () => {
+  test.each(load("covered").map((line) => line.split("\t") as [string, string]))("%s: %s", (allowed, line) => {
+    const { decision, reason } = workspace.decide(line, { rules: [{ command: allowed, decision: "allow" }] });
+    expect(`${decision}: ${reason}`).toMatch(/^allow/);
+  });
+});
+
+describe("is denied where a rule denies", () => {
+  test.each(load("denied").map((line) => line.split("\t") as [string, string]))("%s: %s", (denied, line) => {
+    const { decision, reason } = workspace.decide(line, { rules: [{ command: denied, decision: "deny" }] });
+    expect(`${decision}: ${reason}`).toMatch(/^deny/);
   });
 });
 

@@ -18,28 +18,35 @@ const waysOut: ReadonlyMap<string, readonly string[]> = new Map(
     "sort uniq": "o T output compress-program files0-from temporary-directory",
     split: "filter",
     man: "P H C pager html preprocessor path-cmd",
-    "less more": "o O k t + log-file lesskey-file",
+    "less more": "o O k t + log-file lesskey-file lesskey-src lesskey-content cmd",
+    rg: "pre hostname-bin",
+    unzip: ": d",
     ssh: "o F E J S W L R D w proxyCommand",
-    "scp sftp": "o F S J D",
+    scp: "o F S J D",
+    sftp: "o F S J D b",
     rsync: "e rsh rsync-path files-from include-from exclude-from daemon M remote-option",
-    curl: "K T o O F d config upload-file output remote-name form data data-binary data-raw data-urlencode netrc-file proxy x unix-socket output-dir create-dirs",
-    wget: "O e i P execute input-file output-document post-file body-file use-askpass config directory-prefix",
+    curl: "K T o O F d config upload-file output remote-name form data data-binary data-raw data-urlencode data-ascii json url-query netrc-file proxy preproxy socks4 socks4a socks5 socks5-hostname engine @ x unix-socket output-dir create-dirs",
+    wget: "O e i P execute input-file output-document post-file post-data body-file body-data method use-askpass config directory-prefix",
     "nc ncat netcat socat": "e c exec sh-exec lua-exec",
     make: "f C I E file makefile eval directory include-dir",
     cmake: "P E C build",
     ninja: "f C t",
-    "gcc g++ cc c++ clang clang++": "wrapper fplugin specs B Xclang load",
-    java: "javaagent agentlib agentpath jar cp XX",
-    javac: "processor processorpath J d",
+    "gcc g++ cc c++ clang clang++": "wrapper fplugin specs B T Xclang load @",
+    java: "javaagent agentlib agentpath jar cp XX @",
+    javac: "processor processorpath J d @",
     "npx bunx": "c p call package node-options shell",
     npm: "script-shell userconfig globalconfig node-options prefix call c onload-script",
     "yarn pnpm": "script-shell use-yarnrc cwd C dir node-options config",
     cargo: "config Z C manifest-path",
-    go: "exec toolexec vettool C modfile overlay w",
+    go: "exec toolexec vettool ldflags gcflags asmflags gccgoflags C modfile overlay w",
+    "ld ar as tsc": "plugin @",
+    ant: "f file buildfile lib",
+    gradle: "I init-script b c p include-build",
     "pip pip3": "i index-url extra-index-url target prefix root config-settings t global-option trusted-host",
-    pytest: "p c rootdir confcutdir override-ini o",
+    pytest: "p c rootdir confcutdir override-ini pdbcls o @",
     "eslint prettier": "c config plugin rulesdir resolve-plugins-relative-to format f parser",
-    "jest vitest mocha": "c config r require globalSetup setupFiles reporters ui",
+    "jest vitest mocha":
+      "c config r require globalSetup globalTeardown setupFiles setupFilesAfterEnv testEnvironment environment runner testRunner transform resolver reporters ui",
     svn: "diff-cmd diff3-cmd editor-cmd config-option config-dir",
     hg: "config cwd R repository",
     tcpdump: "z w Z r",
@@ -76,9 +83,15 @@ const lookingSubcommands: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   }).flatMap(([names, subs]) => names.split(" ").map((name) => [name, new Set(subs.split(" "))] as const)),
 );
 
+/** Subcommands that start something, whatever the program. */
+const runningSubcommands = new Set("exec eval shell ssh console repl dlx ruby run-script".split(" "));
+
+/** Long options that run something, whatever the program. */
+const runningOptions = ["eval", "exec", "execute"];
+
 /** Programs made to run what they are given, and builtins that evaluate: only a longer rule may cover them. */
 const neverByName = new Set(
-  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql deno bun".split(
+  "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql deno bun valgrind perf rr hyperfine nodemon ts-node tsx pm2 foreman dotenv cross-env concurrently npm-run-all wait-on doppler aws-vault op chronic unbuffer faketime cpulimit numactl xvfb-run dbus-run-session xterm gnome-terminal konsole alacritty kitty rlwrap tini dumb-init gosu su-exec s6-setuidgid chpst softlimit envdir daemonize start-stop-daemon ssh-agent dbus-launch sg newgrp scl bwrap firejail proot fakechroot qemu-user systemd-nspawn machinectl lxc-attach ip arch linux32 linux64 i386 x86_64 uv poetry pipenv bundle rbenv pyenv nvm asdf mise direnv nix nix-shell guix conda mamba npx bunx pnpx".split(
     " ",
   ),
 );
@@ -103,6 +116,7 @@ export function wayOut(name: string, args: readonly string[], covered: number, f
   const sub = args.find((arg) => !arg.startsWith("-"));
   if (looking !== undefined && covered === 1 && sub !== undefined && !looking.has(sub))
     return `${name} ${sub} has to be allowed by name`;
+  if (covered === 1 && sub !== undefined && runningSubcommands.has(sub)) return `${name} ${sub} runs what follows`;
   return containerWayOut(name, extra) ?? optionWayOut(name, extra);
 }
 
@@ -112,7 +126,7 @@ function shellWayOut(name: string, args: readonly string[]): string | undefined 
 }
 
 function optionWayOut(name: string, args: readonly string[]): string | undefined {
-  const stems = waysOut.get(name) ?? [];
+  const stems = [...(waysOut.get(name) ?? []), ...runningOptions];
   const bad = args.find(
     (arg, index) =>
       stems.some((stem) => isSpelling(arg, stem)) ||
@@ -126,8 +140,16 @@ function optionWayOut(name: string, args: readonly string[]): string | undefined
   return found === undefined ? undefined : `${name} ${found} can run or touch something else`;
 }
 
+/** The options by which these words name a program, a file or a host, each with the word after it. */
+export function optionsOut(name: string, args: readonly string[]): readonly string[] {
+  const stems = waysOut.get(name) ?? [];
+  return args.flatMap((arg, index) =>
+    stems.some((stem) => isSpelling(arg, stem)) ? [arg, args[index + 1] ?? ""] : [],
+  );
+}
+
 function isSpelling(arg: string, stem: string): boolean {
-  if (stem === "+") return arg.startsWith("+");
+  if (stem === "+" || stem === "@") return arg.startsWith(stem);
   if (stem.length === 1) return /^-[^-]/.test(arg) && arg.includes(stem);
   const name = arg.replace(/^--?/, "").replace(/=.*/s, "");
   return (

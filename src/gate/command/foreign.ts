@@ -15,9 +15,14 @@ export function foreignDoubts(line: string, dialect: ShellDialect | undefined): 
 
 /**
  * Outside quotes only letters, digits, a few marks and the operators both shells share; no `=` at the
- * start of a word, no `!` after `>`, no pattern, because zsh's can run code.
+ * start of a word, no `!` after `>`, no pattern and no printf, because zsh's can run code.
  */
 export function isPlainForZsh(line: string): boolean {
   const bare = line.replace(/'[^']*'/g, "q").replace(/"[^"$`\\!]*"/g, "q");
-  return /^[\w\s.,:@%+/|&;<>=-]*$/.test(bare) && !/(^|[\s|&;<>])=/.test(bare) && !/&[|!]|>\s*&\s*\|/.test(bare);
+  return (
+    /^[\w\s.,:@%+/|&;<>=-]*$/.test(bare) &&
+    !/(^|[\s|&;<>])=/.test(bare) &&
+    !/&[|!]|>\s*&\s*\|/.test(bare) &&
+    !line.replace(/['"]/g, "").includes("printf")
+  );
 }

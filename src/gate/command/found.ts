@@ -6,13 +6,19 @@ export interface ShellWord {
   readonly value: string | undefined;
 }
 
+/** `NAME=value` in front of a command. */
+export interface Assigned {
+  readonly name: string;
+  readonly value: string | undefined;
+}
+
 /** One simple command. `words[0]` is the program. */
 export interface Found {
   readonly words: readonly ShellWord[];
   /** Every folder it may run in (a `cd` that may or may not have happened leaves two); empty: cannot tell. */
   readonly cwds: readonly string[];
-  /** Assignments in front of it, as `NAME` and value. */
-  readonly env: readonly { readonly name: string; readonly value: string | undefined }[];
+  /** Assignments in front of it. */
+  readonly env: readonly Assigned[];
   /** Its input is another command's output or a here-document. */
   readonly fed: boolean;
 }
@@ -44,6 +50,11 @@ export function word(value: string): ShellWord {
 }
 
 export const unknownWord: ShellWord = { raw: "…", value: undefined };
+
+/** Variables that choose a language, a colour or a width: nothing that names a program or a file. */
+export function isSafeAssignment({ name, value = " " }: Assigned): boolean {
+  return /^(LC_[A-Z]+|LANG|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|CI)$/.test(name) && /^[\w.@-]*$/.test(value);
+}
 
 /** The words as text, for people, rules and records. */
 export function toArgv(found: Found): readonly string[] {

@@ -206,12 +206,11 @@ function judgeForm(name: string, args: readonly string[], form: Form): Judgement
 }
 
 function isHarmful(option: string, letters: string): boolean {
-  if (!option.startsWith("--"))
-    return (
-      [...letters].some(
-        (letter) => option.startsWith(`-${letter}`) || (/^-[a-zA-Z]+$/.test(option) && option.includes(letter)),
-      ) || option.startsWith("-O")
-    );
+  if (!option.startsWith("--")) {
+    // Letters come in clusters, the last with its value glued on: `-iO./p` is -i and -O.
+    const [cluster = ""] = /^-[a-zA-Z]*/.exec(option) ?? [];
+    return option.startsWith("-O") || [...letters].some((letter) => cluster.includes(letter));
+  }
   const name = option.slice(2).replace(/=.*/s, "");
   // Switching something off is harmless; `--no-index` switches nothing off.
   if (name.startsWith("no")) return "no-index".startsWith(name);

@@ -47,6 +47,8 @@ function matchComponent(base: string, component: readonly GlobPiece[], cwd: stri
   const names = listNames(join(cwd, base === "" ? "." : base), base.startsWith("/") ? base : undefined);
   budget.entries -= names.length;
   const hidden = component[0]?.literal === true && component[0].text.startsWith(".");
+  // Older shells let `.*` and `.?` stand for the folder above as well.
+  if (hidden && matchPieces("..", component)) budget.entries = -1;
   return names
     .filter((name) => (hidden || !name.startsWith(".")) && matchPieces(name, component))
     .map((name) => prefix + name);
@@ -105,9 +107,9 @@ export function matchPieces(name: string, pieces: readonly GlobPiece[]): boolean
 function toTokens(piece: GlobPiece): readonly Token[] {
   if (piece.literal)
     return [...piece.text].map((expected) => ({ any: false as const, test: (char: string) => char === expected }));
-  if (piece.text === "*") return [{ any: true }];
-  if (piece.text === "?") return [{ any: false, test: () => true }];
-  return [{ any: false, test: bracket(piece.text.slice(1, -1)) }];
+  if (piece.text.startsWith("[")) return [{ any: false, test: bracket(piece.text.slice(1, -1)) }];
+  // A run such as `**`; what is neither is taken as "anything", which can only make a decision stricter.
+  return [...piece.text].map((char) => (char === "?" ? { any: false as const, test: () => true } : { any: true }));
 }
 
 function bracket(body: string): (char: string) => boolean {

@@ -110,9 +110,11 @@ function readAndOr(node: AndOr, state: State, fed: boolean): void {
 
 function readPipeline(node: Pipeline, state: State, fed: boolean): void {
   const before = state.cwds;
-  node.commands.forEach((command, index) => readNode(command, state, index > 0 || fed));
-  // Each part of a pipe is its own process; its folder ends with it.
-  if (node.commands.length > 1) state.cwds = before;
+  node.commands.forEach((command, index) => {
+    readNode(command, state, index > 0 || fed);
+    // Each part of a pipe is its own process; its folder ends with it.
+    if (node.commands.length > 1) state.cwds = before;
+  });
 }
 
 /** What is read in here may or may not run: a `cd` leaves both folders possible. */
@@ -216,7 +218,8 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
     for (const { value } of words) noteDormant(value, state);
   }
-  if (words[0]?.value === "cd") changeFolder(found, state);
+  const at = words.findIndex(({ value }) => !/^(command|builtin|-p|--)$/.test(value ?? ""));
+  if (words[at]?.value === "cd") changeFolder({ ...found, words: words.slice(at) }, state);
 }
 
 function readWords(node: Word, state: State): readonly ShellWord[] {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
 import { isSecretName, programName } from "../paths.ts";
 import { dangerOf } from "./danger.ts";
-import { toArgv, word, type Found, type Redirected } from "./found.ts";
+import { isSafeAssignment, toArgv, word, type Found, type Redirected } from "./found.ts";
 import { foreignDoubts } from "./foreign.ts";
 import { judge } from "./harmless.ts";
 import { readLine } from "./line.ts";
@@ -160,12 +160,4 @@ function notHarmless(
   return repository === undefined
     ? undefined
     : found.cwds.map((cwd) => look.repositoryDoubt(resolve(cwd, repository))).find((doubt) => doubt !== undefined);
-}
-
-/** Variables that choose a language, a colour or a width: nothing that names a program or a file. */
-function isSafeAssignment(item: { readonly name: string; readonly value: string | undefined }): boolean {
-  return (
-    /^(LC_[A-Z]+|LANG|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|CI)$/.test(item.name) &&
-    /^[\w.@-]*$/.test(item.value ?? " ")
-  );
 }

@@ -5,8 +5,8 @@
 import { programName } from "../paths.ts";
 import { isPlainOverride } from "./git.ts";
 import { unknownWord, type Found, type ShellWord } from "./found.ts";
-import { parseOptions } from "./options.ts";
-import { containers, isInterpreter, isShell, runners, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
+import { parseOptions, type OptionsResult, type ParsedOptions } from "./options.ts";
+import { isInterpreter, isShell, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
 
 export interface Unwrapped {
   readonly commands: readonly Found[];
@@ -29,9 +29,7 @@ export function unwrap(found: Found): Unwrapped {
   // `command -v` only says where a program is.
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
-  if (wrapper !== undefined) return unwrapProgram(found, wrapper);
-  if (containers.has(name)) return unwrapContainer(found);
-  if (runners.has(name)) return { ...nothing, commands: suffixes(found, found.words.slice(1)) };
+  if (wrapper !== undefined) return unwrapProgram(found, name, wrapper);
   if (name === "eval") return unwrapText(found.words.slice(1), "eval");
   if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
   if (name === "source" || name === ".") return unwrapSource(found);
@@ -43,23 +41,22 @@ export function unwrap(found: Found): Unwrapped {
   return nothing;
 }
 
-/** What runs in a container is a command too: a deny reaches it, wherever among the words it begins. */
-function unwrapContainer(found: Found): Unwrapped {
-  const start = found.words.findIndex(({ value }) => value === "exec" || value === "run");
-  return start < 1 ? nothing : { ...nothing, commands: suffixes(found, found.words.slice(start + 1)) };
+function unwrapSource(found: Found): Unwrapped {
+  const [, file] = found.words;
+  const isFile = file !== undefined && !found.fed && isScriptFile(file);
+  return isFile ? nothing : { ...nothing, hidden: "it runs what it is fed in this shell" };
 }
 
 /** A file by its name is a script like any other; what is fed or made on the way is not to be told. */
-function unwrapSource(found: Found): Unwrapped {
-  const file = found.words[1]?.value;
-  const isFile = file !== undefined && !found.fed && !/^\/(dev|proc)\//.test(file);
-  return isFile ? nothing : { ...nothing, hidden: "it runs what it is fed in this shell" };
+function isScriptFile({ value }: ShellWord): boolean {
+  return value !== undefined && !/^\/(dev|proc)\//.test(value);
 }
 
 /** An interpreter without a script takes its input for one. */
 function isFedCode(found: Found, name: string): boolean {
   if (name === "at" || name === "batch") return true;
-  if (name === "crontab") return found.fed;
+  // These take commands from their input whatever file they are given.
+  if (/^(crontab|ed|ex|ftp|sftp|psql|mysql|sqlite3|gdb|lldb|dc)$/.test(name)) return found.fed;
   if (/^g?make$/.test(name))
     return found.words.some(({ value = "" }) => /^(-|-f-|--(make)?file=-|.*\/dev\/stdin)$/.test(value));
   if (!found.fed || !isInterpreter(name) || /^(bc|[gmn]?awk)$/.test(name)) return false;
@@ -91,33 +88,29 @@ function unwrapShell(found: Found): Unwrapped {
     const same = ["bash", "sh", "dash"].includes(programName(found.words[0]?.value ?? "").name);
     return { commands: [], lines: [first.value], transparent: same && !startup };
   }
-  if (parsed.operands.length === 0) return { ...nothing, hidden: "the shell runs what it is fed" };
-  return {
-    ...nothing,
-    ...(first?.value === undefined ? { hidden: "only running it tells which script the shell runs" } : {}),
-  };
+  if (first === undefined) return { ...nothing, hidden: "the shell runs what it is fed" };
+  return isScriptFile(first) ? nothing : { ...nothing, hidden: "only running it tells which script the shell runs" };
 }
 
-function unwrapProgram(found: Found, wrapper: Wrapper): Unwrapped {
+function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped {
   const args = found.words.slice(1);
   const parsed = parseOptions(values(args), wrapper.spec);
-  if ("unknown" in parsed)
-    return {
-      ...nothing,
-      commands: suffixes(found, args),
-      hidden: `cannot tell what ${found.words[0]?.value ?? ""} runs (${parsed.unknown})`,
-    };
-  const lines = parsed.options
-    .filter((option) => wrapper.text?.includes(option.name))
-    .map((option) => option.value ?? "");
+  if ("unknown" in parsed) return { ...nothing, hidden: `cannot tell what ${name} runs (${parsed.unknown})` };
+  const lines = textOptions(parsed, wrapper);
   let operands = args.slice(args.length - parsed.operands.length);
   const env = [...found.env];
-  while (wrapper.assignments && /^\w+=/.test(operands[0]?.raw ?? "")) {
-    const [item] = operands;
-    env.push({ name: item!.raw.split("=")[0]!, value: item!.value?.slice(item!.value.indexOf("=") + 1) });
+  for (let [item] = operands; wrapper.assignments && item?.raw.includes("="); [item] = operands) {
+    env.push({
+      name: (item.value ?? item.raw).split("=")[0]!,
+      value: item.value?.slice(item.value.indexOf("=") + 1),
+    });
     operands = operands.slice(1);
   }
-  const inner = operands.slice(wrapper.skip ?? 0);
+  const inner = operands.slice(wrapper.skip ?? 0).map((item) => (isReplaced(item, parsed) ? unknownWord : item));
+  if (wrapper.joins && inner.length === 0) return { ...nothing, hidden: "it runs the lines it is fed" };
+  // The split string of env has escapes and variables of its own.
+  const odd = lines.find((line) => name === "env" && /[\\$]/.test(line));
+  if (odd !== undefined) return { ...nothing, hidden: `only running it tells what env makes of ${odd}` };
   const cwds = parsed.options.some((option) =>
     ["C", "chdir", "D", "R", "chroot", "wd", "root", "working-directory"].includes(option.name),
   )
@@ -126,22 +119,30 @@ function unwrapProgram(found: Found, wrapper: Wrapper): Unwrapped {
   const fed = found.fed || wrapper.appends === true;
   const words = wrapper.appends ? [...inner, unknownWord] : inner;
   const commands = inner.length === 0 ? [] : [{ words, cwds, env, fed }];
-  const joined = wrapper.joins && inner.length > 0 ? [values(inner).join(" ")] : [];
+  const joined = wrapper.joins ? [values(inner).join(" ")] : [];
+  // Options may come after the first operand too: `su user -c text`.
+  const later = wrapper.text === undefined ? undefined : parseOptions(values(inner), wrapper.spec);
   const risky = parsed.options.some((option) =>
     ["S", "split-string", "o", "output", "a", "append", "C", "chdir"].includes(option.name),
   );
   return {
     commands,
-    lines: [...lines, ...joined],
+    lines: [...lines, ...joined, ...(later === undefined ? [] : textOptions(later, wrapper))],
     transparent: wrapper.transparent === true && !risky && inner.length > 0,
   };
 }
 
-/** Every place where a command might begin, for deny rules, when the options cannot be read. */
-export function suffixes(found: Found, args: readonly ShellWord[]): readonly Found[] {
-  return args
-    .slice(0, 64)
-    .flatMap((item, index) => (item.raw.startsWith("-") ? [] : [{ ...found, words: args.slice(index), cwds: [] }]));
+/** Values of options that are shell text. */
+function textOptions(parsed: OptionsResult, wrapper: Wrapper): readonly string[] {
+  if ("unknown" in parsed) return [];
+  return parsed.options.filter((option) => wrapper.text?.includes(option.name)).map((option) => option.value ?? "");
+}
+
+/** A word of xargs -I that is filled in from the input. */
+function isReplaced(item: ShellWord, { options }: ParsedOptions): boolean {
+  return options.some(
+    ({ name, value = "{}" }) => ["I", "i", "replace"].includes(name) && item.value?.includes(value) === true,
+  );
 }
 
 function unwrapFind(found: Found): Unwrapped {
@@ -167,8 +168,10 @@ function unwrapGit(found: Found): Unwrapped {
     const value = item.value ?? "";
     if (value === "-c" || value === "--config-env") {
       const setting = args[index + 1]?.value ?? "";
-      if (!isPlainOverride(setting)) lines.push(setting.slice(setting.indexOf("=") + 1).replace(/^!/, ""));
+      if (!isPlainOverride(setting)) lines.push(settingText(setting));
     }
+    if (/^alias\./i.test(value) && args[index - 1]?.value !== "-c")
+      lines.push(settingText(`${value}=${args[index + 1]?.value ?? ""}`));
     if (value === "--exec" || value === "-x") lines.push(args[index + 1]?.value ?? "");
     if (value.startsWith("--exec=")) lines.push(value.slice("--exec=".length));
     if ((value === "run" && args[index - 1]?.value === "bisect") || value === "foreach")
@@ -180,6 +183,13 @@ function unwrapGit(found: Found): Unwrapped {
     commands: commands.filter((command) => command.words.length > 0),
     lines: lines.filter((line) => line !== ""),
   };
+}
+
+/** What a setting of git may run: an alias is a subcommand unless it begins with `!`. */
+function settingText(setting: string): string {
+  const value = setting.slice(setting.indexOf("=") + 1);
+  if (value.startsWith("!")) return value.slice(1);
+  return /^alias\./i.test(setting) && value !== "" ? `git ${value}` : value;
 }
 
 /** A word nobody can know never looks like an option here; the unknown stays visible in the words themselves. */

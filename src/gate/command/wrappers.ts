@@ -112,17 +112,13 @@ export const wrappers: ReadonlyMap<string, Wrapper> = new Map(
   }),
 );
 
-/** Programs that run what they are given, in ways not worth a table: every word may begin a command. */
-export const runners: ReadonlySet<string> = new Set(
-  "valgrind perf rr hyperfine nodemon ts-node tsx pm2 foreman dotenv cross-env concurrently npm-run-all wait-on doppler aws-vault op chronic unbuffer faketime cpulimit numactl xvfb-run dbus-run-session xterm gnome-terminal konsole alacritty kitty rlwrap tini dumb-init gosu su-exec s6-setuidgid chpst softlimit envdir daemonize start-stop-daemon ssh-agent dbus-launch sg newgrp scl bwrap firejail proot fakechroot qemu-user systemd-nspawn machinectl lxc-attach ip arch linux32 linux64 i386 x86_64 uv poetry pipenv bundle rbenv pyenv nvm asdf mise direnv nix nix-shell guix conda mamba npx bunx pnpx".split(
-    " ",
-  ),
-);
-
 /** Programs whose `exec` and `run` start a command somewhere else. */
 export const containers: ReadonlySet<string> = new Set(
   "docker podman nerdctl docker-compose kubectl oc lxc".split(" "),
 );
+
+/** Package managers whose `exec` starts a program. */
+export const packageRunners: ReadonlySet<string> = new Set("npm pnpm yarn bun".split(" "));
 
 /** Shells, and the options after which text follows. */
 const shells = new Set(["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"]);
