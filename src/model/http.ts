@@ -64,17 +64,15 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     const how = { names: encoded.names, idSeed: String(request.input.length) };
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, signal);
-      let failure = "body" in answer ? undefined : answer;
-      if ("body" in answer) {
-        const reader = createReader(options.codec, how, url);
-        try {
-          for await (const chunk of answer.body) for (const event of reader.push(chunk)) yield event;
-          yield* reader.end();
-        } catch (error) {
-          yield* reader.fail(error);
-        }
-        failure = reader.failure();
+      const isRefused = !("body" in answer);
+      const reader = createReader(options.codec, how, url);
+      try {
+        for await (const chunk of isRefused ? [] : answer.body) for (const event of reader.push(chunk)) yield event;
+        if (!isRefused) yield* reader.end();
+      } catch (error) {
+        yield* reader.fail(error);
       }
+      const failure = isRefused ? answer : reader.failure();
       if (failure === undefined) return;
       const waitMs = failure.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(failure)) return yield failed(failure);

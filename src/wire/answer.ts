@@ -3,6 +3,7 @@
  * Non-streaming bodies are encoded and decoded through these two, so both forms agree by construction.
  */
 import { text } from "../base/content.ts";
+import { createGrowingText, type GrowingText } from "../base/growing-text.ts";
 import type {
   Answer,
   AnswerEnd,
@@ -15,18 +16,21 @@ import type {
 } from "../spec/model.ts";
 import { defined } from "./raw.ts";
 
+type DeltaEvent = Extract<ModelEvent, { type: "item.delta" }>;
+
 export interface Collector {
   push(event: ModelEvent): void;
   /** Everything so far. Items that never ended are put together from their deltas; such calls are not complete. */
   answer(): Answer;
 }
 
-type DeltaEvent = Extract<ModelEvent, { type: "item.delta" }>;
+/** What the deltas of one field said, by the part they belong to. */
+type Parts = Map<number, GrowingText>;
 
 interface Open {
-  item: Item;
-  done: boolean;
-  deltas: DeltaEvent[];
+  readonly item: Item;
+  readonly done: boolean;
+  readonly grown: Map<DeltaField, Parts>;
 }
 
 export function createCollector(): Collector {
@@ -42,15 +46,16 @@ export function createCollector(): Collector {
           break;
         }
         case "item.started": {
-          open.set(event.index, { item: event.item, done: false, deltas: [] });
+          open.set(event.index, { item: event.item, done: false, grown: new Map() });
           break;
         }
         case "item.delta": {
-          open.get(event.index)?.deltas.push(event);
+          const item = open.get(event.index);
+          if (item !== undefined) extend(item.grown, event);
           break;
         }
         case "item.done": {
-          open.set(event.index, { item: event.item, done: true, deltas: [] });
+          open.set(event.index, { item: event.item, done: true, grown: new Map() });
           break;
         }
         case "answer.ended": {
@@ -84,12 +89,20 @@ export async function collectAsync(events: AsyncIterable<ModelEvent>): Promise<A
   return collector.answer();
 }
 
-function grown({ item, deltas }: Open): Item {
-  const joined = (field: DeltaField) =>
-    deltas
-      .filter((entry) => entry.field === field)
-      .map((entry) => entry.delta)
-      .join("");
+function extend(grown: Open["grown"], { field, part = 0, delta }: DeltaEvent): void {
+  let parts = grown.get(field);
+  if (parts === undefined) grown.set(field, (parts = new Map()));
+  let text = parts.get(part);
+  if (text === undefined) parts.set(part, (text = createGrowingText()));
+  text.add(delta);
+}
+
+function textsOf(parts: Parts | undefined): readonly string[] {
+  return [...(parts ?? [])].toSorted(([a], [b]) => a - b).map(([, words]) => words.toString());
+}
+
+function grown({ item, grown: said }: Open): Item {
+  const joined = (field: DeltaField) => textsOf(said.get(field)).join("");
   switch (item.type) {
     case "message": {
       const words = joined("text");
@@ -99,7 +112,7 @@ function grown({ item, deltas }: Open): Item {
     }
     case "reasoning": {
       const thoughts = (item.text ?? "") + joined("reasoning");
-      const summary = summaries(deltas);
+      const summary = textsOf(said.get("summary"));
       return { ...item, ...(thoughts === "" ? {} : { text: thoughts }), ...(summary.length === 0 ? {} : { summary }) };
     }
     case "call": {
@@ -109,14 +122,6 @@ function grown({ item, deltas }: Open): Item {
       return item;
     }
   }
-}
-
-function summaries(deltas: Open["deltas"]): readonly string[] {
-  const parts = new Map<number, string>();
-  for (const { field, delta, part = 0 } of deltas) {
-    if (field === "summary") parts.set(part, (parts.get(part) ?? "") + delta);
-  }
-  return [...parts].toSorted(([a], [b]) => a - b).map(([, words]) => words);
 }
 
 /** The events a stream of this answer would have had, each delta in one piece. */

@@ -4,6 +4,7 @@
  * has, in this order: a known index that nothing contradicts, an unseen id with a name (a new call), a
  * known id, a name alone (a new call), nothing (the call touched last).
  */
+import { createGrowingText } from "../../base/growing-text.ts";
 import { createNesting } from "./nesting.ts";
 import { createPlaces } from "../places.ts";
 import { absorbs, type GrowingArgs, saidOnce, sayingAgain } from "./repeats.ts";
@@ -26,11 +27,14 @@ export interface OpenCall extends GrowingArgs {
   extra: Record<string, unknown> | undefined;
 }
 
+/** A call when everything was said of it. */
+export type WholeCall = Pick<OpenCall, "slot" | "custom" | "id" | "name" | "extra"> & { args: string };
+
 export interface Assembler {
   /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
   take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
   /** In slot order, as they were meant; calls that never got a name nor arguments are left out. */
-  calls(): readonly OpenCall[];
+  calls(): readonly WholeCall[];
   /** A name that may still grow into a declared one. */
   isPartialName(name: string): boolean;
   /** Another call has its id: until the end it may turn out to be that call. */
@@ -79,16 +83,26 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
       if (delta.id !== undefined && !byId.has(delta.id)) byId.set(delta.id, call);
       return { call, added: grow(call, delta, names) };
     },
-    calls() {
-      for (const call of calls) call.args = saidOnce(call);
-      return calls
-        .filter((call) => call.name !== "" || call.args !== "")
-        .filter((call) => !isRepeat(call) || !absorbs(byId.get(call.id!)!, call))
-        .toSorted((a, b) => a.slot - b.slot);
-    },
+    calls: () => unrepeated(calls.map(toWhole)).toSorted((a, b) => a.slot - b.slot),
     isPartialName: names.mayGrow,
     isRepeat,
   };
+}
+
+function toWhole(call: OpenCall): WholeCall {
+  const { slot, custom, id, name, extra } = call;
+  return { slot, custom, id, name, extra, args: saidOnce(call) };
+}
+
+/** Without ghosts, and without calls that stood under two indexes. */
+function unrepeated(calls: readonly WholeCall[]): readonly WholeCall[] {
+  const byId = new Map<string, WholeCall>();
+  return calls.filter((call) => {
+    if (call.name === "" && call.args === "") return false;
+    const first = call.id === undefined ? undefined : byId.get(call.id);
+    if (call.id !== undefined && first === undefined) byId.set(call.id, call);
+    return first === undefined || !absorbs(first, call);
+  });
 }
 
 function createOpenCall(slot: number, custom: boolean): OpenCall {
@@ -97,7 +111,7 @@ function createOpenCall(slot: number, custom: boolean): OpenCall {
     custom,
     id: undefined,
     name: "",
-    args: "",
+    args: createGrowingText(),
     nesting: createNesting(),
     snapshot: undefined,
     extra: undefined,
@@ -142,7 +156,7 @@ function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): b
   if (delta.name === undefined || call.name === "" || names.continues(call, delta.name)) return false;
   if (delta.name !== call.name)
     return isFinished(call) || (names.isDeclared(delta.name) && names.isDeclared(call.name));
-  return delta.args !== "" && delta.args !== call.args && isFinished(call);
+  return delta.args !== "" && isFinished(call) && delta.args !== call.args.toString();
 }
 
 /** Whether a delta of which neither index nor id is known belongs to the call touched last. */
@@ -162,9 +176,9 @@ function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   if (delta.custom) call.custom = true;
   if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
   // The whole call said a second time adds nothing.
-  if (delta.args === "" || (delta.args === call.args && isFinished(call))) return "";
+  if (delta.args === "" || (isFinished(call) && delta.args === call.args.toString())) return "";
   call.snapshot = sayingAgain(call, delta.args);
-  call.args += delta.args;
+  call.args.add(delta.args);
   call.nesting.read(delta.args);
   return delta.args;
 }

@@ -1,6 +1,6 @@
 /** The calls of one Chat answer: shown while they grow, judged when the answer has ended. */
 import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
-import { createAssembler, type CallDelta, type OpenCall } from "./assemble.ts";
+import { createAssembler, type CallDelta, type OpenCall, type WholeCall } from "./assemble.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { createIdMaker } from "../ids.ts";
@@ -35,7 +35,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
         item: { type: "call", ...tool, id: call.id ?? "", arguments: "", complete: false },
       });
     }
-    const delta = isNew ? call.args : added;
+    const delta = isNew ? call.args.toString() : added;
     // A wrapped freeform text is JSON on the way; nobody can show that.
     if (delta === "" || (tool.kind === "custom" && !call.custom)) return;
     emit({ type: "item.delta", index, field: "arguments", delta });
@@ -64,7 +64,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
 }
 
 /** Executable only if the answer ended properly, the name is known and the arguments are whole. */
-function toItem(call: OpenCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
+function toItem(call: WholeCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
   const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
   const isWrapped = tool.kind === "custom" && !call.custom;
   const raw = isWrapped ? unwrapFreeform(call.args, tool.name) : call.args;

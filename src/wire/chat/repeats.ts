@@ -1,4 +1,5 @@
 /** Servers that say things twice: arguments from the start again, an empty object before the real one, one call at two indexes. */
+import type { GrowingText } from "../../base/growing-text.ts";
 import { isObject } from "../../base/json.ts";
 import { isWhole, parseObject } from "../raw.ts";
 import type { Nesting } from "./nesting.ts";
@@ -6,8 +7,7 @@ import type { Nesting } from "./nesting.ts";
 /** What is known of a call whose arguments grow. */
 export interface GrowingArgs {
   readonly custom: boolean;
-  readonly name: string;
-  args: string;
+  readonly args: GrowingText;
   /** Follows the arguments as they grow, so that nothing is read twice. */
   readonly nesting: Nesting;
   /** The last delta, where it said everything again that came before it. */
@@ -16,13 +16,14 @@ export interface GrowingArgs {
 
 /** `added`, if it begins with all that was said before it; then it may be meant to replace that. */
 export function sayingAgain({ args, snapshot }: GrowingArgs, added: string): string | undefined {
-  const before = snapshot ?? args;
   // Looking at the length first keeps the usual delta, which is short, from touching the long text at all.
-  return added.length >= before.length && added.startsWith(before) ? added : undefined;
+  if (added.length < (snapshot ?? args).length) return undefined;
+  return added.startsWith(snapshot ?? args.toString()) ? added : undefined;
 }
 
 /** The arguments without what was said twice. Only text that makes no sense as it stands is looked at. */
-export function saidOnce({ args, custom, nesting, snapshot }: GrowingArgs): string {
+export function saidOnce({ args: said, custom, nesting, snapshot }: GrowingArgs): string {
+  const args = said.toString();
   if (custom) return args;
   if (snapshot !== undefined && snapshot !== args && !isWhole(args) && isWhole(snapshot)) return snapshot;
   if (!nesting.isOver || nesting.end >= args.trimEnd().length) return args;
@@ -43,8 +44,13 @@ function isEqual(left: string, right: string): boolean {
   return isObject(one) && isObject(other) && JSON.stringify(one) === JSON.stringify(other);
 }
 
+interface WholeCall {
+  readonly name: string;
+  args: string;
+}
+
 /** Whether the `again` is the `first` call under another index; the first then has the arguments, wherever they were said. */
-export function absorbs(first: GrowingArgs, again: GrowingArgs): boolean {
+export function absorbs(first: WholeCall, again: WholeCall): boolean {
   if (first.name !== again.name) return false;
   if (first.args === "") first.args = again.args;
   return again.args === "" || again.args === first.args;

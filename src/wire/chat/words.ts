@@ -1,5 +1,6 @@
 /** The words and thoughts of one Chat answer, however the server spreads them over fields. */
 import { text as textPart, type Part } from "../../base/content.ts";
+import { createGrowingText } from "../../base/growing-text.ts";
 import type { Item, ModelEvent } from "../../spec/model.ts";
 import { json, objects, word, type Raw } from "../raw.ts";
 import { createThinkSplitter } from "./think.ts";
@@ -14,9 +15,9 @@ export interface Words {
 
 export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolean): Words {
   const think = thinkTags ? createThinkSplitter() : undefined;
-  let text = "";
-  let refusal = "";
-  let reasoning = "";
+  const text = createGrowingText();
+  const refusal = createGrowingText();
+  const reasoning = createGrowingText();
   let hasMessage = false;
   const media: Part[] = [];
   const details: Raw[] = [];
@@ -30,8 +31,7 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
   function say(field: "text" | "refusal", delta: string): void {
     if (delta === "") return;
     open();
-    if (field === "text") text += delta;
-    else refusal += delta;
+    (field === "text" ? text : refusal).add(delta);
     emit({ type: "item.delta", index: slots.message, field, delta });
   }
 
@@ -44,10 +44,8 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
 
   function muse(delta: string): void {
     if (delta === "") return;
-    if (reasoning === "") {
-      emit({ type: "item.started", index: slots.reasoning, item: { type: "reasoning" } });
-    }
-    reasoning += delta;
+    if (reasoning.length === 0) emit({ type: "item.started", index: slots.reasoning, item: { type: "reasoning" } });
+    reasoning.add(delta);
     emit({ type: "item.delta", index: slots.reasoning, field: "reasoning", delta });
   }
 
@@ -74,9 +72,14 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     },
     done() {
       sayPieces(think?.end() ?? []);
-      if (reasoning !== "" || details.length > 0)
-        emit({ type: "item.done", index: slots.reasoning, item: toReasoning(reasoning, details) });
-      if (hasMessage) emit({ type: "item.done", index: slots.message, item: toMessage(text, refusal, media) });
+      if (reasoning.length > 0 || details.length > 0)
+        emit({ type: "item.done", index: slots.reasoning, item: toReasoning(reasoning.toString(), details) });
+      if (hasMessage)
+        emit({
+          type: "item.done",
+          index: slots.message,
+          item: toMessage(text.toString(), refusal.toString(), media),
+        });
     },
   };
 }

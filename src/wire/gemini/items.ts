@@ -1,5 +1,6 @@
 /** The parts of one Gemini answer as items: words and thoughts that grow, and calls among them. */
 import { text as textPart, type Part } from "../../base/content.ts";
+import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { Item, ModelEvent, Outcome } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
@@ -17,7 +18,7 @@ export interface Items {
 interface Growing {
   readonly index: number;
   readonly isThought: boolean;
-  text: string;
+  readonly text: GrowingText;
   readonly media: Part[];
   signature: string | undefined;
 }
@@ -40,7 +41,7 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
     if (growing === undefined) {
       if (content.type === "text" && content.text === "" && signature === undefined) return;
       calls.breakOff();
-      growing = { index: count++, isThought, text: "", media: [], signature: undefined };
+      growing = { index: count++, isThought, text: createGrowingText(), media: [], signature: undefined };
       emit({ type: "item.started", index: growing.index, item: shell(isThought) });
     }
     if (signature !== undefined) growing.signature = signature;
@@ -50,7 +51,7 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
 
   function addText(to: Growing, delta: string): void {
     if (delta === "") return;
-    to.text += delta;
+    to.text.add(delta);
     emit({ type: "item.delta", index: to.index, field: to.isThought ? "reasoning" : "text", delta });
   }
 
@@ -83,7 +84,8 @@ function shell(isThought: boolean): Item {
   return isThought ? { type: "reasoning" } : { type: "message", role: "assistant", content: [] };
 }
 
-function grownItem({ isThought, text, media, signature }: Growing): Item {
+function grownItem({ isThought, text: said, media, signature }: Growing): Item {
+  const text = said.toString();
   if (isThought) {
     const opaque = signature === undefined ? undefined : { wire, kind: "thoughtSignature", value: signature };
     return { type: "reasoning", text, ...defined({ opaque }) };

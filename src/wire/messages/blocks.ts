@@ -60,7 +60,7 @@ export function createBlocks(options: DecodeOptions, emit: (event: ModelEvent) =
     whole(index, raw) {
       const block = open(index, raw);
       // Here an empty input is an empty input, not one that is still to come.
-      if (isCall(block) && isObject(raw["input"]) && Object.keys(raw["input"]).length === 0) block.input = "{}";
+      if (isCall(block) && isObject(raw["input"]) && Object.keys(raw["input"]).length === 0) block.input.add("{}");
       teller.end(block);
     },
     hasCalls: () => blocks.some(isCall),

@@ -1,13 +1,16 @@
 /** One content block while its stream runs: what each kind of delta adds to it. */
+import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import type { DeltaField } from "../../spec/model.ts";
 import { writeArguments } from "../arguments.ts";
 import { type Raw, string } from "../raw.ts";
 
 export interface Growing {
   readonly index: number;
+  /** As it was announced, without its texts. */
   readonly raw: Raw;
+  readonly texts: { readonly text: GrowingText; readonly thinking: GrowingText };
   /** The pieces of a call's input. */
-  input: string;
+  readonly input: GrowingText;
   isStarted: boolean;
   isDone: boolean;
 }
@@ -16,7 +19,18 @@ export interface Growing {
 export type Tell = (block: Growing, field: DeltaField, added: string) => void;
 
 export function createGrowing(index: number, raw: Raw): Growing {
-  return { index, raw, input: "", isStarted: false, isDone: false };
+  const texts = { text: createGrowingText(), thinking: createGrowingText() };
+  return { index, raw, texts, input: createGrowingText(), isStarted: false, isDone: false };
+}
+
+/** The block with all that was said of it. */
+export function wholeBlock({ raw, texts }: Growing): Raw {
+  const { text, thinking } = texts;
+  return {
+    ...raw,
+    ...(text.length === 0 ? {} : { text: text.toString() }),
+    ...(thinking.length === 0 ? {} : { thinking: thinking.toString() }),
+  };
 }
 
 export function isCall(block: Growing): boolean {
@@ -65,12 +79,12 @@ export function extend(block: Growing, delta: Raw, tell: Tell): boolean {
 
 export function extendText(block: Growing, key: "text" | "thinking", added: unknown, tell: Tell): void {
   if (typeof added !== "string" || added === "") return;
-  block.raw[key] = (string(block.raw[key]) ?? "") + added;
+  block.texts[key].add(added);
   tell(block, key === "text" ? "text" : "reasoning", added);
 }
 
 /** Only calls show their input as it grows; tools of the server's own come whole. */
 function extendInput(block: Growing, piece: string, tell: Tell): void {
-  block.input += piece;
+  block.input.add(piece);
   if (piece !== "" && isCall(block)) tell(block, "arguments", piece);
 }

@@ -4,7 +4,7 @@ import { shellOf } from "../answer.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { createIdMaker, withId } from "../ids.ts";
 import { decodeBlock } from "./decode-block.ts";
-import { type Growing, isCall, type Tell } from "./growing.ts";
+import { type Growing, isCall, type Tell, wholeBlock } from "./growing.ts";
 
 export interface Teller {
   start(block: Growing): void;
@@ -21,7 +21,8 @@ export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) =
   const ids = createIdMaker(options.idSeed);
 
   function toItem(block: Growing): Item {
-    return withId(decodeBlock(block.raw, options.names, block.input), options.idSeed, block.index);
+    const item = decodeBlock(wholeBlock(block), options.names, block.input.toString());
+    return withId(item, options.idSeed, block.index);
   }
 
   function start(block: Growing): void {

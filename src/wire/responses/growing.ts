@@ -1,10 +1,11 @@
 /** One item while its stream runs: what was said of it so far, and its final form when somebody asks. */
+import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import type { DeltaField, Item } from "../../spec/model.ts";
 import { array, object, objects, type Raw, string } from "../raw.ts";
 import type { Text } from "./texts.ts";
 
 /** Texts by their index inside the item. Indexes come from the server and may be anything. */
-export type Pieces = Map<number, string>;
+export type Pieces = Map<number, GrowingText>;
 
 export interface Growing {
   readonly index: number;
@@ -30,15 +31,11 @@ export function createGrowing(index: number, raw: Raw): Growing {
 }
 
 function joined(pieces: Pieces): string {
-  return pieces.size === 1
-    ? [...pieces.values()][0]!
-    : inOrder(pieces)
-        .map(([, text]) => text)
-        .join("");
+  return inOrder(pieces).join("");
 }
 
-function inOrder(pieces: Pieces): [number, string][] {
-  return [...pieces].sort(([a], [b]) => a - b);
+function inOrder(pieces: Pieces): readonly string[] {
+  return [...pieces].toSorted(([a], [b]) => a - b).map(([, text]) => text.toString());
 }
 
 /** The item with whatever its last word left out filled in from the deltas; before that word the deltas know better. */
@@ -65,7 +62,7 @@ export function settle(growing: Growing): Raw {
     case "shell_call": {
       const action = object(raw["action"]);
       if (keep(array(action["commands"]).length > 0, pieces.arguments)) return raw;
-      return { ...raw, action: { ...action, commands: inOrder(pieces.arguments).map(([, text]) => text) } };
+      return { ...raw, action: { ...action, commands: inOrder(pieces.arguments) } };
     }
     default:
       return raw;
@@ -83,7 +80,7 @@ function hasText(content: unknown): boolean {
 }
 
 function texts(pieces: Pieces, type: string): Raw[] {
-  return inOrder(pieces).map(([, text]) => ({ type, text }));
+  return inOrder(pieces).map((text) => ({ type, text }));
 }
 
 function contentOf(growing: Growing): Raw[] {
@@ -91,15 +88,22 @@ function contentOf(growing: Growing): Raw[] {
   const parts: [number, Raw][] = [
     ...[...text].map(([at, value]): [number, Raw] => [
       at,
-      { type: "output_text", text: value, annotations: growing.annotations.get(at) ?? [] },
+      { type: "output_text", text: value.toString(), annotations: growing.annotations.get(at) ?? [] },
     ]),
-    ...[...refusal].map(([at, value]): [number, Raw] => [at, { type: "refusal", refusal: value }]),
+    ...[...refusal].map(([at, value]): [number, Raw] => [at, { type: "refusal", refusal: value.toString() }]),
   ];
   return parts.sort(([a], [b]) => a - b).map(([, part]) => part);
 }
 
+/** Adds a piece to one of the item's texts. An empty one says that the text is there. */
+export function extend({ pieces }: Growing, { field, at, text }: Text): void {
+  let grown = pieces[field].get(at);
+  if (grown === undefined) pieces[field].set(at, (grown = createGrowingText()));
+  grown.add(text);
+}
+
 /** What a whole text holds beyond the deltas before it; nothing where it tells another story. */
 export function unsaid(growing: Growing, { field, at, text }: Text): string {
-  const said = growing.pieces[field].get(at) ?? "";
+  const said = growing.pieces[field].get(at)?.toString() ?? "";
   return text.startsWith(said) ? text.slice(said.length) : "";
 }

@@ -6,7 +6,7 @@ import { createIdMaker, withId } from "../ids.ts";
 import { declaredNames, expandParallel } from "../parallel.ts";
 import type { Raw } from "../raw.ts";
 import { decodeItem } from "./decode-item.ts";
-import { type Growing, settle, unsaid } from "./growing.ts";
+import { extend, type Growing, settle, unsaid } from "./growing.ts";
 import { renamed } from "./names.ts";
 import { type Text, textsOf } from "./texts.ts";
 
@@ -38,9 +38,10 @@ export function createTeller(options: DecodeOptions, emit: (event: ModelEvent) =
     return inner.map(({ id, name, args }) => renamed({ ...rest, id: id ?? "", name, arguments: args }, options.names));
   }
 
-  function grow({ index, pieces }: Growing, { field, at, text }: Text): void {
-    pieces[field].set(at, (pieces[field].get(at) ?? "") + text);
-    if (text !== "") emit({ type: "item.delta", index, field, delta: text, part: at });
+  function grow(growing: Growing, text: Text): void {
+    extend(growing, text);
+    if (text.text !== "")
+      emit({ type: "item.delta", index: growing.index, field: text.field, delta: text.text, part: text.at });
   }
 
   function catchUp(growing: Growing, whole: Text): void {

@@ -1,0 +1,43 @@
+/**
+ * Text that comes in small pieces and costs what it holds. A string made with `+=` keeps every piece, and a node for
+ * each, until somebody reads it: an answer of 5 MB would take 18.
+ */
+export interface GrowingText {
+  readonly length: number;
+  add(piece: string): void;
+  toString(): string;
+}
+
+/** Pieces are joined in blocks of about this many characters. */
+const blockLength = 16_384;
+
+export function createGrowingText(): GrowingText {
+  let blocks: string[] = [];
+  let pieces: string[] = [];
+  let loose = 0;
+  let length = 0;
+
+  function join(): void {
+    blocks.push(pieces.join(""));
+    pieces = [];
+    loose = 0;
+  }
+
+  return {
+    get length() {
+      return length;
+    },
+    add(piece) {
+      if (piece === "") return;
+      pieces.push(piece);
+      length += piece.length;
+      loose += piece.length;
+      if (loose >= blockLength) join();
+    },
+    toString() {
+      if (loose > 0) join();
+      if (blocks.length > 1) blocks = [blocks.join("")];
+      return blocks[0] ?? "";
+    },
+  };
+}
