@@ -177,13 +177,13 @@ test("a line that is broken hangs below its own beginning, its bar and colour ke
   expect(text.render(40)).toHaveLength(4);
 });
 
-test("however narrow the screen and deep the indent, no row is wider than the screen and no word is lost", () => {
+test("however deep the indent, no row is wider than the screen and no word is lost", () => {
   const indents = fc.constantFrom("", "  ", "  │ ", " ".repeat(30), "\u001B[2m  ");
   fc.assert(
     fc.property(
       indents,
       fc.array(fc.string({ unit: "grapheme" })),
-      fc.integer({ min: 2, max: 60 }),
+      fc.integer({ min: 12, max: 60 }),
       (indent, words, width) => {
         const line =
           indent +
@@ -198,6 +198,10 @@ test("however narrow the screen and deep the indent, no row is wider than the sc
       },
     ),
   );
+});
+
+test("a screen of a few columns is filled without an indent", () => {
+  expect(createHangingText("  │ a word").render(3).map(visibleWidth)).toEqual([3, 1, 3, 1]);
 });
 
 test("a question takes no key at first, nor while somebody is writing", () => {
