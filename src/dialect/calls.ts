@@ -23,6 +23,8 @@ export interface CallHead {
   readonly id?: string | undefined;
   /** The dialect's types are not the schema's: strings may stand for other values. */
   readonly untyped?: boolean;
+  /** Nothing but its shape says that it is a call. */
+  readonly markerless?: boolean;
   readonly repairs?: Iterable<string>;
 }
 
@@ -150,6 +152,7 @@ function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallIt
     arguments: call.input ?? (tool?.custom === true ? "" : call.args.text()),
     complete,
     ...(head.untyped === true ? { untyped: true } : {}),
+    ...(head.markerless === true ? { markerless: true } : {}),
     extra: { wire: "text", fields },
   };
 }

@@ -132,7 +132,8 @@ function byHook(reason: string): Ruling {
 }
 
 function toCall(checked: Checked): CallToDecide {
-  return { tool: checked.tool.name, access: checked.access, mutates: checked.mutates };
+  const { tool, access, mutates, markerless = false } = checked;
+  return { tool: tool.name, access, mutates, markerless };
 }
 
 function toRuling(verdict: CommandVerdict): Ruling {
@@ -153,6 +154,14 @@ function denyHint(verdict: CommandVerdict): string {
 }
 
 function toAsked(checked: Checked, text: string): Asked {
-  const { id, name, namespace, kind, askedAt } = checked;
-  return { id, name, kind, arguments: text, askedAt, ...(namespace === undefined ? {} : { namespace }) };
+  const { id, name, namespace, markerless, kind, askedAt } = checked;
+  return {
+    id,
+    name,
+    kind,
+    arguments: text,
+    askedAt,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(markerless === undefined ? {} : { markerless }),
+  };
 }

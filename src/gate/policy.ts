@@ -34,6 +34,8 @@ export interface CallToDecide {
   readonly tool: string;
   readonly access: Access;
   readonly mutates: boolean;
+  /** Nothing marked it as a call: it may be a quotation. */
+  readonly markerless?: boolean;
 }
 
 /** What happens to one command. */
@@ -67,6 +69,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...toolRules.map(ruleVerdict),
     ...(allowed ? touched.map(forgive) : touched),
     ...(allowed || touched.length > 0 ? [] : [ownVerdict(call, policy)]),
+    ...(call.markerless === true && commands.length > 0 ? [quoted] : []),
   ];
   return {
     ...refuseToAsk(strictest(verdicts), policy.settings),
@@ -74,6 +77,13 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     sandboxed: policy.confines && policy.settings.sandbox !== "full-access",
   };
 }
+
+/** No rule speaks for a command that a model may only have quoted. */
+const quoted: Verdict = {
+  decision: "ask",
+  reason: "nothing in the answer marks it as a call: it may be a quotation",
+  risk: "other",
+};
 
 /** A rule for the tool settles what is merely unknown; danger, escalation and other rules' words stay. */
 function forgive(verdict: Verdict): Verdict {

@@ -31,6 +31,7 @@ export function toAsked(call: CallItem, askedAt: number): Asked {
     askedAt,
     ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
     ...(call.untyped === undefined ? {} : { untyped: call.untyped }),
+    ...(call.markerless === undefined ? {} : { markerless: call.markerless }),
   };
 }
 

@@ -51,7 +51,7 @@ const item = anyOf(
   object({ type: is("reasoning") }, { id: string, summary: words, text: string, opaque, extra: ref("extra") }),
   object(
     { type: is("call"), kind, id: string, name: string, arguments: string, complete: boolean },
-    { namespace: string, untyped: boolean, itemId: string, caller: any, extra: ref("extra") },
+    { namespace: string, untyped: boolean, markerless: boolean, itemId: string, caller: any, extra: ref("extra") },
   ),
   object(
     { type: is("result"), callId: string, kind, content: list(ref("part")), ok: boolean },
@@ -65,7 +65,7 @@ const item = anyOf(
 const usage = object({ input: count, output: count }, { cached: count, cacheWritten: count, reasoning: count });
 
 const asked = { id: string, name: string, kind, arguments: string, askedAt: number };
-const askedMore = { namespace: string, untyped: boolean };
+const askedMore = { namespace: string, untyped: boolean, markerless: boolean };
 
 const command = object({}, { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string });
 

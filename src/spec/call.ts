@@ -16,6 +16,8 @@ export interface Asked {
   readonly arguments: string;
   /** The wire had no types: strings may be coerced by the schema. */
   readonly untyped?: boolean;
+  /** Read from a text that nothing marked as a call: it may be a quotation, so its commands wait for a person. */
+  readonly markerless?: boolean;
   readonly askedAt: number;
 }
 

@@ -54,6 +54,8 @@ export interface CallItem {
   readonly complete: boolean;
   /** True when the wire has no types (text, XML): `arguments` may hold strings where the schema says otherwise. */
   readonly untyped?: boolean;
+  /** True when nothing in the text marked this as a call: it only reads like one. */
+  readonly markerless?: boolean;
   readonly itemId?: string;
   /** Opaque, echoed (programmatic callers, Gemini's thought signature). */
   readonly caller?: Json;

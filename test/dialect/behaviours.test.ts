@@ -198,6 +198,17 @@ describe("calls that are none, or not whole", () => {
     }
   });
 
+  test("F19 a call that nothing marked says so; one behind its marker does not", () => {
+    const json = '{"name": "write_file", "parameters": {"path": "a"}}';
+    const marks = (dialect: string, text: string) =>
+      reading(text, { dialect, tools }).calls.map(({ markerless = false }) => markerless);
+    expect(marks("llama3-json", json)).toEqual([true]);
+    expect(marks("llama3-json", `<|python_tag|>${json}`)).toEqual([false]);
+    expect(marks("pythonic", "[write_file(path='a')]")).toEqual([true]);
+    expect(marks("pythonic", "Now [write_file(path='a')] is done")).toEqual([true]);
+    expect(marks("pythonic", "<|python_start|>[write_file(path='a')]<|python_end|>")).toEqual([false]);
+  });
+
   test("F23 an unknown tool is reported with its call", () => {
     const read = reading(hermes('{"name":"ghost","arguments":{}}'), { dialect: "hermes", tools });
     expect(read.calls).toMatchObject([{ name: "ghost", complete: true, extra: { fields: { known: false } } }]);

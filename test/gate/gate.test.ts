@@ -164,6 +164,17 @@ describe("a person is asked", () => {
     expect(asked).toHaveLength(2);
   });
 
+  test("a command that nothing marked as a call waits for a person, even a harmless one a rule allows", async () => {
+    const { asked, approver } = answering({ answer: "once" });
+    const open = { approval: "on-request", sandbox: "workspace-write" } as const;
+    const one = gate({ settings: open, approver });
+    const quoted = { ...checked(run("ls")), markerless: true };
+    expect((await permit(one.pass(checked(run("ls")), signal))).ruling.by).not.toBe("person");
+    expect((await permit(one.pass(quoted, signal))).ruling.by).toBe("person");
+    expect(asked).toHaveLength(1);
+    expect(await codeOf(gate({ settings: { ...open, approval: "never" } }).pass(quoted, signal))).toBe("denied");
+  });
+
   test("yes for the session is for the same command, however it is spaced, and for no other", async () => {
     const { asked, approver } = answering({ answer: "session" });
     const one = gate({ settings, approver });

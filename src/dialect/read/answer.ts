@@ -256,7 +256,8 @@ function* readPythonInText(context: Context, plan: Plan): Reading<boolean> {
   const name = input.buffer.slice(input.at + at, input.at + at + length);
   const reader = plan.blocks.find(({ block }) => block.pythonInText === true);
   if (length === 0 || reader === undefined || context.tools.find(name) === undefined) return false;
-  yield* reader.read(fresh(context), "", true);
+  const call: Context["call"] = (head) => context.call({ ...head, markerless: true });
+  yield* reader.read({ ...fresh(context), call }, "", true);
   yield* skipStray(context, plan);
   return true;
 }

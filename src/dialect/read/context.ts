@@ -56,7 +56,7 @@ export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: C
     },
     commit() {
       for (const { head, repairs, args, done } of held) {
-        const writer = emit.call({ ...head, repairs });
+        const writer = emit.call({ ...head, repairs, markerless: true });
         writer.write(args);
         if (done) writer.close();
         else writer.fail("the call is not whole");
