@@ -24,7 +24,8 @@ export function describeTool(tool: AnyTool, situation: Situation): ServedTool {
   };
 }
 
-function inputSchema(tool: AnyTool): ServedTool["inputSchema"] {
+/** As it was written, `x-mcp-header` and all. */
+export function inputSchema(tool: AnyTool): ServedTool["inputSchema"] {
   if (!isFreeform(tool.input)) return { ...toSchema(tool.input).json, type: "object" };
   return {
     type: "object",
@@ -53,7 +54,7 @@ export function describeResult(ended: Ended, linkTo: (file: string) => string | 
   };
 }
 
-function toBlock(part: Part): ContentBlock {
+export function toBlock(part: Part): ContentBlock {
   switch (part.type) {
     case "text":
       return { type: "text", text: part.text };

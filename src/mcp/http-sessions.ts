@@ -2,10 +2,11 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
-import { isInitializeRequest, type Server } from "@modelcontextprotocol/server";
+import { isInitializeRequest, type McpServer } from "@modelcontextprotocol/server";
+import { createEventLog } from "./event-log.ts";
 
 export interface HttpSessionsOptions {
-  readonly open: () => Server;
+  readonly open: () => McpServer;
   readonly maxSessions?: number;
   /** A session nobody used for this long is closed; its client starts a new one by itself. */
   readonly idleMs?: number;
@@ -22,12 +23,15 @@ export interface HttpSessions {
 export type Refuse = (status: number, message: string) => void;
 
 interface Session {
-  readonly server: Server;
+  readonly server: McpServer;
   readonly transport: NodeStreamableHTTPServerTransport;
   /** Requests being answered right now, a listening stream among them. */
   busy: number;
   usedAt: number;
 }
+
+/** After this a client whose stream broke asks for the rest of it. */
+const retryMs = 1_000;
 
 export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
   const { maxSessions = 64, idleMs = 30 * 60_000, now = Date.now } = options;
@@ -52,6 +56,8 @@ export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
     const server = options.open();
     const transport = new NodeStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
+      eventStore: createEventLog(),
+      retryInterval: retryMs,
       onsessioninitialized: (id) => void sessions.set(id, session),
       onsessionclosed: (id) => void sessions.delete(id),
     });

@@ -19,7 +19,12 @@ export async function serveOverHttp(options: ServeOptions, served: McpServerOpti
   const sessions = createHttpSessions({ ...options.sessions, open: () => createMcpServer(served) });
   // Here every request has its own server object: who listens for changes is known to the handler alone.
   const modern = createMcpHandler(() => createMcpServer({ ...served, follows: false }), { legacy: "reject" });
-  const unfollow = options.engine.registry.onChange(() => modern.notify.toolsChanged());
+  const endings = [
+    options.engine.registry.onChange(() => modern.notify.toolsChanged()),
+    options.prompts?.onChange(() => modern.notify.promptsChanged()),
+    options.resources?.onChange?.(() => modern.notify.resourcesChanged()),
+    options.resources?.onUpdate?.((uri) => modern.notify.resourceUpdated(uri)),
+  ];
   const answerModern = toNodeHandler(modern);
 
   const server = createServer((request, response) => {
@@ -52,7 +57,7 @@ export async function serveOverHttp(options: ServeOptions, served: McpServerOpti
     token,
     closed,
     async close() {
-      unfollow();
+      for (const end of endings) end?.();
       server.close();
       await Promise.all([sessions.close(), modern.close()]);
       server.closeAllConnections();

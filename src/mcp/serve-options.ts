@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import type { AnyTool, Engine } from "../index.ts";
 import type { HttpSessionsOptions } from "./http-sessions.ts";
 import type { ElicitingApprover } from "./served-calls.ts";
+import type { ServedPrompts } from "./served-prompts.ts";
 import type { ServedResources } from "./served-resources.ts";
 
 export interface ServeOptions {
@@ -11,6 +12,7 @@ export interface ServeOptions {
   readonly approver?: ElicitingApprover;
   readonly shows?: (tool: AnyTool) => boolean;
   readonly resources?: ServedResources;
+  readonly prompts?: ServedPrompts;
   /** Left out: stdio. 0: any free port. */
   readonly port?: number;
   /** Left out: a new one, told through `tell`. */

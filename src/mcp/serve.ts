@@ -1,18 +1,22 @@
 /** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not. */
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { createRounds } from "./rounds.ts";
 import { createServedCalls } from "./served-calls.ts";
 import { serveOverHttp } from "./serve-http.ts";
 import type { ServeOptions, Serving } from "./serve-options.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 export async function serveMcp(options: ServeOptions): Promise<Serving> {
-  const { engine, approver, shows, resources, version } = options;
+  const { engine, approver, shows, resources, prompts, version } = options;
+  const rounds = createRounds();
   const served: McpServerOptions = {
     engine,
     version,
-    calls: createServedCalls({ engine, ...(approver ? { approver } : {}) }),
+    rounds,
+    calls: createServedCalls({ engine, rounds, ...(approver ? { approver } : {}) }),
     ...(shows ? { shows } : {}),
     ...(resources ? { resources } : {}),
+    ...(prompts ? { prompts } : {}),
   };
   return options.port === undefined ? serveOverStdio(options, served) : serveOverHttp(options, served, options.port);
 }

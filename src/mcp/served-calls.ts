@@ -1,46 +1,45 @@
-/**
- * Calls that MCP clients make of us. A call that must ask the person behind its client waits where it
- * is; the request that brings the answer goes on with the same run, so that nothing ever runs twice.
- */
-import { randomBytes, randomUUID } from "node:crypto";
-import {
-  inputRequired,
-  ProtocolError,
-  ProtocolErrorCode,
-  type ClientCapabilities,
-  type InputRequest,
-  type InputRequiredResult,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
-import type { Asked } from "../spec/call.ts";
+/** Calls that MCP clients make of us: each down the engine's line, its questions back to the client that made it. */
+import { randomUUID } from "node:crypto";
+import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject } from "../base/json.ts";
-import type { Approver, Ended, Engine } from "../index.ts";
+import { CallError, type Approver, type Ended, type Engine } from "../index.ts";
+import { createTurns, type Turn, type Turns } from "../router/turns.ts";
+import type { Asked } from "../spec/call.ts";
+import type { Answerer } from "../spec/question.ts";
+import type { Recorder } from "../spec/stages.ts";
+import { followCall } from "./call-notices.ts";
 import type { ElicitationAnswer, McpHost } from "./host.ts";
-import { canAsk, toAnswer, toApproval, toQuestion } from "./questions.ts";
+import { canAsk, createClientAnswerer, toAnswer, toApproval, toQuestion, type ClientAnswerer } from "./questions.ts";
+import { createRounds, isModern, type Desk, type Rounds, type ServedRequest } from "./rounds.ts";
 
-/** Who asks the person behind the client that made a call. */
-export interface Desk {
+/** Who answers for the client that made a call. */
+export interface Attendant extends Answerer {
   readonly approve: Approver["ask"];
   readonly elicit: NonNullable<McpHost["elicit"]>;
 }
 
 /** An engine's approver for calls that come from MCP clients: each question goes to the client that made the call. */
 export interface ElicitingApprover extends Approver {
-  /** Until the returned function is called, this call's questions go to `desk`. */
-  attend(callId: string, desk: Desk): () => void;
+  /** Until the returned function is called, this call's questions go to `attendant`. */
+  attend(callId: string, attendant: Attendant): () => void;
   /** The same for what other servers ask while they serve such a call. */
   readonly elicit: NonNullable<McpHost["elicit"]>;
+  readonly answerer: Answerer;
 }
 
 export function createElicitingApprover(): ElicitingApprover {
-  const attended = new Map<string, Desk>();
+  const attended = new Map<string, Attendant>();
   return {
-    attend(callId, desk) {
-      attended.set(callId, desk);
+    attend(callId, attendant) {
+      attended.set(callId, attendant);
       return () => attended.delete(callId);
     },
     ask: async (request, signal) => attended.get(request.call.id)?.approve(request, signal),
     elicit: async (question, signal) => attended.get(question.callId ?? "")?.elicit(question, signal),
+    answerer: {
+      can: (callId, kind) => attended.get(callId)?.can(callId, kind) ?? false,
+      answer: async (asked, signal) => attended.get(asked.call.id)?.answer(asked, signal),
+    },
   };
 }
 
@@ -48,175 +47,88 @@ export interface ServedCallsOptions {
   readonly engine: Engine;
   /** The approver the engine was made with. Left out: nobody is asked. */
   readonly approver?: ElicitingApprover;
-  /** How long a person may take. */
-  readonly patienceMs?: number;
+  readonly rounds?: Rounds;
 }
 
 export interface ServedCalls {
   /** Starts a call, or goes on with the one whose question this request answers. */
-  serve(request: CallRequest, ctx: ServerContext): Promise<Served>;
+  serve(call: { readonly name: string; readonly input: unknown }, request: Omit<ServedRequest, "key">): Promise<Served>;
 }
 
-export type Served = { readonly ended: Ended } | { readonly asks: InputRequiredResult };
+export type Served = { readonly done: Ended } | { readonly asks: InputRequiredResult };
 
-export interface CallRequest {
-  readonly name: string;
-  readonly input: unknown;
-  /** What the client can do, where the connection said it once for all. */
-  readonly client: ClientCapabilities | undefined;
-}
+export function createServedCalls({ engine, approver, rounds = createRounds() }: ServedCallsOptions): ServedCalls {
+  const turns = createTurns();
 
-interface Running {
-  ctx: ServerContext;
-  readonly ended: Promise<Ended>;
-  readonly stop: AbortController;
-  /** The open question, in the protocol's own form. */
-  question: InputRequest | undefined;
-  /** Takes what the client answered; undefined: nothing. */
-  answer: ((response: unknown) => void) | undefined;
-  /** Called when there is a question. */
-  asked: () => void;
-}
-
-const defaultPatienceMs = 10 * 60_000;
-/** Questions left unanswered at the same time; the oldest is then taken as unanswered. */
-const maxParked = 256;
-
-export function createServedCalls(options: ServedCallsOptions): ServedCalls {
-  const { engine, approver, patienceMs = defaultPatienceMs } = options;
-  const parked = new Map<string, Running>();
-
-  const start = (request: CallRequest, ctx: ServerContext): Running => {
-    const id = `mcp_${randomUUID()}`;
-    const stop = new AbortController();
-    const running: Running = {
-      ctx,
-      stop,
-      ended: Promise.resolve().then(() => engine.run(toAsked(id, request), stop.signal)),
-      question: undefined,
-      answer: undefined,
-      asked: () => undefined,
-    };
-    const endings = [forwardProgress(engine, id, running)];
-    if (approver && canAsk(request.client, ctx)) endings.push(approver.attend(id, createDesk(running, patienceMs)));
-    void running.ended.finally(() => endings.forEach((end) => end())).catch(() => undefined);
-    return running;
-  };
-
-  const resume = (state: string, ctx: ServerContext): Running => {
-    const running = parked.get(state);
-    if (running === undefined)
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the question was answered already, or too late");
-    parked.delete(state);
-    running.ctx = ctx;
-    running.answer?.(ctx.mcpReq.inputResponses?.["answer"]);
-    return running;
-  };
-
-  const park = (running: Running, question: InputRequest): InputRequiredResult => {
-    const state = randomBytes(24).toString("base64url");
-    parked.set(state, running);
-    for (const [oldest, { answer }] of parked) {
-      if (parked.size <= maxParked) break;
-      parked.delete(oldest);
-      answer?.(undefined);
+  const run = async (asked: Asked, desk: Desk, stop: AbortSignal): Promise<Ended> => {
+    const attendant = createAttendant(desk);
+    const place = takePlace(turns, stop);
+    const endings = [followCall(engine, asked.id, desk), approver?.attend(asked.id, attendant), place.leave];
+    try {
+      const ended = await engine.run(asked, stop, place);
+      // A newer client is told what it would have to offer; an older one has only the tool's own words.
+      const lacked = ended.ok ? undefined : attendant.lacked();
+      if (lacked !== undefined && isModern(desk.request())) throw lacked;
+      return ended;
+    } finally {
+      for (const end of endings) end?.();
     }
-    void running.ended.finally(() => parked.delete(state)).catch(() => undefined);
-    return inputRequired({ inputRequests: { answer: question }, requestState: state });
   };
 
   return {
-    async serve(request, ctx) {
-      const state = ctx.mcpReq.requestState<string>();
-      const running = state === undefined ? start(request, ctx) : resume(state, ctx);
-      const unlink = stopWith(ctx.mcpReq.signal, running.stop);
-      const asked = new Promise<undefined>((resolve) => (running.asked = () => resolve(undefined)));
-      const ended = running.question === undefined ? await Promise.race([running.ended, asked]) : undefined;
-      if (ended !== undefined) {
-        unlink();
-        return { ended };
-      }
-      // Older clients are asked while their request is open, and may take it back; newer ones come again with the answer.
-      if (isModern(ctx)) unlink();
-      return { asks: park(running, running.question!) };
-    },
+    serve: ({ name, input }, request) =>
+      rounds.serve({ ...request, key: `tools/call ${name}` }, (desk, stop) =>
+        run(
+          {
+            id: `mcp_${randomUUID()}`,
+            name,
+            kind: "function",
+            arguments: JSON.stringify(input ?? {}),
+            askedAt: Date.now(),
+          },
+          desk,
+          stop,
+        ),
+      ),
   };
 }
 
-function toAsked(id: string, { name, input }: CallRequest): Asked {
-  return { id, name, kind: "function", arguments: JSON.stringify(input ?? {}), askedAt: Date.now() };
-}
-
-function createDesk(running: Running, patienceMs: number): Desk {
-  const ask = (question: InputRequest, signal: AbortSignal) => waitForAnswer(running, question, signal, patienceMs);
+function createAttendant(desk: Desk): Attendant & ClientAnswerer {
   return {
+    ...createClientAnswerer(desk),
     async approve(request, signal) {
-      const response = await ask(toApproval(request), signal);
-      return response === undefined ? undefined : toAnswer(response);
+      if (!canAsk(desk.client, "form")) return undefined;
+      const responses = await desk.put({ answer: toApproval(request) }, signal);
+      return responses === undefined ? undefined : toAnswer(responses["answer"]);
     },
     async elicit(question, signal) {
-      const { action, content } = { ...((await ask(toQuestion(question), signal)) as Partial<ElicitationAnswer>) };
+      if (!canAsk(desk.client, question.mode === "url" ? "page" : "form")) return undefined;
+      const responses = await desk.put({ answer: toQuestion(question) }, signal);
+      const { action, content } = { ...(responses?.["answer"] as Partial<ElicitationAnswer> | undefined) };
       if (action !== "accept") return { action: action === "cancel" ? "cancel" : "decline" };
       return { action, ...(isObject(content) ? { content } : {}) };
     },
   };
 }
 
-/** One question at a time: a second one while the first is open is not put, and so not answered. */
-function waitForAnswer(
-  running: Running,
-  question: InputRequest,
-  signal: AbortSignal,
-  patienceMs: number,
-): Promise<unknown> {
-  if (running.question !== undefined) return Promise.resolve(undefined);
-  return new Promise((resolve) => {
-    const settle = (response: unknown) => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", giveUp);
-      running.question = undefined;
-      running.answer = undefined;
-      resolve(response);
-    };
-    const giveUp = () => settle(undefined);
-    const timer = setTimeout(giveUp, patienceMs);
-    timer.unref();
-    signal.addEventListener("abort", giveUp);
-    running.question = question;
-    running.answer = settle;
-    running.asked();
-  });
+/** A call waits for its turn once it is permitted: nobody else waits while a person is asked about it. */
+function takePlace(turns: Turns, stop: AbortSignal): Recorder & { leave(): void } {
+  let turn: Turn | undefined;
+  return {
+    async started({ mutates }) {
+      if (turn !== undefined) return; // the same call again, with more: it still has its turn
+      turn = turns.take(mutates);
+      await Promise.race([turn.come, whenAborted(stop)]);
+    },
+    ended: async () => undefined,
+    leave: () => turn?.end(),
+  };
 }
 
-function stopWith(signal: AbortSignal, stop: AbortController): () => void {
-  const cancel = () => stop.abort();
-  if (signal.aborted) cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  return () => signal.removeEventListener("abort", cancel);
-}
-
-function isModern(ctx: ServerContext): boolean {
-  return ctx.mcpReq.envelope !== undefined;
-}
-
-/** To whichever request the call is being served by at that moment. */
-function forwardProgress(engine: Engine, id: string, running: Running): () => void {
-  let steps = 0;
-  return engine.on((event) => {
-    const token = running.ctx.mcpReq._meta?.progressToken;
-    if (event.type !== "call.progress" || event.id !== id || token === undefined) return;
-    const said = typeof event.progress === "string" ? { message: event.progress } : event.progress;
-    steps = Math.max(steps + 1, said.progress ?? 0);
-    void running.ctx.mcpReq
-      .notify({
-        method: "notifications/progress",
-        params: {
-          progressToken: token,
-          progress: said.progress ?? steps,
-          ...(said.total === undefined ? {} : { total: said.total }),
-          ...(said.message === undefined ? {} : { message: said.message }),
-        },
-      })
-      .catch(() => undefined); // a client that has gone needs no progress
+function whenAborted(stop: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const give = () => reject(new CallError("aborted", "The call was interrupted before it began."));
+    if (stop.aborted) give();
+    stop.addEventListener("abort", give, { once: true });
   });
 }

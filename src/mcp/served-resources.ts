@@ -1,4 +1,5 @@
 /** What a client may read beside calling tools: files of ours, each under an address that is no path. */
+import type { Completions } from "./completions.ts";
 
 export interface ServedResource {
   readonly uri: string;
@@ -17,7 +18,19 @@ export interface ServedResources {
   read(uri: string): Promise<ServedContent | undefined>;
   /** The address of one of these files, or undefined where it is none of them. */
   linkTo(file: string): string | undefined;
-  readonly templates: readonly { readonly uriTemplate: string; readonly name: string; readonly mimeType: string }[];
+  readonly templates: readonly ResourceTemplate[];
+  /** Calls back when there are others than before. Left out: clients are not told. */
+  onChange?(listener: () => void): () => void;
+  /** Calls back when one was written again. Left out: clients cannot subscribe. */
+  onUpdate?(listener: (uri: string) => void): () => void;
+}
+
+export interface ResourceTemplate {
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly mimeType: string;
+  /** By the template's variables: what a client may offer while the person types. */
+  readonly complete?: Readonly<Record<string, Completions>>;
 }
 
 /** One kind of file: `callgate://outputs/NAME`. */
@@ -68,10 +81,11 @@ export function createServedResources({ folders, readText }: ServedResourcesOpti
       const found = within(holding).find(({ file }) => file.path === path);
       return found && addressOf(found.folder.kind, found.file.name);
     },
-    templates: folders.map(({ kind, title, mediaType }) => ({
+    templates: folders.map(({ kind, title, mediaType, files }) => ({
       uriTemplate: `callgate://${kind}/{name}`,
       name: title,
       mimeType: mediaType,
+      complete: { name: (value) => files().flatMap(({ name }) => (name.startsWith(value) ? [name] : [])) },
     })),
   };
 }

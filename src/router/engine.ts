@@ -160,6 +160,7 @@ function createStages(
     emit,
     log,
     session: new Map(),
+    ...(approver?.answerer === undefined ? {} : { answerer: approver.answerer }),
     ...(service === undefined ? {} : { service }),
     ...(model === undefined ? {} : { model }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

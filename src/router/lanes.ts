@@ -3,6 +3,7 @@
  * all before it and holds all after it. Results come back in the order asked.
  */
 import type { Asked, Ended } from "../spec/call.ts";
+import { createTurns } from "./turns.ts";
 
 export interface Lanes {
   /** Starts the call as soon as its turn comes. */
@@ -22,41 +23,18 @@ export interface LaneOptions {
 }
 
 export function createLanes(options: LaneOptions): Lanes {
-  /** Calls running together since the last one that had to run alone, and that one. */
-  let together = new Set<Promise<unknown>>();
-  let alone: Promise<unknown> = Promise.resolve();
-
-  const start = async (asked: Asked, before: Promise<unknown>): Promise<Ended> => {
-    await before;
-    if (options.ready && options.isMutating(asked)) await options.ready;
-    return options.run(asked);
-  };
-
+  const turns = createTurns();
   return {
-    add(asked) {
-      if (options.isParallel(asked)) {
-        const running = start(asked, alone);
-        const group = together;
-        const over = settled(running);
-        group.add(over);
-        void over.then(() => group.delete(over));
-        return running;
+    async add(asked) {
+      const turn = turns.take(!options.isParallel(asked));
+      try {
+        await turn.come;
+        if (options.ready && options.isMutating(asked)) await options.ready;
+        return await options.run(asked);
+      } finally {
+        turn.end();
       }
-      const running = start(asked, Promise.all([alone, ...together]));
-      together = new Set();
-      alone = settled(running);
-      return running;
     },
-    async idle() {
-      await Promise.all([alone, ...together]);
-    },
+    idle: turns.idle,
   };
-}
-
-/** A fault of one call is its asker's to see; the calls behind it only need to know that it is over. */
-function settled(running: Promise<unknown>): Promise<unknown> {
-  return running.then(
-    () => undefined,
-    () => undefined,
-  );
 }

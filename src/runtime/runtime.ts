@@ -6,8 +6,10 @@ import { CallError } from "../base/error.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { Exec, Fetch, Files } from "../spec/capability.ts";
+import type { Answerer, Ask } from "../spec/question.ts";
 import type { Emit, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
+import { createAsk } from "./ask.ts";
 import { runHandler } from "./handler.ts";
 import { createStop, type Stop } from "./stop.ts";
 
@@ -34,6 +36,8 @@ export interface RuntimeOptions {
   readonly capabilities: Capabilities;
   readonly emit: Emit;
   readonly log: Logger;
+  /** Who answers what tools ask on their own. */
+  readonly answerer?: Answerer;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;
   readonly session: Map<string, unknown>;
@@ -44,6 +48,7 @@ export interface RuntimeOptions {
 
 /** A handler may report as often as it likes; nobody is told more often than this per call. */
 const maxProgressEvents = 1_000;
+const maxLogEvents = 1_000;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const now = options.now ?? Date.now;
@@ -97,6 +102,8 @@ function createContext(
   let files: Files | undefined;
   let exec: Exec | undefined;
   let fetch: Fetch | undefined;
+  let ask: Ask | undefined;
+  let log: Logger | undefined;
   return {
     callId: id,
     tool: tool.name,
@@ -114,7 +121,12 @@ function createContext(
     get fetch() {
       return (fetch ??= capabilities.fetch(scope));
     },
-    log: options.log,
+    get ask() {
+      return (ask ??= createAsk({ id, tool: tool.name }, options.answerer, stop.signal));
+    },
+    get log() {
+      return (log ??= createCallLog(options.log, id, emit));
+    },
     progress(progress: ToolProgress) {
       if (++reported <= maxProgressEvents) emit({ type: "call.progress", id, progress });
     },
@@ -122,4 +134,17 @@ function createContext(
     model: options.model ?? {},
     session: options.session,
   };
+}
+
+/** The operator's log, heard by whoever follows the call as well. */
+function createCallLog(log: Logger, id: string, emit: Emit): Logger {
+  let lines = 0;
+  const at =
+    (level: keyof Logger): Logger["info"] =>
+    (message, fields) => {
+      log[level](message, fields);
+      if (++lines <= maxLogEvents)
+        emit({ type: "call.log", id, level, message, ...(fields === undefined ? {} : { fields }) });
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

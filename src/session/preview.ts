@@ -99,6 +99,9 @@ function contextFor(checked: Checked, files: Files, workspace: string, cwd: stri
     get fetch() {
       return refuse();
     },
+    get ask() {
+      return refuse();
+    },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     progress: silent,
     service: {},

@@ -1,6 +1,8 @@
 /** The stages as the line sees them. Folders implement these; none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
-import type { ToolProgress } from "./tool.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { Answerer } from "./question.ts";
+import type { Logger, ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
 
 export interface Binder {
@@ -71,6 +73,8 @@ export type ApprovalAnswer =
 export interface Approver {
   /** `undefined`: nobody can answer; the call ends as needs_approval. */
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | undefined>;
+  /** Answers what tools ask on their own. Left out: nobody does, and the tool is told so. */
+  readonly answerer?: Answerer;
 }
 
 /** What happened on the line, as it happens. */
@@ -87,6 +91,13 @@ export type CallEvent =
   | { readonly type: "approval.asked"; readonly id: string; readonly request: ApprovalRequest }
   | { readonly type: "approval.answered"; readonly id: string; readonly answer: ApprovalAnswer | undefined }
   | { readonly type: "call.progress"; readonly id: string; readonly progress: ToolProgress }
+  | {
+      readonly type: "call.log";
+      readonly id: string;
+      readonly level: keyof Logger;
+      readonly message: string;
+      readonly fields?: JsonObject;
+    }
   | { readonly type: "exec.output"; readonly id: string; readonly stream: "stdout" | "stderr"; readonly text: string }
   | { readonly type: "call.ended"; readonly call: Ended };
 

@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../base/json.ts";
 import type { Access } from "./access.ts";
 import type { Exec, Fetch, Files } from "./capability.ts";
 import type { Infer, InputSchema } from "./infer.ts";
+import type { Ask } from "./question.ts";
 
 export interface Tool<S extends InputSchema = InputSchema> {
   /** `snake_case`, or `server/tool` for MCP. */
@@ -133,7 +134,10 @@ export interface ToolContext {
   readonly files: Files;
   readonly exec: Exec;
   readonly fetch: Fetch;
+  /** Told to the operator, and to an MCP client that listens to the log. */
   readonly log: Logger;
+  /** Questions of the tool's own, to whoever made the call. */
+  readonly ask: Ask;
   progress(progress: ToolProgress): void;
   /** Services and models the host registered (seed 002's ctx.service, ctx.model). */
   readonly service: Readonly<Record<string, unknown>>;

@@ -43,6 +43,7 @@ export function contextIn(workspace: string, more: Partial<ToolContext> = {}): T
     files: filesIn(workspace),
     exec: undefined as never,
     fetch: undefined as never,
+    ask: undefined as never,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     progress: silent,
     service: {},

@@ -1,0 +1,184 @@
+/**
+ * Requests that may have to ask their client something before they are answered. Work that asks waits
+ * where it is; the request that brings the answers goes on with the same run, so that nothing ever
+ * runs twice.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ClientCapabilities,
+  type InputRequest,
+  type InputRequiredResult,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+
+export type Responses = Readonly<Record<string, unknown>>;
+
+/** Where work asks the client that made its request. */
+export interface Desk {
+  /** The request it is being served by at this moment: where progress and log lines go. */
+  request(): ServerContext;
+  readonly client: ClientCapabilities;
+  /** Puts questions, together, after those that are open. Undefined: no answer came. */
+  put(questions: Readonly<Record<string, InputRequest>>, signal: AbortSignal): Promise<Responses | undefined>;
+  /** What the client answered before it was asked. */
+  readonly early: Responses;
+}
+
+export interface ServedRequest {
+  /** What is asked for: an answer must come back with the same. */
+  readonly key: string;
+  /** What the client can do, where the connection said it once for all. */
+  readonly client: ClientCapabilities | undefined;
+  readonly ctx: ServerContext;
+}
+
+export type Round<Result> = { readonly done: Result } | { readonly asks: InputRequiredResult };
+
+export interface Rounds {
+  /** Starts the work, or goes on with the one whose questions this request answers. */
+  serve<Result>(
+    request: ServedRequest,
+    work: (desk: Desk, stop: AbortSignal) => Promise<Result>,
+  ): Promise<Round<Result>>;
+}
+
+export interface RoundsOptions {
+  /** How long a person may take. */
+  readonly patienceMs?: number;
+}
+
+interface Running {
+  readonly key: string;
+  ctx: ServerContext;
+  readonly done: Promise<unknown>;
+  readonly stop: AbortController;
+  /** What is asked right now, and who takes the answers; undefined: there are none. */
+  open: { readonly questions: Record<string, InputRequest>; take(responses: Responses | undefined): void } | undefined;
+  /** Called when there is a question. */
+  asked: () => void;
+}
+
+const defaultPatienceMs = 10 * 60_000;
+/** Requests that wait for answers at the same time; the oldest is then taken as unanswered. */
+const maxParked = 256;
+
+export function createRounds({ patienceMs = defaultPatienceMs }: RoundsOptions = {}): Rounds {
+  const parked = new Map<string, Running>();
+
+  const resume = (state: string, { key, ctx }: ServedRequest): Running => {
+    const running = parked.get(state);
+    if (running === undefined || running.key !== key)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the question was answered already, or too late");
+    parked.delete(state);
+    running.ctx = ctx;
+    running.open?.take(ctx.mcpReq.inputResponses ?? {});
+    return running;
+  };
+
+  const park = (running: Running, inputRequests: Record<string, InputRequest>): InputRequiredResult => {
+    const requestState = randomBytes(24).toString("base64url");
+    parked.set(requestState, running);
+    for (const [oldest, { open }] of parked) {
+      if (parked.size <= maxParked) break;
+      parked.delete(oldest);
+      open?.take(undefined);
+    }
+    void running.done.finally(() => parked.delete(requestState)).catch(() => undefined);
+    return inputRequired({ inputRequests, requestState });
+  };
+
+  return {
+    async serve<Result>(request: ServedRequest, work: (desk: Desk, stop: AbortSignal) => Promise<Result>) {
+      const { ctx } = request;
+      const state = ctx.mcpReq.requestState<string>();
+      const running = state === undefined ? start(request, work, patienceMs) : resume(state, request);
+      const unlink = stopWith(ctx.mcpReq.signal, running.stop);
+      const asked = new Promise<undefined>((resolve) => (running.asked = () => resolve(undefined)));
+      const done = running.done.then((result) => ({ done: result as Result })); // of the same request: of the same type
+      const first = running.open === undefined ? await Promise.race([done, asked]) : undefined;
+      if (first !== undefined) {
+        unlink();
+        return first;
+      }
+      done.catch(() => undefined);
+      // Older clients are asked while their request is open, and may take it back; newer ones come again with the answer.
+      if (isModern(ctx)) unlink();
+      return { asks: park(running, running.open?.questions ?? {}) };
+    },
+  };
+}
+
+function start(
+  request: ServedRequest,
+  work: (desk: Desk, stop: AbortSignal) => Promise<unknown>,
+  patienceMs: number,
+): Running {
+  const stop = new AbortController();
+  let last: Promise<unknown> = Promise.resolve();
+  const desk: Desk = {
+    request: () => running.ctx,
+    client: capabilitiesOf(request),
+    early: request.ctx.mcpReq.inputResponses ?? {},
+    put(questions, signal) {
+      const next = last.then(() => waitForAnswers(running, questions, signal, patienceMs));
+      last = next;
+      return next;
+    },
+  };
+  const running: Running = {
+    key: request.key,
+    ctx: request.ctx,
+    stop,
+    done: Promise.resolve().then(() => work(desk, stop.signal)),
+    open: undefined,
+    asked: () => undefined,
+  };
+  return running;
+}
+
+/** Never fails: nobody there is an answer too. */
+function waitForAnswers(
+  running: Running,
+  questions: Readonly<Record<string, InputRequest>>,
+  signal: AbortSignal,
+  patienceMs: number,
+): Promise<Responses | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
+  return new Promise((resolve) => {
+    const take = (responses: Responses | undefined) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
+      running.open = undefined;
+      resolve(responses);
+    };
+    const giveUp = () => take(undefined);
+    const timer = setTimeout(giveUp, patienceMs);
+    timer.unref();
+    signal.addEventListener("abort", giveUp);
+    running.open = { questions: { ...questions }, take };
+    running.asked();
+  });
+}
+
+function stopWith(signal: AbortSignal, stop: AbortController): () => void {
+  const cancel = () => stop.abort();
+  if (signal.aborted) cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  return () => signal.removeEventListener("abort", cancel);
+}
+
+export function isModern(ctx: ServerContext): boolean {
+  return ctx.mcpReq.envelope !== undefined;
+}
+
+/** Newer clients say it with every request, older ones once. */
+function capabilitiesOf({ ctx, client }: ServedRequest): ClientCapabilities {
+  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
+  // The protocol library has checked the envelope; its type only forgets the key.
+  const own = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
+  return own ?? client ?? {};
+}

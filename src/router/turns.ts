@@ -1,0 +1,37 @@
+/** Whose turn it is: whoever may run beside others does; whoever must run alone waits for all before and holds all after. */
+export interface Turns {
+  take(alone: boolean): Turn;
+  /** Resolves when every turn taken so far has ended. */
+  idle(): Promise<void>;
+}
+
+export interface Turn {
+  /** Resolves when it has come. */
+  readonly come: Promise<unknown>;
+  end(): void;
+}
+
+export function createTurns(): Turns {
+  /** Those together since the last one alone, and that one. */
+  let together = new Set<Promise<unknown>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    take(alone) {
+      let end = () => {};
+      const over = new Promise<void>((resolve) => (end = resolve));
+      if (alone) {
+        const come = Promise.all([last, ...together]);
+        together = new Set();
+        last = over;
+        return { come, end };
+      }
+      const group = together;
+      group.add(over);
+      void over.then(() => group.delete(over));
+      return { come: last, end };
+    },
+    async idle() {
+      await Promise.all([last, ...together]);
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import { CallError } from "../base/error.ts";
+import { cannotAsk, type Answerer, type Ask, type QuestionRequest, type Questions } from "../spec/question.ts";
+
+/** A call's way to ask. Without anybody to answer, each question ends the call with the reason. */
+export function createAsk(call: QuestionRequest["call"], answerer: Answerer | undefined, signal: AbortSignal): Ask {
+  const ask = async (questions: Questions) => {
+    if (answerer === undefined) throw cannotAsk(Object.values(questions).map(({ kind }) => kind));
+    const answers = await answerer.answer({ call, questions }, signal);
+    if (answers === undefined)
+      throw new CallError("needs_approval", "The tool asked, and nobody answered.", {
+        hint: "Ask the user whether they are there before you try again.",
+      });
+    return answers;
+  };
+  // An answerer gives each question the answer of its kind; a map of names cannot say so in types.
+  return Object.assign(ask, { can: (kind) => answerer?.can(call.id, kind) ?? false } satisfies Pick<Ask, "can">) as Ask;
+}

@@ -1,0 +1,104 @@
+/**
+ * What a handler may ask while it runs: a person, or the model and the folders on the side that made
+ * the call. Types, and the one error for a question that nobody here can answer.
+ */
+import { CallError } from "../base/error.ts";
+import type { JsonObject } from "../base/json.ts";
+
+/** Fields for a person to fill in. */
+export interface FormQuestion {
+  readonly kind: "form";
+  readonly message: string;
+  /** A JSON Schema object of flat fields: text, numbers, yes or no, choices; with defaults. */
+  readonly fields: JsonObject;
+}
+
+/** Something that must not pass through us, such as a password: the person opens the address. */
+export interface PageQuestion {
+  readonly kind: "page";
+  readonly message: string;
+  readonly url: string;
+}
+
+/** Words of the model on the other side. */
+export interface ModelQuestion {
+  readonly kind: "model";
+  readonly prompt: string;
+  readonly system?: string;
+  readonly maxTokens: number;
+}
+
+/** The folders the other side works in. */
+export interface FoldersQuestion {
+  readonly kind: "folders";
+}
+
+export type Question = FormQuestion | PageQuestion | ModelQuestion | FoldersQuestion;
+export type QuestionKind = Question["kind"];
+
+/** Asked together, each under a name of the handler's own. */
+export type Questions = Readonly<Record<string, Question>>;
+
+export interface PageAnswer {
+  /** Declined: a person said no. Cancelled: they turned away. */
+  readonly action: "accept" | "decline" | "cancel";
+}
+
+export interface FormAnswer extends PageAnswer {
+  /** Fits the fields; empty unless accepted. */
+  readonly content: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+}
+
+export interface ModelAnswer {
+  readonly text: string;
+  readonly model: string;
+  readonly stopReason?: string;
+}
+
+export interface FoldersAnswer {
+  readonly folders: readonly { readonly uri: string; readonly name?: string }[];
+}
+
+export type AnswerTo<Q extends Question> = Q extends FormQuestion
+  ? FormAnswer
+  : Q extends PageQuestion
+    ? PageAnswer
+    : Q extends ModelQuestion
+      ? ModelAnswer
+      : FoldersAnswer;
+export type Answer = FormAnswer | PageAnswer | ModelAnswer | FoldersAnswer;
+export type Answers = Readonly<Record<string, Answer>>;
+
+/** `await ctx.ask({ who: { kind: "form", … } })`: all at once, answered by the same names. */
+export interface Ask {
+  /** A CallError where nobody can answer, or nobody did. */
+  <const Qs extends Questions>(questions: Qs): Promise<{ readonly [Name in keyof Qs]: AnswerTo<Qs[Name]> }>;
+  /** Whether somebody can be asked such a thing in this call. */
+  can(kind: QuestionKind): boolean;
+}
+
+/** Who answers what calls ask. */
+export interface Answerer {
+  can(callId: string, kind: QuestionKind): boolean;
+  /** Every question answered, or `undefined`: nobody did. Throws `cannotAsk` where one cannot be put. */
+  answer(asked: QuestionRequest, signal: AbortSignal): Promise<Answers | undefined>;
+}
+
+export interface QuestionRequest {
+  readonly call: { readonly id: string; readonly tool: string };
+  readonly questions: Questions;
+}
+
+const names: Readonly<Record<QuestionKind, string>> = {
+  form: "fill in a form",
+  page: "open a page",
+  model: "answer as a model",
+  folders: "say which folders they work in",
+};
+
+export function cannotAsk(kinds: readonly QuestionKind[]): CallError {
+  const wanted = [...new Set(kinds)].map((kind) => names[kind]).join(", or to ");
+  return new CallError("needs_approval", `The tool has to ask, and nobody is here to ${wanted}.`, {
+    hint: "Run it where somebody can be asked, or do it another way.",
+  });
+}
