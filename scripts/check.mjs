@@ -13,6 +13,7 @@ const steps = {
     await step("package (publint)", bin("publint"), ["--strict"]);
     await step("package (types)", bin("attw"), ["--pack", ".", "--profile", "esm-only", "--quiet"]);
   },
+  conformance: () => step("MCP conformance", process.execPath, ["scripts/mcp-conformance.mjs"]),
   tests: () => step("tests", bin("vitest"), ["run"], { show: true }),
 };
 

