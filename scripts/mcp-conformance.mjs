@@ -3,9 +3,11 @@
 // `node scripts/mcp-conformance.mjs server 2026-07-28` runs only that; `--verbose` prints what failed.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { json } from "node:stream/consumers";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const expected = JSON.parse(readFileSync(at("../test/mcp/conformance-expected.json"), "utf8"));
@@ -18,14 +20,15 @@ const suite = ["--import", at("mcp-conformance-node20.mjs"), program];
 // A copy: the build may be replaced while this runs.
 const work = mkdtempSync(join(tmpdir(), "callgate-conformance-run-"));
 cpSync(at("../dist"), join(work, "dist"), { recursive: true });
-for (const name of ["server", "client", "parts", "asking"])
+for (const name of ["server", "client", "relay", "parts", "asking"])
   cpSync(at(`mcp-conformance-${name}.mjs`), join(work, "scripts", `mcp-conformance-${name}.mjs`));
 const fixture = (name) => join(work, "scripts", `mcp-conformance-${name}.mjs`);
 
 function run(args) {
   return new Promise((resolve) => {
     const command = [...suite, ...args, "--timeout", "60000"];
-    const child = spawn(process.execPath, command, { cwd: work, stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...process.env, CALLGATE_CONFORMANCE_SOCKET: socketPath };
+    const child = spawn(process.execPath, command, { cwd: work, env, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));
@@ -53,8 +56,25 @@ function readResults(output) {
   }));
 }
 
+const socketPath = join(work, "clients.sock");
+
+/** The clients of all scenarios run in this process: loading everything dozens of times would take longer than they do. */
+async function startClients() {
+  const { runScenario } = await import(pathToFileURL(fixture("client")).href);
+  const server = createServer(async (request, response) => {
+    let said = "";
+    const say = (line) => (said += `${line}\n`);
+    const code = await runScenario({ ...(await json(request)), say }).catch((error) => {
+      say(error.stack);
+      return 1;
+    });
+    response.end(JSON.stringify({ code, said }));
+  });
+  await new Promise((resolve) => server.listen(socketPath, resolve));
+}
+
 async function withTarget(role, body) {
-  if (role === "client") return body(["--command", `${process.execPath} ${fixture("client")}`]);
+  if (role === "client") return body(["--command", `${process.execPath} ${fixture("relay")}`]);
   const server = await startServer();
   try {
     return await body(["--url", server.url]);
@@ -87,6 +107,7 @@ async function passesAlone(role, revision, scenario) {
 
 const roles = wanted(["server", "client"]);
 const revisions = wanted(["2025-11-25", "2026-07-28"]);
+if (roles.includes("client")) await startClients();
 const examined = [];
 for (const role of roles) for (const revision of revisions) examined.push(await examine(role, revision));
 let wrong = examined.filter(({ results }) => results.length === 0).length;
@@ -105,4 +126,4 @@ for (const role of roles) {
   }
 }
 rmSync(work, { recursive: true, force: true });
-process.exitCode = wrong === 0 ? 0 : 1;
+process.exit(wrong === 0 ? 0 : 1);

@@ -2,6 +2,8 @@
  * One call's way to stop: when the turn does, or when its own time is up. The AbortSignal that a
  * handler sees is made only if the handler looks at it, because most never do and it is dear to make.
  */
+import { setMaxListeners } from "node:events";
+
 export interface Stop {
   readonly signal: AbortSignal;
   abort(reason?: unknown): void;
@@ -26,7 +28,10 @@ export function createStop(turn: AbortSignal): Stop {
   };
   const onTurn = () => abort(turn.reason);
   if (turn.aborted) onTurn();
-  else turn.addEventListener("abort", onTurn, { once: true });
+  else {
+    setMaxListeners(0, turn); // as many as calls run at once, which is no leak
+    turn.addEventListener("abort", onTurn, { once: true });
+  }
 
   return {
     get signal() {

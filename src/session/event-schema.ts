@@ -26,10 +26,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   // Without an answer: nobody could give one.
   "approval.answered": [{ id: string }, { answer: ref("approvalAnswer") }],
   "call.progress": [{ id: string, progress: ref("progress") }],
-  "call.log": [
-    { id: string, level: oneOf("debug", "info", "warn", "error"), message: string },
-    { fields: any },
-  ],
+  "call.log": [{ id: string, level: oneOf("debug", "info", "warn", "error"), message: string }, { fields: any }],
   "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],

@@ -35,7 +35,7 @@ const greet = defineTool({
   mutates: false,
   async run(_input, { ask }) {
     const { who } = await ask({ who: askName });
-    return who.action === "accept" ? `Hello, ${who.content["name"]}!` : `You said ${who.action}.`;
+    return who.action === "accept" ? `Hello, ${String(who.content["name"])}!` : `You said ${who.action}.`;
   },
 });
 const everything = defineTool({
@@ -235,7 +235,7 @@ const nosy: ServedPrompt = {
   description: "Asks first.",
   async get(_values, { ask }) {
     const { who } = await ask({ who: askName });
-    return `I am ${who.content["name"]}.`;
+    return `I am ${String(who.content["name"])}.`;
   },
 };
 
