@@ -3,12 +3,13 @@
  * made visible and marked, so that no escape code works and nothing can imitate the question.
  */
 import { createReadStream, createWriteStream } from "node:fs";
-import { createInterface, type Interface } from "node:readline/promises";
+import { createInterface } from "node:readline/promises";
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Readable, Writable } from "node:stream";
 import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../gate/show.ts";
 import type { Grant } from "../spec/access.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
+import type { Asking, Person } from "./person.ts";
 
 export interface TerminalApproverOptions {
   readonly input?: Readable & Partial<Pick<ReadStream, "isTTY">>;
@@ -18,28 +19,43 @@ export interface TerminalApproverOptions {
 }
 
 /** One question at a time; without a terminal nobody can answer, and the call ends at once. */
-export function createTerminalApprover(options: TerminalApproverOptions = {}): Approver {
+export function createTerminalApprover(options: TerminalApproverOptions = {}): Person {
   let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Result>(talk: (terminal: Terminal) => Promise<Result | undefined>, signal: AbortSignal) => {
+    const next = last.then(() => withTerminal(talk, signal, options));
+    last = next.catch(() => undefined);
+    return next;
+  };
   return {
-    ask(request, signal) {
-      const next = last.then(() => askOnce(request, signal, options));
-      last = next.catch(() => undefined);
-      return next;
-    },
+    ask: (request, signal) => inTurn((terminal) => askApproval(request, terminal), signal),
+    converse: (talk, signal) => inTurn((terminal) => talk(toAsking(terminal)), signal),
   };
 }
 
-async function askOnce(
-  request: ApprovalRequest,
+/** While it is ours. */
+interface Terminal {
+  write(text: string): void;
+  /** The next line from now on; undefined at the end of input. */
+  read(): Promise<string | undefined>;
+  readonly rows: number;
+}
+
+async function withTerminal<Result>(
+  talk: (terminal: Terminal) => Promise<Result | undefined>,
   signal: AbortSignal,
   options: TerminalApproverOptions,
-): Promise<ApprovalAnswer | undefined> {
+): Promise<Result | undefined> {
   const streams = openStreams(options);
   if (streams === undefined || signal.aborted) return undefined;
   const { input, output, close } = streams;
   const lines = createInterface({ input, output, terminal: false });
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   try {
-    return await converse(request, lines, output, signal, options.output?.rows ?? 24);
+    return await talk({
+      write: (text) => void output.write(text),
+      read: () => Promise.race([lines.question("", { signal }), ended]),
+      rows: options.output?.rows ?? 24,
+    });
   } catch (error) {
     if (signal.aborted || (error instanceof Error && error.name === "AbortError")) return undefined;
     throw error;
@@ -49,33 +65,49 @@ async function askOnce(
   }
 }
 
-async function converse(
-  request: ApprovalRequest,
-  lines: Interface,
-  output: Writable,
-  signal: AbortSignal,
-  rows: number,
-): Promise<ApprovalAnswer | undefined> {
+function toAsking({ write, read }: Terminal): Asking {
+  return {
+    async choose(words, choices) {
+      const rows = choices.map(
+        ({ label, description }, n) => `  ${n + 1}  ${label}${description === undefined ? "" : `  (${description})`}`,
+      );
+      for (;;) {
+        write(`${words}\n\n${rows.join("\n")}\n> `);
+        const answer = await read();
+        if (answer === undefined) return undefined;
+        // Only a number we offered counts; an empty line is no yes.
+        const chosen = /^\s*\d+\s*$/.test(answer) ? choices[Number(answer) - 1] : undefined;
+        if (chosen !== undefined) return chosen.value;
+        write("Please answer with one of the numbers.\n");
+      }
+    },
+    async write(words) {
+      write(`${words}\n> `);
+      return read();
+    },
+  };
+}
+
+async function askApproval(request: ApprovalRequest, terminal: Terminal): Promise<ApprovalAnswer | undefined> {
   const text = describeRequest(request).split("\n");
-  const page = Math.max(10, rows - 6);
+  const page = Math.max(10, terminal.rows - 6);
   let shown = 0;
-  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   for (;;) {
-    output.write(`${text.slice(shown, shown + page).join("\n")}\n`);
+    terminal.write(`${text.slice(shown, shown + page).join("\n")}\n`);
     shown = Math.min(text.length, shown + page);
     if (shown === text.length) break;
-    output.write(`\n  … ${text.length - shown} more lines. Enter shows them, n says no: `);
-    const more = await Promise.race([lines.question("", { signal }), ended]);
+    terminal.write(`\n  … ${text.length - shown} more lines. Enter shows them, n says no: `);
+    const more = await terminal.read();
     if (more === undefined) return undefined;
     if (more.trim().toLowerCase().startsWith("n")) return { answer: "no" };
   }
   for (;;) {
-    output.write(`\n${choices(request)}\n> `);
-    const answer = await Promise.race([lines.question("", { signal }), ended]);
+    terminal.write(`\n${choices(request)}\n> `);
+    const answer = await terminal.read();
     if (answer === undefined) return undefined;
     const read = readChoice(answer, request);
     if (read !== undefined) return read;
-    output.write("Please answer with one of the letters.\n");
+    terminal.write("Please answer with one of the letters.\n");
   }
 }
 

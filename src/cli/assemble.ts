@@ -19,6 +19,7 @@ import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
 import { UsageError } from "./io.ts";
 import { chooseProfile, createOffer } from "./offered-tools.ts";
+import type { ConnectOptions } from "./mcp-clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
 import { version } from "./version.ts";
@@ -28,6 +29,8 @@ export interface AssembleOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly approver?: Approver;
+  /** How MCP servers are connected. */
+  readonly servers?: Partial<ConnectOptions>;
   /** Goes on with a session: its id, the beginning of it, or `last`. */
   readonly resume?: string;
   /** A copy of that session under a new id, instead of going on with it. */
@@ -84,7 +87,11 @@ async function putTogether(
     ...(options.approver ? { approver: options.approver } : {}),
   });
   opened.push(engine.close);
-  const own = await loadOwnTools(engine, config, cwd, options.approver ? { approver: options.approver } : {});
+  const own = await loadOwnTools(engine, config, cwd, {
+    ...(options.approver ? { approver: options.approver } : {}),
+    model: async () => model.model,
+    ...options.servers,
+  });
   opened.push(own.close);
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({

@@ -7,11 +7,14 @@ import { approvalRules } from "../mcp/approval-rules.ts";
 import { readServers } from "../mcp/config.ts";
 import type { McpClients, McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
+import type { Model } from "../spec/model.ts";
 import { isNamedAfter } from "../spec/name.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { Config } from "./config.ts";
 import { say, UsageError } from "./io.ts";
 import { createElicit } from "./mcp-elicit.ts";
+import { createSample } from "./mcp-sampling.ts";
+import type { Person } from "./person.ts";
 import { openTokenStore } from "./token-store.ts";
 import { isTrusted } from "./trust.ts";
 import { version } from "./version.ts";
@@ -51,10 +54,13 @@ export function serverRules(config: Config, cwd: string): readonly Rule[] {
 
 export interface ConnectOptions {
   readonly warn: (message: string) => void;
-  /** Asked what servers want to know; left out: they are told no. */
+  /** Asked what servers want to know, or for a yes or no where it is no person; left out: they are told no. */
+  readonly person?: Person;
   readonly approver?: Approver;
   /** Answers servers' questions instead. */
   readonly elicit?: McpHost["elicit"];
+  /** The model that servers may ask, where their settings say so; left out: none. */
+  readonly model?: () => Promise<Model>;
   /** The one tool this is for: servers that cannot have it are left alone. */
   readonly wanted?: string;
   /** How long to wait for servers nobody has seen before. */
@@ -66,10 +72,11 @@ export async function connectServers(
   engine: Engine,
   config: Config,
   cwd: string,
-  { warn, approver, elicit = createElicit(engine, approver, warn), wanted, waitMs }: ConnectOptions,
+  { wanted, waitMs, ...options }: ConnectOptions,
 ): Promise<McpClients | undefined> {
   const table = serverTable(config, cwd);
   if (Object.keys(table).length === 0) return undefined;
+  const { warn, model, elicit = createElicit({ engine, ...options }) } = options;
   const { createMcpClients, createResourceTools } = await import("../mcp/index.ts");
   const { servers: configured, problems } = readServers(table, process.env);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
@@ -91,6 +98,7 @@ export async function connectServers(
     authProvider: tokens.providerFor,
     host: {
       elicit,
+      ...(model === undefined ? {} : { sample: createSample({ engine, model }) }),
       roots: () => [cwd, ...(config.writable_roots ?? []).map((root) => resolve(cwd, root))],
     },
     sandboxState: () => ({

@@ -3,25 +3,62 @@ import { toVisibleLine } from "../gate/show.ts";
 import type { Elicitation, ElicitationAnswer, McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Approver } from "../spec/stages.ts";
+import { askPerson } from "./mcp-ask.ts";
+import { openBrowser } from "./open-browser.ts";
+import type { Person } from "./person.ts";
+
+export interface ElicitOptions {
+  readonly engine: Engine;
+  /** Talked with, where there is one. */
+  readonly person?: Person | undefined;
+  /** Otherwise asked for a yes or no. */
+  readonly approver?: Approver | undefined;
+  readonly warn: (message: string) => void;
+  readonly openPage?: (url: URL) => void;
+}
+
+/** A server that was told no this often is not heard again. */
+const maxRefusals = 3;
+
+/** Answers what servers ask: by the person, by whoever approves calls, or with no and the reason. */
+export function createElicit(options: ElicitOptions): NonNullable<McpHost["elicit"]> {
+  const { person, approver, warn, openPage = openBrowser } = options;
+  const refusals = new Map<string, number>();
+  const askApprover = createYesOrNo(options);
+  return async (question, signal) => {
+    const { server, message } = question;
+    const refused = refusals.get(server) ?? 0;
+    if (refused >= maxRefusals) return { action: "decline" };
+    const answer = person
+      ? await person.converse((asking) => askPerson(question, asking, { openPage }), signal)
+      : approver && (await askApprover(question, approver, signal));
+    if (signal.aborted) return { action: "cancel" };
+    if (answer === undefined)
+      warn(`the MCP server '${server}' was told no: nobody can be asked here (it asked: ${toVisibleLine(message)})`);
+    const { action, content } = answer ?? { action: "decline" as const };
+    if (action !== "accept") refusals.set(server, refused + 1);
+    return { action, ...(content === undefined ? {} : { content }) };
+  };
+}
 
 /**
- * A server's question, put to whoever approves calls. They answer yes or no: an address to open, or a
- * form that can be sent as it is. A form somebody would have to fill in is declined, and said.
+ * For approvers that only say yes or no: an address to open, or a form that can be sent as it is. A
+ * form somebody would have to fill in is declined, and said.
  */
-export function createElicit(
-  engine: Engine,
-  approver: Approver | undefined,
-  warn: (message: string) => void,
-): NonNullable<McpHost["elicit"]> {
+function createYesOrNo({ engine, warn }: ElicitOptions) {
   let count = 0;
-  return async (question, signal) => {
+  return async (
+    question: Elicitation,
+    approver: Approver,
+    signal: AbortSignal,
+  ): Promise<ElicitationAnswer | undefined> => {
     const filled = question.mode === "form" ? fill(question.schema) : {};
     if (filled === undefined) {
       warn(`the MCP server '${question.server}' asked for values that cannot be given here: ${question.message}`);
       return { action: "decline" };
     }
     const id = `elicitation_${++count}`;
-    const answer = await approver?.ask(
+    const answer = await approver.ask(
       {
         call: { id, tool: `${question.server}/(question)`, input: question.mode === "url" ? question.url : filled },
         reason: wordsOf(question),
@@ -32,7 +69,7 @@ export function createElicit(
       },
       signal,
     );
-    if (answer === undefined) return { action: "decline" };
+    if (answer === undefined) return undefined;
     if (answer.answer === "no" || answer.answer === "stop") return { action: "decline" };
     return { action: "accept", ...(question.mode === "form" ? { content: filled } : {}) };
   };

@@ -1,10 +1,10 @@
 /** `callgate mcp login` and `logout`: a browser, a callback, a token that is kept. */
-import { spawn } from "node:child_process";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
 import type { TokenStore } from "../mcp/index.ts";
 import type { FolderFlags } from "./flags.ts";
 import { print, say, UsageError } from "./io.ts";
 import { serverTable } from "./mcp-clients.ts";
+import { openBrowser } from "./open-browser.ts";
 import { prepare } from "./prepare.ts";
 import { openTokenStore } from "./token-store.ts";
 import { version } from "./version.ts";
@@ -67,17 +67,4 @@ async function findServer(
   if (found.transport.kind !== "http")
     throw new UsageError(`${server} is a program, not an address: no login is needed`);
   return { config: found, cwd, tokens: await openTokenStore(config, process.env) };
-}
-
-/** The address is one word to a program; no shell ever sees it. */
-function openBrowser(page: URL): void {
-  const [program, ...words] =
-    process.platform === "darwin"
-      ? ["open"]
-      : process.platform === "win32"
-        ? ["rundll32", "url.dll,FileProtocolHandler"]
-        : ["xdg-open"];
-  const child = spawn(program!, [...words, page.href], { stdio: "ignore", detached: true });
-  child.on("error", () => undefined); // no browser here: the address was said
-  child.unref();
 }

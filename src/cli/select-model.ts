@@ -58,6 +58,15 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
   };
 }
 
+/** The model of commands without a session: made when something asks for it, if ever. */
+export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
+  let selected: Promise<SelectedModel> | undefined;
+  return {
+    model: async () => (await (selected ??= selectModel(config, env))).model,
+    close: async () => (await selected)?.close(),
+  };
+}
+
 /** Loaded only for models that need it: most have calls of their own. */
 async function speakDialect(http: Model, dialect: string): Promise<Model> {
   const { createTextModel } = await import("../model/text.ts");

@@ -18,7 +18,8 @@ function setUp(answer?: ApprovalAnswer) {
       return answer;
     },
   };
-  const elicit = createElicit(engine, answer === undefined ? undefined : approver, (text) => warnings.push(text));
+  const warn = (text: string) => void warnings.push(text);
+  const elicit = createElicit({ engine, warn, approver: answer === undefined ? undefined : approver });
   return { elicit, asked, warnings };
 }
 

@@ -10,8 +10,9 @@ import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
-import { approverHere } from "../person.ts";
+import { personHere } from "../person.ts";
 import { prepare } from "../prepare.ts";
+import { lazyModel } from "../select-model.ts";
 import { visible } from "../visible.ts";
 
 interface CallFlags extends ToolFlags {
@@ -44,13 +45,15 @@ export const command = buildCommand({
 
 async function call(flags: CallFlags, tool: string | undefined, input: string | undefined): Promise<number> {
   const { cwd, config } = await prepare(flags);
-  const approver = flags.batch ? undefined : await approverHere();
+  const person = flags.batch ? undefined : await personHere();
   const engine = createEngine({
     ...(await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) })),
-    ...(approver ? { approver } : {}),
+    ...(person ? { approver: person } : {}),
   });
+  const lazy = lazyModel(config, process.env);
   const own = await loadOwnTools(engine, config, cwd, {
-    ...(approver ? { approver } : {}),
+    model: lazy.model,
+    ...(person ? { person } : {}),
     ...(tool === undefined || flags.batch ? {} : { wanted: tool }),
   });
   try {
@@ -59,6 +62,7 @@ async function call(flags: CallFlags, tool: string | undefined, input: string | 
     return await callOnce(engine, tool, await readArguments(input), flags);
   } finally {
     await own.close();
+    await lazy.close();
     await engine.close();
   }
 }

@@ -1,5 +1,6 @@
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
+import { toVisibleLine } from "../../gate/show.ts";
 import { assemble, type Assembled } from "../assemble.ts";
 import type { Config } from "../config.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
@@ -89,7 +90,8 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
     config,
     cwd,
     env: process.env,
-    approver: app.approver,
+    approver: app.person,
+    servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
     ...(resume === undefined ? {} : { resume }),
     ...(fork === undefined ? {} : { fork }),
   });
@@ -124,7 +126,7 @@ async function startApp(isPlain: boolean): Promise<ChatApp> {
     import("../approve.ts"),
     import("../plain-chat.ts"),
   ]);
-  return { approver: createTerminalApprover(), run: runPlainChat };
+  return { person: createTerminalApprover(), note: say, run: runPlainChat };
 }
 
 function greet({ model, session }: Assembled, { cwd, notice, before }: Part): string {

@@ -7,11 +7,12 @@ import { engineOptions } from "../engine-options.ts";
 import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp-clients.ts";
-import { approverHere } from "../person.ts";
+import { personHere } from "../person.ts";
 import type { LoginFlags } from "../mcp-login.ts";
 import type { ServeFlags } from "../mcp-serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
+import { lazyModel } from "../select-model.ts";
 import { firstLine } from "../timeline.ts";
 
 interface ListFlags extends PolicyFlags {
@@ -138,13 +139,15 @@ async function withServers<Result>(
   const server = wanted?.split("/", 1)[0];
   if (server !== undefined && !names.includes(server))
     throw new UsageError(`there is no MCP server '${server}': ${names.join(", ")}`);
-  const approver = await approverHere();
+  const person = await personHere();
   const engine = createEngine({
     ...(await engineOptions(config, cwd, process.env)),
-    ...(approver ? { approver } : {}),
+    ...(person ? { approver: person } : {}),
   });
+  const lazy = lazyModel(config, process.env);
   const { mcp, close } = await loadOwnTools(engine, config, cwd, {
-    ...(approver ? { approver } : {}),
+    model: lazy.model,
+    ...(person ? { person } : {}),
     ...(wanted === undefined ? {} : { wanted }),
     waitMs: 0, // each command below waits for what it needs
   });
@@ -152,6 +155,7 @@ async function withServers<Result>(
     return await body({ engine, mcp: mcp! });
   } finally {
     await close();
+    await lazy.close();
     await engine.close();
   }
 }

@@ -2,7 +2,7 @@
 import { Container, Editor, matchesKey, ProcessTerminal, Spacer, Text, TuiMainScreen } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
-import type { Approver } from "../../spec/stages.ts";
+import type { Person } from "../person.ts";
 import type { PromptHistory } from "../prompt-history.ts";
 import { visible } from "../visible.ts";
 import { createApprovalView, type ApprovalView } from "./approval-view.ts";
@@ -15,7 +15,10 @@ import { createTheme, paintDiff, type Theme } from "./theme.ts";
 import { createTranscriptView, type TranscriptView } from "./transcript-view.ts";
 
 export interface ChatApp {
-  readonly approver: Approver;
+  /** Whom calls are asked about, and servers' questions. */
+  readonly person: Person;
+  /** Says something beside the conversation. */
+  note(text: string): void;
   /** Runs until the user leaves. */
   run(context: ChatContext): Promise<Restart | undefined>;
 }
@@ -56,7 +59,11 @@ export function createChatApp(colour: boolean): ChatApp {
   for (const part of [transcript.component, approvals.component, new Spacer(1), screen.queue, screen.status, editor])
     tui.addChild(part);
   tui.setFocus(editor);
-  return { approver: approvals, run: (context) => runChat(screen, context) };
+  const note = (text: string) => {
+    transcript.note(text);
+    tui.requestRender();
+  };
+  return { person: approvals, note, run: (context) => runChat(screen, context) };
 }
 
 function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefined> {

@@ -1,11 +1,13 @@
 /** Asking a person, in place: the whole call can be read before the answer, and no character of it acts on the terminal. */
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../spec/stages.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import type { Person } from "../person.ts";
+import { createTuiAsking } from "./asking.ts";
 import { createHangingText } from "./hanging-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
-export interface ApprovalView extends Approver {
+export interface ApprovalView extends Person {
   /** Where questions appear. */
   readonly component: Container;
 }
@@ -42,13 +44,17 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       tui().requestRender();
     });
 
+  const inTurn = <Result>(talk: () => Promise<Result>): Promise<Result> => {
+    const over = last.then(talk);
+    last = over.catch(() => undefined);
+    return over;
+  };
+  const place = { tui, component, theme, restoreFocus, guard };
+
   return {
     component,
-    ask(request, signal) {
-      const answer = last.then(() => put(request, signal));
-      last = answer.catch(() => undefined);
-      return answer;
-    },
+    ask: (request, signal) => inTurn(() => put(request, signal)),
+    converse: (talk, signal) => inTurn(() => talk(createTuiAsking(place, signal))),
   };
 }
 
