@@ -1,3 +1,4 @@
+/** What servers ask, answered by whoever is there: a person, an approver, or nobody. */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import type { Elicitation, ElicitationAnswer, McpHost } from "../mcp/index.ts";

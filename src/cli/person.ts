@@ -17,10 +17,3 @@ export interface Person extends Approver {
   /** One conversation at a time, in turn with approvals. Undefined where nobody can be asked. */
   converse<Result>(talk: (asking: Asking) => Promise<Result>, signal: AbortSignal): Promise<Result | undefined>;
 }
-
-/** The one at the terminal, where there is one. */
-export async function personHere(): Promise<Person | undefined> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-  const { createTerminalApprover } = await import("./approve.ts");
-  return createTerminalApprover();
-}

@@ -10,7 +10,7 @@ import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
-import { personHere } from "../person.ts";
+import { personHere } from "../person-here.ts";
 import { prepare } from "../prepare.ts";
 import { lazyModel } from "../select-model.ts";
 import { visible } from "../visible.ts";

@@ -7,7 +7,7 @@ import { engineOptions } from "../engine-options.ts";
 import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp-clients.ts";
-import { personHere } from "../person.ts";
+import { personHere } from "../person-here.ts";
 import type { LoginFlags } from "../mcp-login.ts";
 import type { ServeFlags } from "../mcp-serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
