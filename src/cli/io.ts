@@ -21,21 +21,24 @@ export function printJson(value: unknown, pretty = true): void {
   print(pretty ? JSON.stringify(value, null, 2) : JSON.stringify(value));
 }
 
+const maxGatheredChars = 64 * 1024;
+
 /**
  * JSON lines for programs, gathered and written once per turn of the event loop: a session has many
  * small events, and a system call each would be a tenth of its work.
  */
 export function createLinePrinter(): { print(value: unknown): void; flush(): void } {
-  let lines: string[] = [];
+  let lines = "";
   let scheduled = false;
   const flush = () => {
     scheduled = false;
-    if (lines.length > 0) process.stdout.write(`${lines.join("\n")}\n`);
-    lines = [];
+    if (lines !== "") process.stdout.write(lines);
+    lines = "";
   };
   return {
     print(value) {
-      lines.push(JSON.stringify(value));
+      lines += `${JSON.stringify(value)}\n`;
+      if (lines.length > maxGatheredChars) flush(); // a long answer is not held twice
       if (scheduled) return;
       scheduled = true;
       setImmediate(flush);

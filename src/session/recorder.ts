@@ -1,7 +1,7 @@
 import type { Ended } from "../spec/call.ts";
 import type { Recorder } from "../spec/stages.ts";
 import type { Journal } from "../store/journal.ts";
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent, TurnEnded } from "./events.ts";
 
 /** Writes a session's events to its journal: repeats left out, small pieces joined. */
 export interface SessionRecorder extends Recorder {
@@ -11,10 +11,18 @@ export interface SessionRecorder extends Recorder {
 
 /** Live output kept per call: enough to look at; the whole is in the result or its file. */
 const maxOutputChars = 64 * 1024;
-const maxJoinedChars = 16 * 1024;
+/** What a kill may take of an answer that is being given. A finished one is in its item, and nowhere else. */
+const maxUnwrittenMs = 1_000;
 
-export function createSessionRecorder(journal: Journal | undefined): SessionRecorder {
-  let open: { readonly key: string; readonly event: JoinableEvent; pieces: string[]; chars: number } | undefined;
+interface Joined {
+  readonly key: string;
+  readonly event: JoinableEvent;
+  readonly pieces: string[];
+  readonly since: number;
+}
+
+export function createSessionRecorder(journal: Journal | undefined, now: () => number = Date.now): SessionRecorder {
+  let open: Joined | undefined;
   const outputChars = new Map<string, number>();
 
   const flush = () => {
@@ -27,10 +35,14 @@ export function createSessionRecorder(journal: Journal | undefined): SessionReco
   };
 
   const join = (key: string, event: JoinableEvent, piece: string) => {
-    if (open && (open.key !== key || open.chars > maxJoinedChars)) flush();
-    open ??= { key, event, pieces: [], chars: 0 };
+    if (open && (open.key !== key || now() - open.since > maxUnwrittenMs)) flush();
+    open ??= { key, event, pieces: [], since: now() };
     open.pieces.push(piece);
-    open.chars += piece.length;
+  };
+
+  /** The item that has grown is there as a whole, and is recorded when it joins the history. */
+  const forget = (index: number) => {
+    if (open?.event.type === "item.delta" && open.event.index === index) open = undefined;
   };
 
   const write = (event: SessionEvent) => {
@@ -43,9 +55,10 @@ export function createSessionRecorder(journal: Journal | undefined): SessionReco
       if (seen < maxOutputChars) join(`${event.id}:${event.stream}`, event, event.text);
       return;
     }
+    if (event.type === "item.done") forget(event.index);
     if (isRepeat(event)) return;
     flush();
-    journal.append({ ...event });
+    journal.append(event.type === "turn.ended" ? withoutText(event) : { ...event });
   };
 
   return {
@@ -89,6 +102,11 @@ function isRepeat(event: SessionEvent): boolean {
     default:
       return false;
   }
+}
+
+/** The message above it in the journal has the words. */
+function withoutText({ text: _text, ...rest }: TurnEnded): Omit<TurnEnded, "text"> {
+  return rest;
 }
 
 /** The call item above it in the journal has the arguments, the record of its start the input and what was granted. */

@@ -32,7 +32,7 @@ export interface Session {
 
 export function createSession(options: SessionOptions): Session {
   const rebuilt = rebuildHistory(options.records ?? [], options.started?.wire);
-  const recorder = createSessionRecorder(options.journal);
+  const recorder = createSessionRecorder(options.journal, options.now);
   const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);
   const emit = (event: SessionEvent) => {
     recorder.write(event);
