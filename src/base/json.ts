@@ -41,3 +41,17 @@ export function stableStringify(value: unknown): string {
       : inner,
   );
 }
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The same object without its undefined fields, so that equal things compare equal and print alike. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  const kept: Record<string, unknown> = {};
+  for (const key of Object.keys(fields)) {
+    const value = (fields as Record<string, unknown>)[key]; // on the path of every item of every request: no pairs are made
+    if (value !== undefined) kept[key] = value;
+  }
+  return kept as Defined<T>; // exactly the fields that are not undefined
+}

@@ -1,4 +1,4 @@
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 import type { ModelError } from "../spec/model.ts";
 import { TransportError } from "./transport.ts";
 
@@ -48,11 +48,10 @@ export function classify(error: ModelError): ModelError {
   const { code, type, status, message } = error;
   if (kinds.has(type ?? "")) return error;
   const named = kindsByCode.get(code?.toLowerCase() ?? "") ?? kindsByCode.get(type?.toLowerCase() ?? "");
-  const kind =
-    named ?? (status === undefined ? undefined : kindOf(status, { message, ...(code === undefined ? {} : { code }) }));
+  const kind = named ?? (status === undefined ? undefined : kindOf(status, defined({ message, code })));
   if (kind === undefined) return error;
   const own = code ?? type;
-  return { ...error, type: kind, ...(own === undefined ? {} : { code: own }) };
+  return { ...error, type: kind, ...defined({ code: own }) };
 }
 
 export interface FailureContext {
@@ -76,8 +75,7 @@ export function readHttpFailure(
     message: advise(kind, status, said.message, at),
     type: kind,
     status,
-    ...(said.code === undefined ? {} : { code: said.code }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...defined({ code: said.code, retryAfterMs }),
   };
 }
 

@@ -2,6 +2,7 @@
  * An answer as events and as a whole: `collect` makes one of the other, `answerToEvents` goes back.
  * Non-streaming bodies are encoded and decoded through these two, so both forms agree by construction.
  */
+import { defined } from "../base/json.ts";
 import { text } from "../base/content.ts";
 import { createGrowingText, type GrowingText } from "../base/growing-text.ts";
 import type {
@@ -14,7 +15,6 @@ import type {
   ModelEvent,
   ReasoningItem,
 } from "../spec/model.ts";
-import { defined } from "./raw.ts";
 
 type DeltaEvent = Extract<ModelEvent, { type: "item.delta" }>;
 

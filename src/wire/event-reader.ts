@@ -1,8 +1,9 @@
 /** What the wires with named events (Responses, Messages) have in common: an answer starts once, ends once, and is deaf after that. */
+import { defined } from "../base/json.ts";
 import type { AnswerEnd, ModelEvent } from "../spec/model.ts";
 import type { AnswerDecoder } from "./codec.ts";
 import { createOutbox } from "./outbox.ts";
-import { defined, json, parseObject, type Raw, string, word } from "./raw.ts";
+import { json, parseObject, type Raw, string, word } from "./raw.ts";
 
 export interface EventReader {
   read(type: string, event: Raw): readonly ModelEvent[];

@@ -3,9 +3,9 @@
  * is kept by its place in `extra.fields.parts`, so that the list can be put together again.
  */
 import type { Part } from "../base/content.ts";
-import type { JsonObject } from "../base/json.ts";
+import { defined, type JsonObject } from "../base/json.ts";
 import type { Extra } from "../spec/model.ts";
-import { defined, echoed, jsonObject, object, type Raw, withFields } from "./raw.ts";
+import { echoed, jsonObject, object, type Raw, withFields } from "./raw.ts";
 
 export interface KeptParts {
   readonly content: readonly Part[];

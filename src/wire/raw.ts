@@ -58,20 +58,6 @@ export function jsonObject(value: Raw): JsonObject {
   return value as JsonObject;
 }
 
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-};
-
-/** The same object without its undefined fields, so that equal things compare equal and print alike. */
-export function defined<T extends object>(fields: T): Defined<T> {
-  const kept: Raw = {};
-  for (const key of Object.keys(fields)) {
-    const value = (fields as Raw)[key]; // on the path of every item of every request: no pairs are made
-    if (value !== undefined) kept[key] = value;
-  }
-  return kept as Defined<T>; // exactly the fields that are not undefined
-}
-
 /** What a wire said beyond the fields that have a neutral name; nulls say nothing. */
 export function extraFields(wire: string, raw: Raw, known: ReadonlySet<string>): Extra | undefined {
   let fields: Raw | undefined;

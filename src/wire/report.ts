@@ -1,8 +1,8 @@
 /** An answer as one flat JSON object for programs and tests: what `callgate decode` prints. */
-import { parseJson, type Json, type JsonObject } from "../base/json.ts";
+import { defined, parseJson, type Json, type JsonObject } from "../base/json.ts";
 import type { Answer, CallItem, Item, ServerCallItem } from "../spec/model.ts";
 import { thoughtsOf, wordsOf } from "./answer.ts";
-import { defined, json, word } from "./raw.ts";
+import { json, word } from "./raw.ts";
 
 export function reportAnswer(answer: Answer): JsonObject {
   const { items } = answer;

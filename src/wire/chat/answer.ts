@@ -1,10 +1,10 @@
 /** A whole answer as a Chat Completions body, and the pieces that its chunks share with it. */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { Answer, CallItem, Finish, Item, ModelError, Usage } from "../../spec/model.ts";
 import { thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions } from "../codec.ts";
 import { type Spell, spellerOf } from "../names.ts";
-import { defined, echoed } from "../raw.ts";
+import { echoed } from "../raw.ts";
 
 /** What the chunks of the same answer add up to. */
 export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {

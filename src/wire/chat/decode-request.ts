@@ -1,6 +1,6 @@
 /** A client's Chat Completions body as a neutral request. Unknown fields are kept, so that nothing a client asks for is lost in silence. */
 import { partsToText, text, type Part } from "../../base/content.ts";
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import type {
   CallItem,
   CallKind,
@@ -19,7 +19,6 @@ import {
   array,
   boolean,
   count,
-  defined,
   extraFields,
   jsonObject,
   number,

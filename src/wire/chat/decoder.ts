@@ -2,30 +2,18 @@
  * Chat Completions answers to neutral events. Calls are judged when the whole answer has ended, never
  * by `finish_reason` alone: servers say `stop` with calls and `tool_calls` without any.
  */
-import { isObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, Finish, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
-import { collect } from "../answer.ts";
-import type { AnswerDecoder, DecodeOptions, Frame } from "../codec.ts";
+import { defined, isObject } from "../../base/json.ts";
+import type { AnswerEnd, Finish, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
+import { type ChunkDecoder, toAnswerReader } from "../chunk-decoder.ts";
+import type { DecodeOptions, Frame } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
-import { defined, json, object, parseObject, word, type Raw } from "../raw.ts";
+import { json, object, parseObject, word, type Raw } from "../raw.ts";
 import { createCalls } from "./calls.ts";
 import { createChoices } from "./choices.ts";
 import { bareError, readCalls, readError, readUsage } from "./delta.ts";
 import { createWords } from "./words.ts";
 
-export function createDecoder(options?: DecodeOptions): AnswerDecoder {
-  return createChunkDecoder(options);
-}
-
-/** A body that came as a whole reads like a single chunk. */
-export function decodeAnswer(body: unknown, options?: DecodeOptions): Answer {
-  const decoder = createChunkDecoder(options);
-  return collect([...decoder.pushChunk(object(body)), ...decoder.end()]);
-}
-
-interface ChunkDecoder extends AnswerDecoder {
-  pushChunk(chunk: Raw): readonly ModelEvent[];
-}
+export const decodeAnswer = toAnswerReader(createDecoder);
 
 /** What a stream has said about its end so far. */
 interface Ending {
@@ -38,7 +26,7 @@ interface Ending {
   isFinal: boolean;
 }
 
-function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
+export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const events = createOutbox<ModelEvent>();
   const words = createWords(events.push, options.thinkTags === true);
   const calls = createCalls(events.push, options);

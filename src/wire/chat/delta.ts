@@ -1,9 +1,9 @@
 /** Reading one delta of a Chat stream (or one whole message, which has the same fields): every variant seen in the field. */
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
 import { writeArguments } from "../arguments.ts";
 import type { CallDelta } from "./assemble.ts";
-import { count, defined, extraFields, object, objects, word, type Raw } from "../raw.ts";
+import { count, extraFields, object, objects, word, type Raw } from "../raw.ts";
 
 export interface Said {
   readonly text: string;

@@ -1,13 +1,13 @@
 /** A neutral request as a Chat Completions body that strict servers and chat templates take. */
 import { partsToText, text, type Part } from "../../base/content.ts";
-import type { Json, JsonObject } from "../../base/json.ts";
+import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions, Quirks } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import { legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
-import { defined, echoed } from "../raw.ts";
+import { echoed } from "../raw.ts";
 import { choiceNames, type LoweredTools, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 

@@ -1,8 +1,8 @@
 /** Content parts of Chat messages, both ways. */
 import { partsToText, text, type Part } from "../../base/content.ts";
-import { isObject, type Json, type JsonObject } from "../../base/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import { fileUrl, fromUrl, imageUrl } from "../media.ts";
-import { defined, jsonObject, object, word, type Raw } from "../raw.ts";
+import { jsonObject, object, word, type Raw } from "../raw.ts";
 
 /** A user's content: one string where it is only text, else the parts. */
 export function encodeContent(parts: readonly Part[]): Json {

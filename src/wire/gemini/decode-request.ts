@@ -1,6 +1,6 @@
 /** A client's generateContent body as a neutral request. Calls without ids are paired with their responses by name and order. */
 import { partsToText, text, type Part } from "../../base/content.ts";
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type {
   CallItem,
   Extra,
@@ -16,7 +16,6 @@ import { inventId } from "../ids.ts";
 import {
   array,
   count,
-  defined,
   extraFields,
   jsonObject,
   number,

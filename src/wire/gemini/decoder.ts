@@ -1,29 +1,17 @@
 /** Gemini generateContent answers to neutral events. Calls come whole, mostly without ids, under finish reason STOP. */
-import { isObject } from "../../base/json.ts";
-import type { Answer, ModelEvent } from "../../spec/model.ts";
-import { collect } from "../answer.ts";
-import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
+import { defined, isObject } from "../../base/json.ts";
+import type { ModelEvent } from "../../spec/model.ts";
+import { type ChunkDecoder, toAnswerReader } from "../chunk-decoder.ts";
+import type { DecodeOptions } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
-import { defined, json, object, objects, parseObject, word, type Raw } from "../raw.ts";
+import { json, object, objects, parseObject, word, type Raw } from "../raw.ts";
 import { outcomeOf, readEnding, toEnd, type Ending } from "./ending.ts";
 import { createItems, type Items } from "./items.ts";
 import { wire } from "./parts.ts";
 
-export function createDecoder(options?: DecodeOptions): AnswerDecoder {
-  return createChunkDecoder(options);
-}
+export const decodeAnswer = toAnswerReader(createDecoder);
 
-/** A body that came as a whole reads like a single chunk. */
-export function decodeAnswer(body: unknown, options?: DecodeOptions): Answer {
-  const decoder = createChunkDecoder(options);
-  return collect([...decoder.pushChunk(object(body)), ...decoder.end()]);
-}
-
-interface ChunkDecoder extends AnswerDecoder {
-  pushChunk(chunk: Raw): readonly ModelEvent[];
-}
-
-function createChunkDecoder(options: DecodeOptions = {}): ChunkDecoder {
+export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const events = createOutbox<ModelEvent>();
   const ending: Ending = {};
   let items: Items | undefined;

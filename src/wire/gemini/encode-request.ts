@@ -1,13 +1,13 @@
 /** A neutral request as a Gemini generateContent body. The model's name stands in the path, not here. */
 import { partsToText } from "../../base/content.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { SchemaTarget } from "../../spec/normalize.ts";
 import { argumentsObject } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import type { NameBook } from "../names.ts";
-import { defined, echoed, jsonObject, object } from "../raw.ts";
+import { echoed, jsonObject, object } from "../raw.ts";
 import { choiceNames, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodePart, skipSignature, wire } from "./parts.ts";
 

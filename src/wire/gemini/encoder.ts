@@ -1,10 +1,10 @@
 /** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, Item, ModelEvent, Usage } from "../../spec/model.ts";
 import { answerToEvents, thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions, AnswerEncoder } from "../codec.ts";
 import { spellerOf } from "../names.ts";
-import { defined, echoed } from "../raw.ts";
+import { echoed } from "../raw.ts";
 import { encodeCall } from "./encode-request.ts";
 import { encodePart, wire } from "./parts.ts";
 

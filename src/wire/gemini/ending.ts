@@ -1,6 +1,7 @@
 /** How a Gemini answer ended: finish reason, usage, blocked prompts and errors. */
+import { defined } from "../../base/json.ts";
 import type { AnswerEnd, Extra, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
-import { count, defined, json, object, word, type Raw } from "../raw.ts";
+import { count, json, object, word, type Raw } from "../raw.ts";
 import { wire } from "./parts.ts";
 
 /** What a stream has said about its end so far. */

@@ -1,10 +1,10 @@
 /** The parts of one Gemini answer as items: words and thoughts that grow, and calls among them. */
 import { text as textPart, type Part } from "../../base/content.ts";
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import type { Item, ModelEvent, Outcome } from "../../spec/model.ts";
 import type { DecodeOptions } from "../codec.ts";
-import { defined, type Raw } from "../raw.ts";
+import { type Raw } from "../raw.ts";
 import { createCalls } from "./calls.ts";
 import { decodePart, keptItem, signatureOf, wire } from "./parts.ts";
 

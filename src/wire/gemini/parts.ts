@@ -1,8 +1,8 @@
 /** Parts of Gemini contents, both ways, and the signature that must come back on the part it came with. */
 import { partsToText, text, type Part } from "../../base/content.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra, Item } from "../../spec/model.ts";
-import { defined, jsonObject, object, word, type Raw } from "../raw.ts";
+import { jsonObject, object, word, type Raw } from "../raw.ts";
 
 export const wire = "gemini";
 

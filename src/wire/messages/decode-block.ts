@@ -1,12 +1,12 @@
 /** One content block as a neutral item. */
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { NameTable } from "../codec.ts";
 import { uncarry } from "../envelope.ts";
 import { readArgumentsText, writeArguments } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { lookUp } from "../names.ts";
-import { array, defined, extraFields, isWhole, json, jsonObject, type Raw, string, word } from "../raw.ts";
+import { array, extraFields, isWhole, json, jsonObject, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
 
 const textFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);

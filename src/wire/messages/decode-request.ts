@@ -1,9 +1,9 @@
 /** A client's Messages request as a neutral one. */
+import { defined } from "../../base/json.ts";
 import type { Extra, Item, MessageItem, ModelRequest, ResultItem } from "../../spec/model.ts";
 import {
   array,
   boolean,
-  defined,
   extraFields,
   jsonObject,
   number,

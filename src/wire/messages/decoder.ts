@@ -2,11 +2,12 @@
  * A Messages stream as neutral events. A call's input is the concatenation of its pieces and nothing else,
  * because a piece may be cut or not be JSON.
  */
+import { defined } from "../../base/json.ts";
 import type { Answer, AnswerEnd } from "../../spec/model.ts";
 import { collect } from "../answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
 import { createEventReader, type EventReader, type EventSteps, type Telling, toDecoder } from "../event-reader.ts";
-import { defined, object, objects, type Raw } from "../raw.ts";
+import { object, objects, type Raw } from "../raw.ts";
 import { createBlocks } from "./blocks.ts";
 import { decodeError, wire } from "./ending.ts";
 import { createTally } from "./tally.ts";

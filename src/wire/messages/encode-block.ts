@@ -1,11 +1,11 @@
 /** Neutral items as content blocks of an assistant message: towards a client, and back to the model that said them. */
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type { CallItem, Item, ReasoningItem } from "../../spec/model.ts";
 import { argumentsObject } from "../arguments.ts";
 import { carry } from "../envelope.ts";
 import { idRules, legalId } from "../ids.ts";
 import type { Spell } from "../names.ts";
-import { defined, echoed } from "../raw.ts";
+import { echoed } from "../raw.ts";
 import { wire } from "./ending.ts";
 
 /** Blocks for a client. Opaque state of other wires travels sealed, so that it can come back. */

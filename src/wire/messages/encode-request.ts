@@ -1,11 +1,11 @@
 /** A request in the Messages wire: turns that alternate, results first in the user's, only thoughts this API signed. */
-import type { Json, JsonObject } from "../../base/json.ts";
+import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { Item, ModelRequest, OtherItem, ResultItem } from "../../spec/model.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type Turn } from "../history.ts";
 import { idRules, legalId } from "../ids.ts";
 import type { Spell } from "../names.ts";
-import { defined, echoed, jsonObject, object } from "../raw.ts";
+import { echoed, jsonObject, object } from "../raw.ts";
 import { requestBlocks } from "./encode-block.ts";
 import { wire } from "./ending.ts";
 import { decodeSystem, encodeContent } from "./parts.ts";

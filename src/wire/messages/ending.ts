@@ -1,7 +1,7 @@
 /** How a Messages answer ended: stop reason, usage and errors, both ways. */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
-import { count, defined, echoed, object, type Raw, string, word } from "../raw.ts";
+import { count, echoed, object, type Raw, string, word } from "../raw.ts";
 
 export const wire = "messages";
 

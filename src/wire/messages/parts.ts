@@ -1,10 +1,10 @@
 /** Content of user messages and tool results in the Messages wire, both ways. */
 import type { FilePart, ImagePart, Part } from "../../base/content.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
 import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
 import { base64ToText, textToBase64 } from "../base64.ts";
-import { defined, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
+import { extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
 
 /** Cache breakpoints are a hint of the whole request and not of the part that carries one. */

@@ -1,7 +1,7 @@
 /** How a Responses answer ended: status, usage and errors, both ways. */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
-import { count, defined, json, object, type Raw, string, word } from "../raw.ts";
+import { count, json, object, type Raw, string, word } from "../raw.ts";
 import { wire } from "./decode-item.ts";
 
 export interface Ending {

@@ -1,5 +1,5 @@
 /** One Responses item, of an answer or of a request's input, as a neutral item. Nothing is refused: what has no neutral name is kept raw. */
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import type {
   CallItem,
   CallKind,
@@ -12,7 +12,6 @@ import type {
 } from "../../spec/model.ts";
 import {
   array,
-  defined,
   extraFields,
   isWhole,
   json,

@@ -3,11 +3,11 @@
  * want) and those of a request's input (towards a model, nothing it might refuse).
  */
 import { partsToText } from "../../base/content.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallItem, CompactionItem, Item, MessageItem, ReasoningItem, ResultItem } from "../../spec/model.ts";
 import { carry } from "../envelope.ts";
 import { idRules, inventId, legalId } from "../ids.ts";
-import { array, defined, echoed, json, jsonObject, object, parseObject, word } from "../raw.ts";
+import { array, echoed, json, jsonObject, object, parseObject, word } from "../raw.ts";
 import { wire } from "./decode-item.ts";
 import { encodeContent, encodeOutput } from "./parts.ts";
 

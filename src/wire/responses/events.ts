@@ -13,57 +13,41 @@ export interface Step {
   readonly text: string;
 }
 
-interface Row {
-  readonly kind: Step["kind"];
-  readonly field: DeltaField;
-  readonly item: string;
-  readonly index?: string;
+interface Row extends Pick<Step, "kind" | "field" | "item"> {
+  readonly index: string | undefined;
   /** Where the text stands in the event. */
   readonly text: string;
 }
 
-const rows: ReadonlyMap<string, Row> = new Map<string, Row>([
-  ["output_text.delta", { kind: "delta", field: "text", item: "message", index: "content_index", text: "delta" }],
-  ["output_text.done", { kind: "whole", field: "text", item: "message", index: "content_index", text: "text" }],
-  ["refusal.delta", { kind: "delta", field: "refusal", item: "message", index: "content_index", text: "delta" }],
-  ["refusal.done", { kind: "whole", field: "refusal", item: "message", index: "content_index", text: "refusal" }],
-  [
-    "reasoning_text.delta",
-    { kind: "delta", field: "reasoning", item: "reasoning", index: "content_index", text: "delta" },
-  ],
-  [
-    "reasoning_text.done",
-    { kind: "whole", field: "reasoning", item: "reasoning", index: "content_index", text: "text" },
-  ],
-  [
-    "reasoning_summary_text.delta",
-    { kind: "delta", field: "summary", item: "reasoning", index: "summary_index", text: "delta" },
-  ],
-  [
-    "reasoning_summary_text.done",
-    { kind: "whole", field: "summary", item: "reasoning", index: "summary_index", text: "text" },
-  ],
+/** A text's `delta` and `done` events. `whole` is where the latter has all of it. */
+function rowsOf(
+  name: string,
+  target: Pick<Step, "field" | "item">,
+  index: string | undefined,
+  whole: string,
+): readonly (readonly [string, Row])[] {
+  return [
+    [`${name}.delta`, { ...target, kind: "delta", index, text: "delta" }],
+    [`${name}.done`, { ...target, kind: "whole", index, text: whole }],
+  ];
+}
+
+const thoughts = { field: "reasoning", item: "reasoning" } as const;
+const summary = { field: "summary", item: "reasoning" } as const;
+const command = { field: "arguments", item: "shell_call" } as const;
+
+const rows: ReadonlyMap<string, Row> = new Map([
+  ...rowsOf("output_text", { field: "text", item: "message" }, "content_index", "text"),
+  ...rowsOf("refusal", { field: "refusal", item: "message" }, "content_index", "refusal"),
+  ...rowsOf("reasoning_text", thoughts, "content_index", "text"),
+  ...rowsOf("reasoning_summary_text", summary, "summary_index", "text"),
   // The names before there were parts.
-  ["reasoning.delta", { kind: "delta", field: "reasoning", item: "reasoning", text: "delta" }],
-  ["reasoning.done", { kind: "whole", field: "reasoning", item: "reasoning", text: "text" }],
-  ["reasoning_summary.delta", { kind: "delta", field: "summary", item: "reasoning", text: "delta" }],
-  ["reasoning_summary.done", { kind: "whole", field: "summary", item: "reasoning", text: "text" }],
-  ["function_call_arguments.delta", { kind: "delta", field: "arguments", item: "function_call", text: "delta" }],
-  ["function_call_arguments.done", { kind: "whole", field: "arguments", item: "function_call", text: "arguments" }],
-  ["custom_tool_call_input.delta", { kind: "delta", field: "arguments", item: "custom_tool_call", text: "delta" }],
-  ["custom_tool_call_input.done", { kind: "whole", field: "arguments", item: "custom_tool_call", text: "input" }],
-  [
-    "shell_call_command.added",
-    { kind: "whole", field: "arguments", item: "shell_call", index: "command_index", text: "command" },
-  ],
-  [
-    "shell_call_command.delta",
-    { kind: "delta", field: "arguments", item: "shell_call", index: "command_index", text: "delta" },
-  ],
-  [
-    "shell_call_command.done",
-    { kind: "whole", field: "arguments", item: "shell_call", index: "command_index", text: "command" },
-  ],
+  ...rowsOf("reasoning", thoughts, undefined, "text"),
+  ...rowsOf("reasoning_summary", summary, undefined, "text"),
+  ...rowsOf("function_call_arguments", { field: "arguments", item: "function_call" }, undefined, "arguments"),
+  ...rowsOf("custom_tool_call_input", { field: "arguments", item: "custom_tool_call" }, undefined, "input"),
+  ...rowsOf("shell_call_command", command, "command_index", "command"),
+  ["shell_call_command.added", { ...command, kind: "whole", index: "command_index", text: "command" }],
 ]);
 
 const prefix = "response.";

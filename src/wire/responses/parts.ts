@@ -1,10 +1,10 @@
 /** Content of messages and results in the Responses wire, both ways. */
 import type { FilePart, ImagePart, Part } from "../../base/content.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
 import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
 import { fromUrl, imageUrl } from "../media.ts";
-import { defined, echoed, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
+import { echoed, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 
 export interface DecodedContent extends KeptParts {
   readonly refusal?: string;

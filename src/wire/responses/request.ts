@@ -1,11 +1,10 @@
 /** A Responses request, both ways. */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallItem, Extra, Item, ModelRequest, ToolSpec } from "../../spec/model.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import {
   array,
   boolean,
-  defined,
   echoed,
   extraFields,
   json,

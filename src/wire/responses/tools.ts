@@ -2,13 +2,13 @@
  * Tools in the Responses wire, the only one that takes every kind: functions, freeform tools with their
  * grammar, namespaces and the provider's own. Sorted by name, each lowered by itself.
  */
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import type { CustomSpec, FunctionSpec, NamespaceSpec, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
 import { normalize, type SchemaTarget } from "../../spec/normalize.ts";
 import type { NamedTool } from "../codec.ts";
 import { createNameBook, type NameBook, type Named } from "../names.ts";
 import { oncePerTools } from "../once.ts";
-import { defined, echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
+import { echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
 import type { Dropped } from "../tools.ts";
 import { wire } from "./decode-item.ts";
 import { nameKey } from "./names.ts";
