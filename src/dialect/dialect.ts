@@ -69,6 +69,8 @@ export interface JsonBody {
   /** `{"NAME": {…}}` */
   readonly nameAsKey?: boolean;
   readonly list?: boolean;
+  /** Calls may follow one another with nothing but a line end between them. */
+  readonly lines?: boolean;
 }
 
 /** A name, a separator, JSON arguments. */

@@ -4,7 +4,18 @@
  * each repair, evaluates nothing and never completes what was cut.
  */
 import { codesOf, digits, letters } from "./codes.ts";
-import { codeAt, isSpace, markerAt, peek, runLength, skipMarker, take, type Input, type Reading } from "./input.ts";
+import {
+  afterSpace,
+  codeAt,
+  isSpace,
+  markerAt,
+  peek,
+  runLength,
+  skipMarker,
+  take,
+  type Input,
+  type Reading,
+} from "./input.ts";
 import { readString, readTokenString, type Notes, type Outcome, type Sink, type Style } from "./quoting.ts";
 
 const depthLimit = 64;
@@ -15,18 +26,51 @@ export function* readLiteral(input: Input, out: Sink, style: Style, notes: Notes
   const code = peek(input) < 0 ? yield* codeAt(input) : peek(input);
   if (code < 0) return "cut";
   if (depth > depthLimit) return "bad";
-  if (code === 0x7b) return yield* readObject(input, out, style, notes, depth);
+  if (code === 0x7b)
+    return style.python && (yield* isSet(input))
+      ? yield* readList(input, out, style, notes, depth, "}")
+      : yield* readObject(input, out, style, notes, depth);
   if (code === 0x5b) return yield* readList(input, out, style, notes, depth, "]");
   if (code === 0x28 && style.python) return yield* readList(input, out, style, notes, depth, ")");
   if (style.quote !== undefined && (yield* markerAt(input, [style.quote])) !== undefined) {
     return yield* readTokenString(input, out, style.quote);
   }
-  if (code !== 0x22 && code !== 0x27) return yield* readWord(input, out, style, notes, depth);
+  if (style.python && isPrefix(code) && isQuote(yield* codeAt(input, 1)))
+    return yield* readPrefixed(input, out, style, notes);
+  if (!isQuote(code)) return yield* readWord(input, out, style, notes, depth);
   const outcome = yield* readString(input, out, style, notes);
   // A string closed by its own quote and by the token as well.
   if (outcome === "ok" && style.quote !== undefined && (yield* skipMarker(input, [style.quote])) !== undefined)
     notes.add("stray-quote");
   return outcome;
+}
+
+const isPrefix = codesOf("fFrRuU", false);
+const isQuote = codesOf("\"'", false);
+
+/** `r'…'` keeps its backslashes; `f'…'` with nothing to fill in is the text itself. */
+function* readPrefixed(input: Input, out: Sink, style: Style, notes: Notes): Reading<Outcome> {
+  const prefix = take(input, 1).toLowerCase();
+  if (prefix === "u") return yield* readString(input, out, style, notes);
+  if (prefix === "r") return yield* readString(input, out, { ...style, raw: true }, notes);
+  let json = "";
+  const outcome = yield* readString(input, (piece) => (json += piece), style, notes);
+  if (outcome === "ok" && /[{}]/.test(json)) return "bad";
+  out(json);
+  return outcome;
+}
+
+/** `{'a', 'b'}`: no colon follows the first thing in the braces. */
+function* isSet(input: Input): Reading<boolean> {
+  let at = yield* afterSpace(input, 1);
+  const quote = yield* codeAt(input, at);
+  if (isQuote(quote)) {
+    for (let code = yield* codeAt(input, ++at); code >= 0 && code !== quote; code = yield* codeAt(input, ++at))
+      if (code === 0x5c) at++;
+    at = yield* afterSpace(input, at + 1);
+  } else at = yield* afterSpace(input, at + (yield* runLength(input, isWordCode, 257, at)));
+  const next = yield* codeAt(input, at);
+  return quote !== 0x7d && (next === 0x2c || next === 0x7d);
 }
 
 function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
@@ -186,7 +230,7 @@ function wordToJson(word: string, style: Style, notes: Notes): string | undefine
     if (known !== word && !style.python && style.quote === undefined) notes.add("python-literal");
     return known;
   }
-  if (numberPattern.test(word)) return word;
+  if (numberPattern.test(word)) return Number.isFinite(Number(word)) ? word : undefined;
   if (looseNumber.test(word)) {
     const value = Number(word.replaceAll("_", ""));
     if (!Number.isFinite(value)) return undefined;

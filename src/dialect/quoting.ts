@@ -9,6 +9,8 @@ export type Outcome = "ok" | "bad" | "cut";
 export interface Style {
   /** Python's spellings are the norm here, not a repair. */
   readonly python?: boolean;
+  /** A backslash stands for itself. */
+  readonly raw?: boolean;
   /** A token that opens and closes strings, as Gemma has. Unquoted keys and words are the norm with it. */
   readonly quote?: string;
 }
@@ -122,6 +124,11 @@ function* readEscape(input: Input, out: Sink, style: Style, notes: Notes): Readi
   const code = yield* codeAt(input, 1);
   if (code < 0) return "cut";
   const char = String.fromCharCode(code);
+  if (style.raw) {
+    out(`\\\\${escapeText(char)}`);
+    take(input, 2);
+    return "ok";
+  }
   if ('"\\/bfnrt'.includes(char)) {
     out(style.python && char === "/" ? "\\\\/" : input.buffer.slice(input.at, input.at + 2));
     take(input, 2);

@@ -240,7 +240,8 @@ function* readWhole(context: Context, plan: Plan): Reading<void> {
     while ((yield* skipMarker(input, plan.stray)) !== undefined) yield* skipSpace(input);
     const known = !context.tools.declared || opened.some(({ tool }) => tool !== undefined);
     const raw = stopRecording(input);
-    const cut = result === "broken" && left(input) === 0 && input.ended && opened.length > 0;
+    const unfinished = result === "broken" || result === "spoiled";
+    const cut = unfinished && left(input) === 0 && input.ended && opened.length > 0;
     if (known && ((result === "ok" && (yield* codeAt(input)) < 0) || cut)) held.commit();
     // Not the whole message; but it may still be a call inside text.
     else if (reader.block.pythonInText === true) unread(input, raw);

@@ -18,8 +18,11 @@ export interface Context {
   call(head: CallHead): CallWriter;
 }
 
-/** `none`: this was no call, the text is text. `broken`: calls were begun and cannot be whole. */
-export type Result = "ok" | "none" | "broken";
+/**
+ * `none`: this was no call, the text is text. `broken`: calls were begun and cannot be whole. `spoiled`: the
+ * last one cannot, and says so itself; those before it stand on their own.
+ */
+export type Result = "ok" | "none" | "broken" | "spoiled";
 
 /** A call that was read to its end before it is told; undefined: the answer ended inside it. */
 export function tellCall(context: Context, head: CallHead, json: string | undefined): Result {

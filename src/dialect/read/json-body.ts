@@ -50,15 +50,17 @@ export function* readJsonBody(context: Context, body: JsonBody): Reading<Result>
   }
 }
 
-/** One call, or several with commas between them that forgot their brackets. */
+/** One call, or several: on lines, or with commas between them that forgot their brackets. */
 function* readObjects(context: Context, body: JsonBody, notes: Iterable<string>): Reading<Result> {
   const { input } = context;
   for (;;) {
     const result = yield* readObject(context, body, notes);
+    if (result !== "ok") return result;
     const at = yield* afterSpace(input);
-    if (result !== "ok" || (yield* codeAt(input, at)) !== 0x2c) return result;
-    const next = yield* afterSpace(input, at + 1);
-    if ((yield* codeAt(input, next)) !== 0x7b) return result;
+    const comma = (yield* codeAt(input, at)) === 0x2c;
+    const next = comma ? yield* afterSpace(input, at + 1) : at;
+    const goesOn = comma || (body.lines === true && at > 0);
+    if (!goesOn || (yield* codeAt(input, next)) !== 0x7b) return result;
     take(input, next);
   }
 }

@@ -1,9 +1,11 @@
 /** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
+import { isObject } from "../../base/json.ts";
 import type { PythonBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
 import { codesOf, digits, letters } from "../codes.ts";
 import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
+import type { Outcome } from "../quoting.ts";
 import type { Context, Result } from "./context.ts";
 
 const python = { python: true };
@@ -27,7 +29,8 @@ export function* readPythonBody(context: Context, body: PythonBody): Reading<Res
       if ((yield* codeAt(input)) === 0x5d) continue;
     }
     const result = yield* readCall(context, body);
-    if (result !== "ok") return result === "none" && context.opened.length > 0 ? "broken" : result;
+    if (result === "none") return context.opened.length > 0 ? "broken" : result;
+    if (result !== "ok") return "spoiled";
   }
 }
 
@@ -55,9 +58,10 @@ function* readCall(context: Context, body: PythonBody): Reading<Result> {
   return outcome === "ok" ? "ok" : "broken";
 }
 
-function* readArguments(context: Context, writer: CallWriter): Reading<"ok" | "bad" | "cut"> {
+function* readArguments(context: Context, writer: CallWriter): Reading<Outcome> {
   const { input } = context;
   const given = new Set<string>();
+  writer.write("{");
   for (let count = 0; ; count++) {
     yield* skipSpace(input);
     let code = yield* codeAt(input);
@@ -68,29 +72,33 @@ function* readArguments(context: Context, writer: CallWriter): Reading<"ok" | "b
     } else if (count > 0 && code !== 0x29) return code < 0 ? "cut" : "bad";
     if (code === 0x29) {
       take(input, 1);
-      writer.write(given.size > 0 ? "}" : count === 0 ? "{}" : "");
+      writer.write("}");
       return "ok";
     }
     if (code < 0) return "cut";
     const outcome =
       (yield* skipMarker(input, ["**"])) !== undefined
-        ? yield* readMap(context, writer, count)
+        ? yield* readMap(context, writer, given)
         : yield* readArgument(context, writer, given);
     if (outcome !== "ok") return outcome;
   }
 }
 
-/** `**{…}`: Python's own way to give parameters whose names are no identifiers. Only alone. */
-function* readMap(context: Context, writer: CallWriter, count: number): Reading<"ok" | "bad" | "cut"> {
-  if (count > 0 || (yield* codeAt(context.input)) !== 0x7b) return "bad";
-  const outcome = yield* readLiteral(context.input, writer.write, python, writer.repairs);
+/** `**{…}`: Python's own way to give parameters whose names are no identifiers. */
+function* readMap(context: Context, writer: CallWriter, given: Set<string>): Reading<Outcome> {
+  let json = "";
+  if ((yield* codeAt(context.input)) !== 0x7b) return "bad";
+  const outcome = yield* readLiteral(context.input, (piece) => (json += piece), python, writer.repairs);
   if (outcome !== "ok") return outcome;
-  yield* skipSpace(context.input);
-  const code = yield* codeAt(context.input);
-  return code === 0x29 ? "ok" : code < 0 ? "cut" : "bad";
+  const map: unknown = JSON.parse(json);
+  const names = isObject(map) ? Object.keys(map) : undefined;
+  if (names === undefined || names.some((name) => given.has(name))) return "bad";
+  if (names.length > 0) writer.write(`${given.size === 0 ? "" : ","}${json.slice(1, -1).trim()}`);
+  for (const name of names) given.add(name);
+  return "ok";
 }
 
-function* readArgument(context: Context, writer: CallWriter, given: Set<string>): Reading<"ok" | "bad" | "cut"> {
+function* readArgument(context: Context, writer: CallWriter, given: Set<string>): Reading<Outcome> {
   const { input } = context;
   let length = 0;
   while (length < 256 && isNameCode(yield* codeAt(input, length))) length++;
@@ -103,7 +111,7 @@ function* readArgument(context: Context, writer: CallWriter, given: Set<string>)
   take(input, 1);
   while (isSpace(yield* codeAt(input))) take(input, 1);
   if (given.has(key)) return "bad";
-  writer.write(`${given.size === 0 ? "{" : ","}${JSON.stringify(key)}:`);
+  writer.write(`${given.size === 0 ? "" : ","}${JSON.stringify(key)}:`);
   given.add(key);
   return yield* readLiteral(input, writer.write, python, writer.repairs);
 }

@@ -4,6 +4,7 @@ import { json, plainResult, think, toolCall, toolResponse, toolResponseMarks } f
 
 /** Llama's and InternLM's word for the arguments. */
 const withParameters = { kind: "json", args: ["parameters", "arguments"] } as const;
+const llamaJson = { ...withParameters, lines: true } as const;
 const longcatPairs: PairsBody = {
   kind: "pairs",
   key: { open: "<longcat_arg_key>", close: "</longcat_arg_key>" },
@@ -96,10 +97,10 @@ export const jsonDialects: readonly Dialect[] = [
       {
         open: ["<|python_tag|>"],
         close: [],
-        bodies: [withParameters, { kind: "python", list: "brackets", suffix: ".call" }],
+        bodies: [llamaJson, { kind: "python", list: "brackets", suffix: ".call" }],
         between: [";", "<|python_tag|>"],
       },
-      { open: [], close: [], bodies: [withParameters], between: [";"], whole: true },
+      { open: [], close: [], bodies: [llamaJson], between: [";"], whole: true },
     ],
     result: plainResult,
   },
