@@ -1,9 +1,11 @@
 /**
  * Landlock and seccomp, applied by the launcher: works in containers where no namespace can be made.
- * Weaker than bubblewrap, and `explain` says how: protected names are put back afterwards instead of
- * being held, there is no loopback of one's own, and attributes of files outside can be changed.
+ * What neither can judge, because it is named by a path in memory, the launcher does itself or refuses
+ * (native/warden.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
+ * afterwards instead of being held, other processes can be seen, there is no loopback of one's own.
  */
 import { execFileSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
 import type { Grant } from "../../spec/access.ts";
 import { CallError } from "../../base/error.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
@@ -13,6 +15,7 @@ import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
+import type { PlanEntry } from "./plan.ts";
 import { firstWords, tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
@@ -34,6 +37,15 @@ export function createLandlockBackend(
 ): Backend {
   let known: number | undefined;
   const abi = () => (known ??= landlockAbi(launcher));
+  const filters = new Map<SocketRule, Uint8Array>();
+
+  function filter(sockets: SocketRule): Uint8Array {
+    // Before ABI 3 Landlock does not see a file being cut short.
+    const made =
+      filters.get(sockets) ?? seccompProgram({ architecture, sockets, refuseTruncate: abi() < 3, hostView: true });
+    filters.set(sockets, made);
+    return made;
+  }
 
   function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
     const { grant, cwd, env, argv } = request;
@@ -42,7 +54,9 @@ export function createLandlockBackend(
         "no_sandbox",
         "this kernel's Landlock cannot limit connections to the proxy, so hosts cannot be allowed one by one",
       );
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], hide: session.hide });
+    const hide = (paths: readonly string[]) =>
+      session.hide(paths).filter((entry) => machine.uid === 0 || isOpen(entry));
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], hide });
     const owner = commandOwner(plan, cwd, machine);
     const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
     const guard = session.guard(
@@ -68,7 +82,7 @@ export function createLandlockBackend(
         CALLGATE_CONFINED_BY: name,
       },
       ...owner,
-      landlock: { ...rules, seccomp: filter(architecture, grant.network, { proxied: port !== undefined, abi: abi() }) },
+      landlock: { ...rules, seccomp: filter(grant.network === "on" ? "inet" : port === undefined ? "unix" : "tcp") },
       warm: false,
       sandbox: name,
       async cleanup(ending) {
@@ -83,15 +97,14 @@ export function createLandlockBackend(
   return { name, proxyBy: "port", confine, probe: () => probe(abi, confine, machine), explain: explainLandlock };
 }
 
-function filter(architecture: Architecture, network: Grant["network"], { proxied, abi }: FilterFacts): Uint8Array {
-  const sockets: SocketRule = network === "on" ? "inet" : proxied ? "tcp" : "unix";
-  // Before ABI 3 Landlock does not see a file being cut short.
-  return seccompProgram({ architecture, sockets, refuseTruncate: abi < 3, hostView: true });
-}
-
-interface FilterFacts {
-  readonly proxied: boolean;
-  readonly abi: number;
+/** What this user cannot read anyway needs no hiding, and hiding costs a rule for each thing beside it. */
+function isOpen({ path, kind }: PlanEntry): boolean {
+  try {
+    accessSync(path, kind === "directory" ? constants.X_OK : constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Asked of the kernel itself: the file that lists security modules is often not there. */
@@ -107,8 +120,8 @@ function explainLandlock(grant: Grant): readonly string[] {
   return [
     ...explainFiles(grant, "the folder named by TMPDIR"),
     explainSharedNetwork(grant),
-    "Not stopped here: sockets of the host by path, and changes of modes and times of files outside.",
-    "Protected names are put back after the command, not held during it.",
+    "Protected names are put back after the command (their settings and hooks), not held during it.",
+    "Other processes can be seen, not touched; /dev/shm is the host's; sockets are connected to by path in writable folders only.",
   ];
 }
 
@@ -119,5 +132,13 @@ async function probe(abi: () => number, confine: Backend["confine"], machine: Ma
   }
   const finished = await tryCommand(confine, machine);
   if (finished.exitCode !== 0) return { ok: false, detail: `could not run a command: ${firstWords(finished)}` };
-  return { ok: true, detail: `ran a command under Landlock (ABI ${abi()}) and our seccomp filter` };
+  const detail = `ran a command under Landlock (ABI ${abi()}) and our seccomp filter`;
+  const asking = await tryCommand(confine, machine, { argv: ["sh", "-c", 'f=$(mktemp) && chmod 600 "$f" && rm "$f"'] });
+  if (asking.exitCode === 0) return { ok: true, detail };
+  // Nothing gets out, but less works: the launcher may not read the path of a call it is asked about.
+  return {
+    ok: true,
+    detail: `${detail}; but modes and times of files cannot be changed, and unix sockets not connected to`,
+    fix: "sudo sysctl -w kernel.yama.ptrace_scope=1",
+  };
 }
