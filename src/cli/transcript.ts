@@ -24,6 +24,7 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
     if (type === "plan.updated") return [note(at, describePlan(record["plan"]).trim())];
     if (type === "approval.answered")
       return [note(at, `approval: ${JSON.stringify(record["answer"] ?? "nobody to ask")}`)];
+    if (type === "exec.request") return [note(at, requestLine(record))];
     if (type === "history.compacted") return [compactedEntry(record, at)];
     if (type === "warning" || type === "error") return [note(at, `${type}: ${String(record["message"])}`)];
     if (type === "turn.ended" && record["reason"] !== "done")
@@ -60,6 +61,11 @@ function compactedEntry(record: StoredRecord, at: number): Entry {
   const from = `the history was shortened here: ${Number(record["tokensBefore"])} → ${Number(record["tokensAfter"])} tokens (${String(record["reason"])})`;
   const words = short?.text ?? "(sealed by the provider)";
   return note(at, `${from}\nWhat stands above is no longer sent; in its place the model is told:\n\n${words}`);
+}
+
+function requestLine(record: StoredRecord): string {
+  const end = record["allowed"] === true ? "allowed" : `refused: ${String(record["reason"])}`;
+  return `network: ${String(record["method"])} ${String(record["host"])}:${String(record["port"])} ${end}`;
 }
 
 function note(at: number, body: string): Entry {

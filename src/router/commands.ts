@@ -30,8 +30,8 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
   const shared = { processes, sandbox, cwd, env, ...(environment === undefined ? {} : { environment }) };
   return {
     sandbox,
-    exec: ({ grant, signal, callId, onOutput, onDenied }) =>
-      createExec({ ...shared, grant, signal, callId, onOutput, onDenied }),
+    exec: ({ grant, signal, onOutput, onRequest, onDenied }) =>
+      createExec({ ...shared, grant, signal, onOutput, onRequest, onDenied }),
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
     terminals: () => processes.terminals.list(),
     async close() {

@@ -6,7 +6,7 @@ import type { ExecRequest } from "../spec/capability.ts";
 import { checkCwd } from "./process/child.ts";
 import type { Launch, Spawner } from "./process/child.ts";
 import { quietEnv, terminalEnv } from "./process/quiet-env.ts";
-import type { ConfinedCommand, Ending, Sandbox } from "./sandbox/backend.ts";
+import type { ConfinedCommand, ConfineRequest, Ending, Sandbox } from "./sandbox/backend.ts";
 
 /** Where and under what a command is to run. */
 export interface Setting {
@@ -17,7 +17,7 @@ export interface Setting {
   /** The environment below the quiet settings; what the request itself sets lies above them. */
   readonly env: Readonly<Record<string, string>>;
   readonly tty: boolean;
-  readonly callId: string | undefined;
+  readonly onRequest: ConfineRequest["onRequest"];
 }
 
 export interface Ready {
@@ -29,7 +29,7 @@ export interface Ready {
 
 /** Throws a CallError where the grant asks for a sandbox and there is none, a StartError for a folder that is not there. */
 export async function confine(request: Pick<ExecRequest, "argv" | "cwd" | "env">, setting: Setting): Promise<Ready> {
-  const { grant, sandbox, tty, callId } = setting;
+  const { grant, sandbox, tty, onRequest } = setting;
   const { argv } = request;
   if (argv.length === 0 || argv[0] === "")
     throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
@@ -50,7 +50,7 @@ export async function confine(request: Pick<ExecRequest, "argv" | "cwd" | "env">
     grant,
     nest,
     tty: tty && !nest,
-    ...(callId === undefined ? {} : { callId }),
+    ...(onRequest === undefined ? {} : { onRequest }),
   });
   return { launch: toLaunch(confined), sandbox: confined.sandbox, finish: once(confined) };
 }

@@ -10,7 +10,7 @@ import { StartError } from "./process/child.ts";
 import type { ChildEnd } from "./process/child.ts";
 import { runToEnd } from "./process/run.ts";
 import type { Processes } from "./processes.ts";
-import type { Sandbox } from "./sandbox/backend.ts";
+import type { ConfineRequest, Sandbox } from "./sandbox/backend.ts";
 import type { TerminalCommand } from "./terminal.ts";
 
 export interface ExecOptions {
@@ -25,7 +25,8 @@ export interface ExecOptions {
   /** That policy, for what the login files add. */
   readonly environment?: EnvironmentPolicy;
   readonly signal: AbortSignal;
-  readonly callId?: string;
+  /** Every request of this call's commands, where the network is a list of hosts. */
+  readonly onRequest?: ConfineRequest["onRequest"];
   /** Output of every command of this call, as it comes. */
   readonly onOutput?: (stream: ExecChunk["stream"], text: string) => void;
   /** The sandbox stopped something, which the handler may not even notice. */
@@ -56,8 +57,8 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   function settingOf(env: ExecOptions["env"], tty: boolean): Setting {
-    const { grant, sandbox, cwd, callId } = options;
-    return { spawner: processes.spawner, grant, sandbox, cwd, env, tty, callId };
+    const { grant, sandbox, cwd, onRequest } = options;
+    return { spawner: processes.spawner, grant, sandbox, cwd, env, tty, onRequest };
   }
 
   async function settle(finish: Ready["finish"], end: ChildEnd): Promise<Denial | undefined> {
@@ -117,13 +118,13 @@ function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Prom
 
 /** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */
 export async function warmUp(options: ExecOptions): Promise<void> {
-  const { processes, grant, sandbox, cwd, callId } = options;
+  const { processes, grant, sandbox, cwd } = options;
   const { spawner } = processes;
   const env = await readLoginEnv(options);
   if (!grant.confined || spawner.name !== "launcher") return;
   const { launch, finish } = await confine(
     { argv: ["true"] },
-    { spawner, grant, sandbox, cwd, env, tty: false, callId },
+    { spawner, grant, sandbox, cwd, env, tty: false, onRequest: undefined },
   );
   if (launch.shelter) spawner.prepare(launch.shelter);
   await finish(noEnding);

@@ -11,6 +11,7 @@ import type { Emit, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 import { createAsk } from "./ask.ts";
 import { runHandler } from "./handler.ts";
+import type { ProxiedRequest } from "./proxy.ts";
 import { createStop, type Stop } from "./stop.ts";
 
 /** Builds one call's powers from its grant. */
@@ -22,10 +23,10 @@ export interface Capabilities {
 }
 
 export interface CallScope {
-  readonly callId: string;
   readonly grant: Grant;
   readonly signal: AbortSignal;
   readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
+  readonly onRequest: (request: ProxiedRequest) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
 }
@@ -90,13 +91,13 @@ function createContext(
   const { capabilities, emit } = options;
   let reported = 0;
   const scope: CallScope = {
-    callId: id,
     grant,
     get signal() {
       return stop.signal;
     },
     onDenied,
     onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
+    onRequest: (request) => emit({ type: "exec.request", id, ...request }),
   };
   // Most calls use one capability or none: each is built when it is first touched.
   let files: Files | undefined;

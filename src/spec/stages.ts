@@ -99,6 +99,16 @@ export type CallEvent =
       readonly fields?: JsonObject;
     }
   | { readonly type: "exec.output"; readonly id: string; readonly stream: "stdout" | "stderr"; readonly text: string }
+  /** A command whose network is a list of hosts asked for one of them, or for another. */
+  | {
+      readonly type: "exec.request";
+      readonly id: string;
+      readonly method: string;
+      readonly host: string;
+      readonly port: number;
+      readonly allowed: boolean;
+      readonly reason?: string;
+    }
   | { readonly type: "call.ended"; readonly call: Ended };
 
 export type Emit = (event: CallEvent) => void;

@@ -55,7 +55,7 @@ function report(findings: readonly Finding[], summary: string): void {
   const width = Math.max(...findings.map(({ name }) => name.length));
   for (const { name, state, detail, fix } of findings) {
     print(`${marks[state]}  ${name.padEnd(width)}  ${detail}`);
-    if (fix !== undefined && state !== "ok") print(`${" ".repeat(width + 11)}fix: ${fix}`);
+    if (fix !== undefined) print(`${" ".repeat(width + 11)}fix: ${fix}`);
   }
   print("");
   print(summary);
@@ -99,7 +99,7 @@ function launcherFinding(): Finding {
   return {
     name: "launcher",
     state: "missing",
-    detail: "commands start by plain spawn: slower, no warm sandboxes, no Landlock",
+    detail: "commands start by plain spawn: slower, no sandboxes made ahead, no Landlock, no resource limits",
     fix: `node ${launcherBuild()} (needs a C compiler)`,
   };
 }

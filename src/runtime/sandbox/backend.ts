@@ -4,6 +4,7 @@
  * and knows no tool, no policy file and no person.
  */
 import type { Denial, Grant } from "../../spec/access.ts";
+import type { ProxiedRequest } from "../proxy.ts";
 
 export interface ConfineRequest {
   readonly argv: readonly string[];
@@ -14,8 +15,8 @@ export interface ConfineRequest {
   readonly grant: Grant;
   /** The command is put on a terminal that was opened outside; inside it keeps its controlling terminal. */
   readonly tty?: boolean;
-  /** Names the call in the proxy's log. */
-  readonly callId?: string;
+  /** Told of every request the command makes, where its network is a list of hosts. */
+  readonly onRequest?: (request: ProxiedRequest) => void;
   /** Where the backend can: the sandbox apart from its command, for the launcher to make ahead. */
   readonly nest?: boolean;
 }

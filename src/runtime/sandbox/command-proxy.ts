@@ -1,31 +1,25 @@
 /** One proxy per command, so that each request is known to belong to its call. Loaded only where a grant names hosts. */
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProxy } from "../proxy.ts";
-import type { ProxiedRequest } from "../proxy.ts";
 import type { Backend, CommandProxy, ConfineRequest } from "./backend.ts";
-
-export interface CallRequest extends ProxiedRequest {
-  readonly callId?: string;
-}
+import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
 export interface ProxySettings {
-  readonly onRequest?: (request: CallRequest) => void;
   readonly allowPrivate?: boolean;
 }
 
 export async function openCommandProxy(
   by: Backend["proxyBy"],
-  { grant, callId }: ConfineRequest,
+  { grant, onRequest }: ConfineRequest,
   settings: ProxySettings,
 ): Promise<CommandProxy> {
   const token = by === "port" ? randomBytes(16).toString("hex") : undefined;
   const proxy = createProxy({
     network: grant.network,
-    onRequest: (request) => settings.onRequest?.({ ...request, ...(callId === undefined ? {} : { callId }) }),
+    ...(onRequest === undefined ? {} : { onRequest }),
     ...(settings.allowPrivate === undefined ? {} : { allowPrivate: settings.allowPrivate }),
     ...(token === undefined ? {} : { token }),
   });
@@ -36,7 +30,7 @@ export async function openCommandProxy(
     const { port } = proxy.server.address() as AddressInfo;
     return { port, ...(token === undefined ? {} : { token }), close: () => proxy.close().then(proxy.refused) };
   }
-  const folder = mkdtempSync(join(tmpdir(), "callgate-proxy-"));
+  const folder = makePrivateFolder();
   const socket = join(folder, "proxy.sock");
   await new Promise<void>((resolve) => proxy.server.listen(socket, resolve));
   proxy.server.unref();
@@ -47,7 +41,7 @@ export async function openCommandProxy(
     socket,
     async close() {
       await proxy.close();
-      rmSync(folder, { recursive: true, force: true });
+      removePrivateFolder(folder);
       return proxy.refused();
     },
   };

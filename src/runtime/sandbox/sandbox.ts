@@ -10,7 +10,6 @@ import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } 
 import { createBwrapBackend } from "./bwrap.ts";
 import type { BwrapVariant } from "./bwrap.ts";
 import { createContainerBackend } from "./container.ts";
-import type { CallRequest } from "./command-proxy.ts";
 import { findRung, tryRungs } from "./ladder.ts";
 import { createLandlockBackend } from "./landlock.ts";
 import type { Rung, RungResult } from "./ladder.ts";
@@ -35,8 +34,6 @@ export interface SandboxOptions {
   readonly container?: { readonly program: "podman" | "docker"; readonly image: string };
   /** The launcher's path: applies Landlock, relays to the proxy. Left out: looked for; null: none. */
   readonly launcher?: string | null;
-  /** Told of every request of a command whose network is a list of hosts. */
-  readonly onRequest?: (request: CallRequest) => void;
   /** Let allowed names lead to private addresses. */
   readonly allowPrivate?: boolean;
 }

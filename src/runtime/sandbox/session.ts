@@ -1,6 +1,5 @@
 /** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
-import { chownSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { guardNames } from "./guard.ts";
 import { keepTree, putBack } from "./keep.ts";
@@ -9,6 +8,7 @@ import { hostSockets } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import { hiddenEntries } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
+import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
 export interface Session {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
@@ -36,7 +36,7 @@ export function createSession(machine: Machine): Session {
       const uid = owner?.uid ?? machine.uid;
       const known = folders.get(uid);
       if (known !== undefined) return known;
-      const folder = makeTempFolder();
+      const folder = makePrivateFolder();
       if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
       folders.set(uid, folder);
       return folder;
@@ -56,7 +56,7 @@ export function createSession(machine: Machine): Session {
       unconfinedRuns += 1;
     },
     async close() {
-      for (const folder of folders.values()) removeTempFolder(folder);
+      for (const folder of folders.values()) removePrivateFolder(folder);
       folders.clear();
     },
   };
@@ -75,27 +75,4 @@ function rememberBriefly<T>(ask: (key: string) => T, now: () => number = Date.no
     known.set(key, { answer, at: now() });
     return answer;
   };
-}
-
-/**
- * The one thing the process keeps for all sandboxes: what must be gone when it ends without anybody
- * having closed them. One listener however many there are, because Node warns about more than ten.
- */
-const leftovers = new Set<string>();
-
-function makeTempFolder(): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "callgate-")));
-  if (leftovers.size === 0) process.once("exit", removeLeftovers);
-  leftovers.add(folder);
-  return folder;
-}
-
-function removeTempFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
-  leftovers.delete(folder);
-  if (leftovers.size === 0) process.off("exit", removeLeftovers);
-}
-
-function removeLeftovers(): void {
-  for (const folder of leftovers) removeTempFolder(folder);
 }

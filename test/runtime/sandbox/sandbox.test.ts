@@ -1,11 +1,21 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createSandbox, runConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
-import type { SandboxOptions } from "../../../src/runtime/sandbox/sandbox.ts";
+import { createSandbox, runConfined, startConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
+import type { ConfineRequest, SandboxOptions } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
 
@@ -28,12 +38,12 @@ function scene(options: SandboxOptions = {}, more: Partial<Grant> = {}) {
     network: "off",
     ...more,
   };
-  async function run(line: string, extra: { readonly env?: Record<string, string>; readonly callId?: string } = {}) {
+  async function run(line: string, extra: Pick<Partial<ConfineRequest>, "env" | "onRequest"> = {}) {
     const command = await sandbox.confine({
       argv: ["sh", "-c", line],
       cwd: workspace,
       grant,
-      callId: extra.callId ?? "c1",
+      ...extra,
       env: { ...env, ...extra.env },
     });
     const end = await runConfined(command);
@@ -215,19 +225,17 @@ describe.skipIf(!has("bwrap")).each(launchers)("allowed hosts %s", (_name, optio
       server.closeAllConnections();
     });
     const { port } = server.address() as AddressInfo;
-    const requests: object[] = [];
-    const made = scene(
-      { only: "bwrap", ...options, onRequest: (request) => requests.push(request), ...more },
-      { network: [`127.0.0.1:${port}`] },
-    );
-    return { ...made, port, requests };
+    return { ...scene({ only: "bwrap", ...options, ...more }, { network: [`127.0.0.1:${port}`] }), port };
   }
 
-  test("a command reaches what is allowed, and each request names its call", async () => {
-    const { run, port, requests } = await hosted();
-    const { stdout, denied } = await run(`curl -sS --noproxy '' http://127.0.0.1:${port}/a`, { callId: "call-7" });
+  test("a command reaches what is allowed, and whoever asked for it is told of each request", async () => {
+    const { run, port } = await hosted();
+    const requests: object[] = [];
+    const { stdout, denied } = await run(`curl -sS --noproxy '' http://127.0.0.1:${port}/a`, {
+      onRequest: (request) => requests.push(request),
+    });
     expect([stdout, denied]).toEqual(["served /a", undefined]);
-    expect(requests).toEqual([{ host: "127.0.0.1", port, method: "GET", allowed: true, callId: "call-7" }]);
+    expect(requests).toEqual([{ host: "127.0.0.1", port, method: "GET", allowed: true }]);
   });
 
   test("a command that asks for another host gets a no, and the call a denial", async () => {
@@ -251,6 +259,39 @@ describe.skipIf(!has("bwrap")).each(launchers)("allowed hosts %s", (_name, optio
 });
 
 describe.skipIf(!has("landlock"))("landlock", () => {
+  test("changes modes and times of files in the workspace, and of none outside", async () => {
+    const outside = freshFolder("/var/tmp");
+    writeFileSync(join(outside, "file"), "");
+    const { workspace, run } = scene({ only: "landlock" });
+    const line = `touch -d @1000 mine && chmod 640 mine && ln -s ${outside} link && cp -p mine twin`;
+    expect((await run(line)).stderr).toBe("");
+    expect(statSync(join(workspace, "twin"))).toMatchObject({ mtimeMs: 1_000_000, mode: 0o100640 });
+    for (const path of [`${outside}/file`, "link/file", "link"])
+      expect((await run(`chmod 777 ${path}; touch -m ${path}`)).stderr).toMatch(/chmod.*denied[^]*touch.*denied/);
+    expect(statSync(join(outside, "file")).mode & 0o777).not.toBe(0o777);
+  });
+
+  test("a link beside a masked file does not make what it leads to writable", async () => {
+    const outside = freshFolder("/var/tmp");
+    const { workspace, sandbox, grant } = scene({ only: "landlock" });
+    writeFileSync(join(workspace, "secret"), "");
+    symlinkSync(outside, join(workspace, "link"));
+    const masked = { ...grant, mask: [join(workspace, "secret")] };
+    const command = await sandbox.confine({ argv: ["touch", "link/made"], cwd: workspace, env, grant: masked });
+    const end = await runConfined(command);
+    await command.cleanup(end);
+    expect([end.exitCode, existsSync(join(outside, "made"))]).toEqual([1, false]);
+  });
+
+  test("a command that is stopped is gone, with the signal it was stopped by", async () => {
+    const { workspace, sandbox, grant } = scene({ only: "landlock" });
+    const argv = ["sh", "-c", "trap 'echo stopped; exit 3' TERM; echo ready; sleep 60 & wait"];
+    const child = startConfined(await sandbox.confine({ argv, cwd: workspace, env, grant }));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.stdout?.once("data", () => child.kill("SIGTERM"));
+    expect(await ended).toBe(3);
+  });
+
   test("reaches an allowed host through the proxy's port, and no other port", async () => {
     const server = createServer((_request, response) => response.end("served"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
