@@ -12,6 +12,7 @@ const steps = {
   package: async () => {
     await step("package (publint)", bin("publint"), ["--strict"]);
     await step("package (types)", bin("attw"), ["--pack", ".", "--profile", "esm-only", "--quiet"]);
+    await step("package (types alone)", process.execPath, ["scripts/package-types.mjs"]);
   },
   conformance: () => step("MCP conformance", process.execPath, ["scripts/mcp-conformance.mjs"]),
   tests: () => step("tests", bin("vitest"), ["run"], { show: true }),

@@ -8,9 +8,7 @@ import {
   computeScopeUnion,
   extractWWWAuthenticateParams,
   withDpop,
-  type AuthProvider,
   type DpopSession,
-  type FetchLike,
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from "@modelcontextprotocol/client";
@@ -22,8 +20,9 @@ import { createProofKey, createProofSession } from "./auth-proof.ts";
 import type { OAuthConfig } from "./config-oauth.ts";
 import type { ServerConfig } from "./config.ts";
 import type { Keyring } from "./keyring.ts";
+import type { FetchLike, TokenProvider } from "./protocol.ts";
 
-export interface ServerAuth extends AuthProvider {
+export interface ServerAuth extends TokenProvider {
   /** The server wants more than the token allows; afterwards the request may be sent again. */
   onInsufficientScope(wanted: Challenge): Promise<void>;
   /** Requests to the server that prove, where the token is bound to a key, that it is ours. */

@@ -5,9 +5,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { isObject, stableStringify } from "../base/json.ts";
 import type { ServerConfig } from "./config.ts";
+import type { ServerTool } from "./protocol.ts";
 
 export interface Catalogue {
   /** The tools as they were last seen, or undefined for a server that is new or set up differently. */

@@ -3,7 +3,6 @@
  * needed; one that is dead, slow or wrong is told and left out, and disturbs nothing else. `mcp/`
  * reaches the engine through its public entry like anybody's tool.
  */
-import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { CallError } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Registry } from "../index.ts";
@@ -11,6 +10,7 @@ import { createCatalogue, type Catalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
 import { createOffers, type Offers } from "./offers.ts";
+import type { ServerTool } from "./protocol.ts";
 import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./server-metrics.ts";
 
 export interface McpClients {

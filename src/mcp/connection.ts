@@ -1,20 +1,21 @@
 /** One server's tools: listed, and called with every ending told to everybody in one way. */
-import { SdkErrorCode, type CallToolResult, type Client, type Tool as ServerTool } from "@modelcontextprotocol/client";
+import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../base/error.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { ServerConfig } from "./config.ts";
 import { createLiveClient, type LiveClientOptions, type ServerState } from "./live-client.ts";
+import type { ServerClient, ServerTool, ServerToolResult } from "./protocol.ts";
 
 export interface Connection {
   readonly config: ServerConfig;
   state(): ServerState;
   /** Why it is not ready, where it failed. */
   problem(): string | undefined;
-  client(): Promise<Client>;
+  client(): Promise<ServerClient>;
   /** Any request to the server; sent once more where it was refused before anything ran. */
-  ask<Result>(request: (client: Client) => Promise<Result>): Promise<Result>;
+  ask<Result>(request: (client: ServerClient) => Promise<Result>): Promise<Result>;
   listTools(): Promise<readonly ServerTool[]>;
-  callTool(name: string, input: Json, options: CallOptions): Promise<CallToolResult>;
+  callTool(name: string, input: Json, options: CallOptions): Promise<ServerToolResult>;
   close(): Promise<void>;
 }
 

@@ -1,15 +1,10 @@
 /** What servers may ask of us: a person's answer, the folders of the workspace, a model's words. Nothing is offered that nobody gives. */
 import { pathToFileURL } from "node:url";
-import {
-  UrlElicitationRequiredError,
-  type Client,
-  type ClientCapabilities,
-  type CreateMessageRequestParams,
-  type CreateMessageResult,
-} from "@modelcontextprotocol/client";
+import { UrlElicitationRequiredError, type Client, type ClientCapabilities } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../base/json.ts";
 import { toVisible } from "../gate/show.ts";
 import type { ServerConfig } from "./config.ts";
+import type { SampleAnswer, SampleRequest } from "./protocol.ts";
 
 export interface McpHost {
   /** A server's question to the person. `undefined`: nobody can be asked, and the server is told no. */
@@ -17,7 +12,7 @@ export interface McpHost {
   /** Folders a server may take as the workspace. */
   roots?(): readonly string[];
   /** A model's answer for a server that asks for one; only for servers whose settings say `sampling = true`. */
-  sample?(server: string, request: CreateMessageRequestParams, signal: AbortSignal): Promise<CreateMessageResult>;
+  sample?(server: string, request: SampleRequest, signal: AbortSignal): Promise<SampleAnswer>;
 }
 
 export type Elicitation = {
@@ -37,6 +32,7 @@ export interface ElicitationAnswer {
   readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
 }
 
+/** @internal */
 export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCapabilities {
   return {
     // Values a form already has go back with the answer, where the person left them as they are.
@@ -46,6 +42,7 @@ export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCap
   };
 }
 
+/** @internal */
 export function answerFor(
   client: Client,
   host: McpHost,
@@ -67,9 +64,9 @@ export function answerFor(
       roots: roots().map((path) => ({ uri: pathToFileURL(path).href })),
     }));
   if (sample && config.sampling)
-    client.setRequestHandler("sampling/createMessage", ({ params }, ctx) =>
-      sample(config.name, params, ctx.mcpReq.signal),
-    );
+    client.setRequestHandler("sampling/createMessage", async ({ params }, ctx) => ({
+      ...(await sample(config.name, params, ctx.mcpReq.signal)),
+    }));
 }
 
 /** A server may refuse a call until the person has been at some pages. True where they have, and it may be called again. */

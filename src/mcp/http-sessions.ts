@@ -4,13 +4,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
 import { isInitializeRequest, type McpServer } from "@modelcontextprotocol/server";
 import { createEventLog } from "./event-log.ts";
+import type { SessionLimits } from "./serve-options.ts";
 
-export interface HttpSessionsOptions {
+export interface HttpSessionsOptions extends SessionLimits {
   readonly open: () => McpServer;
-  readonly maxSessions?: number;
-  /** A session nobody used for this long is closed; its client starts a new one by itself. */
-  readonly idleMs?: number;
-  readonly now?: () => number;
 }
 
 export interface HttpSessions {

@@ -8,6 +8,7 @@ import { openClient, type OpenOptions } from "./open-client.ts";
 
 export type ServerState = "idle" | "starting" | "ready" | "failed" | "closed";
 
+/** @internal */
 export interface LiveClient {
   state(): ServerState;
   /** Why it is not ready, where it failed. */
@@ -33,6 +34,7 @@ const healthyMs = 60_000;
 /** For requests that nobody will interrupt. */
 const never = new AbortController().signal;
 
+/** @internal */
 export function createLiveClient(options: LiveClientOptions): LiveClient {
   const { config, host = {}, now = Date.now } = options;
   let current: Promise<Client> | undefined;

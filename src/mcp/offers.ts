@@ -1,9 +1,9 @@
 /** What each server's tools are, and which of them are offered: those that still are what the user looked at. */
-import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import type { JsonObject } from "../base/json.ts";
 import { CallError, type Registry } from "../index.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Connection } from "./connection.ts";
+import type { ServerTool } from "./protocol.ts";
 import type { McpEvent } from "./server-metrics.ts";
 import { adaptTools } from "./server-tools.ts";
 

@@ -3,13 +3,13 @@ import {
   Client,
   type JsonSchemaValidator,
   type jsonSchemaValidator,
-  type Tool as ServerTool,
   type Transport,
 } from "@modelcontextprotocol/client";
 import type { ServerAuth } from "./auth.ts";
 import type { HttpConfig, ServerConfig } from "./config.ts";
 import { answerFor, hostCapabilities, type McpHost } from "./host.ts";
 import { createHttpTransport, createSseTransport, isNotStreamable } from "./http-transport.ts";
+import type { ServerTool } from "./protocol.ts";
 import { keepSound, type OnRefused } from "./sound-messages.ts";
 import { startServer, type StartContext } from "./start-server.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
@@ -31,6 +31,7 @@ export interface OpenOptions extends StartContext {
   readonly onFault?: (error: Error) => void;
 }
 
+/** @internal */
 export async function openClient(options: OpenOptions, onClose: () => void): Promise<Client> {
   const { transport } = options.config;
   if (transport.kind === "stdio") {

@@ -1,8 +1,8 @@
 /** Three tools over the resources of all servers: list, list templates, read. */
-import type { Client } from "@modelcontextprotocol/client";
 import { CallError, defineTool, type AnyTool } from "../index.ts";
 import type { McpClients } from "./clients.ts";
 import type { Connection } from "./connection.ts";
+import type { ServerClient } from "./protocol.ts";
 
 const listInput = {
   type: "object",
@@ -14,7 +14,7 @@ const listInput = {
 } as const;
 
 export function createResourceTools(clients: McpClients): readonly AnyTool[] {
-  const each = async <Result>(server: string | undefined, ask: (client: Client) => Promise<Result>) => {
+  const each = async <Result>(server: string | undefined, ask: (client: ServerClient) => Promise<Result>) => {
     const askOne = (name: string) => find(clients, name).ask(ask).catch(toProblem);
     if (server !== undefined) return [{ server, ...(await askOne(server)) }];
     return Promise.all(

@@ -1,8 +1,7 @@
 /** What serving needs, and what is served. */
 import type { Readable, Writable } from "node:stream";
 import type { AnyTool, Engine } from "../index.ts";
-import type { HttpSessionsOptions } from "./http-sessions.ts";
-import type { ElicitingApprover } from "./served-calls.ts";
+import type { ElicitingApprover } from "./eliciting-approver.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
 import type { ServedResources } from "./served-resources.ts";
 
@@ -20,9 +19,17 @@ export interface ServeOptions {
   readonly version: string;
   /** For lines to the operator; never stdout, which belongs to the protocol. */
   readonly tell: (line: string) => void;
-  readonly sessions?: Omit<HttpSessionsOptions, "open">;
+  readonly sessions?: SessionLimits;
   /** Left out: the process's own. */
   readonly stdio?: { readonly input: Readable; readonly output: Writable };
+}
+
+/** Of the sessions that older clients keep over HTTP. */
+export interface SessionLimits {
+  readonly maxSessions?: number;
+  /** A session nobody used for this long is closed; its client starts a new one by itself. */
+  readonly idleMs?: number;
+  readonly now?: () => number;
 }
 
 export interface Serving {

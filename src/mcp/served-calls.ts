@@ -2,46 +2,15 @@
 import { randomUUID } from "node:crypto";
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject } from "../base/json.ts";
-import { CallError, type Approver, type Ended, type Engine } from "../index.ts";
+import { CallError, type Ended, type Engine } from "../index.ts";
 import { createTurns, type Turn, type Turns } from "../router/turns.ts";
 import type { Asked } from "../spec/call.ts";
-import type { Answerer } from "../spec/question.ts";
 import type { Recorder } from "../spec/stages.ts";
 import { followCall } from "./call-notices.ts";
-import type { ElicitationAnswer, McpHost } from "./host.ts";
+import type { Attendant, ElicitingApprover } from "./eliciting-approver.ts";
+import type { ElicitationAnswer } from "./host.ts";
 import { canAsk, createClientAnswerer, toAnswer, toApproval, toQuestion, type ClientAnswerer } from "./questions.ts";
 import { createRounds, isModern, type Desk, type Rounds, type ServedRequest } from "./rounds.ts";
-
-/** Who answers for the client that made a call. */
-export interface Attendant extends Answerer {
-  readonly approve: Approver["ask"];
-  readonly elicit: NonNullable<McpHost["elicit"]>;
-}
-
-/** An engine's approver for calls that come from MCP clients: each question goes to the client that made the call. */
-export interface ElicitingApprover extends Approver {
-  /** Until the returned function is called, this call's questions go to `attendant`. */
-  attend(callId: string, attendant: Attendant): () => void;
-  /** The same for what other servers ask while they serve such a call. */
-  readonly elicit: NonNullable<McpHost["elicit"]>;
-  readonly answerer: Answerer;
-}
-
-export function createElicitingApprover(): ElicitingApprover {
-  const attended = new Map<string, Attendant>();
-  return {
-    attend(callId, attendant) {
-      attended.set(callId, attendant);
-      return () => attended.delete(callId);
-    },
-    ask: async (request, signal) => attended.get(request.call.id)?.approve(request, signal),
-    elicit: async (question, signal) => attended.get(question.callId ?? "")?.elicit(question, signal),
-    answerer: {
-      can: (callId, kind) => attended.get(callId)?.can(callId, kind) ?? false,
-      answer: async (asked, signal) => attended.get(asked.call.id)?.answer(asked, signal),
-    },
-  };
-}
 
 export interface ServedCallsOptions {
   readonly engine: Engine;

@@ -1,9 +1,9 @@
 /** A server's tools as ours: the same declaration, the same line, the same gate. */
-import type { Tool as ServerTool } from "@modelcontextprotocol/client";
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { toVisible } from "../gate/show.ts";
 import type { AnyTool, McpContent, ToolContext } from "../spec/tool.ts";
 import type { Connection } from "./connection.ts";
+import type { ServerTool } from "./protocol.ts";
 import type { McpEvent } from "./server-metrics.ts";
 
 export interface AdaptOptions {

@@ -7,7 +7,10 @@ import { isObject } from "../base/json.ts";
 
 export type OnRefused = (tool: string, reason: string) => void;
 
-/** From here on, what arrives on this transport is sound. To be called before it is connected. */
+/**
+ * From here on, what arrives on this transport is sound. To be called before it is connected.
+ * @internal
+ */
 export function keepSound(transport: Transport, onRefused: OnRefused): void {
   let handler: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {

@@ -1,0 +1,76 @@
+/**
+ * What crosses our public edge, in our own words: whoever installs the package needs no protocol
+ * library to read its types. The library's own values fit these.
+ */
+/** A tool as its server describes it. */
+export interface ServerTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
+  readonly annotations?:
+    | {
+        readonly title?: string | undefined;
+        readonly readOnlyHint?: boolean | undefined;
+        readonly destructiveHint?: boolean | undefined;
+        readonly idempotentHint?: boolean | undefined;
+        readonly openWorldHint?: boolean | undefined;
+      }
+    | undefined;
+}
+
+/** What can be asked of a connected server beside calling its tools. */
+export interface ServerClient {
+  listTools(): Promise<{ readonly tools: readonly ServerTool[] }>;
+  listResources(page?: Page): Promise<{ readonly resources: readonly object[] }>;
+  listResourceTemplates(page?: Page): Promise<{ readonly resourceTemplates: readonly object[] }>;
+  readResource(at: { uri: string }): Promise<{ readonly contents: readonly { readonly uri: string }[] }>;
+}
+
+interface Page {
+  cursor: string;
+}
+
+/** What a tool gave back, as it came. */
+export interface ServerToolResult {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
+  readonly isError?: boolean | undefined;
+  readonly structuredContent?: unknown;
+}
+
+export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** Where a token comes from, and what happens when the server does not take it. */
+export interface TokenProvider {
+  token(): Promise<string | undefined>;
+  onUnauthorized?(refusal: {
+    readonly response: Response;
+    readonly serverUrl: URL;
+    readonly fetchFn: FetchLike;
+  }): Promise<void>;
+}
+
+/** A server's request for a model's words. */
+export interface SampleRequest {
+  readonly messages: readonly {
+    readonly role: "user" | "assistant";
+    readonly content: SampleBlock | readonly SampleBlock[];
+  }[];
+  readonly maxTokens: number;
+  readonly systemPrompt?: string | undefined;
+  readonly temperature?: number | undefined;
+  readonly stopSequences?: readonly string[] | undefined;
+}
+
+export type SampleBlock =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }
+  | { readonly type: "tool_use" | "tool_result" };
+
+export interface SampleAnswer {
+  readonly role: "user" | "assistant";
+  readonly model: string;
+  readonly content: { readonly type: "text"; readonly text: string };
+  readonly stopReason?: string;
+}
