@@ -67,7 +67,11 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       const isRefused = !("body" in answer);
       const reader = createReader(options.codec, how, url);
       try {
-        for await (const chunk of isRefused ? [] : answer.body) for (const event of reader.push(chunk)) yield event;
+        for await (const chunk of isRefused ? [] : answer.body) {
+          for (const event of reader.push(chunk)) yield event;
+          // Some servers keep the line open when everything is said.
+          if (reader.isOver()) break;
+        }
         if (!isRefused) yield* reader.end();
       } catch (error) {
         yield* reader.fail(error);

@@ -11,6 +11,8 @@ import { classify, isRetryable, readTransportFailure } from "./failure.ts";
 export interface Reader {
   push(chunk: Uint8Array): readonly ModelEvent[];
   end(): readonly ModelEvent[];
+  /** The answer has ended; whatever follows is no part of it. */
+  isOver(): boolean;
   /** The connection broke. */
   fail(error: unknown): readonly ModelEvent[];
   /** Why the answer ended before anything of it was shown, if asking again may help. Its end was then kept back. */
@@ -23,6 +25,7 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   /** What came while nothing looked like an event: it may be no stream at all. */
   let unread: Uint8Array[] | undefined = [];
   let isShown = false;
+  let isOver = false;
   let failure: ModelError | undefined;
 
   /** How the answer ended, in our words for it; undefined if it is to be tried again. */
@@ -38,6 +41,7 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
     const last = events.at(-1);
     isShown ||= events.some((event) => event.type.startsWith("item."));
     if (last?.type !== "answer.ended") return events;
+    isOver = true;
     return [...events.slice(0, -1), ...[judge(last) ?? []].flat()];
   }
 
@@ -48,7 +52,9 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
       else unread?.push(chunk);
       return sift(coalesce(frames.flatMap((frame) => decoder.push(frame))));
     },
+    isOver: () => isOver,
     end() {
+      if (isOver) return [];
       const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
       if (whole.trim() !== "" && !isEventStream(whole)) return sift(decodeWhole(whole, url, codec, options));
       return sift(coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]));

@@ -194,8 +194,20 @@ async function* readBody(
       await new Promise<void>((resolve) => (wake = resolve));
     }
   } finally {
-    if (over === undefined) incoming.destroy();
+    if (over === undefined) letGo(incoming);
   }
+}
+
+/** How long a body nobody reads any more may take to end. */
+const graceMs = 500;
+
+/** The answer is over and the body is not: if that ends as well, the connection can serve the next request. */
+function letGo(incoming: IncomingMessage): void {
+  incoming.removeAllListeners("data");
+  incoming.resume();
+  const timer = setTimeout(() => incoming.destroy(), graceMs);
+  timer.unref();
+  incoming.once("close", () => clearTimeout(timer));
 }
 
 function asTransportError(error: unknown, url: URL, signal: AbortSignal, expired: string | undefined): TransportError {

@@ -241,3 +241,21 @@ test("a conversation that turns out too long inside the stream is recognised", a
   });
   expect((await ask(model)).error).toMatchObject({ type: "context_overflow", code: "context_length_exceeded" });
 });
+
+test("an answer is over when it says so, though the server keeps the line open", async () => {
+  const model = await modelAt((_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`);
+  });
+  const stop = AbortSignal.timeout(5_000);
+  expect(await ask(model, stop)).toMatchObject({ outcome: "ok", items: [{ content: [{ text: "hello" }] }] });
+  expect(stop.aborted).toBe(false);
+});
+
+test("the next request takes the same connection", async () => {
+  const model = await modelAt(say);
+  let connections = 0;
+  servers.at(-1)!.on("connection", () => connections++);
+  for (let time = 0; time < 3; time++) expect(await ask(model)).toMatchObject({ outcome: "ok" });
+  expect(connections).toBe(1);
+});

@@ -78,7 +78,13 @@ function isPlain(type: unknown): boolean {
 }
 
 function readFunction(body: Raw): { name: string | undefined; args: string } {
-  return { name: word(body["name"]), args: writeArguments(body["arguments"]) };
+  return { name: readName(body["name"]), args: writeArguments(body["arguments"]) };
+}
+
+/** A server that does not know its model's tokens (vLLM with gpt-oss) leaves them behind the name. */
+function readName(value: unknown): string | undefined {
+  const name = word(value);
+  return name?.includes("<|") === true ? word(name.slice(0, name.indexOf("<|"))) : name;
 }
 
 function readIndex(value: unknown): number | undefined {

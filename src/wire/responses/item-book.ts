@@ -11,8 +11,8 @@ export interface ItemBook {
   find(event: Raw): Growing | undefined;
   /** The item that an `added` or `done` event tells of again. */
   findSame(event: Raw, raw: Raw): Growing | undefined;
-  /** The item that a line of the final output tells of again; those in `told` had their line. */
-  match(raw: Raw, place: number, told: ReadonlySet<Growing>): Growing | undefined;
+  /** The items that the lines of the final output tell of again, line by line; undefined for a line that is news. */
+  match(lines: readonly Raw[]): readonly (Growing | undefined)[];
   all(): readonly Growing[];
 }
 
@@ -21,7 +21,6 @@ export function createItemBook(): ItemBook {
   const items = new Map<number, Growing>();
   const byId = new Map<string, Growing>();
   const byPlace = new Map<number, Growing>();
-  let byCall: ReadonlyMap<string, Growing> | undefined;
   let latest: Growing | undefined;
 
   const named = (id: string | undefined) => (id === undefined ? undefined : byId.get(id));
@@ -52,14 +51,21 @@ export function createItemBook(): ItemBook {
       if (known === undefined || !isSame(known, raw)) return undefined;
       return there === undefined || there === known ? known : undefined;
     },
-    match(raw, place, told) {
-      const isFree = (growing: Growing | undefined) =>
-        growing !== undefined && !told.has(growing) && isSame(growing, raw);
+    match(lines) {
       // Only the end of a stream asks, when every call id is known.
-      byCall ??= indexByCall(items.values());
-      const likely = [named(word(raw["id"])), byCall.get(callId(raw) ?? ""), items.get(place)].find(isFree);
-      // Copilot gives a new id each time it tells of an item, and leaves some out at the end.
-      return likely ?? [...items.values()].find((growing) => isFree(growing) && !isCall(raw));
+      const byCall = indexByCall(items.values());
+      const free = new Set(items.values());
+      const take = (growing: Growing | undefined) =>
+        growing !== undefined && free.delete(growing) ? growing : undefined;
+      const found = lines.map((raw, place) =>
+        take(
+          [named(word(raw["id"])), byCall.get(callId(raw) ?? ""), items.get(place)].find(
+            (growing) => growing !== undefined && free.has(growing) && isSame(growing, raw),
+          ),
+        ),
+      );
+      // Some servers (Copilot, vLLM) tell of an item under a new id each time, and leave others out at the end.
+      return found.map((known, place) => known ?? take([...free].find((growing) => isAlike(growing, lines[place]!))));
     },
     all: () => [...items.values()].sort((a, b) => a.index - b.index),
   };
@@ -82,6 +88,12 @@ function isSame(growing: Growing, raw: Raw): boolean {
   if (growing.raw["type"] !== raw["type"]) return false;
   const [left, right] = [callId(growing.raw), callId(raw)];
   return left === undefined || right === undefined || left === right;
+}
+
+/** Of one kind, and for calls with the same words: another call may well be another call. */
+function isAlike({ raw: known }: Growing, raw: Raw): boolean {
+  if (known["type"] !== raw["type"]) return false;
+  return !isCall(raw) || (known["name"] === raw["name"] && known["arguments"] === raw["arguments"]);
 }
 
 function indexByCall(items: Iterable<Growing>): ReadonlyMap<string, Growing> {

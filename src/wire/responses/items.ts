@@ -45,10 +45,13 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
     step(event, step) {
       const growing = book.find(event) ?? open(event, { type: step.item, id: event["item_id"] });
       if (growing.isDone) return;
+      // vLLM has the parts of its thoughts as text.
+      const field = step.field === "text" && growing.raw["type"] === "reasoning" ? "reasoning" : step.field;
       const name = word(event["name"]);
       if (name !== undefined && word(growing.raw["name"]) === undefined) growing.raw = { ...growing.raw, name };
-      if (step.kind === "delta") teller.grow(growing, step);
-      else teller.catchUp(growing, step);
+      const text = field === step.field ? step : { ...step, field };
+      if (step.kind === "delta") teller.grow(growing, text);
+      else teller.catchUp(growing, text);
     },
     annotate(event) {
       const growing = book.find(event);
@@ -57,13 +60,10 @@ export function createItems(options: DecodeOptions, emit: (event: ModelEvent) =>
       growing.annotations.set(at, [...(growing.annotations.get(at) ?? []), event["annotation"]]);
     },
     output(list) {
-      const told = new Set<Growing>();
-      for (const [place, raw] of objects(list).entries()) {
-        // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
-        const growing = book.match(raw, place, told) ?? open({ output_index: place }, raw);
-        told.add(growing);
-        teller.end(growing, raw);
-      }
+      // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
+      const lines = objects(list);
+      for (const [place, known] of book.match(lines).entries())
+        teller.end(known ?? open({ output_index: place }, lines[place]!), lines[place]!);
     },
     finish: (mayRun) => teller.finish(book.all(), mayRun),
   };

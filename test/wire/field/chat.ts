@@ -224,6 +224,11 @@ const shapes: readonly FieldCase[] = [
 
 const endings: readonly FieldCase[] = [
   [
+    "a model's tokens behind the name (gpt-oss)",
+    [calls(call({ index: 0, id: "call_a", name: "get_weather<|channel|>commentary", args: oslo })), ...end],
+    { calls: [weather] },
+  ],
+  [
     "every chunk says finish_reason 'stop'",
     [delta({ content: "H" }, "stop"), delta({ content: "i" }, "stop"), `${done}\n\n`],
     { text: "Hi" },

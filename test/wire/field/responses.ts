@@ -240,6 +240,59 @@ const items: readonly FieldCase[] = [
   ],
 ];
 
+const again: readonly FieldCase[] = [
+  [
+    "a call under another call id at the end (vLLM#47916)",
+    [
+      created,
+      done(0, weatherItem),
+      done(1, call("b", "search", xy)),
+      completed([call("x", "get_weather", oslo), call("y", "search", xy)]),
+    ],
+    { calls: [weather, search], usage: counted },
+  ],
+  [
+    "the same call made twice is two calls, at the end as well",
+    [
+      created,
+      done(0, weatherItem),
+      done(1, call("b", "get_weather", oslo)),
+      completed([call("b", "get_weather", oslo), weatherItem]),
+    ],
+    { calls: [weather, made("call_b", "get_weather", oslo)], usage: counted },
+  ],
+  [
+    "another call at the end is news",
+    [created, done(0, weatherItem), completed([call("x", "get_weather", '{"city":"Bergen"}')])],
+    { calls: [weather, made("call_x", "get_weather", '{"city":"Bergen"}')], usage: counted },
+  ],
+  [
+    "thoughts whose parts are said to be text (vLLM)",
+    [
+      created,
+      added(0, { type: "reasoning", id: "rs_1", summary: [] }),
+      {
+        type: "response.content_part.added",
+        output_index: 0,
+        item_id: "rs_1",
+        content_index: 0,
+        part: { type: "output_text", text: "" },
+      },
+      { type: "response.reasoning_text.delta", output_index: 0, item_id: "rs_1", content_index: 0, delta: "hm" },
+      {
+        type: "response.content_part.done",
+        output_index: 0,
+        item_id: "rs_1",
+        content_index: 0,
+        part: { type: "output_text", text: "hm" },
+      },
+      done(1, message("Hi")),
+      completed(),
+    ],
+    { reasoning: "hm", text: "Hi", usage: counted },
+  ],
+];
+
 const kinds: readonly FieldCase[] = [
   [
     "a wrapper that holds two calls (gpt-5.4)",
@@ -712,4 +765,4 @@ const endings: readonly FieldCase[] = [
   ],
 ];
 
-export const cases: readonly FieldCase[] = [...items, ...kinds, ...endings];
+export const cases: readonly FieldCase[] = [...items, ...again, ...kinds, ...endings];
