@@ -18,7 +18,6 @@ async function say(prompt: string): Promise<void> {
     id: "resumed",
     engine,
     model: createOfflineModel(),
-    tools: () => [],
     journal,
     records,
   });

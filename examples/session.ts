@@ -4,7 +4,7 @@ import { createOfflineModel } from "callgate/testing";
 import { builtins } from "callgate/tools";
 
 const engine = createEngine({ tools: builtins, approval: "never", sandbox: "workspace-write" });
-const session = createSession({ id: "example", engine, model: createOfflineModel(), tools: () => [] });
+const session = createSession({ id: "example", engine, model: createOfflineModel() });
 
 for await (const event of session.send("list . then run echo hello")) {
   if (event.type === "call.ended") console.log(event.call.tool, event.call.ok);

@@ -5,11 +5,11 @@
 import { partsToText } from "../base/content.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Item, MessageItem, Model, ToolSpec, Usage } from "../spec/model.ts";
-import { toToolSpecs } from "../spec/tool-spec.ts";
 import { scopeCalls } from "./call-scope.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
+import { offerAll } from "./offer-all.ts";
 import { createSession, type Session } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 
@@ -165,13 +165,6 @@ function openSession(
     ...(request === undefined ? {} : { request }),
     ...(isRetryable === undefined ? {} : { isRetryable }),
   });
-}
-
-/** Made anew only when the tools change, so that equal requests have equal bytes. */
-function offerAll(engine: Engine): () => readonly ToolSpec[] {
-  let offered: readonly ToolSpec[] | undefined;
-  engine.registry.onChange(() => (offered = undefined));
-  return () => (offered ??= toToolSpecs(engine.registry.list(), engine.situation()));
 }
 
 function toChunk(event: SessionEvent): ChatChunk | undefined {

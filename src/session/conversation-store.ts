@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openJournal, readJournal, type Journal } from "../store/journal.ts";
+import { openJournal, readJournal } from "../store/journal.ts";
 import type { HistoryRecord } from "./history.ts";
+import type { SessionJournal } from "./session-options.ts";
 
 /** Where a chat service keeps its conversations. */
 export interface ConversationStore {
   /** To go on with a conversation, or to begin it. */
-  open(id: string): { readonly journal: Journal; readonly records: readonly HistoryRecord[] };
+  open(id: string): { readonly journal: SessionJournal; readonly records: readonly HistoryRecord[] };
   /** To look at it only; empty when there is none. */
   read(id: string): readonly HistoryRecord[];
 }

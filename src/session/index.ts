@@ -20,4 +20,4 @@ export { findPrice } from "./price.ts";
 export { eventSchema } from "./event-schema.ts";
 export { createSession } from "./session.ts";
 export type { Session } from "./session.ts";
-export type { SessionOptions } from "./session-options.ts";
+export type { SessionJournal, SessionOptions } from "./session-options.ts";

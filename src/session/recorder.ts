@@ -1,7 +1,7 @@
 import type { Ended } from "../spec/call.ts";
 import type { Recorder } from "../spec/stages.ts";
-import type { Journal } from "../store/journal.ts";
 import type { SessionEvent, TurnEnded } from "./events.ts";
+import type { SessionJournal } from "./session-options.ts";
 
 /** Writes a session's events to its journal: repeats left out, small pieces joined. */
 export interface SessionRecorder extends Recorder {
@@ -21,7 +21,7 @@ interface Joined {
   readonly since: number;
 }
 
-export function createSessionRecorder(journal: Journal | undefined, now: () => number = Date.now): SessionRecorder {
+export function createSessionRecorder(journal: SessionJournal | undefined, now: () => number = Date.now): SessionRecorder {
   let open: Joined | undefined;
   const outputChars = new Map<string, number>();
 

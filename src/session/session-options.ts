@@ -8,6 +8,9 @@ import type { HistoryRecord } from "./history.ts";
 import type { TurnLimits } from "./limits.ts";
 import type { Price } from "./price.ts";
 
+/** Where a session writes what happens: a journal of `callgate/store`, or a place of one's own. A record is kept when `append` returns. */
+export type SessionJournal = Pick<Journal, "append" | "close">;
+
 /** What a session is made of. */
 export interface SessionOptions {
   readonly id: string;
@@ -15,9 +18,9 @@ export interface SessionOptions {
   readonly model: Model;
   /** Told to the model before everything else. The same bytes for the whole session. */
   readonly instructions?: string;
-  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. */
-  readonly tools: () => readonly ToolSpec[];
-  readonly journal?: Journal;
+  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: all of the engine's. */
+  readonly tools?: () => readonly ToolSpec[];
+  readonly journal?: SessionJournal;
   /** What the journal holds already: the session goes on from there. */
   readonly records?: readonly HistoryRecord[];
   readonly started?: Partial<SessionStarted>;

@@ -5,6 +5,7 @@ import { createConversation } from "./conversation.ts";
 import type { SessionEvent } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
 import { createSessionRecorder } from "./recorder.ts";
+import { offerAll } from "./offer-all.ts";
 import type { SessionOptions } from "./session-options.ts";
 import { compact, createHost, type Shared } from "./turn-host.ts";
 import { runTurn, userMessage, type TurnEnd } from "./turn.ts";
@@ -39,8 +40,10 @@ export function createSession(options: SessionOptions): Session {
     for (const listener of listeners) listener(event);
   };
   const conversation = createConversation(rebuilt, options.price);
+  const tools = options.tools ?? offerAll(options.engine);
   const shared: Shared = {
     options,
+    tools,
     conversation,
     recorder,
     now: options.now ?? Date.now,
@@ -92,7 +95,7 @@ export function createSession(options: SessionOptions): Session {
     send,
     steer: (prompt) => void shared.steering.push(userMessage(prompt)),
     interrupt: () => stop?.abort(),
-    tools: options.tools,
+    tools,
     compact: () => compact(shared, "asked", new AbortController().signal),
     on(listener) {
       listeners.add(listener);

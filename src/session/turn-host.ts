@@ -1,5 +1,5 @@
 /** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
-import type { ModelRequest, MessageItem } from "../spec/model.ts";
+import type { ModelRequest, MessageItem, ToolSpec } from "../spec/model.ts";
 import type { Recorder } from "../spec/stages.ts";
 import type { ChangeTracker } from "./changes.ts";
 import { compactHistory } from "./compact.ts";
@@ -17,6 +17,7 @@ const compactAt = 0.9;
 /** What the turns of a session share. */
 export interface Shared {
   readonly options: SessionOptions;
+  readonly tools: () => readonly ToolSpec[];
   readonly conversation: Conversation;
   readonly recorder: SessionRecorder;
   readonly now: () => number;
@@ -100,7 +101,7 @@ function watchChanges(recorder: SessionRecorder, changes: ChangeTracker | undefi
 }
 
 /** The one function that builds requests: nothing else ever reaches a model. */
-function buildRequest({ options, conversation }: Shared): ModelRequest {
+function buildRequest({ options, tools, conversation }: Shared): ModelRequest {
   return {
     parallel: true,
     toolChoice: "auto",
@@ -108,7 +109,7 @@ function buildRequest({ options, conversation }: Shared): ModelRequest {
     model: options.model.name,
     ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
     input: conversation.items,
-    tools: options.tools(),
+    tools: tools(),
     cacheKey: options.id,
   };
 }

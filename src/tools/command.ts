@@ -80,6 +80,11 @@ export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<T
     "argv" in call.command
       ? await ctx.exec.run({ ...request, argv: call.command.argv })
       : await ctx.exec.shell(call.command.shell, { ...request, login: call.login ?? true });
+  return toCommandResult(result);
+}
+
+/** How a command ended, as a tool's result: laid out and cut like the shell tools' own, and not ok where it failed. */
+export function toCommandResult(result: ExecResult): ToolResult {
   return { content: [], exec: toOutcome(result) };
 }
 

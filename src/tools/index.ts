@@ -35,6 +35,7 @@ import { webSearch } from "./web-search.ts";
 import { writeStdin } from "./write-stdin.ts";
 
 export { applyPatch, applyPatchFiles, applyPatchFunction } from "./apply-patch.ts";
+export { toCommandResult } from "./command.ts";
 export { execCommand } from "./exec-command.ts";
 export { grepFiles } from "./grep-files.ts";
 export { listDir } from "./list-dir.ts";
