@@ -75,6 +75,16 @@ test("results go back in the order of the calls, whichever ended first", async (
   ]);
 });
 
+test("a session offers all of its engine's tools unless it is told otherwise", async () => {
+  const engine = createEngine({
+    tools: [defineTool({ name: "one", description: "One.", input: { type: "object" }, run: () => "1" })],
+  });
+  const model = createScriptedModel([{ text: "hi" }, { text: "hi" }]);
+  for await (const _ of createSession({ id: "a", engine, model }).send("go")) continue;
+  for await (const _ of createSession({ id: "b", engine, model, tools: () => [] }).send("go")) continue;
+  expect(model.requests.map(({ tools }) => tools?.map(({ name }) => name))).toEqual([["one"], []]);
+});
+
 test("an answer of nothing ends the turn, and is said", async () => {
   const { play } = start([{ text: "" }]);
   const events = await play("go");
