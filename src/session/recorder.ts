@@ -21,7 +21,10 @@ interface Joined {
   readonly since: number;
 }
 
-export function createSessionRecorder(journal: SessionJournal | undefined, now: () => number = Date.now): SessionRecorder {
+export function createSessionRecorder(
+  journal: SessionJournal | undefined,
+  now: () => number = Date.now,
+): SessionRecorder {
   let open: Joined | undefined;
   const outputChars = new Map<string, number>();
 
