@@ -5,6 +5,7 @@
  */
 import { CallError } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
+import { toVisibleLine } from "../gate/show.ts";
 import type { Registry } from "../index.ts";
 import { createCatalogue, type Catalogue } from "./catalogue.ts";
 import type { ServerConfig } from "./config.ts";
@@ -45,14 +46,17 @@ export interface McpClientsOptions extends Omit<
   readonly onEvent?: (event: McpEvent) => void;
 }
 
+/** Enough to say what is wrong; the rest is a server's way to fill the screen. */
+const maxWarning = 1_000;
+
 /** What the first request may wait for servers nobody has seen before. */
 const defaultWaitMs = 500;
 
 export function createMcpClients(options: McpClientsOptions): McpClients {
   const { registry, sandboxState } = options;
   let closed = false;
-  /** What still fails while everything is being ended is nobody's concern. */
-  const warn = (message: string) => void (closed || options.warn(message));
+  /** Servers' own words are in it. What still fails while everything is being ended is nobody's concern. */
+  const warn = (message: string) => void (closed || options.warn(toVisibleLine(message.slice(0, maxWarning))));
   const catalogue = createCatalogue(options.stateDir);
   const metrics = createMcpMetrics();
   const emit = (event: McpEvent) => {

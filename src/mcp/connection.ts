@@ -3,7 +3,7 @@ import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../base/error.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { ServerConfig } from "./config.ts";
-import { createLiveClient, type LiveClientOptions, type ServerState } from "./live-client.ts";
+import { createLiveClient, wordsOf, type LiveClientOptions, type ServerState } from "./live-client.ts";
 import type { ServerClient, ServerTool, ServerToolResult } from "./protocol.ts";
 
 export interface Connection {
@@ -49,7 +49,16 @@ export function createConnection(options: ConnectionOptions): Connection {
     client,
     close,
     ask,
-    listTools: () => ask(async (connected) => (await connected.listTools()).tools),
+    async listTools() {
+      try {
+        const options = { timeout: config.startTimeoutMs };
+        return await ask(async (connected) => (await connected.listTools(undefined, options)).tools);
+      } catch (error) {
+        if (CallError.is(error)) throw error;
+        const message = `The MCP server '${config.name}' does not say what it has: ${wordsOf(error)}`;
+        throw new CallError("mcp", message, { cause: error });
+      }
+    },
     async callTool(name, input, call) {
       const { callId = name, signal } = call;
       running.add(callId);
@@ -95,8 +104,7 @@ function toCallError(
   if (CallError.is(error)) return error;
   if (signal.aborted) return new CallError("aborted", "The call was interrupted before it ended.", { cause: error });
   const code = (error as { readonly code?: unknown } | null)?.code;
-  const said = error instanceof Error ? error.message : String(error);
-  const message = code === SdkErrorCode.ConnectionClosed ? (fault ?? "the server ended") : said;
+  const message = code === SdkErrorCode.ConnectionClosed ? (fault ?? "the server ended") : wordsOf(error);
   if (code === SdkErrorCode.RequestTimeout || code === -32001) {
     return new CallError("timeout", `${config.name}/${tool} gave no sign of life for ${config.callTimeoutMs} ms.`, {
       hint: "Ask for less at once.",

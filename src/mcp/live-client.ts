@@ -1,6 +1,7 @@
 /** A connection that is opened when needed, again after it broke, and renewed where the server forgot it. */
 import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../base/error.ts";
+import { toVisible } from "../gate/show.ts";
 import type { ServerConfig } from "./config.ts";
 import { visitPages } from "./host.ts";
 import { isSessionLost } from "./http-transport.ts";
@@ -60,7 +61,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
     try {
       fault = undefined;
       opened = await openClient(
-        { ...options, signal: stop.signal, onFault: (error) => (fault = error.message) },
+        { ...options, signal: stop.signal, onFault: (error) => (fault = wordsOf(error)) },
         () => {
           if (state === "closed" || live !== opened) return;
           live = undefined;
@@ -77,7 +78,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
     } catch (error) {
       if (!stop.signal.aborted) state = "failed";
       fail(false);
-      problem = error instanceof Error ? error.message : String(error);
+      problem = wordsOf(error);
       options.onStart?.({ ok: false, durationMs: now() - startedAt });
       throw new CallError("mcp", `The MCP server '${config.name}' is not available: ${problem}`, { cause: error });
     }
@@ -144,6 +145,14 @@ function createUsers(isReplaced: (client: Client) => boolean) {
       }
     },
   };
+}
+
+const maxWords = 2_000;
+
+/** What went wrong, in words that may be the server's own: they end up on a screen and in a model's context. */
+export function wordsOf(error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error);
+  return toVisible(said.length > maxWords ? `${said.slice(0, maxWords)}… (cut)` : said);
 }
 
 /** The server has forgotten our session, or the request never left: a new connection may be asked instead. */

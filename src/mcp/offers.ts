@@ -51,7 +51,8 @@ export function createOffers({ registry, catalogue, sandboxState, emit, warn }: 
       },
     );
     for (const { tool, reason } of refused) warn(`${tool} is left out: ${reason}`);
-    registry.replace((tool) => tool.group === config.name, tools);
+    const prefix = `${config.name}/`;
+    registry.replace(({ name, group }) => group === config.name && name.startsWith(prefix), tools);
   };
   const adopt = (connection: Connection, found: readonly ServerTool[]) => {
     const { config } = connection;

@@ -26,12 +26,18 @@ function toSound<Message extends JSONRPCMessage>(message: Message, onRefused: On
   const result: unknown = "result" in message ? message.result : undefined;
   if (!isObject(result)) return message;
   const { tools, content } = result;
-  if (Array.isArray(tools))
-    return { ...message, result: { ...result, tools: tools.flatMap((tool: unknown) => mend(tool, onRefused)) } };
+  if (Array.isArray(tools)) {
+    let refused = 0;
+    const tellFew: OnRefused = (tool, reason) => void (++refused <= maxTold && onRefused(tool, reason));
+    return { ...message, result: { ...result, tools: tools.flatMap((tool: unknown) => mend(tool, tellFew)) } };
+  }
   if (Array.isArray(content) && !content.every(isKnownBlock))
     return { ...message, result: { ...result, content: content.map(toKnownBlock) } };
   return message;
 }
+
+/** Of the bad tools of one list, these many are named. */
+const maxTold = 20;
 
 const blockTypes = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
 
@@ -44,7 +50,20 @@ function toKnownBlock(block: unknown): unknown {
   return isKnownBlock(block) ? block : { type: "text", text: JSON.stringify(block) };
 }
 
+/** No schema needs this, and everything that walks one would fall over it. */
+const maxDepth = 100;
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1));
+}
+
 function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
+  if (isDeeper(tool, maxDepth)) {
+    const named = isObject(tool) && typeof tool["name"] === "string" ? tool["name"] : "(a tool)";
+    onRefused(named, `its description is nested more than ${maxDepth} deep`);
+    return [];
+  }
   if (isSound(tool)) return [tool];
   if (!isObject(tool) || typeof tool["name"] !== "string") {
     onRefused("(a tool without a name)", "it is not described as a tool");
