@@ -56,8 +56,23 @@ const everyKind = {
 
 test("each kind of field is asked for in its own way, wrong answers are asked again, and the whole is shown before it goes", async () => {
   const { asking, seen, left } = person(
-    ...["Answer", "A", "Ada", "nowhere", "ada@example.test", "12", "1.5", "36", "Yes", "Green", "Large"],
-    ...["Done", "Bar", "Air", "Bar", "Done", "Send"],
+    "Answer",
+    "A",
+    "Ada",
+    "nowhere",
+    "ada@example.test",
+    "12",
+    "1.5",
+    "36",
+    "Yes",
+    "Green",
+    "Large",
+    "Done",
+    "Bar",
+    "Air",
+    "Bar",
+    "Done",
+    "Send",
   );
   const answer = await askPerson(form(everyKind, Object.keys(everyKind)), asking, quiet);
   expect(answer).toEqual({
