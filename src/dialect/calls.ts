@@ -3,12 +3,13 @@ import type { Json } from "../base/json.ts";
 import type { CallItem, Finish } from "../spec/model.ts";
 import type { EventLog } from "./events.ts";
 import { createGrowingText, type GrowingText } from "./growing.ts";
+import type { Repair } from "./repairs.ts";
 import { unwrapCustom, type TextTool, type ToolTable } from "./tools.ts";
 
 /** A call being read. Pieces of its arguments are written as they come. */
 export interface CallWriter {
   readonly tool: TextTool | undefined;
-  readonly repairs: Set<string>;
+  readonly repairs: Set<Repair>;
   /** A further piece of the arguments' JSON text. */
   write(json: string): void;
   /** The body was read to its end. */
@@ -25,7 +26,7 @@ export interface CallHead {
   readonly untyped?: boolean;
   /** Nothing but its shape says that it is a call. */
   readonly markerless?: boolean;
-  readonly repairs?: Iterable<string>;
+  readonly repairs?: Iterable<Repair>;
 }
 
 export interface CallOptions {
@@ -50,7 +51,7 @@ interface OpenCall {
   readonly head: CallHead;
   readonly id: string;
   readonly tool: TextTool | undefined;
-  readonly repairs: Set<string>;
+  readonly repairs: Set<Repair>;
   readonly args: GrowingText;
   state: "open" | "closed" | "failed";
   why: string | undefined;

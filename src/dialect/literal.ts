@@ -16,7 +16,8 @@ import {
   type Input,
   type Reading,
 } from "./input.ts";
-import { readString, readTokenString, type Notes, type Outcome, type Sink, type Style } from "./quoting.ts";
+import { readString, readTokenString, type Outcome, type Sink, type Style } from "./quoting.ts";
+import type { Notes } from "./repairs.ts";
 
 const depthLimit = 64;
 const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;

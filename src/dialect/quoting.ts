@@ -1,5 +1,6 @@
 /** Quoted text of every kind, handed on as the inside of a JSON string while it is read. */
 import { codeAt, markerAt, need, pause, peek, take, type Input, type Reading } from "./input.ts";
+import type { Notes } from "./repairs.ts";
 
 export type Sink = (json: string) => void;
 
@@ -13,10 +14,6 @@ export interface Style {
   readonly raw?: boolean;
   /** A token that opens and closes strings, as Gemma has. Unquoted keys and words are the norm with it. */
   readonly quote?: string;
-}
-
-export interface Notes {
-  add(repair: string): unknown;
 }
 
 export function* readTokenString(input: Input, out: Sink, quote: string): Reading<Outcome> {

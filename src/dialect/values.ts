@@ -9,7 +9,7 @@ import { follow } from "../spec/subschema.ts";
 import { readAll, skipSpace } from "./input.ts";
 import { readLiteral } from "./literal.ts";
 import { propertiesOf, propertyIn } from "./schema.ts";
-import type { Notes } from "./quoting.ts";
+import type { Notes, Repair } from "./repairs.ts";
 
 /** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
 export type Wanted = ReadonlySet<string> | "any" | undefined;
@@ -136,7 +136,7 @@ function fromEncoded(word: string, wanted: Wanted, notes: Notes): string | undef
 /** A whole literal as JSON, or undefined. */
 export function normalizeLiteral(text: string, notes: Notes): string | undefined {
   let json = "";
-  const repairs: string[] = [];
+  const repairs: Repair[] = [];
   const { value, rest } = readAll(text, function* (input) {
     yield* skipSpace(input);
     return yield* readLiteral(input, (piece) => (json += piece), {}, { add: (name) => repairs.push(name) });

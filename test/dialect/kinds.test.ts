@@ -2,7 +2,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ToolLike } from "../../src/dialect/index.ts";
-import { reading } from "./reading.ts";
+import type { CallItem, Item } from "../../src/spec/model.ts";
+import { repairs } from "../../src/dialect/repairs.ts";
+import { cases, read } from "./corpus.ts";
+import { reading, repairsOf } from "./reading.ts";
 
 interface Kind {
   readonly dialect: string;
@@ -37,3 +40,18 @@ test.each(kinds.map((kind) => [kind.dialect, kind.input, kind] as const))("%s re
   if (kind.thoughts !== undefined) expect(squeeze(whole.thoughts)).toBe(squeeze(kind.thoughts));
   for (const cut of [input.split(""), pieces(input)]) expect(reading(cut, options).items).toEqual(whole.items);
 });
+
+test("every repair on the list is one that some answer needs", () => {
+  const seen = new Set<unknown>();
+  const note = (items: readonly Item[]) => {
+    for (const item of items) if (item.type === "call") for (const one of repairsIn(item)) seen.add(one);
+  };
+  for (const { dialect, input, tools = [] } of kinds) note(reading(input, { dialect, tools }).items);
+  for (const one of cases) note(read(one, [one.input]));
+  expect([...seen].toSorted()).toEqual(Object.keys(repairs).toSorted());
+});
+
+function repairsIn(call: CallItem): readonly unknown[] {
+  const list = repairsOf(call);
+  return Array.isArray(list) ? list : [];
+}

@@ -14,6 +14,7 @@ import {
   xmlExamples,
 } from "../../src/dialect/index.ts";
 import type { Item, ModelRequest } from "../../src/spec/model.ts";
+import { repairs } from "../../src/dialect/repairs.ts";
 import { cases } from "./corpus.ts";
 import { reading, writeFile } from "./reading.ts";
 
@@ -258,7 +259,8 @@ describe("inferDialect", () => {
   });
 });
 
-test("the documents name every dialect", () => {
+test("the documents name every dialect and every repair", () => {
   const page = readFileSync(new URL("../../docs/any-model.md", import.meta.url), "utf8");
   for (const { name } of dialects) expect(page).toContain(`| \`${name}\` |`);
+  for (const [name, slip] of Object.entries(repairs)) expect(page).toContain(`| \`${name}\` | ${slip} |`);
 });

@@ -1,6 +1,7 @@
 /** Parameters with raw text values, written out as one JSON object while they are read. */
 import type { CallWriter } from "../calls.ts";
-import { escapeText, type Notes } from "../quoting.ts";
+import { escapeText } from "../quoting.ts";
+import type { Notes } from "../repairs.ts";
 import { isPlainText, normalizeLiteral, textToJson, wantedOf, type Wanted } from "../values.ts";
 
 /** What the markup itself says of a value: text, JSON, or nothing. */

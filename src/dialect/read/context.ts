@@ -3,7 +3,7 @@ import type { Body } from "../dialect.ts";
 import { cutWhy, type CallHead, type CallWriter } from "../calls.ts";
 import type { Emitter } from "../emit.ts";
 import type { Input } from "../input.ts";
-import type { Notes } from "../quoting.ts";
+import type { Repair } from "../repairs.ts";
 import type { ToolTable } from "../tools.ts";
 
 export interface Context {
@@ -38,13 +38,13 @@ export function tellCall(context: Context, head: CallHead, json: string | undefi
 }
 
 /** Repairs gathered before it is known which call they belong to. */
-export function createNotes(before: Iterable<string> = []): Notes & Iterable<string> {
-  return new Set<string>(before);
+export function createNotes(before: Iterable<Repair> = []): Set<Repair> {
+  return new Set(before);
 }
 
 /** Calls that wait until the whole message is known to be calls and nothing else. */
 export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: CallHead): CallWriter; commit(): void } {
-  const held: { head: CallHead; repairs: Set<string>; args: string; done: boolean }[] = [];
+  const held: { head: CallHead; repairs: Set<Repair>; args: string; done: boolean }[] = [];
   return {
     call(head) {
       const entry = { head, repairs: new Set(head.repairs), args: "", done: false };

@@ -1,6 +1,7 @@
 /** The inside of an opening tag, looked at without consuming it: `=NAME>`, or attributes with either quote. */
 import { codesOf, digits, letters } from "../codes.ts";
 import { codeAt, codeNow, isSpace, markerAt, runLength, type Input, type Reading } from "../input.ts";
+import type { Repair } from "../repairs.ts";
 
 export interface Header {
   readonly name: string;
@@ -10,7 +11,7 @@ export interface Header {
   readonly length: number;
   /** `<parameter=key=value`: the value began inside the tag. */
   readonly value?: string;
-  readonly repair?: string;
+  readonly repair?: Repair;
 }
 
 const headerLimit = 4096;
@@ -40,7 +41,7 @@ export function* textHeaderAt(
   input: Input,
   offset: number,
   close: string,
-  repair: string,
+  repair: Repair,
 ): Reading<Header | undefined> {
   if ((yield* codeAt(input, offset)) !== 0x3e) return undefined;
   const from = offset + 1 + (yield* runLength(input, isSpace, 16, offset + 1));
@@ -137,7 +138,7 @@ function withAttributes(text: string): Omit<Header, "length"> | undefined {
     .find((value) => value !== undefined)
     ?.trim();
   if (name === undefined || name === "") return undefined;
-  const glued = /^\s/.test(text) ? {} : { repair: "glued-attribute" };
+  const glued = /^\s/.test(text) ? {} : ({ repair: "glued-attribute" } as const);
   return { name, attributes, selfClosing: text.trimEnd().endsWith("/"), ...glued };
 }
 

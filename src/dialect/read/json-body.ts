@@ -4,6 +4,7 @@ import { cutWhy, type CallWriter } from "../calls.ts";
 import { afterSpace, codeAt, take, type Reading } from "../input.ts";
 import { readKey, readLiteral, skipFiller } from "../literal.ts";
 import type { Outcome } from "../quoting.ts";
+import type { Repair } from "../repairs.ts";
 import { normalizeLiteral } from "../values.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 
@@ -51,7 +52,7 @@ export function* readJsonBody(context: Context, body: JsonBody): Reading<Result>
 }
 
 /** One call, or several: on lines, or with commas between them that forgot their brackets. */
-function* readObjects(context: Context, body: JsonBody, notes: Iterable<string>): Reading<Result> {
+function* readObjects(context: Context, body: JsonBody, notes: Iterable<Repair>): Reading<Result> {
   const { input } = context;
   for (;;) {
     const result = yield* readObject(context, body, notes);
@@ -69,7 +70,7 @@ function broken(context: Context): Result {
   return context.opened.length > 0 ? "broken" : "none";
 }
 
-function* readObject(context: Context, body: JsonBody, notes: Iterable<string>): Reading<Result> {
+function* readObject(context: Context, body: JsonBody, notes: Iterable<Repair>): Reading<Result> {
   const draft: Draft = {
     names: new Set(body.name ?? usualNames),
     argKeys: new Set(body.args ?? usualArgs),

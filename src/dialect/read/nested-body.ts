@@ -1,7 +1,8 @@
 /** Calls whose parameters are elements that may hold elements, each tag behind a token: MiniMax M3. */
 import { afterSpace, codeAt, createScanner, markerAt, take, textUntil, type Reading } from "../input.ts";
+import type { Notes } from "../repairs.ts";
 import { normalizeLiteral } from "../values.ts";
-import { tellCall, type Context, type Result } from "./context.ts";
+import { createNotes, tellCall, type Context, type Result } from "./context.ts";
 import { contentOf, objectToJson } from "./elements.ts";
 import type { TaggedMarks } from "./tagged-marks.ts";
 import { callAt } from "./tagged-opens.ts";
@@ -26,12 +27,12 @@ export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<R
 }
 
 function start(context: Context, name: string, raw: string | undefined, prefix = ""): Result {
-  const repairs = new Set<string>();
+  const repairs = createNotes();
   const json = raw === undefined ? undefined : toJson(context, name, raw, prefix, repairs);
   return raw !== undefined && json === undefined ? "none" : tellCall(context, { name, repairs }, json);
 }
 
-function toJson(context: Context, name: string, raw: string, prefix: string, notes: Set<string>): string | undefined {
+function toJson(context: Context, name: string, raw: string, prefix: string, notes: Notes): string | undefined {
   if (raw.trimStart().startsWith("{")) {
     notes.add("json-body");
     return normalizeLiteral(raw, notes);

@@ -18,6 +18,7 @@ import {
 import { readLiteral } from "../literal.ts";
 import { createArguments, type Arguments, type ValueSink } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
+import type { Header } from "./header.ts";
 import { readNamedCall } from "./tagged-body.ts";
 import { createTaggedMarks, type TaggedMarks } from "./tagged-marks.ts";
 import { isProperty } from "./tagged-opens.ts";
@@ -78,7 +79,7 @@ export function* readPairsBody(context: Context, marks: PairsMarks): Reading<Res
   const plain = name.trim().replace(/(?:\\n)+$/, "");
   const tool = context.tools.find(plain);
   if (tool !== undefined && (yield* isProperty(context, marks.tagged, tool))) {
-    const header = { name: plain, attributes: new Map(), selfClosing: false, length: 0, repair: "bare-name" };
+    const header: Header = { name: plain, attributes: new Map(), selfClosing: false, length: 0, repair: "bare-name" };
     return yield* readNamedCall(context, marks.tagged, { open: `<${plain}>`, close: `</${plain}>` }, header);
   }
   if (!(yield* looksLikeCall(context, marks))) return "none";
@@ -98,7 +99,7 @@ function* readPairs(context: Context, marks: PairsMarks, writer: CallWriter): Re
   const args = createArguments(writer, { trim: marks.body.trim });
   if ((yield* codeAt(input)) === 0x7b) return yield* readJson(context, marks, writer);
   for (;;) {
-    if (take(input, yield* afterGap(input, 0)).includes("\\")) writer.repairs.add("escaped-newline");
+    yield* skipGap(input, writer);
     if ((yield* codeAt(input)) < 0) return broken(writer, cutWhy);
     if ((yield* skipMarker(input, [marks.body.key.open])) !== undefined) {
       if (!(yield* readPair(context, marks, args, writer))) return broken(writer, "a parameter cannot be read");
@@ -141,13 +142,11 @@ function* readPair(context: Context, marks: PairsMarks, args: Arguments, writer:
   const { input } = context;
   const key = yield* readKey(context, marks);
   if (key === undefined) return false;
-  const at = yield* afterGap(input, 0);
-  if ((yield* markerAt(input, [marks.body.value.open], at)) !== undefined)
-    take(input, at + marks.body.value.open.length);
-  else if ((yield* markerAt(input, marks.valueEnds.markers, at)) === undefined && (yield* codeAt(input, at)) >= 0) {
+  yield* skipGap(input, writer);
+  if ((yield* skipMarker(input, [marks.body.value.open])) === undefined) {
+    if ((yield* codeAt(input)) < 0 || (yield* markerAt(input, marks.valueEnds.markers)) !== undefined) return false;
     writer.repairs.add("implicit-open");
-    take(input, at);
-  } else return false;
+  }
   const sink = args.begin(key);
   const done = yield* readValue(context, marks, sink, writer);
   if (done) sink.end();
@@ -176,6 +175,10 @@ function* afterGap(input: Input, offset: number): Reading<number> {
 }
 
 const escapedLine = ["\\n"];
+
+function* skipGap(input: Input, writer: CallWriter): Reading<void> {
+  if (take(input, yield* afterGap(input, 0)).includes("\\")) writer.repairs.add("escaped-newline");
+}
 
 function* readValue(context: Context, marks: PairsMarks, sink: ValueSink, writer: CallWriter): Reading<boolean> {
   const { input } = context;

@@ -19,7 +19,7 @@ import {
   type Reading,
 } from "../input.ts";
 import type { TextTool } from "../tools.ts";
-import { tellCall, type Context, type Result } from "./context.ts";
+import { createNotes, tellCall, type Context, type Result } from "./context.ts";
 import { objectToJson, type Element } from "./elements.ts";
 import { layOut } from "./tag-layout.ts";
 import { readNamedCall } from "./tagged-body.ts";
@@ -137,7 +137,7 @@ function* readBuffered(
 ): Reading<Result> {
   const inner = attributes.body ?? (attributes.closed ? "" : yield* readInner(context, found.tag));
   const { tool } = found;
-  const repairs = new Set<string>();
+  const repairs = createNotes();
   if (attributes.body !== undefined) repairs.add("unclosed-tag");
   const json = inner === undefined ? undefined : layOut(rules, tool, attributes.text, inner, repairs);
   return inner !== undefined && json === undefined ? "none" : tellCall(context, { name: tool.name, repairs }, json);
@@ -148,7 +148,7 @@ export function* readBareName(context: Context, tool: TextTool, marker: string):
   const { input } = context;
   if (!(yield* isPropertyAt(context, tool, yield* afterSpace(input, marker.length)))) return false;
   take(input, marker.length);
-  const repairs = new Set(["bare-name"]);
+  const repairs = createNotes(["bare-name"]);
   const elements: Element[] = [];
   const rules = { prefix: "", entities: true, notes: repairs, root: tool.parameters };
   let whole = true;

@@ -2,6 +2,7 @@
 import type { XmlParameter } from "../../spec/tool.ts";
 import type { TagRules } from "../dialect.ts";
 import type { TextTool } from "../tools.ts";
+import type { Notes } from "../repairs.ts";
 import { propertyIn } from "../schema.ts";
 import { normalizeLiteral, propertyNames, textToJson, wantedOf } from "../values.ts";
 import { contentOf, elementToJson, objectToJson, type Content } from "./elements.ts";
@@ -14,7 +15,7 @@ export function layOut(
   tool: TextTool,
   attributeText: string,
   inner: string,
-  notes: Set<string>,
+  notes: Notes,
 ): string | undefined {
   if (inner.trimStart().startsWith("{")) {
     const json = normalizeLiteral(inner, notes);
@@ -36,7 +37,7 @@ function mapped(
   mapping: readonly XmlParameter[],
   attributes: ReadonlyMap<string, string>,
   inner: string,
-  notes: Set<string>,
+  notes: Notes,
 ): string | undefined {
   const wanted = new Set(mapping.filter(({ node }) => node === "element").map(elementName));
   const content = pick(inner, wanted);
@@ -61,7 +62,7 @@ function mapped(
   return `{${fields.join(",")}}`;
 }
 
-function rulesOf(tool: TextTool, notes: Set<string>, entities = false) {
+function rulesOf(tool: TextTool, notes: Notes, entities = false) {
   return { prefix: "", entities, notes, root: tool.parameters };
 }
 
@@ -117,7 +118,7 @@ function unmapped(
   tool: TextTool,
   attributes: ReadonlyMap<string, string>,
   inner: string,
-  notes: Set<string>,
+  notes: Notes,
 ): string | undefined {
   const given = [...attributes].map(
     ([name, value]) => `${JSON.stringify(name)}:${textToJson(value, wantedOf(tool.parameters, name), notes)}`,

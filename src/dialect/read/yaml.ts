@@ -1,7 +1,7 @@
 /** The part of YAML that models write as a tool's body: maps, lists, plain and quoted scalars, block text, JSON. */
 import { typesOf } from "../../spec/coerce.ts";
 import { follow } from "../../spec/subschema.ts";
-import type { Notes } from "../quoting.ts";
+import type { Notes } from "../repairs.ts";
 import { itemsOf, propertyIn } from "../schema.ts";
 import { normalizeLiteral, propertyNames, textToJson } from "../values.ts";
 

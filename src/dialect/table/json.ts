@@ -242,6 +242,7 @@ export const jsonDialects: readonly Dialect[] = [
         bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }],
       },
     ],
+    drop: ["<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"],
     results: ["<results>"],
     result: { role: "user", each: "<results>\n{text}\n</results>" },
   },

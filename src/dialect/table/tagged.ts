@@ -78,7 +78,7 @@ function dsml(
         bodies: [prefixed("｜DSML｜", { bare: true, tags: dsmlTags })],
       },
     ],
-    reasoning: [think],
+    reasoning: [name === "deepseek-v4" ? thinkUntilCall : think],
     stray: ["<｜end▁of▁sentence｜>"],
     results,
     result,
