@@ -45,6 +45,8 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
     headers: { ...provider.headers, ...authHeader(provider, key) },
     keyName: config.api_key_env ?? provider.keyEnv ?? "the API key",
     encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+    // A dialect reads the text itself, thoughts and all.
+    thinkTags: provider.thinkTags === true && wanted.dialect === undefined,
   });
   return {
     model: wanted.dialect === undefined ? http : await speakDialect(http, wanted.dialect),

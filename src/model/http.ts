@@ -18,6 +18,8 @@ export interface HttpModelOptions {
   /** Named in the message when the key is refused. */
   readonly keyName?: string;
   readonly encode?: EncodeOptions;
+  /** Read `<think>…</think>` at the front of the text as reasoning. */
+  readonly thinkTags?: boolean;
   readonly limits?: TimeLimits;
   /** How often a request that failed before anything was shown is sent again. */
   readonly retries?: number;
@@ -61,7 +63,11 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     const encoded = options.codec.encodeRequest({ ...request, model: options.model, stream: true }, options.encode);
     for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
     // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
-    const how = { names: encoded.names, idSeed: String(request.input.length) };
+    const how = {
+      names: encoded.names,
+      idSeed: String(request.input.length),
+      thinkTags: options.thinkTags === true,
+    };
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, signal);
       const isRefused = !("body" in answer);

@@ -12,6 +12,8 @@ export interface Provider {
   readonly headers?: Readonly<Record<string, string>>;
   readonly target: SchemaTarget;
   readonly quirks?: Quirks;
+  /** Leaves a model's thoughts in its text, between `<think>` tags, where nobody told the server to take them out. */
+  readonly thinkTags?: boolean;
 }
 
 /** What most local servers share: Chat Completions, one system message, no extras. */
@@ -20,6 +22,7 @@ const local = {
   auth: "none",
   target: "llama-cpp",
   quirks: { noCacheKey: true, noParallelFlag: true, maxTokensField: "max_tokens" },
+  thinkTags: true,
 } as const;
 
 export const providers: Readonly<Record<string, Provider>> = {
@@ -99,6 +102,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     auth: "bearer",
     target: "openai",
     quirks: { noCacheKey: true },
+    thinkTags: true,
   },
 };
 

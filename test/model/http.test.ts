@@ -259,3 +259,15 @@ test("the next request takes the same connection", async () => {
   for (let time = 0; time < 3; time++) expect(await ask(model)).toMatchObject({ outcome: "ok" });
   expect(connections).toBe(1);
 });
+
+test("thoughts that a server leaves in the text are thoughts where that is known of it", async () => {
+  const answer: RequestListener = (_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`${chunk({ content: "<thi" })}${chunk({ content: "nk>hm</think>Hi" })}${chunk({}, "stop")}`);
+  };
+  expect((await ask(await modelAt(answer, { thinkTags: true }))).items).toMatchObject([
+    { type: "reasoning", text: "hm" },
+    { type: "message", content: [{ text: "Hi" }] },
+  ]);
+  expect((await ask(await modelAt(answer))).items).toMatchObject([{ content: [{ text: "<think>hm</think>Hi" }] }]);
+});
