@@ -5,7 +5,6 @@ import type { Grant } from "../spec/access.ts";
 import type { Checked } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
 import { understand } from "./command/understand.ts";
-import { resolveReal } from "./paths.ts";
 import type { Policy } from "./policy.ts";
 
 /** What a person said yes to during this session. */
@@ -32,7 +31,7 @@ function hashOf(value: unknown): string {
 export function callHash(checked: Checked, grant: Grant, policy: Policy): string {
   const { access, input, tool } = checked;
   const leads = [...(access.read ?? []), ...(access.write ?? [])].map(
-    (path) => resolveReal(path, policy.workspace) ?? null,
+    (path) => policy.real(path, policy.workspace) ?? null,
   );
   // Compared with nothing but itself, a moment later: the order of keys need not be settled.
   return hash(JSON.stringify([tool.name, input, access, leads, grant]));
@@ -62,7 +61,7 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
     };
   });
   const paths = (use: "read" | "write") =>
-    (access[use] ?? []).map((path) => ({ [use]: resolveReal(path, policy.workspace) ?? path }));
+    (access[use] ?? []).map((path) => ({ [use]: policy.real(path, policy.workspace) ?? path }));
   const hosts = (access.network ?? []).map((host) => ({ host }));
   const things: readonly object[] = [...commands, ...paths("read"), ...paths("write"), ...hosts];
   const own =

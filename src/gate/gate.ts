@@ -12,6 +12,7 @@ import { settle, type Question } from "./agree.ts";
 import { callHash, createMemory } from "./approval.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { runAfter, runBefore } from "./hooks.ts";
+import { rememberPaths } from "./command/look.ts";
 import { createPolicy, type GateOptions } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import type { GateState } from "./state.ts";
@@ -39,18 +40,20 @@ async function pass(state: GateState, checked: Checked, signal: AbortSignal): Pr
   const rewritten = await rewrite(state, checked, signal);
   if (rewritten !== undefined) return { rewritten };
   if (checked.access.commands !== undefined) await lookAtConfinement(state);
-  const { policy } = state;
+  const policy = rememberPaths(state.policy);
   const verdict = decideAccess(toCall(checked), policy);
   const { commands, decision, reason } = verdict;
+  const now = { ...state, policy };
   if (decision === "deny")
     return refuse(
-      state,
+      now,
       checked,
       toRuling(verdict),
       new CallError("denied", `Not permitted: ${reason}`, { hint: denyHint(verdict) }),
     );
   const grant = toGrant(checked.access, policy, decision === "ask" || verdict.rule !== undefined);
-  if (decision === "allow") return permit(state, checked, grant, toRuling(verdict));
+  if (decision === "allow") return permit(now, checked, grant, toRuling(verdict));
+  // A person takes time to answer: from here on paths are looked at anew.
   return agree(state, checked, { reason, commands, grant, suggestion: suggestRule(toCall(checked), policy) }, signal);
 }
 

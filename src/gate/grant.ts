@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
 import type { Policy } from "./policy.ts";
-import { findProtected, isInside, isInsideAny, nearestFolder, resolveReal } from "./paths.ts";
+import { findProtected, isInside, isInsideAny, nearestFolder } from "./paths.ts";
 
 /** What a command gets when nothing special is said. */
 export function toBaseGrant(policy: Policy): Grant {
@@ -54,10 +54,10 @@ export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant 
   if (access.escalation !== undefined) return agreed ? openGrant(policy) : base;
   const runs = access.commands !== undefined && access.commands.length > 0;
   const writes = (access.write ?? [])
-    .map((path) => resolveReal(path, policy.workspace))
+    .map((path) => policy.real(path, policy.workspace))
     .filter((path) => path !== undefined);
   const reads = (access.read ?? [])
-    .map((path) => resolveReal(path, policy.workspace))
+    .map((path) => policy.real(path, policy.workspace))
     .filter((path) => path !== undefined);
   const grant: Grant = {
     ...base,

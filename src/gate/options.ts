@@ -61,6 +61,7 @@ export function createPolicy(options: PolicyOptions): Policy {
   };
   return {
     settings: options.settings,
+    real: resolveReal,
     workspace,
     home,
     writable: inPolicy[sandbox],

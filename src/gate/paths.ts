@@ -50,7 +50,7 @@ function readLink(path: string): string | undefined {
 
 /** Component-wise: `/a/bc` is not inside `/a/b`. */
 export function isInside(path: string, root: string): boolean {
-  return path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
+  return path.startsWith(root) && (path.length === root.length || path[root.length] === "/" || root.endsWith("/"));
 }
 
 export function isInsideAny(path: string, roots: readonly string[]): boolean {

@@ -11,7 +11,7 @@ import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
-import { findProtected, isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
+import { findProtected, isHarmlessDevice, isInsideAny } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 
@@ -155,7 +155,7 @@ function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
 
 function readByMode(path: string, cwd: string, policy: Policy): Verdict {
   if (mayRead(path, cwd, policy)) return modeVerdict("harmless", policy, `it reads ${path}`);
-  const open = policy.settings.sandbox === "full-access" && !isInsideAny(resolveReal(path, cwd) ?? "/", policy.mask);
+  const open = policy.settings.sandbox === "full-access" && !isInsideAny(policy.real(path, cwd) ?? "/", policy.mask);
   return modeVerdict(
     open ? "other" : "escalation",
     { ...policy, confines: false },
@@ -169,7 +169,7 @@ function writeVerdict(path: string, cwd: string, policy: Policy): Verdict {
 }
 
 function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
-  const real = resolveReal(path, cwd);
+  const real = policy.real(path, cwd);
   if (real === undefined) return modeVerdict("escalation", policy, "the path cannot be resolved");
   const name =
     findProtected(resolve(cwd, path), [policy.workspace], policy.protect) ??
@@ -198,7 +198,7 @@ function networkByMode(host: string, policy: Policy): Verdict {
 
 function pathRules(path: string, cwd: string, use: "read" | "write" | undefined, policy: Policy): readonly Rule[] {
   if (policy.rules.paths.length === 0) return [];
-  const real = resolveReal(path, cwd);
+  const real = policy.real(path, cwd);
   const plain = resolve(cwd, path);
   return policy.rules.paths.filter(
     (rule) =>

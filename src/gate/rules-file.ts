@@ -9,6 +9,7 @@ import { isObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
 import { matchStep } from "./command/match.ts";
 import { understand } from "./command/understand.ts";
+import { resolveReal } from "./paths.ts";
 import { compileRules, matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 import { describeRule } from "./suggest.ts";
 
@@ -162,7 +163,8 @@ function matchesExample(rule: Rule, example: string): boolean {
   if (rule.mcp !== undefined) return matchMcp(example, rule.mcp);
   if (rule.host !== undefined) return matchHost(example, rule.host);
   if (rule.path !== undefined) return matchPath(resolve("/workspace", example), rule.path, "/workspace");
-  const understood = understand({ shell: example, cwd: "/" }, { workspace: "/", readable: [], mask: [], home: "/" });
+  const anywhere = { workspace: "/", readable: [], mask: [], home: "/", real: resolveReal };
+  const understood = understand({ shell: example, cwd: "/" }, anywhere);
   const set = compileRules([rule]);
   return understood.steps.some((step) => matchStep(step, set).length > 0);
 }

@@ -1,5 +1,5 @@
 /** Where a command may look without a question, with every link followed. */
-import { isHarmlessDevice, isInsideAny, resolveReal, systemRoots } from "../paths.ts";
+import { isHarmlessDevice, isInsideAny, systemRoots } from "../paths.ts";
 import { repositoryDoubt } from "./git-config.ts";
 
 /** Where things may be read without a question. */
@@ -8,6 +8,8 @@ export interface Surroundings {
   readonly readable: readonly string[];
   readonly mask: readonly string[];
   readonly home: string;
+  /** Where a path leads, or undefined if nobody can say. */
+  real(path: string, cwd: string): string | undefined;
 }
 
 /** Looks at the file system once for each path: a line may name the same folder hundreds of times. */
@@ -19,11 +21,17 @@ export interface Look {
   repositoryDoubt(folder: string): string | undefined;
 }
 
-/** For one decision only: between two the disk may change. */
-export function createLook(at: Surroundings): Look {
+/** The same surroundings, looking once for each path. For one decision only: between two the disk may change. */
+export function rememberPaths<At extends Surroundings>(at: At): At {
   const paths = new Map<string, string | undefined>();
+  return { ...at, real: (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd)) };
+}
+
+/** For one decision only, as above. */
+export function createLook(around: Surroundings): Look {
+  const at = rememberPaths(around);
   const folders = new Map<string, string | undefined>();
-  const real = (path: string, cwd: string) => remember(paths, `${cwd}\0${path}`, () => resolveReal(path, cwd));
+  const { real } = at;
   return {
     real,
     mayRead: (path, cwd) => isReadable(path, real(path, cwd), at),
@@ -41,7 +49,7 @@ function remember<T>(known: Map<string, T>, key: string, find: () => T): T {
 
 /** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
 export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
-  return isReadable(path, resolveReal(path, cwd), at);
+  return isReadable(path, at.real(path, cwd), at);
 }
 
 function isReadable(path: string, real: string | undefined, at: Surroundings): boolean {

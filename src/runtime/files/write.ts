@@ -1,5 +1,5 @@
 /** One file replaced in one step. */
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
   accessSync,
   closeSync,
@@ -30,7 +30,7 @@ export function replaceFile(
   mode: number | undefined,
 ): Stats {
   if (before !== undefined) accessSync(place.at, constants.W_OK);
-  const temporary = `${place.at.slice(0, -place.name.length)}.callgate-${randomBytes(8).toString("hex")}`;
+  const temporary = `${place.at.slice(0, -place.name.length)}.callgate-${randomUUID()}`;
   const fd = openSync(
     temporary,
     constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0),

@@ -37,7 +37,7 @@ async function writeStep(step: Step, bytes: Uint8Array, files: Files): Promise<(
   const { path, before, after } = step;
   const made = before === undefined ? await missingFolders(path, files) : [];
   await files.write(path, bytes, {
-    parents: true,
+    parents: before === undefined,
     ...(before?.version === undefined ? { exclusive: before === undefined } : { ifUnchanged: before.version }),
     ...(after?.mode === undefined ? {} : { mode: after.mode }),
   });

@@ -7,19 +7,16 @@ export interface Lines {
 }
 
 export function splitLines(text: string): Lines {
-  const texts: string[] = [];
+  const texts = text.includes("\r") ? text.split(/\r\n|\n|\r/) : text.split("\n");
   const endings: string[] = [];
-  const breaks = /\r\n|\n|\r/g;
-  let from = 0;
-  for (let match = breaks.exec(text); match !== null; match = breaks.exec(text)) {
-    texts.push(text.slice(from, match.index));
-    endings.push(match[0]);
-    from = breaks.lastIndex;
+  let at = 0;
+  for (let index = 0; index < texts.length - 1; index++) {
+    at += texts[index]!.length;
+    endings.push(text.startsWith("\r\n", at) ? "\r\n" : text[at]!);
+    at += endings[index]!.length;
   }
-  if (from < text.length) {
-    texts.push(text.slice(from));
-    endings.push("");
-  }
+  if (texts.at(-1) === "") texts.pop();
+  else endings.push("");
   return { texts, endings, ending: endings.find((ending) => ending !== "") ?? "\n" };
 }
 
@@ -31,6 +28,8 @@ export interface ResultLine {
 
 /** `closed`: the last line gets an ending too. */
 export function joinLines(lines: readonly ResultLine[], ending: string, closed: boolean): string {
-  const last = lines.length - 1;
-  return lines.map((line, index) => line.text + (index === last && !closed ? "" : line.ending || ending)).join("");
+  let text = "";
+  for (const line of lines) text += line.text + (line.ending || ending);
+  const last = lines.at(-1);
+  return closed || last === undefined ? text : text.slice(0, -(last.ending || ending).length);
 }
