@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import type { StricliProcess } from "@stricli/core";
 import { nearest } from "../base/text.ts";
 import { exitCodes, print, say } from "./io.ts";
-import { routes } from "./routes.ts";
+import { routes, synonyms } from "./routes.ts";
 import { version } from "./version.ts";
 
 /** argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
@@ -12,11 +12,12 @@ async function main(argv: readonly string[]): Promise<void> {
   if (first === "--version" || first === "-V") return print(version);
   if (first === "--help" || first === "-h" || first === "help") return print(help());
   if (first === "completion") return complete(rest);
-  const name = first === undefined || first.startsWith("-") ? "chat" : first;
+  const asked = first === undefined || first.startsWith("-") ? "chat" : first;
+  const name = synonyms.get(asked) ?? asked;
   const loaded = await loadCommand(name);
   if (loaded === undefined) return unknownCommand(name);
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
-  await loaded.stricli.run(loaded.app, [name, ...(name === first ? rest : argv)], { process: host });
+  await loaded.stricli.run(loaded.app, [name, ...(asked === first ? rest : argv)], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {
     process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;

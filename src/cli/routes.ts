@@ -43,3 +43,6 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   doctor: { brief: "what works here and what does not, one line each", load: () => import("./commands/doctor.ts") },
 };
+
+/** What people type instead; help shows the command itself. */
+export const synonyms: ReadonlyMap<string, string> = new Map([["dialect", "dialects"]]);

@@ -13,7 +13,7 @@ export interface Inferred {
 /** Best first; empty when nothing points to any dialect. */
 export function inferDialect(source: string | readonly string[]): readonly Inferred[] {
   const texts = typeof source === "string" ? [source] : source;
-  const template = texts.some((text) => /\{[%{]/.test(text) && /messages|tool_calls|bos_token/.test(text));
+  const template = texts.some((text) => /\{[%{]-? /.test(text) && /\b(?:messages?|tool_calls?|bos_token)\b/.test(text));
   const found = template ? fromTemplate(texts.join("\n")) : fromTranscripts(texts);
   return found.filter(({ score }) => score > 0).toSorted((a, b) => b.score - a.score);
 }
