@@ -14,31 +14,33 @@ const cancelled: ElicitationAnswer = { action: "cancel" };
 export interface AskOptions {
   /** Shows a page in the person's browser; only when they chose so. */
   readonly openPage: (url: URL) => void;
+  /** Left out: the server, by its name. */
+  readonly who?: string;
 }
 
 export async function askPerson(
   question: Elicitation,
   asking: Asking,
-  { openPage }: AskOptions,
+  options: AskOptions,
 ): Promise<ElicitationAnswer> {
-  return question.mode === "url" ? askForPage(question, asking, openPage) : askForm(question, asking);
+  return question.mode === "url" ? askForPage(question, asking, options) : askForm(question, asking, options);
 }
 
-function headOf({ server, message, callId }: Elicitation): string {
+function headOf({ server, message, callId }: Elicitation, { who }: AskOptions): string {
   const cut = message.length > maxMessage ? `${message.slice(0, maxMessage)}… (cut)` : message;
   const during = callId === undefined ? "" : ` during call ${toVisibleLine(callId)}`;
-  return `The MCP server '${server}' asks${during}:\n${toQuotedBlock(cut)}`;
+  return `${who ?? `The MCP server '${server}'`} asks${during}:\n${toQuotedBlock(cut)}`;
 }
 
 async function askForPage(
   question: Elicitation & { readonly mode: "url" },
   asking: Asking,
-  openPage: (url: URL) => void,
+  options: AskOptions,
 ): Promise<ElicitationAnswer> {
   const url = URL.canParse(question.url) ? new URL(question.url) : undefined;
   // Nothing but the web is ever opened: other schemes start programs.
   if (url === undefined || !/^https?:$/.test(url.protocol)) return declined;
-  const words = [headOf(question), `It wants you to open a page on  ${url.host}`, toQuotedBlock(url.href)];
+  const words = [headOf(question, options), `It wants you to open a page on  ${url.host}`, toQuotedBlock(url.href)];
   for (const doubt of doubtsAbout(url, question.url)) words.push(`  ! ${doubt}`);
   const answer = await asking.choose(words.join("\n"), [
     { value: "open", label: "Open it in the browser" },
@@ -46,7 +48,7 @@ async function askForPage(
     { value: "no", label: "No" },
   ]);
   if (answer === undefined) return cancelled;
-  if (answer === "open") openPage(url);
+  if (answer === "open") options.openPage(url);
   return answer === "open" || answer === "self" ? { action: "accept" } : declined;
 }
 
@@ -60,14 +62,18 @@ function doubtsAbout(url: URL, written: string): readonly string[] {
   ];
 }
 
-async function askForm(question: Elicitation & { readonly mode: "form" }, asking: Asking): Promise<ElicitationAnswer> {
+async function askForm(
+  question: Elicitation & { readonly mode: "form" },
+  asking: Asking,
+  options: AskOptions,
+): Promise<ElicitationAnswer> {
   const fields = readFields(question.schema);
   if (fields.length > maxFields) return declined;
   const wants = fields.map(describeField);
   const secret = fields.some(({ isSecret }) => isSecret)
     ? ["  ! It seems to ask for a secret. Servers must not do that in a form: what you write goes to the server."]
     : [];
-  const begins = await asking.choose([headOf(question), ...wants, ...secret].join("\n"), beginnings(fields));
+  const begins = await asking.choose([headOf(question, options), ...wants, ...secret].join("\n"), beginnings(fields));
   if (begins === undefined) return cancelled;
   if (begins === "no") return declined;
   const values = begins === "as-is" ? fields.map(defaultOf) : await askFields(fields, asking);

@@ -33,7 +33,14 @@ export async function serve(flags: ServeFlags): Promise<void> {
     engine,
     approver,
     shows,
-    resources: createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
+    resources: {
+      ...createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
+      // A call whose output was too long has left a new file.
+      onChange: (listener) =>
+        engine.on((event) => {
+          if (event.type === "call.ended" && event.call.cut?.file !== undefined) listener();
+        }),
+    },
     version,
     tell: say,
     ...(stdio === undefined ? {} : { stdio }),

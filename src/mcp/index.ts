@@ -12,7 +12,14 @@ export type { Connection } from "./connection.ts";
 export { findKeyring } from "./keyring.ts";
 export type { Keyring } from "./keyring.ts";
 export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
-export type { SampleAnswer, SampleRequest, ServerClient, ServerTool, ServerToolResult } from "./protocol.ts";
+export type {
+  McpTransport,
+  SampleAnswer,
+  SampleRequest,
+  ServerClient,
+  ServerTool,
+  ServerToolResult,
+} from "./protocol.ts";
 export { createResourceTools } from "./resources.ts";
 export type { McpEvent, ServerMetrics } from "./server-metrics.ts";
 export { adaptTools } from "./server-tools.ts";

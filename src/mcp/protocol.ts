@@ -74,3 +74,10 @@ export interface SampleAnswer {
   readonly content: { readonly type: "text"; readonly text: string };
   readonly stopReason?: string;
 }
+
+/** A way to one client, messages in and out: the protocol library's transports, or one made like them. */
+export interface McpTransport {
+  start(): Promise<void>;
+  send(message: object): Promise<void>;
+  close(): Promise<void>;
+}

@@ -2,6 +2,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyTool, Engine } from "../index.ts";
 import type { ElicitingApprover } from "./eliciting-approver.ts";
+import type { McpTransport } from "./protocol.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
 import type { ServedResources } from "./served-resources.ts";
 
@@ -20,6 +21,8 @@ export interface ServeOptions {
   /** For lines to the operator; never stdout, which belongs to the protocol. */
   readonly tell: (line: string) => void;
   readonly sessions?: SessionLimits;
+  /** Instead of stdio: any way to one client. */
+  readonly transport?: McpTransport;
   /** Left out: the process's own. */
   readonly stdio?: { readonly input: Readable; readonly output: Writable };
 }

@@ -1,4 +1,5 @@
-/** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not. */
+/** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not, or a transport of your own. */
+import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createRounds } from "./rounds.ts";
 import { createServedCalls } from "./served-calls.ts";
@@ -18,24 +19,28 @@ export async function serveMcp(options: ServeOptions): Promise<Serving> {
     ...(resources ? { resources } : {}),
     ...(prompts ? { prompts } : {}),
   };
-  return options.port === undefined ? serveOverStdio(options, served) : serveOverHttp(options, served, options.port);
+  return options.port === undefined ? serveOne(options, served) : serveOverHttp(options, served, options.port);
 }
 
-function serveOverStdio(options: ServeOptions, served: McpServerOptions): Serving {
+/** One client at the other end of one transport. */
+function serveOne(options: ServeOptions, served: McpServerOptions): Serving {
   const { input, output } = options.stdio ?? { input: process.stdin, output: process.stdout };
-  const transport = new StdioServerTransport(input, output, { maxBufferSize: 64 * 1024 * 1024 });
-  const handle = serveStdio(() => createMcpServer(served), { transport });
-  let close = () => {};
-  const closed = new Promise<void>((resolve) => {
-    input.once("end", resolve);
-    input.once("close", resolve);
-    close = resolve;
-  });
-  return {
-    closed,
-    async close() {
-      await handle.close();
-      close();
+  const transport = options.transport ?? new StdioServerTransport(input, output, { maxBufferSize: 64 * 1024 * 1024 });
+  const closed = new Promise<void>((resolve) => onClose(transport, resolve));
+  // Every transport of the library's fits our own type; its type only says more than is needed here.
+  const handle = serveStdio(() => createMcpServer(served), { transport: transport as Transport });
+  return { closed, close: () => handle.close() };
+}
+
+/** The library takes the one hook a transport has; this hears of it too. */
+function onClose(transport: object, listener: () => void): void {
+  let hook: (() => void) | undefined;
+  Object.defineProperty(transport, "onclose", {
+    configurable: true,
+    get: () => () => {
+      hook?.();
+      listener();
     },
-  };
+    set: (next: typeof hook) => (hook = next),
+  });
 }

@@ -2,7 +2,12 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client, StreamableHTTPClientTransport, type ClientCapabilities } from "@modelcontextprotocol/client";
+import {
+  Client,
+  InMemoryTransport,
+  StreamableHTTPClientTransport,
+  type ClientCapabilities,
+} from "@modelcontextprotocol/client";
 import { afterEach, expect, test } from "vitest";
 import { createEngine, defineTool, type AnyTool } from "../../src/index.ts";
 import {
@@ -443,4 +448,16 @@ test("headers that repeat an argument are held to it", async () => {
   const { client } = await connect(await start({ tools: [regional] }), "modern");
   await client.listTools();
   expect(words(await client.callTool({ name: "regional", arguments: { region: "süd" } }))).toBe("in süd");
+});
+
+test("one client is served over a transport of one's own, until it goes", async () => {
+  const engine = createEngine({ tools: [greet], approval: "never", sandbox: "full-access" });
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  const serving = await serveMcp({ engine, transport: ours, version: "0", tell: () => undefined });
+  const client = new Client({ name: "beside us", version: "1" });
+  await client.connect(theirs);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["greet"]);
+  await client.close();
+  await serving.closed;
+  await engine.close();
 });

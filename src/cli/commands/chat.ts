@@ -7,6 +7,7 @@ import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openPromptHistory } from "../prompt-history.ts";
+import { answersTools } from "../tool-questions.ts";
 import type { ChatApp, Restart } from "../tui/app.ts";
 
 interface ChatFlags extends SessionFlags {
@@ -90,7 +91,7 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
     config,
     cwd,
     env: process.env,
-    approver: app.person,
+    approver: answersTools(app.person),
     servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
     ...(resume === undefined ? {} : { resume }),
     ...(fork === undefined ? {} : { fork }),
