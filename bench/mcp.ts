@@ -94,17 +94,23 @@ async function starts(): Promise<readonly BenchRow[]> {
       value: await time(many(count, { command: "/no/such/server" })),
       unit: "ms",
     });
+    const hanging = mkdtempSync(join(tmpdir(), "callgate-bench-"));
     rows.push({
-      name: `ready with ${count} servers that hang`,
-      value: await time(many(count, stdio("hang"))),
+      name: `ready with ${count} servers that hang, never seen before`,
+      value: await time(many(count, stdio("hang")), hanging),
       unit: "ms",
-      aim: "≤ 1.5 s",
+      aim: "≤ 600 ms",
+    });
+    rows.push({
+      name: `ready with ${count} servers that hang, the next time`,
+      value: await time(many(count, stdio("hang")), hanging),
+      unit: "ms",
     });
     rows.push({
       name: `ready with ${count} live servers, never seen before`,
       value: await time(many(count, stdio("plain"))),
       unit: "ms",
-      aim: "≤ 1.5 s",
+      aim: "≤ 600 ms",
     });
   }
   const stateDir = mkdtempSync(join(tmpdir(), "callgate-bench-"));

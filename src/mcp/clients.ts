@@ -74,11 +74,9 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     quarantined: () => offers.held,
     metrics: metrics.snapshot,
     async start({ waitMs = defaultWaitMs } = {}) {
-      await Promise.all(
-        [...connections.values()].map((connection) =>
-          startOne(connection, { catalogue, offers, registry, waitMs, warn }),
-        ),
-      );
+      const patience = new Promise<typeof late>((resolve) => void setTimeout(() => resolve(late), waitMs).unref());
+      const context = { catalogue, offers, registry, warn, nextTurn: createTurns(), patience, marksSlow: waitMs > 0 };
+      await Promise.all([...connections.values()].map((connection) => startOne(connection, context)));
     },
     async look(server) {
       const connection = connections.get(server);
@@ -126,26 +124,39 @@ function createOne(
   return connection;
 }
 
+const late = Symbol("late");
+
+/** Starting a program holds everything up for some milliseconds: with many of them, other work has its turn in between. */
+function createTurns(): () => Promise<void> {
+  let last = Promise.resolve();
+  return () => (last = last.then(() => new Promise((resolve) => void setImmediate(resolve))));
+}
+
 interface Start extends Pick<McpClientsOptions, "registry" | "warn"> {
   readonly catalogue: Catalogue;
   readonly offers: Offers;
-  readonly waitMs: number;
+  readonly nextTurn: () => Promise<void>;
+  /** Ends when nobody waits any longer. */
+  readonly patience: Promise<typeof late>;
+  readonly marksSlow: boolean;
 }
 
 /** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
-async function startOne(connection: Connection, { catalogue, offers, registry, waitMs, warn }: Start): Promise<void> {
+async function startOne(connection: Connection, context: Start): Promise<void> {
+  const { catalogue, offers, registry, warn } = context;
   const { config } = connection;
   const known = catalogue.known(config);
   if (known) offers.offer(connection, known);
   if (known && !config.required) return;
-  const listed = connection.listTools().then((tools) => offers.adopt(connection, tools));
+  const listed = context
+    .nextTurn()
+    .then(() => connection.listTools())
+    .then((tools) => offers.adopt(connection, tools));
   if (config.required) return listed;
   registry.expect(config.name, listed);
   const told = listed.catch((error: unknown) => warn(error instanceof Error ? error.message : String(error)));
   if (catalogue.isSlow(config)) return;
-  const late = Symbol("late");
-  const waited = new Promise((resolve) => setTimeout(resolve, waitMs, late).unref());
-  if ((await Promise.race([told, waited])) !== late || waitMs === 0) return;
+  if ((await Promise.race([told, context.patience])) !== late || !context.marksSlow) return;
   catalogue.rememberSlow(config);
   warn(`the MCP server '${config.name}' is still starting: its tools join when it is up`);
 }

@@ -92,6 +92,8 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
   if (!namePattern.test(name)) return "a server's name is letters, digits, '_' and '-'";
   if ("bearer_token" in entry || "bearerToken" in entry)
     return "name the variable that holds the token (bearer_token_env_var), not the token";
+  const wrong = wrongType(entry);
+  if (wrong !== undefined) return wrong;
   const transport = readTransport(entry);
   if (typeof transport === "string") return transport;
   const approval = readApproval(entry);
@@ -117,6 +119,18 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
     approval,
     ...oauth,
   };
+}
+
+const switches = ["enabled", "disabled", "required", "sandbox", "sampling", "parallel", "supports_parallel_tool_calls"];
+const lists = ["args", "env_vars", "enabled_tools", "enabledTools", "disabled_tools", "disabledTools", "scopes"];
+
+/** `sandbox = "true"` or `disabled_tools = "rm"` would otherwise mean nothing: the server is left out instead. */
+function wrongType(entry: Record<string, unknown>): string | undefined {
+  const given = (key: string) => entry[key] !== undefined && entry[key] !== null;
+  const notSwitch = switches.find((key) => given(key) && typeof entry[key] !== "boolean");
+  if (notSwitch !== undefined) return `${notSwitch} is true or false`;
+  const notList = lists.find((key) => given(key) && strings(entry[key]) === undefined);
+  return notList === undefined ? undefined : `${notList} is a list of strings`;
 }
 
 const approvals = new Map<unknown, ToolApproval>([

@@ -68,3 +68,21 @@ test.runIf(hasTmux)("in the interactive session a page's address is shown, and n
   terminal.key("Enter");
   await terminal.sees(/declin/i);
 });
+
+test.runIf(hasTmux)("in the interactive session a form is filled in, checked and sent", async () => {
+  const terminal = openTerminal({ home: home() });
+  closing.push(terminal.close);
+  await terminal.sees("offline planner");
+  terminal.type("call every/trigger-elicitation-request {}");
+  terminal.key("Enter");
+  await terminal.sees("The MCP server 'every' asks");
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  terminal.key("Enter");
+  await terminal.sees("? String: Your full, legal name");
+  terminal.type("Ada");
+  terminal.key("Enter");
+  // The rest is optional: giving up half-way sends nothing.
+  await terminal.sees(/\? (?!String)\w/);
+  terminal.key("Escape");
+  await terminal.sees(/cancel/i);
+});

@@ -1,12 +1,13 @@
 /** `callgate mcp …` as a person runs it. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { hostile } from "./connect.ts";
 import { startOAuthServer } from "./oauth-server.ts";
+import { installSecretTool } from "./secret-tool.ts";
 import { connectHttp } from "./served.ts";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
@@ -21,10 +22,15 @@ function home(servers: string): string {
   return folder;
 }
 
-async function run(folder: string, args: readonly string[], onError: (text: string) => void = () => undefined) {
+async function run(
+  folder: string,
+  args: readonly string[],
+  onError: (text: string) => void = () => undefined,
+  more: NodeJS.ProcessEnv = {},
+) {
   const child = spawn(process.execPath, [cli, ...args], {
     cwd: mkdtempSync(join(tmpdir(), "callgate-cwd-")),
-    env: { ...process.env, CALLGATE_HOME: folder },
+    env: { ...process.env, CALLGATE_HOME: folder, ...more },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let out = "";
@@ -94,22 +100,28 @@ test("serve --http says where it is and its token on stderr, lets only its token
   expect((await run(home(""), ["mcp", "serve", "--http", "many"])).code).toBe(2);
 });
 
-test("login opens a page, keeps the tokens, and logout forgets them", async () => {
+test.each(["file", "keyring"])("login opens a page, keeps the tokens (%s), and logout forgets them", async (store) => {
   const oauth = await startOAuthServer();
   cleanups.push(oauth.close);
-  const folder = home(`[mcpServers.web]\nurl = "${oauth.url}"\n`);
-  expect((await run(folder, ["mcp", "doctor"])).out).toContain("callgate mcp login web");
+  const folder = home(`mcp_login_store = "${store}"\n[mcpServers.web]\nurl = "${oauth.url}"\n`);
+  const { kept, env } = installSecretTool();
+  const mcp = (...args: readonly string[]) => run(folder, ["mcp", ...args], undefined, env);
+  expect((await mcp("doctor")).out).toContain("callgate mcp login web");
   let visited = false;
-  const { code, out } = await run(folder, ["mcp", "login", "web", "--no-browser"], (text) => {
+  const visit = (text: string) => {
     const page = /http:\S+authorize\S+(?=\n)/.exec(text)?.[0];
     if (visited || page === undefined) return;
     visited = true;
     void fetch(page);
-  });
+  };
+  const { code, out } = await run(folder, ["mcp", "login", "web", "--no-browser"], visit, env);
   expect({ code, out }).toEqual({ code: 0, out: "logged in to web: 6 tools\n" });
-  expect((await run(folder, ["mcp", "doctor"])).code).toBe(0);
-  expect((await run(folder, ["mcp", "logout", "web"])).out).toContain("logged out of web");
-  expect(await run(folder, ["mcp", "login", "nobody"])).toMatchObject({ code: 2 });
+  const written = readFileSync(join(folder, "mcp", "logins", "web.json"), "utf8");
+  expect(written.includes("access_token")).toBe(store === "file");
+  expect((await mcp("doctor")).code).toBe(0);
+  expect((await mcp("logout", "web")).out).toContain("logged out of web");
+  expect(readdirSync(kept).filter((name) => name !== "log")).toEqual([]);
+  expect(await mcp("login", "nobody")).toMatchObject({ code: 2 });
 });
 
 test("a server's tool is named in one word or in two, and no other server is waited for", async () => {

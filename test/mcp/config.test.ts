@@ -52,3 +52,12 @@ test("one wrong entry is named and takes no other with it", () => {
   expect(servers.map(({ name }) => name)).toEqual(["good"]);
   expect(problems.map(({ server }) => server)).toEqual(["bad name", "none", "ftp", "text"]);
 });
+
+test.each([
+  [{ sandbox: "true" }, "sandbox is true or false"],
+  [{ enabled_tools: "read" }, "enabled_tools is a list of strings"],
+  [{ disabledTools: [1] }, "disabledTools is a list of strings"],
+  [{ args: "server.js" }, "args is a list of strings"],
+])("a setting of the wrong kind leaves the server out rather than mean nothing: %j", (entry, what) => {
+  expect(readServers({ s: { command: "server", ...entry } }).problems).toEqual([{ server: "s", what }]);
+});

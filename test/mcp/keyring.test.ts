@@ -1,41 +1,14 @@
 /** Logins in the system's keyring, with a `secret-tool` of our own on the PATH: a real program, reached as the real one is. */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLoginFile } from "../../src/mcp/auth-file.ts";
 import { findKeyring } from "../../src/mcp/index.ts";
-
-/** Keeps each secret in a file named after its attributes, and a log of its command lines. */
-const secretTool = `#!/bin/sh
-verb=$1; shift
-case $1 in --label=*) shift;; esac
-file=$KEYRING/$(printf '%s' "$*" | od -An -tx1 | tr -d ' \\n')
-echo "$verb $*" >> "$KEYRING/log"
-case $verb in
-  store) if [ -n "$CUTS" ]; then head -c 10 > "$file"; else cat > "$file"; fi ;;
-  lookup) [ -f "$file" ] && cat "$file" ;;
-  clear) rm "$file" ;;
-  *) exit 2 ;;
-esac
-`;
+import { installSecretTool, secretTool } from "./secret-tool.ts";
 
 function setUp(more: NodeJS.ProcessEnv = {}, script = secretTool) {
-  const folder = mkdtempSync(join(tmpdir(), "callgate-keyring-"));
-  const kept = join(folder, "kept");
-  mkdirSync(kept);
-  writeFileSync(join(folder, "secret-tool"), script);
-  chmodSync(join(folder, "secret-tool"), 0o755);
-  const env = { PATH: `${folder}:/usr/bin:/bin`, KEYRING: kept, ...more };
+  const { folder, kept, env: own } = installSecretTool(script);
+  const env = { ...own, ...more };
   const url = "https://s.example/mcp";
   const open = () => createLoginFile(folder, "s", url, findKeyring(env, "linux"));
   const file = join(folder, "mcp", "logins", "s.json");
