@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const names = readdirSync("bench")
-  .filter((name) => name.endsWith(".ts"))
+  .filter((name) => name.endsWith(".ts") && !name.includes("-")) // a dash: part of another
   .map((name) => name.slice(0, -3))
   .filter((name) => wanted.length === 0 || wanted.includes(name));
 if (names.length === 0) {
