@@ -5,12 +5,17 @@
  * Node does and takes requests over one socket:
  *
  *   Node  <-- frames -->  server  <-- control socket -->  keeper  -->  command
+ *                            \                              ^
+ *                             `-->  bubblewrap  -->  nest  --'
  *
  * Each command gets a keeper of its own: a process that waits for one request, starts the command,
- * reports how it ended and ends whatever the command left behind. A keeper is either forked from the
- * server, or runs inside a sandbox (bubblewrap ... /proc/self/fd/9 keeper) that may have been built
- * before its command was known. Output and input pass through the server, which keeps the tail of what
- * nobody has time to read. When Node dies the socket ends, and with it everything that was started.
+ * reports how it ended and ends whatever the command left behind. One without a sandbox is forked from
+ * the server. For a sandbox, bubblewrap builds the mounts once per policy, with a nest inside; the nest
+ * makes each keeper the first process of fresh namespaces, ahead of the command it is for. Under Landlock
+ * the keeper is also the warden: it does, or refuses, what the kernel cannot judge by a path.
+ *
+ * Output and input pass through the server, which keeps the tail of what nobody has time to read. When
+ * Node dies its socket ends, keepers end with the server's, and everything that was started with them.
  *
  * The protocol is written down in src/runtime/process/launcher-protocol.ts. Nothing that arrives is
  * trusted: a request is checked whole before anything is done, and a keeper's words are only data.

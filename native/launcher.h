@@ -1,8 +1,9 @@
 /*
- * What the parts of the launcher share. In the order a command meets them: server.c takes its request
- * from Node, request.c reads it, pool.c finds a keeper for it, nest.c makes keepers inside sandboxes,
- * keeper.c watches over the command, start.c starts it, warden.c answers the calls a filter cannot
- * judge, tail.c keeps back output that nobody reads yet. launcher.c is the program.
+ * What the parts of the launcher share. In the order a command meets them: server.c takes its frame from
+ * Node, job.c is the command from then on, request.c reads what was asked for, pool.c finds a keeper,
+ * nest.c makes keepers inside sandboxes, keeper.c watches over the command, start.c starts it, warden.c
+ * answers the calls a filter cannot judge, tail.c keeps back output that nobody reads yet. launcher.c is
+ * the program, and tells the whole story.
  */
 #pragma once
 #define _GNU_SOURCE
@@ -143,6 +144,22 @@ bool pool_owns(pid_t pid);
 void pool_reaped(pid_t pid);
 void pool_close(void);
 
+/* ---- job.c: one command as Node sees it ---- */
+
+struct pollfd;
+
+extern struct buffer upstream; /* frames for Node */
+
+void job_obey(uint8_t type, uint32_t id, const uint8_t *p, size_t size);
+size_t job_count(void);
+size_t job_watch(struct pollfd *p);
+void job_serve(const struct pollfd *p, int64_t now);
+int64_t job_deadline(void);
+bool job_owns(pid_t pid);
+void job_close_all(void);
+void set_nonblocking(int fd);
+
 /* ---- server.c: the socket to Node ---- */
 
 int serve(void);
+void kill_orphans(void);
