@@ -57,11 +57,13 @@ function request(): Uint8Array {
     "none",
     "9",
   ];
+  // The rules follow the links of the disk they were made on, which is not the guest's.
+  const programs = { path: "/bin", access: 1 | 4 | 8 };
   return encodeLaunch({
     argv,
     cwd: "/ws",
     env: { PATH: "/bin", HOME: "/outside" },
-    landlock: { ...rules, seccomp },
+    landlock: { ...rules, rules: [...rules.rules, programs], seccomp },
     ...nothing,
   });
 }
