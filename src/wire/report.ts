@@ -59,7 +59,8 @@ function inputOf(call: CallItem): Json {
 function reportServerCall(call: ServerCallItem): JsonObject {
   const type = word(call.raw["type"]) ?? call.name;
   const kind = type === "server_tool_use" ? call.name : type.replace(/_call$/, "");
-  return defined({ kind, id: call.id, name: call.name, status: call.raw["status"] });
+  // Most kinds are named by their kind alone.
+  return defined({ kind, id: call.id, name: word(call.raw["name"]), status: call.raw["status"] });
 }
 
 /** What goes back unchanged, under the names its own wire has for it. */

@@ -9,12 +9,16 @@ export interface SseReader {
   end(): readonly Frame[];
 }
 
+/** No answer has an event this long; a line without an end would take all memory there is. */
+const maxEventLength = 128 << 20;
+
 const byteOrderMark = "\ufeff";
 
 export function createSseReader(): SseReader {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let frames: Frame[] = [];
   let isStart = true;
+  let isBroken = false;
   const parser = createParser({
     onEvent({ event, data }) {
       if (data === "") return;
@@ -22,14 +26,19 @@ export function createSseReader(): SseReader {
       if (lines !== undefined) frames.push(...lines.map((line) => ({ data: line })));
       else frames.push(event === undefined ? { data } : { event, data });
     },
-    onError({ field, value }) {
+    maxBufferSize: maxEventLength,
+    onError({ type, field, value }) {
+      if (type === "max-buffer-size-exceeded") {
+        isBroken = true;
+        frames.push({ event: "error", data: `an event of more than ${maxEventLength >> 20} MB` });
+      }
       // llama.cpp reports an error as a field of that name.
       if (field === "error" && value) frames.push({ event: "error", data: value });
     },
   });
 
   function feed(text: string): void {
-    if (text === "") return;
+    if (text === "" || isBroken) return;
     // The parser knows the mark as bytes only; here it comes as a character.
     parser.feed(isStart && text.startsWith(byteOrderMark) ? text.slice(1) : text);
     isStart = false;
@@ -49,7 +58,7 @@ export function createSseReader(): SseReader {
     },
     end() {
       feed(decoder.decode());
-      parser.feed("\n\n");
+      if (!isBroken) parser.feed("\n\n");
       return drain();
     },
   };

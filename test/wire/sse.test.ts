@@ -78,3 +78,12 @@ describe("reading server-sent events", () => {
     expect(cpuMs(feed)).toBeLessThan(5_000);
   });
 });
+
+test("a line that never ends is an error before it takes all memory", () => {
+  const reader = createSseReader();
+  const piece = "x".repeat(1 << 23);
+  const frames = [`data: ${piece}`, ...Array.from({ length: 17 }, () => piece), "\n\ndata: more\n\n"].flatMap(
+    (text) => [...reader.push(text)],
+  );
+  expect([...frames, ...reader.end()]).toEqual([{ event: "error", data: "an event of more than 128 MB" }]);
+});

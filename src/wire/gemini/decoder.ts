@@ -38,8 +38,11 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   return {
     pushChunk,
     push(frame) {
+      if (hasEnded) return [];
       const chunk = parseObject(frame.data);
-      return chunk === undefined || hasEnded ? [] : pushChunk(chunk);
+      if (chunk !== undefined) return pushChunk(chunk);
+      // Proxies put their own words into an error event.
+      return frame.event === "error" ? pushChunk({ error: { message: frame.data } }) : [];
     },
     end() {
       if (hasEnded) return [];

@@ -125,10 +125,7 @@ export const cases: readonly FieldCase[] = [
     ],
     {
       text: "Hi",
-      serverCalls: [
-        { kind: "code_execution", name: "code_execution" },
-        { kind: "code_execution", name: "code_execution" },
-      ],
+      serverCalls: [{ kind: "code_execution" }, { kind: "code_execution" }],
     },
   ],
   [
@@ -141,8 +138,8 @@ export const cases: readonly FieldCase[] = [
     {
       text: "Hi",
       serverCalls: [
-        { kind: "google_search_web", id: "t1", name: "google_search_web" },
-        { kind: "google_search_web", id: "t1", name: "google_search_web" },
+        { kind: "google_search_web", id: "t1" },
+        { kind: "google_search_web", id: "t1" },
       ],
     },
   ],
@@ -204,6 +201,11 @@ export const cases: readonly FieldCase[] = [
     "an error in the middle",
     [chunk([hi]), { error: { code: 503, message: "overloaded", status: "UNAVAILABLE" } }],
     { outcome: "error", text: "Hi", error: { code: "UNAVAILABLE", status: 503, message: "overloaded" } },
+  ],
+  [
+    "an error in a proxy's words",
+    [chunk([hi]), "event: error\ndata: upstream gone\n\n"],
+    { outcome: "error", text: "Hi", error: { message: "upstream gone" } },
   ],
   [
     "the body breaks off after a whole call",

@@ -519,7 +519,7 @@ const kinds: readonly FieldCase[] = [
     {
       text: "Found.",
       usage: counted,
-      serverCalls: [{ kind: "web_search", id: "ws_1", name: "web_search", status: "completed" }],
+      serverCalls: [{ kind: "web_search", id: "ws_1", status: "completed" }],
     },
   ],
   [
@@ -533,7 +533,7 @@ const kinds: readonly FieldCase[] = [
     ],
     {
       usage: counted,
-      serverCalls: [{ kind: "code_interpreter", id: "ci_1", name: "code_interpreter", status: "completed" }],
+      serverCalls: [{ kind: "code_interpreter", id: "ci_1", status: "completed" }],
     },
   ],
   [
@@ -552,7 +552,7 @@ const kinds: readonly FieldCase[] = [
     ],
     {
       usage: counted,
-      serverCalls: [{ kind: "image_generation", id: "ig_1", name: "image_generation", status: "completed" }],
+      serverCalls: [{ kind: "image_generation", id: "ig_1", status: "completed" }],
     },
   ],
   [
@@ -576,7 +576,7 @@ const kinds: readonly FieldCase[] = [
     {
       usage: counted,
       serverCalls: [
-        { kind: "mcp_list_tools", id: "mcpl_1", name: "mcp_list_tools" },
+        { kind: "mcp_list_tools", id: "mcpl_1" },
         { kind: "mcp", id: "mcp_1", name: "ask", status: "completed" },
       ],
     },
