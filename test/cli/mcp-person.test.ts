@@ -83,6 +83,7 @@ test.runIf(hasTmux)("in the interactive session a form is filled in, checked and
   terminal.key("Enter");
   // The rest is optional: giving up half-way sends nothing.
   await terminal.sees(/\? (?!String)\w/);
+  await new Promise((resolve) => setTimeout(resolve, 900));
   terminal.key("Escape");
   await terminal.sees(/cancel/i);
 });
