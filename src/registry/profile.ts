@@ -14,11 +14,13 @@ export interface Profile {
   readonly freeform: boolean;
   /** How a command's outcome is laid out for the model. */
   readonly layout: "plain" | "seed" | "codex" | "codex-json";
+  /** Parameters that few models need are not told of. */
+  readonly short: boolean;
   /** Tools that are not built in (the user's folders, MCP servers) are seen too. */
   readonly own: boolean;
 }
 
-const shared = { form: "native", freeform: true, layout: "codex", own: true } as const;
+const shared = { form: "native", freeform: true, layout: "codex", short: false, own: true } as const;
 
 /** The seeds' sets by model family, today's codex, and those for any other model. */
 export const profiles: readonly Profile[] = [
@@ -26,6 +28,7 @@ export const profiles: readonly Profile[] = [
     ...shared,
     name: "default",
     layout: "plain",
+    short: true,
     tools: ["shell_command", "read_file", "list_dir", "grep_files", "apply_patch", "update_plan", "view_image"],
   },
   { ...shared, name: "codex", tools: ["exec_command", "write_stdin", "apply_patch", "update_plan", "view_image"] },
@@ -47,6 +50,7 @@ export const profiles: readonly Profile[] = [
     layout: "plain",
     form: "text:xml",
     freeform: false,
+    short: true,
     tools: ["shell_command", "read_file", "list_dir", "grep_files", "str_replace_editor", "update_plan"],
   },
 ];
@@ -152,5 +156,6 @@ export function offerTools(
   return toToolSpecs(chooseTools(tools, profile, builtins), situation, {
     custom: profile.freeform && profile.form === "native",
     native: profile.form === "native",
+    short: profile.short,
   });
 }

@@ -1,5 +1,5 @@
 /** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
-import type { Json, JsonObject } from "../base/json.ts";
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { isFreeform, type Freeform } from "./freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "./model.ts";
 import { toSchema } from "./schema.ts";
@@ -37,6 +37,8 @@ export interface SpecOptions {
   readonly custom?: boolean;
   /** False: no provider-native tools. */
   readonly native?: boolean;
+  /** True: parameters that few models need are not told of. */
+  readonly short?: boolean;
 }
 
 function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions = {}): ToolSpec {
@@ -48,26 +50,34 @@ function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions =
       type,
       name: tool.name,
       ...(fields ? { options: fields } : {}),
-      asFunction: toFunction(tool, description),
+      asFunction: toFunction(tool, description, []),
     };
   }
+  const unlisted = (options.short === true && tool.unlisted?.(situation ?? nowhere)) || [];
   return isFreeform(tool.input) && options.custom !== false
     ? toCustom(tool, tool.input, description)
-    : toFunction(tool, description);
+    : toFunction(tool, description, unlisted);
 }
 
-function toFunction(tool: AnyTool, description: string): FunctionSpec {
+function toFunction(tool: AnyTool, description: string, unlisted: readonly string[]): FunctionSpec {
   const output = tool.output === undefined || isFreeform(tool.output) ? undefined : toSchema(tool.output).json;
   return {
     kind: "function",
     name: tool.name,
     description: isFreeform(tool.input) ? withGrammar(description, tool.input) : description,
-    parameters: functionParameters(tool),
+    parameters: withoutProperties(functionParameters(tool), unlisted),
     ...(output ? { outputSchema: output } : {}),
     ...(tool.xml ? { xml: tool.xml } : {}),
     // An input of the tool's own type is JSON: it is what a model would send.
     ...(tool.examples ? { examples: tool.examples.map(({ input }) => input as Json) } : {}),
   };
+}
+
+function withoutProperties(schema: JsonObject, names: readonly string[]): JsonObject {
+  const { properties } = schema;
+  if (names.length === 0 || !isObject(properties)) return schema;
+  const kept = Object.entries(properties as JsonObject).filter(([name]) => !names.includes(name));
+  return { ...schema, properties: Object.fromEntries(kept) };
 }
 
 /** Where the wire has no grammars, the model reads it. */

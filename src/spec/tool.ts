@@ -15,6 +15,8 @@ export interface Tool<S extends InputSchema = InputSchema> {
   /** Told to the model; a function where it depends on what the sandbox allows right now. */
   readonly description: string | ((situation: Situation) => string);
   readonly input: S;
+  /** Parameters that short profiles do not tell of: few models need them, and a call may carry them all the same. */
+  readonly unlisted?: (situation: Situation) => readonly string[];
   /** JSON Schema or Standard Schema; structured results are checked against it. */
   readonly output?: InputSchema;
   /** What a call will touch. Left out: nothing but the handler's own memory. */

@@ -19,10 +19,10 @@ export const escalationProperties = {
   sandbox_permissions: {
     type: "string",
     enum: ["use_default", "require_escalated"],
-    description: "`require_escalated` asks to run without the sandbox. Default: use_default.",
+    description: "`require_escalated` asks to run without the sandbox.",
   },
   with_escalated_permissions: { type: "boolean", description: "The same wish, as older models spell it." },
-  justification: { type: "string", description: "One sentence for the person who decides about it." },
+  justification: { type: "string", description: "One sentence for whoever decides." },
 } as const;
 
 export const defaultTimeoutMs = 10_000;

@@ -11,10 +11,10 @@ export const grepFiles = defineTool({
     type: "object",
     properties: {
       pattern: { type: "string", description: "Regular expression" },
-      include: { type: "string", description: "Glob for the files, such as '*.ts'" },
-      path: { type: "string", description: "File or folder to search (the working folder)" },
+      include: { type: "string", description: "Glob, such as '*.ts'" },
+      path: { type: "string", description: "File or folder (the working folder)" },
       limit: { type: "integer", minimum: 1, maximum: 2000, description: "How many files (100)" },
-      lines: { type: "boolean", description: "Show the matching lines with their numbers" },
+      lines: { type: "boolean", description: "Matching lines with numbers" },
     },
     required: ["pattern"],
     additionalProperties: false,

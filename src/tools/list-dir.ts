@@ -18,9 +18,9 @@ export const listDir = defineTool({
     type: "object",
     properties: {
       dir_path: { type: "string", description: "The folder" },
-      offset: { type: "integer", minimum: 1, description: "First entry, counted from 1" },
+      offset: { type: "integer", minimum: 1, description: "First entry, from 1" },
       limit: { type: "integer", minimum: 1, description: "How many entries (25)" },
-      depth: { type: "integer", minimum: 1, description: "How many levels deep (2)" },
+      depth: { type: "integer", minimum: 1, description: "Levels deep (2)" },
     },
     required: ["dir_path"],
     additionalProperties: false,

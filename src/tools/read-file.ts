@@ -16,7 +16,7 @@ export const readFile = defineTool({
       file_path: { type: "string", description: "The file" },
       offset: {
         type: "integer",
-        description: "First line, counted from 1; negative counts from the end (-50: the last fifty)",
+        description: "First line, from 1; -50: the last fifty lines",
       },
       limit: { type: "integer", minimum: 1, description: "How many lines (2000)" },
       mode: {
@@ -39,6 +39,7 @@ export const readFile = defineTool({
     required: ["file_path"],
     additionalProperties: false,
   },
+  unlisted: () => ["mode", "indentation"],
   access: ({ file_path }, { cwd }) => ({ read: [resolve(cwd, file_path)] }),
   parallel: true,
   mutates: false,

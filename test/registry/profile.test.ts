@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { chooseTools, familyOf, offerTools, profiles, selectProfile } from "../../src/registry/profile.ts";
 import { freeform } from "../../src/spec/freeform.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
+import { createEngine } from "../../src/index.ts";
+import { builtins } from "../../src/tools/index.ts";
+import { codecs } from "../../src/wire/index.ts";
 
 const tool = (name: string, extra: Partial<AnyTool> = {}): AnyTool => ({
   name,
@@ -27,6 +30,15 @@ const builtin = [
   tool("str_replace_editor"),
 ];
 const names = builtin.map(({ name }) => name);
+const situation = {
+  workspace: "/home/me/project",
+  cwd: "/home/me/project",
+  sandbox: "workspace-write",
+  writableRoots: ["/home/me/project"],
+  network: "off",
+  canEscalate: false,
+  platform: "linux",
+};
 const all = [...builtin, tool("github/list"), tool("my_own")];
 const seen = (settings: Parameters<typeof selectProfile>[0]) =>
   chooseTools(builtin, selectProfile(settings), names).map(({ name }) => name);
@@ -102,4 +114,34 @@ test("the same tools give the same bytes whatever their order", () => {
 test("every family names a profile that exists", () => {
   for (const model of ["gpt-5", "gpt-5.1", "gpt-6", "codex-mini-latest", "claude-opus", ""])
     expect(profiles.some(({ name }) => name === familyOf(model))).toBe(true);
+});
+
+test("a short profile leaves out what few models need; the call may carry it all the same", async () => {
+  const told = (profile: string, canEscalate = false) =>
+    Object.fromEntries(
+      offerTools(builtins, selectProfile({ profile }), names, { ...situation, canEscalate }).flatMap((spec) =>
+        spec.kind === "function" ? [[spec.name, Object.keys(spec.parameters["properties"] as object)]] : [],
+      ),
+    );
+  expect(told("default")).toMatchObject({
+    read_file: ["file_path", "offset", "limit"],
+    shell_command: ["command", "workdir", "timeout_ms"],
+  });
+  expect(told("default", true)["shell_command"]).toContain("justification");
+  expect(told("gpt-5-codex")["shell_command"]).toContain("with_escalated_permissions");
+  const engine = createEngine({ tools: builtins, approval: "never" });
+  const ended = await engine.call("read_file", { file_path: "package.json", mode: "indentation", offset: 2 });
+  await engine.close();
+  expect(ended.ok).toBe(true);
+});
+
+test("the tools of a first request weigh less than 4 KB", () => {
+  const specs = offerTools(
+    builtins,
+    selectProfile({}),
+    builtins.map(({ name }) => name),
+    situation,
+  );
+  const { body } = codecs.responses.encodeRequest({ model: "m", input: [], tools: specs });
+  expect(JSON.stringify(body["tools"]).length).toBeLessThan(4_096);
 });
