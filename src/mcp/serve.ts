@@ -41,6 +41,8 @@ function onClose(transport: object, listener: () => void): void {
       hook?.();
       listener();
     },
-    set: (next: typeof hook) => (hook = next),
+    set(next: typeof hook) {
+      hook = next;
+    },
   });
 }
