@@ -1,9 +1,9 @@
 /** Settings and flags to a model: provider, wire, key, or the built-in offline one. */
 import type { Model } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
-import { createHttpModel } from "../model/http.ts";
+import { createProviderModel } from "../model/provider-model.ts";
 import { providerForWire, providers, type Provider } from "../model/providers.ts";
-import type { Codec, WireName } from "../wire/codec.ts";
+import type { WireName } from "../wire/codec.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./io.ts";
 
@@ -14,14 +14,6 @@ export interface SelectedModel {
   readonly isRetryable: typeof isRetryable;
   close(): Promise<void>;
 }
-
-/** Only the codec that is spoken is loaded. */
-const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
-  responses: async () => (await import("../wire/responses/index.ts")).responses,
-  chat: async () => (await import("../wire/chat/index.ts")).chat,
-  messages: async () => (await import("../wire/messages/index.ts")).messages,
-  gemini: async () => (await import("../wire/gemini/index.ts")).gemini,
-};
 
 const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
 
@@ -34,19 +26,21 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
   const server = isOffline ? await startOffline(wanted.dialect) : undefined;
   const { name, provider } = chooseProvider(config, wanted.wire);
   const wire = wanted.wire ?? provider.wire;
-  const key = findKey(config, provider, env);
   const model = config.model ?? (isOffline ? "offline" : undefined);
   if (model === undefined)
     throw new UsageError("no model is named: set 'model' in callgate.toml, CALLGATE_MODEL or --model");
-  const http = createHttpModel({
-    codec: await loadCodec[wire](),
-    baseUrl: server?.baseUrl ?? config.base_url ?? provider.baseUrl,
+  const baseUrl = server?.baseUrl ?? config.base_url;
+  const apiKey = findKey(config, env);
+  const http = await createProviderModel({
     model,
-    headers: { ...provider.headers, ...authHeader(provider, key) },
-    keyName: config.api_key_env ?? provider.keyEnv ?? "the API key",
-    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+    wire,
+    env,
+    ...(config.provider === undefined ? {} : { provider: config.provider }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
     // A dialect reads the text itself, thoughts and all.
-    thinkTags: provider.thinkTags === true && wanted.dialect === undefined,
+    ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
   });
   return {
     model: wanted.dialect === undefined ? http : await speakDialect(http, wanted.dialect),
@@ -99,14 +93,10 @@ export function chooseProvider(
   return { name: "custom", provider: providerForWire(wire ?? "chat") };
 }
 
-function findKey(config: Config, provider: Provider, env: NodeJS.ProcessEnv): string | undefined {
-  const names = [config.api_key_env, "CALLGATE_API_KEY", provider.keyEnv].filter((name) => name !== undefined);
-  return names.map((name) => env[name]).find((key) => key !== undefined && key !== "");
-}
-
-function authHeader(provider: Provider, key: string | undefined): Record<string, string> {
-  if (key === undefined || provider.auth === "none") return {};
-  return provider.auth === "bearer" ? { authorization: `Bearer ${key}` } : { [provider.auth]: key };
+/** A key that was set for us; a provider's own variable is looked at where the provider was named. */
+function findKey(config: Config, env: NodeJS.ProcessEnv): string | undefined {
+  const own = config.api_key_env === undefined ? undefined : env[config.api_key_env];
+  return own || env["CALLGATE_API_KEY"] || undefined;
 }
 
 async function startOffline(

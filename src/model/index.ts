@@ -1,6 +1,8 @@
-/** Entry of `callgate/model`: models over HTTP, and models that only write text. */
+/** Entry of `callgate/model`: models over HTTP, by provider or by address, and models that only write text. */
 export { createHttpModel } from "./http.ts";
 export type { HttpModel, HttpModelOptions } from "./http.ts";
+export { createProviderModel } from "./provider-model.ts";
+export type { ProviderModelOptions } from "./provider-model.ts";
 export { providerForWire, providers } from "./providers.ts";
 export type { Provider } from "./providers.ts";
 export { createTextModel } from "./text.ts";

@@ -1,0 +1,64 @@
+import type { Codec, WireName } from "../wire/codec.ts";
+import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
+import { providerForWire, providers, type Provider } from "./providers.ts";
+
+/** A model at a provider we have a row for, or at an address of one's own that speaks one of the wires. */
+export interface ProviderModelOptions extends Pick<HttpModelOptions, "model" | "limits" | "retries" | "keyName"> {
+  /** A name of `providers`. Left out: whoever answers at `baseUrl`. */
+  readonly provider?: string;
+  /** Where it is, if not at the provider's own address. */
+  readonly baseUrl?: string;
+  /** Which wire it speaks, if not the provider's own (Chat at an address of one's own). */
+  readonly wire?: WireName;
+  /** Left out: from the provider's own variable, and never to an address of one's own that no provider was named for. */
+  readonly apiKey?: string;
+  /** Left out: as the provider's row says. `false` under a dialect, which reads the text itself, thoughts and all. */
+  readonly thinkTags?: boolean;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Only the codec that is spoken is loaded. */
+const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
+  responses: async () => (await import("../wire/responses/index.ts")).responses,
+  chat: async () => (await import("../wire/chat/index.ts")).chat,
+  messages: async () => (await import("../wire/messages/index.ts")).messages,
+  gemini: async () => (await import("../wire/gemini/index.ts")).gemini,
+};
+
+export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
+  const provider = findProvider(options);
+  const { model, limits, retries, keyName = isStranger(options) ? undefined : provider.keyEnv } = options;
+  return createHttpModel({
+    model,
+    codec: await loadCodec[options.wire ?? provider.wire](),
+    baseUrl: options.baseUrl ?? provider.baseUrl,
+    headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
+    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+    thinkTags: options.thinkTags ?? provider.thinkTags === true,
+    ...(keyName === undefined ? {} : { keyName }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(retries === undefined ? {} : { retries }),
+  });
+}
+
+function findProvider({ provider, wire }: ProviderModelOptions): Provider {
+  if (provider === undefined) return providerForWire(wire ?? "chat");
+  if (!Object.hasOwn(providers, provider))
+    throw new TypeError(`there is no provider '${provider}': ${Object.keys(providers).join(", ")}`);
+  return providers[provider]!;
+}
+
+function findKey(options: ProviderModelOptions, { keyEnv }: Provider): string | undefined {
+  const { apiKey, env = process.env } = options;
+  return apiKey ?? (keyEnv === undefined || isStranger(options) ? undefined : env[keyEnv] || undefined);
+}
+
+/** An address nobody vouches for: it speaks a provider's wire and is not that provider. */
+function isStranger({ provider, baseUrl }: ProviderModelOptions): boolean {
+  return provider === undefined && baseUrl !== undefined;
+}
+
+function authHeader({ auth }: Provider, key: string | undefined): Record<string, string> {
+  if (key === undefined || auth === "none") return {};
+  return auth === "bearer" ? { authorization: `Bearer ${key}` } : { [auth]: key };
+}
