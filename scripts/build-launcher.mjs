@@ -5,7 +5,18 @@ import { mkdirSync, renameSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const at = (path) => fileURLToPath(new URL(`../native/${path}`, import.meta.url));
-const parts = ["launcher.c", "server.c", "job.c", "request.c", "pool.c", "nest.c", "keeper.c", "start.c", "warden.c", "tail.c"];
+const parts = [
+  "launcher.c",
+  "server.c",
+  "job.c",
+  "request.c",
+  "pool.c",
+  "nest.c",
+  "keeper.c",
+  "start.c",
+  "warden.c",
+  "tail.c",
+];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];
 
 /** Undefined once it is built; else the reason why not, in words. */

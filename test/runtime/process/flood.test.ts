@@ -22,7 +22,9 @@ describe.each(launchers)("a flood through $name", ({ launcher }) => {
     const before = process.memoryUsage().rss;
     let peak = before;
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5);
-    const { stdout } = await exec.run({ argv: ["bash", "-c", "echo first; yes flood | head -c 1500000000; echo last"] });
+    const { stdout } = await exec.run({
+      argv: ["bash", "-c", "echo first; yes flood | head -c 1500000000; echo last"],
+    });
     clearInterval(watch);
     await processes.close();
     expect(stdout.totalBytes).toBe(1_500_000_011);
