@@ -61,16 +61,21 @@ function* readPrefixed(input: Input, out: Sink, style: Style, notes: Notes): Rea
   return outcome;
 }
 
-/** `{'a', 'b'}`: no colon follows the first thing in the braces. */
+const elementLimit = 1024;
+
+/** `{'a', 'b'}`: no colon follows the first thing in the braces. What is too long to look past is a key. */
 function* isSet(input: Input): Reading<boolean> {
-  let at = yield* afterSpace(input, 1);
-  const quote = yield* codeAt(input, at);
+  const from = yield* afterSpace(input, 1);
+  const quote = yield* codeAt(input, from);
+  let at = from;
   if (isQuote(quote)) {
-    for (let code = yield* codeAt(input, ++at); code >= 0 && code !== quote; code = yield* codeAt(input, ++at))
+    for (let code = yield* codeAt(input, ++at); code >= 0 && code !== quote; code = yield* codeAt(input, ++at)) {
+      if (at - from > elementLimit) return false;
       if (code === 0x5c) at++;
-    at = yield* afterSpace(input, at + 1);
-  } else at = yield* afterSpace(input, at + (yield* runLength(input, isWordCode, 257, at)));
-  const next = yield* codeAt(input, at);
+    }
+    at++;
+  } else at += yield* runLength(input, isWordCode, elementLimit, at);
+  const next = yield* codeAt(input, yield* afterSpace(input, at));
   return quote !== 0x7d && (next === 0x2c || next === 0x7d);
 }
 
