@@ -24,10 +24,10 @@ export function speakText(model: Model, dialect: string): Model {
   };
 }
 
-/** Without markers a call must be the whole message: nothing can be said beside it. */
+/** Without markers, and in a message that goes to a tool, a call must be the whole: nothing can be said beside it. */
 function isWhole(dialect: string): boolean {
-  const blocks = findDialect(dialect)?.blocks ?? [];
-  return blocks.length > 0 && blocks.every(({ whole }) => whole === true);
+  const { blocks = [], channels } = findDialect(dialect) ?? {};
+  return channels === "muse" || (blocks.length > 0 && blocks.every(({ whole }) => whole === true));
 }
 
 /** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */

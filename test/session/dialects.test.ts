@@ -14,7 +14,19 @@ import { builtins } from "../../src/tools/index.ts";
 import { codecs } from "../../src/wire/index.ts";
 
 const workspace = mkdtempSync(join(tmpdir(), "callgate-dialects-"));
-const engine = createEngine({ tools: builtins, workspace, approval: "never", sandbox: "workspace-write" });
+const asked: string[] = [];
+const engine = createEngine({
+  tools: builtins,
+  workspace,
+  approval: "on-request",
+  sandbox: "workspace-write",
+  approver: {
+    async ask({ reason }) {
+      asked.push(reason);
+      return { answer: "once" };
+    },
+  },
+});
 afterAll(() => engine.close());
 
 const names = new Set(["read_file", "shell_command", "apply_patch"]);
@@ -35,6 +47,7 @@ const job: readonly ScriptedStep[] = [
 
 test.each(dialects.map(({ name }) => name))("in %s a model reads, runs and changes files", async (dialect) => {
   writeFileSync(join(workspace, "a.txt"), 'one\ntwo < 3 & "four"\n');
+  asked.length = 0;
   const scripted = createScriptedModel(job);
   const server = await serveModel(scripted, { dialect });
   const http = createHttpModel({ codec: codecs.chat, baseUrl: server.baseUrl, model: "text" });
@@ -53,6 +66,9 @@ test.each(dialects.map(({ name }) => name))("in %s a model reads, runs and chang
     { tool: "shell_command", ok: true, why: "" },
     { tool: "apply_patch", ok: true, why: "" },
   ]);
+  // A bare list of calls may be a quotation: a person is asked before its command runs.
+  const bare = "nothing in the answer marks it as a call: it may be a quotation";
+  expect(asked).toEqual(dialect === "json-array" ? [bare] : []);
   expect(JSON.stringify(ended[1]!.content)).toContain("from the <shell> &");
   expect(readFileSync(join(workspace, "a.txt"), "utf8")).toBe('one\nzwei < 3 & "vier"\n');
   expect(events.at(-1)).toMatchObject({ type: "turn.ended", reason: "done", text: "Done.", calls: 3 });
