@@ -163,7 +163,9 @@ function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): b
 function goesOn(last: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
   // A fresh id on every delta of one call is seen in the field; only a name or a finished call tells them apart.
   if (delta.id !== undefined && last.id !== undefined) return delta.name === undefined && !isFinished(last);
-  return delta.name === undefined || last.name === "" || names.continues(last, delta.name);
+  if (delta.name === undefined || last.name === "" || names.continues(last, delta.name)) return true;
+  // Some servers say the name with every piece.
+  return delta.name === last.name && last.args.length > 0 && !isFinished(last);
 }
 
 /** Adds to the call what the delta brings; returns what the arguments grew by. */

@@ -222,6 +222,72 @@ const shapes: readonly FieldCase[] = [
   ],
 ];
 
+const numbered: readonly FieldCase[] = [
+  [
+    "each piece is another choice (TGI)",
+    [
+      choice({ index: 1, delta: { role: "assistant", content: "H" }, finish_reason: null }),
+      choice({ index: 2, delta: { role: "assistant", content: "i" }, finish_reason: null }),
+      choice({ index: 3, delta: { content: "!" }, finish_reason: "stop" }),
+      `${done}\n\n`,
+    ],
+    { text: "Hi!" },
+  ],
+  [
+    "the calls are another choice (Bedrock behind LiteLLM)",
+    [
+      hi,
+      choice({ index: 1, delta: { tool_calls: [call({ index: 0, id: "call_a", name: "get_weather", args: "" })] } }),
+      choice({ index: 1, delta: { tool_calls: [call({ index: 0, args: oslo })] } }),
+      finish("tool_calls"),
+      `${done}\n\n`,
+    ],
+    { text: "Hi", calls: [weather] },
+  ],
+  [
+    "the thoughts are one choice and the words another",
+    [delta({ reasoning_content: "hm" }), choice({ index: 1, delta: { content: "Hi" } }), finish("stop"), `${done}\n\n`],
+    { reasoning: "hm", text: "Hi" },
+  ],
+  [
+    "two answers, one after the other",
+    [
+      hi,
+      finish("stop"),
+      choice({ index: 1, delta: { content: "Hello" } }),
+      choice({ index: 1, delta: {}, finish_reason: "stop" }),
+      `${done}\n\n`,
+    ],
+    { text: "Hi" },
+  ],
+  [
+    "two answers, one of them without an end",
+    [hi, choice({ index: 1, delta: { content: "Hello" } }), finish("stop"), `${done}\n\n`],
+    { text: "Hi" },
+  ],
+  [
+    "two answers, the second with a call",
+    [
+      hi,
+      choice({ index: 1, delta: { tool_calls: [call({ index: 0, id: "call_a", name: "get_weather", args: oslo })] } }),
+      choice({ index: 1, delta: {}, finish_reason: "tool_calls" }),
+      finish("stop"),
+      `${done}\n\n`,
+    ],
+    { text: "Hi" },
+  ],
+  [
+    "neither index nor id, and the name with every piece",
+    [
+      calls(call({ name: "get_weather", args: '{"city":' })),
+      calls(call({ name: "get_weather", args: '"Oslo"}' })),
+      calls(call({ name: "get_weather", args: '{"city":"Bergen"}' })),
+      ...end,
+    ],
+    { calls: [made(null, "get_weather", oslo), made(null, "get_weather", '{"city":"Bergen"}')] },
+  ],
+];
+
 const endings: readonly FieldCase[] = [
   [
     "a model's tokens behind the name (gpt-oss)",
@@ -526,4 +592,12 @@ const usages: readonly FieldCase[] = [
   ["an empty usage is none", [hi, finish("stop"), counted({})], { text: "Hi" }],
 ];
 
-export const cases: readonly FieldCase[] = [...repeated, ...shapes, ...endings, ...frames, ...thoughts, ...usages];
+export const cases: readonly FieldCase[] = [
+  ...repeated,
+  ...shapes,
+  ...numbered,
+  ...endings,
+  ...frames,
+  ...thoughts,
+  ...usages,
+];
