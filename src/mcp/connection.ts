@@ -52,7 +52,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     async listTools() {
       try {
         const options = { timeout: config.startTimeoutMs };
-        return await ask(async (connected) => (await connected.listTools(undefined, options)).tools);
+        return await ask(async (connected) => {
+          // The library would say so on stdout, which is not its own.
+          if (connected.getServerCapabilities()?.tools === undefined) return [];
+          return (await connected.listTools(undefined, options)).tools;
+        });
       } catch (error) {
         if (CallError.is(error)) throw error;
         const message = `The MCP server '${config.name}' does not say what it has: ${wordsOf(error)}`;

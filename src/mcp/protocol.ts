@@ -22,6 +22,7 @@ export interface ServerTool {
 
 /** What can be asked of a connected server beside calling its tools. */
 export interface ServerClient {
+  getServerCapabilities(): { readonly resources?: object | undefined } | undefined;
   listTools(): Promise<{ readonly tools: readonly ServerTool[] }>;
   listResources(page?: Page): Promise<{ readonly resources: readonly object[] }>;
   listResourceTemplates(page?: Page): Promise<{ readonly resourceTemplates: readonly object[] }>;

@@ -32,9 +32,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       parallel: true,
       mutates: false,
       run: async ({ server, cursor }) => ({
-        servers: toJson(
-          await each(server, (client) => client.listResources(cursor === undefined ? undefined : { cursor })),
-        ),
+        servers: toJson(await each(server, (client) => listResources(client, cursor))),
       }),
     }),
     defineTool({
@@ -44,9 +42,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       parallel: true,
       mutates: false,
       run: async ({ server, cursor }) => ({
-        servers: toJson(
-          await each(server, (client) => client.listResourceTemplates(cursor === undefined ? undefined : { cursor })),
-        ),
+        servers: toJson(await each(server, (client) => listTemplates(client, cursor))),
       }),
     }),
     defineTool({
@@ -66,6 +62,17 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       },
     }),
   ];
+}
+
+/** A server that has none is not asked: the library would say so on stdout, which is not its own. */
+async function listResources(client: ServerClient, cursor: string | undefined) {
+  if (client.getServerCapabilities()?.resources === undefined) return { resources: [] };
+  return client.listResources(cursor === undefined ? undefined : { cursor });
+}
+
+async function listTemplates(client: ServerClient, cursor: string | undefined) {
+  if (client.getServerCapabilities()?.resources === undefined) return { resourceTemplates: [] };
+  return client.listResourceTemplates(cursor === undefined ? undefined : { cursor });
 }
 
 function find(clients: McpClients, server: string): Connection {

@@ -22,32 +22,52 @@ export function keepSound(transport: Transport, onRefused: OnRefused): void {
   });
 }
 
-function toSound<Message extends JSONRPCMessage>(message: Message, onRefused: OnRefused): Message {
-  const result: unknown = "result" in message ? message.result : undefined;
-  if (!isObject(result)) return message;
+function toSound(message: JSONRPCMessage, onRefused: OnRefused): JSONRPCMessage {
+  if (!("result" in message)) return message;
+  // Both at once is an error; without this the answer would be passed over, and waited for in vain.
+  if ("error" in message) return { jsonrpc: "2.0", id: message.id, error: message.error } as JSONRPCMessage;
+  const result: unknown = message.result;
+  if (!isObject(result)) return { ...message, result: { content: [asText(result)] } };
   const { tools, content } = result;
   if (Array.isArray(tools)) {
     let refused = 0;
     const tellFew: OnRefused = (tool, reason) => void (++refused <= maxTold && onRefused(tool, reason));
     return { ...message, result: { ...result, tools: tools.flatMap((tool: unknown) => mend(tool, tellFew)) } };
   }
-  if (Array.isArray(content) && !content.every(isKnownBlock))
-    return { ...message, result: { ...result, content: content.map(toKnownBlock) } };
-  return message;
+  if (content === undefined || (Array.isArray(content) && content.every(isSoundBlock))) return message;
+  const blocks = Array.isArray(content) ? content : content === null ? [] : [content];
+  return { ...message, result: { ...result, content: blocks.map(toSoundBlock) } };
 }
 
 /** Of the bad tools of one list, these many are named. */
 const maxTold = 20;
 
-const blockTypes = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
+const isText = (value: unknown) => typeof value === "string";
+const isBase64 = (value: unknown) => typeof value === "string" && /^[A-Za-z0-9+/]*={0,2}$/.test(value);
 
-function isKnownBlock(block: unknown): boolean {
-  return isObject(block) && blockTypes.has(block["type"]);
+const blocks = new Map<unknown, (block: Readonly<Record<string, unknown>>) => boolean>([
+  ["text", ({ text }) => isText(text)],
+  ["image", ({ data, mimeType }) => isBase64(data) && isText(mimeType)],
+  ["audio", ({ data, mimeType }) => isBase64(data) && isText(mimeType)],
+  ["resource_link", ({ uri, name }) => isText(uri) && isText(name)],
+  [
+    "resource",
+    ({ resource }) =>
+      isObject(resource) && isText(resource["uri"]) && (isText(resource["text"]) || isBase64(resource["blob"])),
+  ],
+]);
+
+function isSoundBlock(block: unknown): boolean {
+  return isObject(block) && blocks.get(block["type"])?.(block) === true;
 }
 
-/** A kind of content nobody here knows is told as it is written: the call has run, and its result is not thrown away. */
-function toKnownBlock(block: unknown): unknown {
-  return isKnownBlock(block) ? block : { type: "text", text: JSON.stringify(block) };
+/** Content that is wrong, or of a kind nobody here knows, is told as it is written: the call has run, and its result is not thrown away. */
+function toSoundBlock(block: unknown): unknown {
+  return isSoundBlock(block) ? block : asText(block);
+}
+
+function asText(value: unknown) {
+  return { type: "text", text: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
 /** No schema needs this, and everything that walks one would fall over it. */

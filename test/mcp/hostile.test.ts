@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { defineTool } from "../../src/index.ts";
-import { createConnection, readServers } from "../../src/mcp/index.ts";
+import { createConnection, createResourceTools, readServers } from "../../src/mcp/index.ts";
 import { call, connect as open, hostile, names, stdio, type ConnectSetup } from "./connect.ts";
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -200,4 +200,40 @@ test("an answer that unpacks to a hundred times its size is given up", async () 
     response.end(bomb);
   });
   await expect(openHttp(url).listTools()).rejects.toThrow();
+});
+
+const text = (value: unknown) => ({ type: "text", text: value });
+
+test.each([
+  [{ result: "words" }, "words"],
+  [{ result: [1] }, "[1]"],
+  [{ result: null }, "null"],
+  [{ result: { content: "words" } }, "words"],
+  [{ result: { content: null } }, ""],
+  [{ result: { content: [text(5), null] } }, '"text":5'],
+  [{ result: { content: [{ type: "image", data: "%%%", mimeType: "image/png" }, text("seen")] } }, "seen"],
+  [{ result: { content: [{ type: "resource" }] } }, '"resource"'],
+])("an answer that is none, %j, is told as it is written and waited for no longer", async (answer, words) => {
+  const { engine } = await connect({ s: { ...stdio(hostile, "plain"), tool_timeout_ms: 60_000 } });
+  expect(await call(engine, "s/answer", answer)).toMatchObject({ ok: true, text: expect.stringContaining(words) });
+});
+
+test("an answer that is a result and an error is an error", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain") });
+  const answer = { result: { content: [] }, error: { code: 1, message: "broken" } };
+  expect(await call(engine, "s/answer", answer)).toMatchObject({ ok: false, text: expect.stringContaining("broken") });
+});
+
+test("a server that greets on its stdout works, and one without tools prints nothing on ours", async () => {
+  const said: string[] = [];
+  const debug = console.debug;
+  console.debug = (line: string) => void said.push(line);
+  cleanups.push(() => void (console.debug = debug));
+  const table = { polite: stdio(hostile, "banner"), empty: stdio(hostile, "no-tools") };
+  const { engine, clients } = await connect(table);
+  engine.registry.add(...createResourceTools(clients));
+  expect(await call(engine, "polite/ping")).toMatchObject({ ok: true, text: "pong" });
+  expect(await call(engine, "list_mcp_resources")).toMatchObject({ ok: true });
+  expect(await call(engine, "list_mcp_resource_templates")).toMatchObject({ ok: true });
+  expect(said).toEqual([]);
 });
