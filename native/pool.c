@@ -132,6 +132,7 @@ bool pool_take(const struct request *r, bool fresh, struct taken *taken, struct 
     return !fresh && n->key && pool_take(r, true, taken, a);
   }
   *taken = (struct taken){w.pid, w.control, n->diagnosis < 0 ? -1 : fcntl(n->diagnosis, F_DUPFD_CLOEXEC, 0)};
+  if (n->key && n->ahead == 0) nest_drop(n); /* made for this one command */
   return true;
 }
 

@@ -28,18 +28,31 @@ const uses: readonly (readonly [name: string, line: string, expected: string])[]
   ["/dev/null and /dev/urandom", "head -c 4 /dev/urandom > /dev/null && echo devices", "devices"],
   ["git status and log", "git status --short --untracked-files=no && git log --oneline | wc -l", "1"],
   ["npm run", "npm run --silent greet", "greeted"],
+  ["copies that keep modes and times", "cp -a package.json twin && tar c twin | tar x -C src && ls src", "twin"],
 ];
 
-const works = (await trySandboxes()).some(({ id, ok }) => id === "bwrap" && ok);
+const rungs = await trySandboxes();
+const works = (wanted: string) => rungs.some(({ id, ok }) => id === wanted && ok);
 
-describe.skipIf(!works)("what works inside bwrap under workspace-write", () => {
+/** Without a network namespace there is no loopback and no list of interfaces. */
+const needsLoopback = /loopback|interfaces|dev server/;
+const places = [
+  { id: "bwrap", expected: uses },
+  { id: "landlock", expected: uses.filter(([name]) => !needsLoopback.test(name)) },
+];
+
+describe.each(places)("what works inside $id under workspace-write", ({ id, expected: list }) => {
+  describe.skipIf(!works(id))("", () => tryAll(id, list));
+});
+
+function tryAll(id: string, list: typeof uses): void {
   // Outside the temp folder, as real workspaces are.
   const workspace = mkdtempSync("/var/tmp/callgate-compat-");
   let sandbox: Sandbox;
 
   beforeAll(() => {
     prepare(workspace);
-    sandbox = createSandbox({ only: "bwrap", machine: { stateDir: join(workspace, ".state") } });
+    sandbox = createSandbox({ only: id, machine: { stateDir: join(workspace, ".state") } });
   });
   afterAll(async () => {
     await sandbox.close();
@@ -66,7 +79,7 @@ describe.skipIf(!works)("what works inside bwrap under workspace-write", () => {
     return finished;
   }
 
-  test.concurrent.each(uses)("%s", async (_name, line, expected) => {
+  test.concurrent.each(list)("%s", async (_name, line, expected) => {
     const { stdout, stderr, exitCode } = await run(line);
     expect({ exitCode, last: stdout.trim().split("\n").at(-1), stderr: exitCode === 0 ? "" : stderr }).toEqual({
       exitCode: 0,
@@ -74,7 +87,7 @@ describe.skipIf(!works)("what works inside bwrap under workspace-write", () => {
       stderr: "",
     });
   });
-});
+}
 
 function prepare(folder: string): void {
   const files: Readonly<Record<string, string>> = {

@@ -10,7 +10,7 @@ import { launcherPath } from "../../../src/runtime/process/launcher-path.ts";
 
 /**
  * Places where the best sandbox cannot work, made for real. Each line runs `$@` there; `expected` is what
- * then confines a command.
+ * then confines a command, which must run through the launcher as well.
  */
 const places: readonly { readonly name: string; readonly line: string; readonly expected: string }[] = [
   { name: "an ordinary machine", line: '"$@"', expected: "bwrap+seccomp" },
@@ -46,11 +46,23 @@ describe.skipIf(launcher === undefined || !canUnshare || spawnSync("bwrap", ["--
     const program = join(folder, "ask.mjs");
 
     beforeAll(async () => {
-      const source = fileURLToPath(new URL("../../../src/runtime/sandbox/sandbox.ts", import.meta.url));
+      const source = (path: string) => fileURLToPath(new URL(`../../../src/runtime/${path}`, import.meta.url));
       const entry = join(folder, "ask.ts");
       writeFileSync(
         entry,
-        `import { createSandbox } from ${JSON.stringify(source)};\nconsole.log((await createSandbox().confinement()).name);\n`,
+        `import { createExec } from ${JSON.stringify(source("exec.ts"))};
+import { createProcesses } from ${JSON.stringify(source("processes.ts"))};
+import { createSandbox } from ${JSON.stringify(source("sandbox/sandbox.ts"))};
+const [sandbox, processes] = [createSandbox(), createProcesses()];
+const grant = { policy: "workspace-write", confined: true, write: [process.cwd()], protect: [], mask: [], network: "off" };
+const signal = new AbortController().signal;
+const exec = createExec({ processes, sandbox, grant, cwd: process.cwd(), env: { PATH: "/usr/bin:/bin" }, signal });
+const { name, available } = await sandbox.confinement();
+const line = "echo made > made && chmod 600 made && touch /etc/not-made 2>/dev/null; ls made /etc/not-made 2>/dev/null";
+const said = available ? (await exec.run({ argv: ["sh", "-c", line] })).stdout.head.trim() : "nothing";
+console.log(name, said);
+await processes.close();
+await sandbox.close();\n`,
       );
       const bundle = await rolldown({ input: entry, platform: "node", logLevel: "silent" });
       await bundle.write({ file: program, codeSplitting: false });
@@ -60,8 +72,10 @@ describe.skipIf(launcher === undefined || !canUnshare || spawnSync("bwrap", ["--
 
     test.each(places)("$name", async ({ name, line, expected }) => {
       const env = { ...process.env, CALLGATE_LAUNCHER: launcher, CALLGATE_HOME: join(folder, name) };
-      const { stdout } = await promisify(execFile)("sh", ["-c", line, "sh", process.execPath, program], { env });
-      expect(stdout.trim()).toBe(expected);
+      const cwd = mkdtempSync("/var/tmp/callgate-places-");
+      const { stdout } = await promisify(execFile)("sh", ["-c", line, "sh", process.execPath, program], { env, cwd });
+      rmSync(cwd, { recursive: true });
+      expect(stdout.trim()).toBe(`${expected} ${expected === "none" ? "nothing" : "made"}`);
     });
   },
 );
