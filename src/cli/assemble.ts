@@ -1,4 +1,5 @@
 /** Settings to a session: engine, model, tools, journal, put together once for `exec`, `chat` and `resume`. */
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
@@ -13,11 +14,12 @@ import {
 } from "../session/index.ts";
 import { undoFile } from "../session/undo.ts";
 import type { Approver } from "../spec/stages.ts";
-import { createSessionId, findSession, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
+import { createSessionId, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
 import type { Config } from "./config.ts";
 import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
-import { UsageError } from "./io.ts";
+import { findToResume } from "./find-session.ts";
+import { say, UsageError } from "./io.ts";
 import { chooseProfile, createOffer } from "./offered-tools.ts";
 import type { ConnectOptions } from "./mcp-clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
@@ -70,7 +72,7 @@ async function putTogether(
 ): Promise<Omit<Assembled, "close">> {
   const { config, cwd, env } = options;
   const state = stateDir(env);
-  const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume);
+  const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume, cwd);
   const id = earlier && !options.fork ? earlier.id : createSessionId(new Date());
   const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
@@ -132,12 +134,10 @@ function warmUpWhileAsking(session: Session, engine: Engine): void {
   });
 }
 
-function openEarlier(state: string, wanted: string) {
-  const found = findSession(state, wanted);
-  if ("length" in found) {
-    const many = found.length > 1 ? `; it fits ${found.map(({ id }) => id).join(", ")}` : "";
-    throw new UsageError(`there is no session '${wanted}'${many} ('callgate sessions' lists them)`);
-  }
+function openEarlier(state: string, wanted: string, cwd: string) {
+  const folder = realpathSync(cwd);
+  const found = findToResume(state, wanted, folder);
+  if (found.cwd !== folder) say(`callgate: this session began in ${found.cwd} and goes on in ${folder}`);
   const { records, problems } = readJournal(found.path);
   const edited = problems.find(({ what }) => what === "edited");
   if (edited)

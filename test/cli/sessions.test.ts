@@ -19,6 +19,29 @@ async function record(prompt: string) {
   return { at, id, path: join(home, "sessions", month!, `${id}.jsonl`) };
 }
 
+test("'last' goes on with the newest session of this folder, and says where another one began", async () => {
+  const env = { CALLGATE_HOME: tempFolder("state") };
+  const [here, there] = [tempFolder("here"), tempFolder("there")];
+  await run(["exec", "say here"], { cwd: here, env });
+  await run(["exec", "say there"], { cwd: there, env });
+  const own = await run(["exec", "--resume", "last", "say more"], { cwd: here, env });
+  expect(own.stderr).not.toContain("began in");
+  const titles = JSON.parse((await run(["sessions", "--json"], { env })).stdout) as readonly { title: string }[];
+  expect(titles.map(({ title }) => title)).toEqual(["say here", "say there"]);
+  const other = await run(["exec", "--resume", "last", "say more"], { cwd: tempFolder("new"), env });
+  expect(other.code).toBe(0);
+  expect(other.stderr).toContain(`this session began in ${here} and goes on in`);
+});
+
+test("replay --run runs in the folder of the session, wherever it is asked for", async () => {
+  const env = { CALLGATE_HOME: tempFolder("state") };
+  const cwd = tempFolder("work");
+  writeFileSync(join(cwd, "note.txt"), "remember the milk\n");
+  await run(["exec", "read note.txt"], { cwd, env });
+  const { stderr } = await run(["replay", "last", "--run"], { cwd: tempFolder("elsewhere"), env });
+  expect(stderr).toContain("Every call ended as it did before.");
+});
+
 test("the beginning of an id is enough, and goes on with the same conversation", async () => {
   const { at, id } = await record("run echo first");
   const events = lines((await run(["exec", "--json", "--resume", id.slice(0, -2), "say more"], at)).stdout);

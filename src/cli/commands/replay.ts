@@ -76,7 +76,7 @@ function withInput(record: StoredRecord, inputs: Map<unknown, unknown>): Session
 }
 
 async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readonly StoredRecord[]): Promise<void> {
-  const { cwd, config } = await prepare({ cwd: recordedCwd, ...flags });
+  const { cwd, config } = await prepare({ ...flags, cwd: flags.cwd ?? recordedCwd });
   const engine = createEngine(
     await engineOptions(config, cwd, process.env, { profile: chooseProfile(config, config.model) }),
   );
