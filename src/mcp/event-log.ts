@@ -2,7 +2,7 @@ import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 
 /** Kept for one session, the oldest dropped first: enough to bridge a broken connection, not to relive a session. */
 const maxEvents = 256;
-const maxBytes = 8 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 interface Event {
   readonly stream: string;

@@ -19,7 +19,7 @@ import {
 } from "../spec/question.ts";
 import { toSchema } from "../spec/schema.ts";
 import type { Elicitation } from "./host.ts";
-import type { Desk } from "./rounds.ts";
+import type { Desk, Responses } from "./rounds.ts";
 
 const required: Readonly<Record<QuestionKind, ClientCapabilities>> = {
   form: { elicitation: { form: {} } },
@@ -68,7 +68,7 @@ const maxTries = 3;
 
 async function askClient(desk: Desk, questions: Questions, signal: AbortSignal): Promise<Answers | undefined> {
   const answers = new Map<string, Answer>();
-  let responses = desk.early;
+  let responses = takeEarly(desk, Object.keys(questions));
   for (let tries = 0; tries <= maxTries; tries++) {
     for (const [name, question] of Object.entries(questions)) {
       const answer = Object.hasOwn(responses, name) ? await readAnswer(question, responses[name]) : undefined;
@@ -84,6 +84,12 @@ async function askClient(desk: Desk, questions: Questions, signal: AbortSignal):
     responses = given;
   }
   return undefined;
+}
+
+function takeEarly({ early }: Desk, names: readonly string[]): Responses {
+  const taken = names.filter((name) => early.has(name)).map((name) => [name, early.get(name)] as const);
+  for (const [name] of taken) early.delete(name);
+  return Object.fromEntries(taken);
 }
 
 function toRequest(question: Question): InputRequest {

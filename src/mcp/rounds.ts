@@ -1,9 +1,9 @@
 /**
- * Requests that may have to ask their client something before they are answered. Work that asks waits
- * where it is; the request that brings the answers goes on with the same run, so that nothing ever
- * runs twice.
+ * Requests that may have to ask their client something before they are answered. An older client is
+ * asked while its request is open. A newer one comes again with the answers: the work waits where it
+ * is, and goes on with the same run, so that nothing ever runs twice.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   inputRequired,
@@ -24,8 +24,8 @@ export interface Desk {
   readonly client: ClientCapabilities;
   /** Puts questions, together, after those that are open. Undefined: no answer came. */
   put(questions: Readonly<Record<string, InputRequest>>, signal: AbortSignal): Promise<Responses | undefined>;
-  /** What the client answered before it was asked. */
-  readonly early: Responses;
+  /** What the client answered before it was asked; each is good for one question. */
+  readonly early: Map<string, unknown>;
 }
 
 export interface ServedRequest {
@@ -105,8 +105,7 @@ export function createRounds({ patienceMs = defaultPatienceMs }: RoundsOptions =
         return first;
       }
       done.catch(() => undefined);
-      // Older clients are asked while their request is open, and may take it back; newer ones come again with the answer.
-      if (isModern(ctx)) unlink();
+      unlink(); // this request is answered, and its end says nothing about the work
       return { asks: park(running, running.open?.questions ?? {}) };
     },
   };
@@ -122,9 +121,10 @@ function start(
   const desk: Desk = {
     request: () => running.ctx,
     client: capabilitiesOf(request),
-    early: request.ctx.mcpReq.inputResponses ?? {},
+    early: new Map(Object.entries(request.ctx.mcpReq.inputResponses ?? {})),
     put(questions, signal) {
-      const next = last.then(() => waitForAnswers(running, questions, signal, patienceMs));
+      const put = isModern(request.ctx) ? waitForAnswers : sendQuestions;
+      const next = last.then(() => put(running, questions, signal, patienceMs));
       last = next;
       return next;
     },
@@ -162,6 +162,28 @@ function waitForAnswers(
     running.open = { questions: { ...questions }, take };
     running.asked();
   });
+}
+
+/** Also never fails: a client that cannot answer one has not answered. */
+async function sendQuestions(
+  { ctx }: Running,
+  questions: Readonly<Record<string, InputRequest>>,
+  signal: AbortSignal,
+  patienceMs: number,
+): Promise<Responses | undefined> {
+  const options = { signal, timeout: patienceMs, resetTimeoutOnProgress: true };
+  const send = async ([name, question]: [string, InputRequest]) => {
+    const { method, params } = question;
+    const isPage = method === "elicitation/create" && params.mode === "url";
+    // Only the older protocol wants a name for what happens on the page.
+    const given = isPage ? { ...params, elicitationId: randomUUID() } : params;
+    return [name, await ctx.mcpReq.send({ method, params: { ...given } }, options)] as const;
+  };
+  try {
+    return Object.fromEntries(await Promise.all(Object.entries(questions).map(send)));
+  } catch {
+    return undefined;
+  }
 }
 
 function stopWith(signal: AbortSignal, stop: AbortController): () => void {

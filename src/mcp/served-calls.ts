@@ -30,8 +30,8 @@ export function createServedCalls({ engine, approver, rounds = createRounds() }:
   const turns = createTurns();
 
   const run = async (asked: Asked, desk: Desk, stop: AbortSignal): Promise<Ended> => {
-    const attendant = createAttendant(desk);
     const place = takePlace(turns, stop);
+    const attendant = createAttendant({ ...desk, put: (...asked) => place.aside(() => desk.put(...asked)) });
     const endings = [followCall(engine, asked.id, desk), approver?.attend(asked.id, attendant), place.leave];
     try {
       const ended = await engine.run(asked, stop, place);
@@ -80,16 +80,38 @@ function createAttendant(desk: Desk): Attendant & ClientAnswerer {
   };
 }
 
-/** A call waits for its turn once it is permitted: nobody else waits while a person is asked about it. */
-function takePlace(turns: Turns, stop: AbortSignal): Recorder & { leave(): void } {
+interface Place extends Recorder {
+  /** Nobody else waits while somebody is asked. */
+  aside<Result>(wait: () => Promise<Result>): Promise<Result>;
+  leave(): void;
+}
+
+/** A call waits for its turn once it is permitted, and has it until it ended, but for the time it spends asking. */
+function takePlace(turns: Turns, stop: AbortSignal): Place {
   let turn: Turn | undefined;
+  let alone = false;
+  let asides: Promise<unknown> = Promise.resolve();
+  const enter = async () => {
+    turn = turns.take(alone);
+    await Promise.race([turn.come, whenAborted(stop)]);
+  };
   return {
     async started({ mutates }) {
-      if (turn !== undefined) return; // the same call again, with more: it still has its turn
-      turn = turns.take(mutates);
-      await Promise.race([turn.come, whenAborted(stop)]);
+      alone = mutates;
+      if (turn === undefined) await enter(); // with more than before, the same call still has its turn
     },
     ended: async () => undefined,
+    aside(wait) {
+      if (turn === undefined) return wait();
+      const result = asides.then(async () => {
+        turn?.end();
+        const waited = await wait();
+        await enter();
+        return waited;
+      });
+      asides = result.catch(() => undefined); // one at a time: each leaves its turn and takes another
+      return result;
+    },
     leave: () => turn?.end(),
   };
 }

@@ -24,9 +24,6 @@ export interface McpServerOptions {
   readonly follows?: boolean;
 }
 
-/** A tool asking more often than this is going round in circles. */
-const maxRounds = 64;
-
 /** One server object per connection: two clients never share one. */
 export function createMcpServer(options: McpServerOptions): McpServer {
   const { engine, version, shows = () => true, resources, prompts } = options;
@@ -37,7 +34,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     return tool !== undefined && shows(tool) ? tool : undefined;
   };
 
-  const product = new McpServer({ name: "callgate", version }, { inputRequired: { maxRounds } });
+  const product = new McpServer({ name: "callgate", version });
   const { server } = product;
   // The library asks for it when headers repeat arguments (`x-mcp-header`); it only knows tools registered with itself.
   product.toolInputSchemaJson = (name) => {

@@ -386,6 +386,48 @@ test("calls that only look run together; one that changes something runs alone, 
   expect(seen).toContainEqual(["look", "look"]);
 });
 
+test("nobody waits for a call that waits for its answer", async () => {
+  const release: (() => void)[] = [];
+  const change = defineTool({
+    name: "change",
+    description: "Asks twice at once before it changes something.",
+    input: nothing,
+    mutates: true,
+    async run(_input, { ask }) {
+      const [one, two] = await Promise.all([ask({ who: askName }), ask({ who: askName })]);
+      return [one.who.content["name"], two.who.content["name"]].join(" and ");
+    },
+  });
+  const look = defineTool({ name: "look", description: "Looks.", input: nothing, mutates: false, run: () => "seen" });
+  const at = await start({ tools: [change, look] });
+  for (const era of eras) {
+    const { client } = await connect(at, era);
+    client.setRequestHandler("elicitation/create", async () => {
+      await new Promise<void>((resolve) => release.push(resolve));
+      return { action: "accept", content: { name: "Ada" } };
+    });
+    const changing = client.callTool({ name: "change", arguments: {} });
+    await expect.poll(() => release.length, { timeout: 5_000 }).toBe(1);
+    expect(words(await client.callTool({ name: "look", arguments: {} }))).toBe("seen");
+    release.pop()!();
+    await expect.poll(() => release.length, { timeout: 5_000 }).toBe(1);
+    release.pop()!();
+    expect(words(await changing)).toBe("Ada and Ada");
+  }
+});
+
+test("a client that fails to answer has not answered, and holds nobody up", async () => {
+  const at = await start({ tools: [greet] });
+  const { client } = await connect(at, "legacy");
+  client.setRequestHandler("elicitation/create", () => {
+    throw new Error("no window");
+  });
+  expect(await client.callTool({ name: "greet", arguments: {} })).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining("nobody answered") }],
+  });
+});
+
 test("a stream that broke is taken up again with what was sent meanwhile", async () => {
   const slow = defineTool({
     name: "slow",
