@@ -16,6 +16,8 @@ export interface CallWriter {
   close(): void;
   /** The body is broken or was cut: it will never run. */
   fail(why: string): void;
+  /** What could not be read of it. */
+  rest(text: string): void;
 }
 
 export interface CallHead {
@@ -57,6 +59,8 @@ interface OpenCall {
   why: string | undefined;
   /** What a plain-text tool was given. */
   input?: string;
+  /** What could not be read. */
+  rest?: string;
 }
 
 /** Why a call is not whole, when the answer ended before it did. */
@@ -134,6 +138,7 @@ function createWriter(open: OpenCall, index: number, log: EventLog, maxArguments
       log.delta(index, "arguments", input);
     },
     fail,
+    rest: (text) => void (open.rest = text),
   };
 }
 
@@ -143,6 +148,7 @@ function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallIt
   if (call.repairs.size > 0) fields["repairs"] = [...call.repairs];
   if (tool === undefined && options.tools.declared) fields["known"] = false;
   if (call.why !== undefined) fields["broken"] = call.why;
+  if (call.rest !== undefined) fields["rest"] = call.rest;
   if (head.id !== undefined && head.id !== call.id) fields["id"] = head.id;
   return {
     type: "call",

@@ -198,6 +198,14 @@ describe("calls that are none, or not whole", () => {
     }
   });
 
+  test("F16 what is left of a broken call stays with it, and the text after its block is text", () => {
+    const text = `a ${hermes('{"name": "write_file", "arguments": {"path": "say "hi" now"}}')} b`;
+    const read = reading(text, { dialect: "hermes", tools });
+    expect(read.whole).toEqual([]);
+    expect(read.text).toBe("a  b");
+    expect(read.calls[0]!.extra!.fields["rest"]).toContain('hi" now');
+  });
+
   test("F19 a call that nothing marked says so; one behind its marker does not", () => {
     const json = '{"name": "write_file", "parameters": {"path": "a"}}';
     const marks = (dialect: string, text: string) =>

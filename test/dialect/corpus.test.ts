@@ -14,7 +14,7 @@ test.each(["core", "plain", "edge"] as const)("the score on %s cases holds", (ti
   const right = all.filter((one) => wrong(one) === undefined).length;
   const reasoned = all.filter((one) => differences.has(one.id)).length;
   expect(right + reasoned).toBe(all.length);
-  expect(right / all.length).toBeGreaterThanOrEqual({ core: 0.99, plain: 1, edge: 0.63 }[tier]);
+  expect(right / all.length).toBeGreaterThanOrEqual({ core: 0.99, plain: 1, edge: 0.64 }[tier]);
 });
 
 test("how an answer is cut into chunks changes nothing", () => {

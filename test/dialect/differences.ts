@@ -26,7 +26,7 @@ const groups: readonly (readonly [string, readonly string[]])[] = [
   [cutCall, ["gemma4-064", "json-array-003", "poolside-v1-001", "qwen3-coder-145"]],
   [rawKept, ["deepseek-v3.1-030", "hermes-044", "hermes-224", "hermes-249", "hermes-250", "lfm2-054", "mistral-010"]],
   [rawKept, ["qwen3-coder-164", "qwen3-coder-165"]],
-  [streamed, ["hermes-121", "hermes-204", "hermes-208", "hermes-209", "hermes-223", "longcat-003"]],
+  [streamed, ["hermes-121", "hermes-204", "hermes-208", "hermes-209", "longcat-003"]],
   [streamed, ["qwen3-coder-114"]],
   [renamed, ["hermes-081", "hermes-095", "minicpm5-027"]],
   [twice, ["minicpm5-010", "morph-xml-064", "qwen3-coder-094"]],

@@ -121,6 +121,8 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
       if (result === "broken" && !isCut(context)) {
         for (const writer of context.opened) writer.fail("its block is broken");
       }
+      if (closes.length > 0 && (result === "broken" || result === "spoiled"))
+        yield* keepRest(context, junkEnd.markers, closes);
       return result;
     },
   };
@@ -151,6 +153,22 @@ function* noiseLength(context: Context, opens: readonly string[], closes: readon
       return 0;
   }
   return 0;
+}
+
+const restLimit = 4096;
+
+/** What is left of a broken call up to the end of its block is no answer to anybody: it stays with the call. */
+function* keepRest(context: Context, ends: readonly string[], closes: readonly string[]): Reading<void> {
+  const { input } = context;
+  for (let length = 0; length <= restLimit; length++) {
+    const end = yield* markerAt(input, ends, length);
+    if (end !== undefined) {
+      if (length > 0) context.opened.at(-1)?.rest(take(input, length));
+      yield* skipMarker(input, closes);
+      return;
+    }
+    if ((yield* codeAt(input, length)) < 0) return;
+  }
 }
 
 /** The answer ended inside a call that has its own tags: the calls before it were closed by theirs. */

@@ -55,6 +55,7 @@ export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: C
         write: (json) => void (entry.args += json),
         close: () => void (entry.done = true),
         fail: () => void (entry.done = false),
+        rest: () => {},
       };
     },
     commit() {
