@@ -63,7 +63,8 @@ function createSteps(options: DecodeOptions, telling: Telling): EventSteps {
       case "response.incomplete":
       case "response.failed":
       case "response.cancelled": {
-        const response = object(event["response"]);
+        // Some gateways forget the envelope.
+        const response = object(event["response"] ?? event);
         return end(decodeEnding(statusOf(type, response), response), response);
       }
       case "error":

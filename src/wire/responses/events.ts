@@ -61,10 +61,15 @@ export function readStep(type: string, event: Raw): Step | undefined {
   return { kind: row.kind, field: row.field, item: row.item, at, text: writeArguments(event[row.text]) };
 }
 
+const contentParts: ReadonlySet<string> = new Set(
+  // vLLM has an event of its own for the parts of thoughts.
+  ["content_part", "reasoning_part"].flatMap((name) => [`${name}.added`, `${name}.done`]),
+);
+
 /** `content_part` and `reasoning_summary_part` repeat a part as a whole. */
 function readPart(name: string, event: Raw): Step | undefined {
   const part = object(event["part"]);
-  if (name === "content_part.added" || name === "content_part.done") {
+  if (contentParts.has(name)) {
     const at = count(event["content_index"]) ?? 0;
     switch (part["type"]) {
       case "refusal":

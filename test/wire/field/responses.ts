@@ -293,6 +293,51 @@ const again: readonly FieldCase[] = [
   ],
 ];
 
+const bare: readonly FieldCase[] = [
+  [
+    "words, and an end without its envelope (LiteLLM#22102)",
+    [
+      { type: "response.output_text.delta", delta: "Hi" },
+      { type: "response.completed", output: [message("Hi"), weatherItem], usage },
+      "data: [DONE]\n\n",
+    ],
+    { text: "Hi", calls: [weather], usage: counted },
+  ],
+  [
+    "only the whole text, without index or id",
+    [
+      created,
+      { type: "response.output_text.done", text: "Hi" },
+      { type: "response.completed", response: { id: "resp_1" } },
+    ],
+    { text: "Hi" },
+  ],
+  [
+    "parts of thoughts under vLLM's own name",
+    [
+      created,
+      {
+        type: "response.reasoning_part.added",
+        output_index: 0,
+        item_id: "rs_1",
+        content_index: 0,
+        part: { type: "reasoning_text", text: "" },
+      },
+      { type: "response.reasoning_text.delta", output_index: 0, item_id: "rs_1", content_index: 0, delta: "h" },
+      {
+        type: "response.reasoning_part.done",
+        output_index: 0,
+        item_id: "rs_1",
+        content_index: 0,
+        part: { type: "reasoning_text", text: "hm" },
+      },
+      done(1, message("Hi")),
+      completed(),
+    ],
+    { reasoning: "hm", text: "Hi", usage: counted },
+  ],
+];
+
 const kinds: readonly FieldCase[] = [
   [
     "a wrapper that holds two calls (gpt-5.4)",
@@ -765,4 +810,4 @@ const endings: readonly FieldCase[] = [
   ],
 ];
 
-export const cases: readonly FieldCase[] = [...items, ...again, ...kinds, ...endings];
+export const cases: readonly FieldCase[] = [...items, ...again, ...bare, ...kinds, ...endings];
