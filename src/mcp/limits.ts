@@ -4,3 +4,9 @@
 export const maxMessageBytes = 32 * 1024 * 1024;
 
 export const tooLong = `the server sent a message of more than ${maxMessageBytes / 1024 / 1024} MB`;
+
+/** More messages than this, one after the other in so short a time, say nothing; they only keep us busy. */
+export const maxMessages = 50_000;
+export const floodWindowMs = 10_000;
+
+export const tooMany = `the server sent more than ${maxMessages} messages within ${floodWindowMs / 1000} s`;

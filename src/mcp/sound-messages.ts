@@ -84,6 +84,11 @@ function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
     onRefused(named, `its description is nested more than ${maxDepth} deep`);
     return [];
   }
+  if (isObject(tool) && typeof tool["name"] === "string" && /\p{Cc}/u.test(tool["name"])) {
+    // The library names tools on stderr as they are.
+    onRefused(tool["name"], "its name is not one a model could write");
+    return [];
+  }
   if (isSound(tool)) return [tool];
   if (!isObject(tool) || typeof tool["name"] !== "string") {
     onRefused("(a tool without a name)", "it is not described as a tool");

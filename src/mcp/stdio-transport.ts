@@ -1,9 +1,10 @@
 /** A server as our child: one JSON message a line. It and everything it starts ends with us, whatever ends us. */
 import type { ChildProcess } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { maxMessageBytes, tooLong } from "./limits.ts";
+import { floodWindowMs, maxMessageBytes, maxMessages, tooLong, tooMany } from "./limits.ts";
 
 const stderrTailChars = 4_000;
+const answersPerRequest = 10;
 
 export interface StdioTransport extends Transport {
   /** The last words on its stderr: the best hint why it would not start. */
@@ -11,12 +12,13 @@ export interface StdioTransport extends Transport {
 }
 
 /** `start` gives a child in its own process group, with pipes. */
-export function createStdioTransport(start: () => Promise<ChildProcess>): StdioTransport {
+export function createStdioTransport(start: () => Promise<ChildProcess>, now = Date.now): StdioTransport {
   let child: ChildProcess | undefined;
   let tail = "";
   let closed = false;
   /** Whether it ever said anything: one that did not has nothing to finish. */
   let heard = false;
+  let window = { since: 0, count: 0 };
 
   const transport: StdioTransport = {
     stderrTail: () => tail.trim(),
@@ -40,6 +42,8 @@ export function createStdioTransport(start: () => Promise<ChildProcess>): StdioT
     async send(message) {
       if (closed || !child?.stdin?.writable) throw new Error("the server is gone");
       const { stdin } = child;
+      // What we ask may be answered, with progress on the way, however fast we ask.
+      window.count = Math.max(0, window.count - answersPerRequest);
       if (stdin.write(`${JSON.stringify(message)}\n`)) return;
       await Promise.race([
         new Promise((resolve) => stdin.once("drain", resolve)),
@@ -55,12 +59,22 @@ export function createStdioTransport(start: () => Promise<ChildProcess>): StdioT
   function receive(line: string): void {
     if (line.trim() === "") return;
     heard = true;
+    if (closed || floods()) return;
     try {
       // The protocol layer validates the message; here it is only a line of JSON.
       transport.onmessage?.(JSON.parse(line) as JSONRPCMessage);
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+  function floods(): boolean {
+    if (window.count++ === 0 || now() - window.since > floodWindowMs) window = { since: now(), count: 1 };
+    if (window.count <= maxMessages) return false;
+    if (window.count === maxMessages + 1) {
+      child?.stdout?.destroy();
+      void fail(new Error(tooMany));
+    }
+    return true;
   }
   async function fail(error: Error): Promise<void> {
     transport.onerror?.(error);

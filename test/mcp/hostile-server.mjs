@@ -35,6 +35,7 @@ let tools = [
   "tty",
   "link",
   "answer",
+  "pour",
 ].map((name) => tool(name));
 tools.unshift(tool("ping", mode === "words-from" ? readFileSync(words, "utf8") : words));
 if (mode === "bad-tool") tools = [tool("ping"), { name: "in\u200bvisible", inputSchema: schema }, tool("ping")];
@@ -98,6 +99,14 @@ const calls = {
     } catch (error) {
       return text(error.code);
     }
+  },
+  pour() {
+    const lines = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: {} })}\n`.repeat(2_000);
+    const go = () => {
+      while (process.stdout.write(lines));
+      process.stdout.once("drain", go);
+    };
+    go();
   },
   answer: (input) => send({ id: lastId, ...input }),
   link: () => ({ content: [{ type: "resource_link", uri: "file:///etc/passwd", name: "readme" }] }),

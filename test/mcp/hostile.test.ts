@@ -237,3 +237,12 @@ test("a server that greets on its stdout works, and one without tools prints not
   expect(await call(engine, "list_mcp_resource_templates")).toMatchObject({ ok: true });
   expect(said).toEqual([]);
 });
+
+test("a server that pours out messages is ended with the reason, and started again for the next call", async () => {
+  const { engine } = await connect({ s: stdio(hostile, "plain"), other: stdio(hostile, "plain") });
+  const poured = call(engine, "s/pour");
+  expect(await call(engine, "other/ping")).toMatchObject({ ok: true });
+  expect(await poured).toMatchObject({ ok: false, text: expect.stringContaining("more than 50000 messages") });
+  await new Promise((resolve) => setTimeout(resolve, 600)); // its backoff
+  expect(await call(engine, "s/ping")).toMatchObject({ ok: true });
+});
