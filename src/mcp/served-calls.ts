@@ -31,7 +31,7 @@ export function createServedCalls({ engine, approver, rounds = createRounds() }:
 
   const run = async (asked: Asked, desk: Desk, stop: AbortSignal): Promise<Ended> => {
     const place = takePlace(turns, stop);
-    const attendant = createAttendant({ ...desk, put: (...asked) => place.aside(() => desk.put(...asked)) });
+    const attendant = createAttendant({ ...desk, put: (...questions) => place.aside(() => desk.put(...questions)) });
     const endings = [followCall(engine, asked.id, desk), approver?.attend(asked.id, attendant), place.leave];
     try {
       const ended = await engine.run(asked, stop, place);
@@ -90,6 +90,7 @@ interface Place extends Recorder {
 function takePlace(turns: Turns, stop: AbortSignal): Place {
   let turn: Turn | undefined;
   let alone = false;
+  let left = false;
   let asides: Promise<unknown> = Promise.resolve();
   const enter = async () => {
     turn = turns.take(alone);
@@ -106,13 +107,16 @@ function takePlace(turns: Turns, stop: AbortSignal): Place {
       const result = asides.then(async () => {
         turn?.end();
         const waited = await wait();
-        await enter();
+        if (!left) await enter(); // a call may end before its question does
         return waited;
       });
       asides = result.catch(() => undefined); // one at a time: each leaves its turn and takes another
       return result;
     },
-    leave: () => turn?.end(),
+    leave() {
+      left = true;
+      turn?.end();
+    },
   };
 }
 

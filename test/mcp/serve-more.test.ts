@@ -416,6 +416,18 @@ test("nobody waits for a call that waits for its answer", async () => {
   }
 });
 
+test.each(eras)("a call that ended while a %s client was still asked leaves its turn to others", async (era) => {
+  const hasty = defineTool({ ...greet, name: "hasty", mutates: true, timeoutMs: 150 });
+  const other = defineTool({ name: "other", description: "Other.", input: nothing, mutates: true, run: () => "done" });
+  const at = await start({ tools: [hasty, other] });
+  const { client } = await connect(at, era);
+  client.setRequestHandler("elicitation/create", () => new Promise<never>(() => undefined));
+  void client.callTool({ name: "hasty", arguments: {} }).catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect(words(await client.callTool({ name: "other", arguments: {} }))).toBe("done");
+  expect(words(await client.callTool({ name: "other", arguments: {} }))).toBe("done");
+});
+
 test("a client that fails to answer has not answered, and holds nobody up", async () => {
   const at = await start({ tools: [greet] });
   const { client } = await connect(at, "legacy");
