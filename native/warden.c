@@ -197,7 +197,7 @@ static bool connect_later(const struct call *c, int *error) {
 }
 
 static int judge(const struct call *c) {
-  const uint64_t *a = c->question->data.args;
+  const __u64 *a = c->question->data.args;
   int first = (int)a[0];
   switch (c->question->data.nr) {
   case SYS_fchmod: return change(c, &(struct change){first, false, 0, 0, 'm', a[1], 0});
