@@ -127,18 +127,6 @@ static void see_waiting(pid_t pid, void *context) {
   close(fd);
 }
 
-static bool is_anything_waiting(struct keeper *k) {
-  bool waiting = false;
-  DIR *all = k->alone ? opendir("/proc") : NULL;
-  if (!all) each_descendant(0, see_waiting, &waiting, 0);
-  for (struct dirent *entry; all && (entry = readdir(all));) {
-    pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (pid > 1) see_waiting(pid, &waiting);
-  }
-  if (all) closedir(all);
-  return waiting;
-}
-
 static int open_terminal(const struct request *r, int *master) {
   *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (*master < 0) return -1;
@@ -217,16 +205,17 @@ static void keeper_reap(struct keeper *k) {
 }
 
 static void keeper_obey(struct keeper *k, const uint8_t message[2]) {
+  bool waiting = false;
   switch (message[0]) {
   case 'G':
     if (k->command > 0) kill(-k->command, message[1]);
     return;
   case 'Q':
-    tell(k, (struct report){.type = 'Q', .status = is_anything_waiting(k)}, -1);
+    each_descendant(0, see_waiting, &waiting, 0);
+    tell(k, (struct report){.type = 'Q', .status = waiting}, -1);
     return;
   default: /* K, and the end of the socket */
     kill_all(k);
-    tell(k, (struct report){.type = 'D'}, -1);
     _exit(0);
   }
 }

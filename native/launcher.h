@@ -87,7 +87,7 @@ int install_filter(const uint8_t *program, size_t size, unsigned flags);
 
 /* ---- keeper.c: one command, and whatever it leaves behind ---- */
 
-/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), X (the command ended), D(one). */
+/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), X (the command ended). */
 struct report {
   uint8_t type, step, survivors, spare;
   int32_t error, status;
