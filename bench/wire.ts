@@ -47,7 +47,7 @@ async function* chunked(body: Uint8Array): AsyncGenerator<Uint8Array> {
 type Reader = (body: Uint8Array) => Promise<unknown>;
 
 /** MB/s of each reader: in turns, and the best of several rounds, so that the machine's other work hits all alike. */
-async function speeds(body: Uint8Array, readers: readonly Reader[], rounds = 9): Promise<readonly number[]> {
+async function speeds(body: Uint8Array, readers: readonly Reader[], rounds = 25): Promise<readonly number[]> {
   const best = readers.map(() => Infinity);
   for (let round = 0; round < rounds; round++) {
     for (const [at, read] of readers.entries()) {

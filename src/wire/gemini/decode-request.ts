@@ -28,20 +28,13 @@ import {
 } from "../raw.ts";
 import { decodePart, keptItem, signatureExtra, signatureOf, wire } from "./parts.ts";
 
-const knownFields = new Set([
-  "model",
-  "contents",
-  "systemInstruction",
-  "system_instruction",
-  "tools",
-  "toolConfig",
-  "generationConfig",
-]);
+const knownFields = new Set(["model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"]);
 
 export function decodeRequest(body: unknown): ModelRequest {
-  const raw = object(body);
-  const system = object(raw["systemInstruction"] ?? raw["system_instruction"]);
-  const instructions = partsToText(objects(system["parts"]).flatMap((part) => decodePart(part) ?? []));
+  const raw = camelCased(object(body));
+  const system = raw["systemInstruction"];
+  const said = typeof system === "string" ? [{ text: system }] : partsOf(object(system));
+  const instructions = partsToText(said.flatMap((part) => decodePart(part) ?? []));
   const settings = object(raw["generationConfig"]);
   return {
     model: string(raw["model"]) ?? "",
@@ -60,6 +53,15 @@ export function decodeRequest(body: unknown): ModelRequest {
       outputSchema: decodeSchema(settings["responseJsonSchema"] ?? settings["responseSchema"]),
       extra: decodeRest(raw),
     }),
+  };
+}
+
+/** The API reads its fields in either spelling, and people who write requests by hand use the one of the protocol. */
+function camelCased(raw: Raw): Raw {
+  const { system_instruction, generation_config, tool_config, ...rest } = raw;
+  return {
+    ...defined({ systemInstruction: system_instruction, generationConfig: generation_config, toolConfig: tool_config }),
+    ...rest,
   };
 }
 
@@ -143,11 +145,17 @@ function lowerTypes(schema: unknown): unknown {
   );
 }
 
+/** The API takes a single part without its list. */
+function partsOf(content: Raw): readonly Raw[] {
+  const { parts } = content;
+  return isObject(parts) ? [parts] : objects(parts);
+}
+
 function decodeContents(contents: readonly Raw[]): readonly Item[] {
   const waiting: CallItem[] = [];
   let position = 0;
   return contents.flatMap((content) => {
-    const parts = objects(content["parts"]);
+    const parts = partsOf(content);
     if (content["role"] === "model") {
       const items = parts.flatMap((part) => decodeSaid(part, position++));
       waiting.push(...items.filter((item) => item.type === "call"));
@@ -158,7 +166,7 @@ function decodeContents(contents: readonly Raw[]): readonly Item[] {
 }
 
 function decodeSaid(part: Raw, position: number): readonly Item[] {
-  const call = part["functionCall"];
+  const call = part["functionCall"] ?? part["function_call"];
   if (isObject(call)) {
     const args = readArgumentsText(JSON.stringify(call["args"] ?? {}));
     const id = word(call["id"]) ?? inventId("history", position);

@@ -165,3 +165,20 @@ test("a streamed call that never ends, or whose paths make no sense, may not run
       expect.objectContaining({ name: "book", complete: false }),
     );
 });
+
+test("requests written by hand: either spelling, a part without its list, instructions as a string", () => {
+  const request = gemini.decodeRequest({
+    system_instruction: "be brief",
+    contents: [{ parts: { text: "hi" } }, { role: "model", parts: [{ function_call: { name: "search", args: {} } }] }],
+    generation_config: { temperature: 0.5 },
+  });
+  expect(request).toMatchObject({
+    instructions: "be brief",
+    temperature: 0.5,
+    input: [
+      { type: "message", role: "user", content: [{ text: "hi" }] },
+      { type: "call", name: "search", arguments: "{}" },
+    ],
+  });
+  expect(request.extra).toBeUndefined();
+});
