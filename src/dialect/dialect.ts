@@ -115,6 +115,8 @@ export interface TaggedBody {
    * (`<function>NAME</function>`), and openers that lost their `<`.
    */
   readonly nameIn?: readonly string[];
+  /** The closing tag is the stop sequence, so it never arrives: the end of the answer closes a call between two parameters. */
+  readonly stopped?: boolean;
 }
 
 export interface TagPair {

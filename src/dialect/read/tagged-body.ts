@@ -1,7 +1,7 @@
 /** Calls with one element per parameter and raw text between the tags. */
 import { cutWhy, type CallWriter } from "../calls.ts";
 import type { TagPair } from "../dialect.ts";
-import { codeAt, markerAt, skipMarker, skipSpace, take, type Reading } from "../input.ts";
+import { codeAt, left, markerAt, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import { createArguments, type Arguments, type Told } from "./arguments.ts";
 import type { Context, Result } from "./context.ts";
@@ -45,6 +45,10 @@ function* readParameters(context: Context, marks: TaggedMarks, pair: TagPair, wr
   for (let count = 0; ; count++) {
     yield* skipSpace(input);
     const code = yield* codeAt(input);
+    if ((count > 0 || needsNothing(writer)) && marks.body.stopped === true && (yield* endsIn(input, pair.close))) {
+      args.finish();
+      return "implicit";
+    }
     if (code < 0) return "cut";
     if (count === 0 && code === 0x7b) return yield* readJson(context, pair, writer);
     if (count === 0 && (yield* isProperty(context, marks, writer.tool))) {
@@ -67,6 +71,19 @@ function* readParameters(context: Context, marks: TaggedMarks, pair: TagPair, wr
     args.finish();
     return ending;
   }
+}
+
+/** A tool that may be called without any parameter. */
+function needsNothing({ tool }: CallWriter): boolean {
+  const required = tool?.parameters?.["required"];
+  return tool !== undefined && !(Array.isArray(required) && required.length > 0);
+}
+
+/** The answer ends here, or in the middle of the closing tag. */
+function* endsIn(input: Input, close: string): Reading<boolean> {
+  if ((yield* codeAt(input, close.length - 1)) >= 0 || !close.startsWith(input.buffer.slice(input.at))) return false;
+  take(input, left(input));
+  return true;
 }
 
 /** The call's own closing tag; or what can only come after it. */

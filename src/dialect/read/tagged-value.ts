@@ -7,6 +7,7 @@ import {
   afterSpace,
   codeAt,
   createScanner,
+  left,
   markerAt,
   skipMarker,
   skipSpace,
@@ -77,9 +78,12 @@ function* endsCall(context: Context, marks: TaggedMarks, marker: string): Readin
 
 /** Nothing but white space, then one of the markers or the end of the answer. */
 function* isFollowedBy(context: Context, offset: number, legal: readonly string[]): Reading<boolean> {
-  const at = yield* afterSpace(context.input, offset);
-  if ((yield* codeAt(context.input, at)) < 0) return true;
-  return (yield* markerAt(context.input, legal, at)) !== undefined;
+  const { input } = context;
+  const at = yield* afterSpace(input, offset);
+  if ((yield* codeAt(input, at)) < 0 || (yield* markerAt(input, legal, at)) !== undefined) return true;
+  // The answer may end in the middle of the marker.
+  const rest = input.ended && left(input) - at < 64 ? input.buffer.slice(input.at + at) : undefined;
+  return rest !== undefined && legal.some((marker) => marker.startsWith(rest));
 }
 
 /** A parameter that is declared and was not given yet: the one before it was never closed. */

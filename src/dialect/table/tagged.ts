@@ -106,7 +106,7 @@ export const taggedDialects: readonly Dialect[] = [
     title: "<function=NAME> without a block",
     models: ["any model, prompted by OpenHands"],
     trust: "taught",
-    blocks: [{ open: [], close: [], bodies: [bareQwen] }],
+    blocks: [{ open: [], close: [], bodies: [{ ...bareQwen, stopped: true }] }],
     reasoning: [think],
     results: ["EXECUTION RESULT of ["],
     stop: ["</function>"],
