@@ -78,15 +78,19 @@ function isDeeper(value: unknown, depth: number): boolean {
   return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1));
 }
 
+/** The library writes these names on stderr as they are. */
+function isLoud(name: string, schema: unknown): boolean {
+  return /\p{Cc}/u.test(name) || /"x-mcp-header":"[^"]*\\u00/.test(JSON.stringify(schema) ?? "");
+}
+
 function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
   if (isDeeper(tool, maxDepth)) {
     const named = isObject(tool) && typeof tool["name"] === "string" ? tool["name"] : "(a tool)";
     onRefused(named, `its description is nested more than ${maxDepth} deep`);
     return [];
   }
-  if (isObject(tool) && typeof tool["name"] === "string" && /\p{Cc}/u.test(tool["name"])) {
-    // The library names tools on stderr as they are.
-    onRefused(tool["name"], "its name is not one a model could write");
+  if (isObject(tool) && typeof tool["name"] === "string" && isLoud(tool["name"], tool["inputSchema"])) {
+    onRefused(tool["name"], "its name, or that of a header, holds control characters");
     return [];
   }
   if (isSound(tool)) return [tool];

@@ -32,13 +32,16 @@ const tags = (text: string) => Array.from(text, (char) => String.fromCodePoint(0
 
 test("last words, names and errors of a server cannot act on the terminal or fill it", async () => {
   const odd = { name: `a${escape}[2J`, inputSchema: object };
+  const header = { type: "string", "x-mcp-header": `A${escape}[2J` };
+  const loud = { name: "loud", inputSchema: { ...object, properties: { a: header } } };
   const many = Array.from({ length: 500 }, (_, n) => ({ name: `${n} ${escape}`, inputSchema: object }));
   const { engine, warnings } = await connect({
     gone: stdio(hostile, "loud-exit"),
-    odd: serverWith([odd, ...many]),
+    odd: serverWith([odd, loud, ...many]),
     s: stdio(hostile, "plain"),
   });
   expect(warnings.join("\n")).toContain("no database");
+  expect(warnings.join("\n")).toContain("odd/loud is left out");
   expect(warnings.join("")).not.toContain(escape);
   expect(warnings.length).toBeLessThan(50);
   const { ok, text } = await call(engine, "s/shout");
