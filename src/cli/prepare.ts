@@ -8,9 +8,16 @@ import { isTrusted } from "./trust.ts";
 /** The folder and the settings a command works with; says what was left out for want of trust. */
 export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: string; readonly config: Config }> {
   const cwd = resolve(flags.cwd ?? ".");
-  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) throw new UsageError(`there is no folder ${cwd}`);
+  if (!isFolder(cwd)) throw new UsageError(`there is no folder ${cwd}`);
+  for (const folder of flags.addDir ?? []) {
+    if (!isFolder(resolve(cwd, folder))) throw new UsageError(`there is no folder ${resolve(cwd, folder)}`);
+  }
   const { config, untrusted } = await loadConfig({ env: process.env, cwd, flags: flagsToConfig(flags), isTrusted });
   for (const file of untrusted)
     say(`callgate: ${file} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
   return { cwd, config };
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

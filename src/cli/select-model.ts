@@ -29,7 +29,7 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
   const model = config.model ?? (isOffline ? "offline" : undefined);
   if (model === undefined)
     throw new UsageError("no model is named: set 'model' in callgate.toml, CALLGATE_MODEL or --model");
-  const baseUrl = server?.baseUrl ?? config.base_url;
+  const baseUrl = server?.baseUrl ?? readAddress(config.base_url);
   const apiKey = findKey(config, env);
   const http = await createProviderModel({
     model,
@@ -65,7 +65,12 @@ export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
 
 /** Loaded only for models that need it: most have calls of their own. */
 async function speakDialect(http: Model, dialect: string): Promise<Model> {
-  const { createTextModel } = await import("../model/text.ts");
+  const [{ createTextModel }, { lookUpDialect }] = await Promise.all([
+    import("../model/text.ts"),
+    import("../dialect/index.ts"),
+  ]);
+  if (lookUpDialect(dialect) === undefined)
+    throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
   return createTextModel(http, dialect);
 }
 
@@ -91,6 +96,14 @@ export function chooseProvider(
     return { name: config.provider, provider: providers[config.provider]! };
   }
   return { name: "custom", provider: providerForWire(wire ?? "chat") };
+}
+
+/** An address as people have it at hand: that of the API, or of one request to it. */
+function readAddress(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined;
+  if (!/^https?:/i.test(address) || !URL.canParse(address))
+    throw new UsageError(`'${address}' is no address of a model: give one such as http://127.0.0.1:8080/v1`);
+  return address.replace(/\/(?:chat\/completions|responses|messages)\/?$/, "");
 }
 
 /** A key that was set for us; a provider's own variable is looked at where the provider was named. */

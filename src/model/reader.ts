@@ -25,6 +25,9 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   /** What came while nothing looked like an event: it may be no stream at all. */
   let unread: Uint8Array[] | undefined = [];
   let isShown = false;
+  let frameCount = 0;
+  /** Of these, those this wire has no word for. */
+  let strangeCount = 0;
   let isOver = false;
   let failure: ModelError | undefined;
 
@@ -40,6 +43,7 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   function sift(events: readonly ModelEvent[]): readonly ModelEvent[] {
     const last = events.at(-1);
     isShown ||= events.some((event) => event.type.startsWith("item."));
+    strangeCount += events.filter((event) => event.type === "other").length;
     if (last?.type !== "answer.ended") return events;
     isOver = true;
     return [...events.slice(0, -1), ...[judge(last) ?? []].flat()];
@@ -48,6 +52,7 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   return {
     push(chunk) {
       const frames = sse.push(chunk);
+      frameCount += frames.length;
       if (frames.length > 0) unread = undefined;
       else unread?.push(chunk);
       return sift(coalesce(frames.flatMap((frame) => decoder.push(frame))));
@@ -57,7 +62,9 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
       if (isOver) return [];
       const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
       if (whole.trim() !== "" && !isEventStream(whole)) return sift(decodeWhole(whole, url, codec, options));
-      return sift(coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]));
+      const rest = sift(coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]));
+      const isStrange = !isShown && strangeCount > 0 && strangeCount >= frameCount / 2 && rest.some(isTruncated);
+      return isStrange ? [failed(otherWire(url, codec))] : rest;
     },
     fail(thrown) {
       const error = readTransportFailure(thrown);
@@ -70,6 +77,22 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
       );
     },
     failure: () => failure,
+  };
+}
+
+function isTruncated(event: ModelEvent): boolean {
+  return event.type === "answer.ended" && event.answer.outcome === "truncated";
+}
+
+function failed(error: ModelError): ModelEvent {
+  return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
+}
+
+/** A stream that ended in order, and most of it was nothing of this wire. */
+function otherWire(url: URL, codec: Codec): ModelError {
+  return {
+    message: `${url.host} answered with a stream that says nothing in '${codec.name}': does it speak another wire?`,
+    type: "bad_request",
   };
 }
 
@@ -87,7 +110,7 @@ function decodeWhole(text: string, url: URL, codec: Codec, options: DecodeOption
   const error: ModelError = /^[{[]/.test(begins)
     ? { message: `The answer is not the JSON it seems to be: it begins with '${begins}'.`, type: "overloaded" }
     : notAnApi(url, 200, begins);
-  return [{ type: "answer.ended", answer: { outcome: "error", finish: "error", error } }];
+  return [failed(error)];
 }
 
 export function notAnApi(url: URL, status: number, begins: string): ModelError {

@@ -67,6 +67,14 @@ test.each([["/nowhere/x.json"], ["/dev/null"]])(
   },
 );
 
+test("the address of one request does as well as that of the API", async () => {
+  const answering = await serveModel(createScriptedModel([{ text: "here" }], "scripted"));
+  const at = `${answering.baseUrl}/chat/completions`;
+  const { code, stdout } = await run(["exec", "--base-url", at, "--model", "m", "hi"]);
+  await answering.close();
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "here\n" });
+});
+
 test("what a server says cannot act on the terminal", async () => {
   const { port } = rude.address() as AddressInfo;
   const at = `http://127.0.0.1:${port}/v1`;
