@@ -99,10 +99,12 @@ async function examine(role, revision) {
 
 /** The suite starts all clients of a revision at once: on a small machine one may be late. Alone it must pass. */
 async function passesAlone(role, revision, scenario) {
-  const args = ["--scenario", scenario, "--spec-version", revision, ...(role === "client" ? ["--force"] : [])];
+  const args = ["--scenario", scenario, "--spec-version", revision, "--force"];
   const { output, code } = await withTarget(role, (target) => run([role, ...target, ...args]));
-  process.stdout.write(`  ${role} ${revision} ${scenario} alone: ${code === 0 ? "passed" : `FAILED\n${output}`}\n`);
-  return code === 0;
+  // A scenario that was skipped ends well, too.
+  const passed = code === 0 && /^Passed: [1-9]\d*\/\d+, 0 failed, 0 warnings/m.test(output);
+  process.stdout.write(`  ${role} ${revision} ${scenario} alone: ${passed ? "passed" : `FAILED\n${output}`}\n`);
+  return passed;
 }
 
 const roles = wanted(["server", "client"]);
