@@ -28,7 +28,7 @@ const mcp = createMcpClients({
   version: "1.0.0",
   warn: console.warn,
 });
-await mcp.start();
+await mcp.start({ waitMs: 10_000 });
 
 // Seed 002's two functions. One line each: which tool is whose is the registry's business.
 const runTools = async (name: string, args: Json) => (await engine.call(name, args)).content;
