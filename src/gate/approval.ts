@@ -5,6 +5,7 @@ import type { Grant } from "../spec/access.ts";
 import type { Checked } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
 import { understand } from "./command/understand.ts";
+import { statOf } from "./paths.ts";
 import type { Policy } from "./policy.ts";
 
 /** What a person said yes to during this session. */
@@ -27,14 +28,28 @@ function hashOf(value: unknown): string {
   return hash(stableStringify(value));
 }
 
-/** Covers the call, what it touches with every link followed now, and the grant: if any of it changes, the yes is void. */
+/**
+ * Covers the call, what it touches with every link followed now, and the grant: if any of it changes,
+ * the yes is void. A file to be changed counts with its version, because its diff was shown.
+ */
 export function callHash(checked: Checked, grant: Grant, policy: Policy): string {
   const { access, input, tool } = checked;
-  const leads = [...(access.read ?? []), ...(access.write ?? [])].map(
-    (path) => policy.real(path, policy.workspace) ?? null,
-  );
+  const { read = [], write = [], commands = [] } = access;
+  const places = [...read, ...commands.map(({ cwd = "." }) => cwd)];
+  const leads = [
+    ...places.map((path) => identify(path, policy, false)),
+    ...write.map((path) => identify(path, policy, true)),
+  ];
   // Compared with nothing but itself, a moment later: the order of keys need not be settled.
   return hash(JSON.stringify([tool.name, input, access, leads, grant]));
+}
+
+/** Where a path leads and which file is there now; with `content`, also which version of it. */
+function identify(path: string, policy: Policy, content: boolean): readonly (string | number)[] {
+  const real = policy.real(path, policy.workspace) ?? "";
+  const stats = statOf(real);
+  if (stats === undefined) return [real];
+  return [real, stats.dev, stats.ino, ...(content && stats.isFile() ? [stats.size, stats.mtimeMs] : [])];
 }
 
 /**
@@ -44,6 +59,8 @@ export function callHash(checked: Checked, grant: Grant, policy: Policy): string
  */
 export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): readonly string[] {
   const { access, tool } = checked;
+  // What a command may write counts; a file to be written is named by itself.
+  const roots = access.commands === undefined ? [] : [...grant.write].toSorted();
   const commands = (access.commands ?? []).map((command) => {
     const understood = understand(command, policy);
     const plain = understood.doubts.length === 0 && understood.unclear.length === 0;
@@ -79,7 +96,7 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
   return own.map((thing) =>
     hashOf({
       thing,
-      grant: { ...grant, write: [...grant.write].toSorted() },
+      grant: { ...grant, write: roots },
       tool: things.length === 0 ? tool.name : undefined,
     }),
   );

@@ -33,7 +33,7 @@ function openGrant(policy: Policy): Grant {
 function ruleRoots(policy: Policy): readonly string[] {
   return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
     decision === "allow" && access !== "read" && path.includes("/") && !path.includes("*")
-      ? [resolve(policy.workspace, path)]
+      ? [resolveReal(path, policy.workspace) ?? resolve(policy.workspace, path)]
       : [],
   );
 }
@@ -61,8 +61,8 @@ export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant 
     .filter((path) => path !== undefined);
   const grant: Grant = {
     ...base,
-    // A tool that states no write gets none; commands get the policy's roots.
-    ...(runs || writes.length > 0 ? openWrites(writes, base, policy) : { write: [] }),
+    // A handler gets exactly the paths it stated, so that a link swapped in after the yes leads nowhere.
+    ...(runs ? openWrites(writes, base, policy) : { write: [...new Set(writes.map(openable))] }),
     mask: base.mask.filter((mask) => !reads.some((path) => isInside(path, mask))),
     network: runs
       ? joinNetwork(base.network, access.network ?? [])

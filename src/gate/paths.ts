@@ -1,5 +1,5 @@
 /** Where a path really leads, and whether it stays where it may. Decisions are made on resolved paths only. */
-import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { lstatSync, readlinkSync, realpathSync, statSync, type Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 
 const maxPathLength = 4_096;
@@ -44,6 +44,15 @@ function readLink(path: string): string | undefined {
     return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
     // Nobody may look there: nothing to follow.
+    return undefined;
+  }
+}
+
+/** Undefined for what is not there, too long or not to be looked at. */
+export function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
     return undefined;
   }
 }

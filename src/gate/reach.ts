@@ -1,11 +1,10 @@
 /** Does a command that a rule allows by name reach further than the workspace? */
-import { statSync, type Stats } from "node:fs";
 import { notWrappers } from "./command/deny.ts";
 import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
 import type { Step } from "./command/understand.ts";
 import { isInterpreter, isShell } from "./command/wrappers.ts";
-import { findProtected, isHarmlessDevice, resolveReal } from "./paths.ts";
+import { findProtected, isHarmlessDevice, resolveReal, statOf } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
 import { matchPath } from "./rules.ts";
 
@@ -68,15 +67,6 @@ function isProgram(path: string, cwd: string): boolean {
   const real = resolveReal(path.split(/\s/)[0] ?? path, cwd);
   const stats = real === undefined ? undefined : statOf(real);
   return stats !== undefined && stats.isFile() && (stats.mode & 0o111) !== 0;
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    // Too long or not permitted: nothing that could be run.
-    return undefined;
-  }
 }
 
 function isAllowedPath(real: string, policy: Policy): boolean {

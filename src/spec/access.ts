@@ -38,7 +38,7 @@ export interface Grant {
   readonly policy: SandboxPolicy;
   /** True: commands run inside a sandbox, or not at all. */
   readonly confined: boolean;
-  /** Roots that may be changed. `["/"]` under full-access. */
+  /** Roots that may be changed, with every link followed when it was agreed. `["/"]` under full-access. */
   readonly write: readonly string[];
   /** Names inside the writable roots that stay read-only (.git, our own config). */
   readonly protect: readonly string[];

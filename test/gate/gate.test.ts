@@ -262,6 +262,20 @@ describe("a person is asked", () => {
     rmSync(path);
   });
 
+  test("a file changed while the person reads its diff voids the yes", async () => {
+    const path = join(workspace.ws, "changing.txt");
+    writeFileSync(path, "as shown\n");
+    const approver = {
+      ask: async () => {
+        writeFileSync(path, "another text\n");
+        return { answer: "once" } as const;
+      },
+    };
+    const one = gate({ settings, approver });
+    expect(await codeOf(one.pass(checked({ write: ["changing.txt"] }), signal))).toBe("stale");
+    rmSync(path);
+  });
+
   test("asking and the answer are events", async () => {
     const events: CallEvent[] = [];
     await gate({
@@ -310,7 +324,6 @@ describe("grants", () => {
   test("an agreed write outside opens exactly that", async () => {
     const { approver } = answering({ answer: "once" });
     expect((await grantOf({ write: [join(workspace.out, "new.txt")] }, { approver })).write).toEqual([
-      workspace.ws,
       join(workspace.out, "new.txt"),
     ]);
   });

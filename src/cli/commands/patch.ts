@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
 import { createFiles } from "../../runtime/files.ts";
+import { realOrSame } from "../../runtime/files/paths.ts";
 import { applyPatch, type PatchOptions } from "../../tools/patch/patch.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../flags.ts";
@@ -70,7 +71,7 @@ async function apply(patch: string, dir: string, options: Pick<PatchOptions, "co
   const grant = {
     policy: "workspace-write",
     confined: true,
-    write: [dir],
+    write: [realOrSame(dir)],
     protect: [".git"],
     mask: [],
     network: "off",

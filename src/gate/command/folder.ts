@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import { statOf } from "../paths.ts";
 import type { Found } from "./found.ts";
 import type { State } from "./state.ts";
 
@@ -14,17 +14,8 @@ export function changeFolder(found: Found, state: State): void {
     return;
   }
   const there = found.cwds.map((cwd) => resolve(cwd, target));
-  const exists = there.length > 0 && there.every(isFolder);
+  const exists = there.length > 0 && there.every((folder) => statOf(folder)?.isDirectory() === true);
   const next = state.conditional === 0 && exists ? there : [...new Set([...state.cwds, ...there])];
   if (next.length > 8) state.doubts.add("too many folders to follow");
   state.cwds = next.length > 8 ? [] : next;
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  } catch {
-    // Too long, a loop, not permitted: `cd` would fail too.
-    return false;
-  }
 }

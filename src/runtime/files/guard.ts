@@ -32,8 +32,8 @@ export interface GuardOptions {
 }
 
 export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
-  let writeRoots: readonly string[] | undefined;
-  const roots = () => (writeRoots ??= grant.write.map(realOrSame));
+  // As they were agreed to: looked up again now, a root could be a link that was swapped in since.
+  const roots = grant.write;
   let masks: readonly string[] | undefined;
   const masked = () => (masks ??= resolveMasks(grant.mask, maskCache));
 
@@ -54,7 +54,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
       }
       // A link in the workspace would let a path that looks harmless read anything.
       if (isInside(asked, workspace) && !isInside(real, workspace)) {
-        const home = [realOrSame(workspace), ...roots()];
+        const home = [realOrSame(workspace), ...roots];
         if (!home.some((root) => isInside(real, root))) {
           throw new CallError("denied", `${shown(asked)} leads out of the workspace, to ${shown(real)}.`, {
             hint: "If that file is meant, ask for it by its own path.",
@@ -64,14 +64,14 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
     },
     write(asked, real) {
       if (isMasked(asked, real)) throw forbidden("write", asked, "may not be changed");
-      const inside = roots().filter((root) => isInside(real, root));
+      const inside = roots.filter((root) => isInside(real, root));
       if (inside.length === 0) throw outside(asked, real);
       if (inside.some((root) => isProtectedUnder(root, real)))
         throw forbidden("write", asked, "is protected and may not be changed");
       if (specialTrees.some((tree) => isInside(real, tree))) throw forbidden("write", asked, "belongs to the system");
     },
     maskedNames: (folder) => new Set(masked().flatMap((mask) => (dirname(mask) === folder ? [basename(mask)] : []))),
-    isProtected: (real) => roots().some((root) => isProtectedUnder(root, real)),
+    isProtected: (real) => roots.some((root) => isProtectedUnder(root, real)),
   };
 }
 

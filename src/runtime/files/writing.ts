@@ -5,7 +5,7 @@ import { CallError } from "../../base/error.ts";
 import type { FileVersion, WriteOptions } from "../../spec/capability.ts";
 import { fileError, forbidden, isErrno, shown } from "./errors.ts";
 import type { Place } from "./fd.ts";
-import { toAbsolute } from "./paths.ts";
+import { isInside, realOrSame, toAbsolute } from "./paths.ts";
 import { withPlace, withTarget, type Scope } from "./scope.ts";
 import { makeParents, readRegular, refuseProtected, removeTree } from "./tree.ts";
 import { absent, isSameVersion, tokenOf } from "./version.ts";
@@ -82,8 +82,8 @@ export function remove(scope: Scope, path: string, recursive: boolean): void {
       if (before !== undefined) scope.onChange?.({ path: real, before, after: undefined, mode: stats.mode });
       return;
     }
-    if (scope.grant.write.some((root) => root === real))
-      throw forbidden("write", path, "is a root of the work and is not removed");
+    if (isInside(realOrSame(scope.workspace), real))
+      throw forbidden("write", path, "holds the workspace and is not removed");
     if (!recursive) return rmdirSync(place.at);
     refuseProtected(place, scope.guard, scope.handles);
     const { onChange } = scope;
