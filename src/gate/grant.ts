@@ -33,7 +33,7 @@ function openGrant(policy: Policy): Grant {
 function ruleRoots(policy: Policy): readonly string[] {
   return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
     decision === "allow" && access !== "read" && path.includes("/") && !path.includes("*")
-      ? [resolveReal(path, policy.workspace) ?? resolve(policy.workspace, path)]
+      ? [policy.real(path, policy.workspace) ?? resolve(policy.workspace, path)]
       : [],
   );
 }

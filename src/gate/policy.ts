@@ -11,7 +11,7 @@ import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
 import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
-import { findProtected, isHarmlessDevice, isInsideAny } from "./paths.ts";
+import { findProtected, isHarmlessDevice, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 
@@ -154,7 +154,10 @@ function readVerdict(path: string, cwd: string, policy: Policy): Verdict {
 }
 
 function readByMode(path: string, cwd: string, policy: Policy): Verdict {
-  if (mayRead(path, cwd, policy)) return modeVerdict("harmless", policy, `it reads ${path}`);
+  if (mayRead(path, cwd, policy)) {
+    const secret = isSecretName(path) || isSecretName(policy.real(path, cwd) ?? path);
+    return modeVerdict(secret ? "other" : "harmless", { ...policy, confines: true }, `it reads ${path}`);
+  }
   const open = policy.settings.sandbox === "full-access" && !isInsideAny(policy.real(path, cwd) ?? "/", policy.mask);
   return modeVerdict(
     open ? "other" : "escalation",

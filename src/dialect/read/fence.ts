@@ -1,4 +1,4 @@
-/** Whether the text stands in a code fence or in inline code, where a taught call is only quoted. */
+/** Whether the text stands in a code fence, in inline code or in a comment, where a taught call is only quoted. */
 import { codeAt, take, type Input, type Reading } from "../input.ts";
 
 export interface Fence {
@@ -13,8 +13,16 @@ export function createFence(active: boolean): Fence {
   let fence = "";
   let inline = 0;
   let lineStart = true;
+  let comment = false;
+  let tail = "";
   return {
     saw(text) {
+      // A comment that nobody closed ends with its paragraph: it must not swallow the calls after it.
+      const recent = tail + text;
+      const opened = recent.lastIndexOf("<!--");
+      const closed = Math.max(recent.lastIndexOf("-->"), recent.lastIndexOf("\n\n"));
+      if (opened >= 0 || closed >= 0) comment = opened > closed;
+      tail = recent.slice(-3);
       const line = text.lastIndexOf("\n");
       if (line >= 0) inline = 0;
       const rest = line >= 0 ? text.slice(line + 1) : text;
@@ -32,7 +40,7 @@ export function createFence(active: boolean): Fence {
         else if (run.startsWith(fence)) fence = "";
       } else if (fence === "" && code === 0x60) inline = inline === 0 ? length : inline === length ? 0 : inline;
     },
-    inside: () => active && (fence !== "" || inline > 0),
+    inside: () => active && (fence !== "" || inline > 0 || comment),
     atLineStart: () => lineStart,
   };
 }

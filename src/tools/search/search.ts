@@ -12,11 +12,18 @@ import { walkFiles, type Candidate } from "./walk.ts";
 const timeoutMs = 30_000;
 const maxFiles = 200_000;
 const maxFileBytes = 64 * 1024 * 1024;
+/** Of a file that is named itself. */
+const maxSingleBytes = 1024 * 1024 * 1024;
 const linesPerFile = 50;
 const batchSize = 400;
 
 export async function search(request: SearchRequest, ctx: ToolContext): Promise<SearchResult> {
   const root = await ctx.files.resolve(request.path, "read");
+  const entry = await ctx.files.stat(root);
+  // A pipe or a device would be waited for, not searched.
+  if (entry?.type === "other") throw new CallError("denied", `${request.path} is neither a file nor a folder.`);
+  if (entry?.type === "file" && entry.sizeBytes > maxSingleBytes)
+    throw new CallError("failed", `${request.path} is too large to search (${entry.sizeBytes} bytes).`);
   const ripgrep = await findRipgrep(ctx);
   if (ripgrep !== undefined) {
     const result = await searchWithRipgrep(ripgrep, { ...request, path: root }, ctx, timeoutMs);
