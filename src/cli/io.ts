@@ -56,15 +56,13 @@ export async function runCommand(body: () => Promise<number | void>): Promise<vo
   try {
     process.exitCode = (await body()) ?? exitCodes.done;
   } catch (error) {
-    if (error instanceof UsageError) {
-      say(`callgate: ${error.message}`);
-      process.exitCode = error.exitCode;
-      return;
-    }
+    // Names in it may be anybody's: a file's, a server's, a model's.
+    const { visible } = await import("./visible.ts");
+    say(visible(`callgate: ${error instanceof Error ? error.message : String(error)}`));
     // A fault of ours: one line for the user, the stack only for whoever asks for it.
-    say(`callgate: ${error instanceof Error ? error.message : String(error)}`);
-    if (process.env["CALLGATE_DEBUG"] && error instanceof Error) say(error.stack ?? "");
-    process.exitCode = exitCodes.failed;
+    const isFault = !(error instanceof UsageError);
+    if (isFault && process.env["CALLGATE_DEBUG"] && error instanceof Error) say(visible(error.stack ?? ""));
+    process.exitCode = isFault ? exitCodes.failed : error.exitCode;
   }
 }
 

@@ -7,6 +7,7 @@ import { applyPatch, type PatchOptions } from "../../tools/patch/patch.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
+import { visible } from "../visible.ts";
 
 interface Flags {
   readonly dryRun?: boolean;
@@ -89,8 +90,9 @@ async function apply(patch: string, dir: string, options: Pick<PatchOptions, "co
 
 function report({ text, ...answer }: Answer, flags: Flags): number {
   if (flags.json) printJson(answer);
-  else if (answer.ok) print(flags.dryRun ? text.replace("Success. Updated", "It would apply. It would update") : text);
-  else say(`callgate: ${text}`);
+  else if (answer.ok)
+    print(visible(flags.dryRun ? text.replace("Success. Updated", "It would apply. It would update") : text));
+  else say(visible(`callgate: ${text}`));
   if (answer.ok) return exitCodes.done;
   return answer.code === "denied" || answer.code === "sandbox_denied" ? exitCodes.refused : exitCodes.failed;
 }

@@ -11,6 +11,7 @@ import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/san
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
 import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { visible } from "../visible.ts";
 
 interface Flags {
   readonly policy: (typeof sandboxNames)[number];
@@ -111,7 +112,7 @@ async function run(
   const confined = await confine(sandbox, argv, { grant, cwd });
   const ending = await finish(confined);
   const denied = await confined.cleanup(ending);
-  if (denied !== undefined) say(`callgate: refused by ${confined.sandbox}: ${denied.reason}`);
+  if (denied !== undefined) say(visible(`callgate: refused by ${confined.sandbox}: ${denied.reason}`));
   return ending.exitCode ?? exitCodes.failed;
 }
 
@@ -146,7 +147,7 @@ function finish(confined: ConfinedCommand): Promise<Ending> {
     };
     child.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === undefined) fail(error);
-      say(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`);
+      say(visible(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`));
       end(error.code === "ENOENT" ? noSuchCommand : 126, null);
     });
     child.once("exit", end);

@@ -6,6 +6,7 @@ import { createFiles } from "../../runtime/files.ts";
 import { createUndoLog, undoFile, undoTurn } from "../../session/undo.ts";
 import { toggle } from "../flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { visible } from "../visible.ts";
 
 interface Flags {
   readonly dryRun?: boolean;
@@ -47,12 +48,13 @@ async function undo({ dryRun, json, cwd = "." }: Flags): Promise<number> {
     if (!dryRun) log.drop();
     if (json) printJson({ ok: true, turn: record.turn, files: done });
     else
-      for (const { path, action } of done) print(`${dryRun ? "would be " : ""}${action} ${relative(workspace, path)}`);
+      for (const { path, action } of done)
+        print(`${dryRun ? "would be " : ""}${action} ${visible(relative(workspace, path))}`);
     return exitCodes.done;
   } catch (error) {
     if (!CallError.is(error)) throw error;
     if (json) printJson({ ok: false, turn: record.turn, error: error.message });
-    else say(`callgate: ${error.message}`);
+    else say(visible(`callgate: ${error.message}`));
     return exitCodes.failed;
   }
 }
