@@ -5,6 +5,7 @@ import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Config } from "./config.ts";
 import { say } from "./io.ts";
+import { isProjectTrusted } from "./trust.ts";
 import { connectServers, type ConnectOptions } from "./mcp-clients.ts";
 
 /** Tools beside the built-in ones: the user's folders and MCP servers, from the settings. */
@@ -20,12 +21,7 @@ export async function loadOwnTools(
   cwd: string,
   { warn = (message) => say(`callgate: ${message}`), ...rest }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
-  for (const folder of toolFolders(config)) {
-    const { loadTools } = await import("../registry/folder.ts");
-    const { tools, refused } = await loadTools(resolve(cwd, folder));
-    for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
-    engine.registry.add(...tools);
-  }
+  for (const folder of toolFolders(config, cwd, warn)) await loadFolder(engine, resolve(cwd, folder), warn);
   const isHere = rest.wanted !== undefined && engine.registry.find(rest.wanted) !== undefined;
   const mcp = isHere ? undefined : await connectServers(engine, config, cwd, { warn, ...rest });
   return {
@@ -36,8 +32,24 @@ export async function loadOwnTools(
   };
 }
 
-/** The user's own folder beside the settings, then those the settings name. */
-function toolFolders(config: Config): readonly string[] {
+async function loadFolder(engine: Engine, folder: string, warn: (message: string) => void): Promise<void> {
+  if (!existsSync(folder)) return warn(`there is no folder of tools ${folder}`);
+  const { loadTools } = await import("../registry/folder.ts");
+  const { tools, refused } = await loadTools(folder);
+  for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
+  for (const tool of tools) {
+    if (engine.registry.find(tool.name)?.name === tool.name)
+      warn(`${tool.name} of ${folder} was left out: there is a tool of that name`);
+    else engine.registry.add(tool);
+  }
+}
+
+/** The user's own folder beside the settings, the project's once it is trusted, then those the settings name. */
+function toolFolders(config: Config, cwd: string, warn: (message: string) => void): readonly string[] {
   const own = join(configDir(process.env), "tools");
-  return [...(existsSync(own) ? [own] : []), ...(config.tools_dir ?? [])];
+  const project = join(cwd, ".callgate", "tools");
+  const isThere = existsSync(project);
+  const isRead = isThere && isProjectTrusted(cwd);
+  if (isThere && !isRead) warn(`${project} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
+  return [...(existsSync(own) ? [own] : []), ...(isRead ? [project] : []), ...(config.tools_dir ?? [])];
 }

@@ -5,3 +5,8 @@ import { createTrust } from "../gate/trust.ts";
 export function isTrusted(path: string, content: string): boolean {
   return createTrust({ stateDir: stateDir(process.env) }).isTrusted(path, content);
 }
+
+/** Has the user agreed to everything this project brings, as it is now? */
+export function isProjectTrusted(workspace: string): boolean {
+  return createTrust({ stateDir: stateDir(process.env) }).status(workspace).trusted;
+}
