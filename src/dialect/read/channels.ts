@@ -50,7 +50,8 @@ function* readHarmony(context: Context): Reading<void> {
     if (found === undefined) return emit.text(header);
     take(input, found.length);
     const recipient = /\bto=([^\s<]{1,256})/.exec(header)?.[1];
-    const channel = /<\|channel\|>\s*([a-z]{1,32})/.exec(header)?.[1];
+    // A header may be begun twice: the last channel is the one.
+    const channel = /^<\|channel\|>\s{0,8}([a-z]{1,32})/.exec(header.slice(header.lastIndexOf("<|channel|>")))?.[1];
     if (header.includes("<|start|>") && /<\|start\|>(?:functions|tool)/.test(header))
       return emit.issue("fabricated-result");
     if (recipient !== undefined && recipient !== "user" && recipient !== "assistant") {
