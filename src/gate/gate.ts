@@ -4,6 +4,7 @@
  * and runs nothing of the call itself. No answer is a no.
  */
 import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import { stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Asked, Checked, Ended, Permitted, Ruling } from "../spec/call.ts";
@@ -36,14 +37,18 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
   };
 }
 
+/** What judges one call. */
+type Judging = Pick<GateState, "options" | "policy">;
+
 async function pass(state: GateState, checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten> {
   const rewritten = await rewrite(state, checked, signal);
   if (rewritten !== undefined) return { rewritten };
   if (checked.access.commands !== undefined) await lookAtConfinement(state);
-  const policy = rememberPaths(state.policy);
+  const { read, write } = checked.access;
+  const policy = (read ?? write) === undefined ? state.policy : rememberPaths(state.policy);
   const verdict = decideAccess(toCall(checked), policy);
   const { commands, decision, reason } = verdict;
-  const now = { ...state, policy };
+  const now = { options: state.options, policy };
   if (decision === "deny")
     return refuse(
       now,
@@ -110,7 +115,7 @@ async function lookAtConfinement(state: GateState): Promise<void> {
   state.looked = true;
 }
 
-async function permit(state: GateState, checked: Checked, grant: Grant, ruling: Ruling): Promise<Permitted> {
+async function permit(state: Judging, checked: Checked, grant: Grant, ruling: Ruling): Promise<Permitted> {
   const { record } = state.options;
   await record?.({
     call: checked.id,
@@ -120,10 +125,10 @@ async function permit(state: GateState, checked: Checked, grant: Grant, ruling: 
     outcome: "permitted",
     grant,
   });
-  return { ...checked, grant, ruling };
+  return extend(checked, { grant, ruling });
 }
 
-async function refuse(state: GateState, checked: Checked, ruling: Ruling, error: CallError): Promise<never> {
+async function refuse(state: Judging, checked: Checked, ruling: Ruling, error: CallError): Promise<never> {
   const { record } = state.options;
   const hash = callHash(checked, toBaseGrant(state.policy), state.policy);
   await record?.({ call: checked.id, tool: checked.tool.name, hash, ruling, outcome: "refused" });

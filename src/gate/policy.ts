@@ -3,6 +3,7 @@
  * call touches. Pure but for looking at the file system; nothing is run and nobody is asked here.
  */
 import { resolve } from "node:path";
+import { extend } from "../base/extend.ts";
 import type { Access, Command } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
 import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
@@ -71,11 +72,10 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...(allowed || touched.length > 0 ? [] : [ownVerdict(call, policy)]),
     ...(call.markerless === true && commands.length > 0 ? [quoted] : []),
   ];
-  return {
-    ...refuseToAsk(strictest(verdicts), policy.settings),
+  return extend(refuseToAsk(strictest(verdicts), policy.settings), {
     commands: commands.flatMap((verdict) => verdict.commands),
     sandboxed: policy.confines && policy.settings.sandbox !== "full-access",
-  };
+  });
 }
 
 /** No rule speaks for a command that a model may only have quoted. */

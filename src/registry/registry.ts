@@ -3,6 +3,7 @@
  * runs one and knows no wire.
  */
 import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import type { JsonObject } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
 import type { Asked, Bound } from "../spec/call.ts";
@@ -96,7 +97,7 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
     bind(asked) {
       const tool = find(asked.name, asked.namespace);
       if (!tool) throw unknownTool(asked, list());
-      return { ...asked, tool } satisfies Bound;
+      return extend(asked, { tool }) satisfies Bound;
     },
   };
   return registry.add(...tools);

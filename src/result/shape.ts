@@ -5,6 +5,7 @@
 import type { Part } from "../base/content.ts";
 import { text } from "../base/content.ts";
 import type { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import { isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
@@ -53,8 +54,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
         ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)]
         : undefined;
     const ok = output.ok && failed === undefined && isSuccess(output.exec);
-    return {
-      ...ending(ran, now()),
+    return extend(ending(ran, now()), {
       ok,
       ...(ok ? {} : { code: output.exec?.timedOut ? ("timeout" as const) : ("failed" as const) }),
       content: failed ?? parts,
@@ -63,7 +63,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
       ...(cutter.cutChars() === 0
         ? {}
         : { cut: { bytes: cutter.cutChars(), ...(file === undefined ? {} : { file }) } }),
-    };
+    });
   };
 
   const refuse = (reached: Asked & Partial<Permitted>, error: CallError): Ended => ({

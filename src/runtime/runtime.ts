@@ -3,6 +3,7 @@
  * far as the call's grant. `runtime/` decides nothing: what may be done was settled by the gate.
  */
 import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { Exec, Fetch, Files } from "../spec/capability.ts";
@@ -78,7 +79,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 }
 
 function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied: Denial | undefined): Ran {
-  return { ...permitted, startedAt, output, ...(denied === undefined ? {} : { denied }) };
+  const base = extend(permitted, { startedAt, output });
+  return denied === undefined ? base : { ...base, denied };
 }
 
 function createContext(

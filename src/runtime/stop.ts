@@ -2,8 +2,6 @@
  * One call's way to stop: when the turn does, or when its own time is up. The AbortSignal that a
  * handler sees is made only if the handler looks at it, because most never do and it is dear to make.
  */
-import { setMaxListeners } from "node:events";
-
 export interface Stop {
   readonly signal: AbortSignal;
   abort(reason?: unknown): void;
@@ -11,6 +9,19 @@ export interface Stop {
   whenStopped(listener: () => void): void;
   /** The call is over: nothing listens to the turn any more. */
   release(): void;
+}
+
+/** One listener a turn, whatever the number of its calls: adding and removing one on a signal is dear, and dearer to collect. */
+const stopsOf = new WeakMap<AbortSignal, Set<() => void>>();
+
+function stopsOfTurn(turn: AbortSignal): Set<() => void> {
+  let stops = stopsOf.get(turn);
+  if (stops === undefined) {
+    const all = new Set<() => void>();
+    turn.addEventListener("abort", () => all.forEach((stop) => stop()), { once: true });
+    stopsOf.set(turn, (stops = all));
+  }
+  return stops;
 }
 
 export function createStop(turn: AbortSignal): Stop {
@@ -27,11 +38,9 @@ export function createStop(turn: AbortSignal): Stop {
     listener?.();
   };
   const onTurn = () => abort(turn.reason);
+  const stops = stopsOfTurn(turn);
   if (turn.aborted) onTurn();
-  else {
-    setMaxListeners(0, turn); // as many as calls run at once, which is no leak
-    turn.addEventListener("abort", onTurn, { once: true });
-  }
+  else stops.add(onTurn);
 
   return {
     get signal() {
@@ -47,7 +56,7 @@ export function createStop(turn: AbortSignal): Stop {
       if (stopped) next();
     },
     release() {
-      turn.removeEventListener("abort", onTurn);
+      stops.delete(onTurn);
       listener = undefined;
     },
   };

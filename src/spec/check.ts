@@ -3,6 +3,7 @@
  * the tool what the call will touch. Text that is not whole JSON is told back, never completed.
  */
 import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import { isObject, typeName, type Json } from "../base/json.ts";
 import type { Access } from "./access.ts";
 import type { Bound, Checked } from "./call.ts";
@@ -22,7 +23,7 @@ export async function check(bound: Bound, at: AccessContext): Promise<Checked> {
   const { tool } = bound;
   const input = isFreeform(tool.input) ? readText(bound, tool.input, notes) : await readInput(bound, notes);
   const access = await askAccess(tool, input, at);
-  return { ...bound, input, access, mutates: askMutates(tool, input, access), notes };
+  return extend(bound, { input, access, mutates: askMutates(tool, input, access), notes });
 }
 
 async function readInput(bound: Bound, notes: string[]): Promise<Json> {
