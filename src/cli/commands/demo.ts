@@ -112,9 +112,12 @@ function summarize(
   );
   print(`  commands ran confined by: ${at.confinement}`);
   print("  a write outside the workspace was stopped by the sandbox; 'rm -rf ~' was asked about and refused");
-  if (at.journalPath !== undefined)
-    print(
-      `  journal: ${at.journalPath}\n  see it again: callgate show last · callgate replay last · callgate export last --format html`,
-    );
+  if (at.journalPath !== undefined) {
+    // `npm start` in a clone: the command is not on the PATH there.
+    const self = process.env["npm_lifecycle_event"] === undefined ? "callgate" : "npx callgate";
+    print(`  journal: ${at.journalPath}`);
+    print(`  see it again: ${self} show last · ${self} replay last · ${self} export last --format html`);
+    print(`  go on: ${self} (a session here) · ${self} init (a model of your own)`);
+  }
   for (const failure of at.failures) print(`  ✗ this did not happen: ${failure}`);
 }
