@@ -21,7 +21,7 @@ export async function loadOwnTools(
   cwd: string,
   { warn = (message) => say(`callgate: ${message}`), ...rest }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
-  for (const folder of toolFolders(config, cwd, warn)) await loadFolder(engine, resolve(cwd, folder), warn);
+  for (const folder of toolFolders(config, cwd, warn)) await loadFolder(engine, folder, warn);
   const isHere = rest.wanted !== undefined && engine.registry.find(rest.wanted) !== undefined;
   const mcp = isHere ? undefined : await connectServers(engine, config, cwd, { warn, ...rest });
   return {
@@ -44,12 +44,13 @@ async function loadFolder(engine: Engine, folder: string, warn: (message: string
   }
 }
 
-/** The user's own folder beside the settings, the project's once it is trusted, then those the settings name. */
-function toolFolders(config: Config, cwd: string, warn: (message: string) => void): readonly string[] {
+/** The user's own folder beside the settings, the project's once it is trusted, then those the settings name; each once. */
+function toolFolders(config: Config, cwd: string, warn: (message: string) => void): ReadonlySet<string> {
   const own = join(configDir(process.env), "tools");
   const project = join(cwd, ".callgate", "tools");
   const isThere = existsSync(project);
   const isRead = isThere && isProjectTrusted(cwd);
   if (isThere && !isRead) warn(`${project} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
-  return [...(existsSync(own) ? [own] : []), ...(isRead ? [project] : []), ...(config.tools_dir ?? [])];
+  const named = (config.tools_dir ?? []).map((folder) => resolve(cwd, folder));
+  return new Set([...(existsSync(own) ? [own] : []), ...(isRead ? [project] : []), ...named]);
 }

@@ -26,7 +26,7 @@ export function speakText(model: Model, dialect: string): Model {
 
 /** Without markers, and in a message that goes to a tool, a call must be the whole: nothing can be said beside it. */
 function isWhole(dialect: string): boolean {
-  const { blocks = [], channels } = findDialect(dialect) ?? {};
+  const { blocks, channels } = findDialect(dialect) ?? { blocks: [] };
   return channels === "muse" || (blocks.length > 0 && blocks.every(({ whole }) => whole === true));
 }
 

@@ -40,6 +40,13 @@ test("a folder the settings name and that is not there is said, and takes nothin
   expect(stderr).toContain("there is no folder of tools");
 });
 
+test("a folder that is named twice is read once", async () => {
+  const home = drop(tempFolder("state"), "tools/text/shout.mjs", tool("MINE"));
+  drop(home, "callgate.toml", `tools_dir = ["${home}/tools", "${home}/tools/"]\n`);
+  const { stdout, stderr } = await shout(tempFolder("work"), { CALLGATE_HOME: home });
+  expect({ stdout, stderr }).toEqual({ stdout: "MINE\n", stderr: "" });
+});
+
 test("a name that is taken leaves the built-in as it is", async () => {
   const home = drop(tempFolder("state"), "tools/file/read.mjs", tool("FAKE").replace("shout", "read"));
   const cwd = drop(tempFolder("work"), "a.txt", "real\n");
