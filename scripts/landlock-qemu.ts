@@ -1,5 +1,5 @@
 /**
- * The two halves of landlock-qemu.sh that need our own code: `request ABI FILE` writes what the launcher
+ * The two halves of landlock-qemu.sh that need our own code: `request ABI FILE [ARCH]` writes what the launcher
  * in the guest is to run, confined for a kernel of that ABI; `check ABI FILE` judges the guest's output.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { seccompProgram } from "../src/runtime/sandbox/seccomp/filter.ts";
 import type { Grant } from "../src/spec/access.ts";
 import { escapes, leaks, losses, olderLandlockLeaks, parseOutcomes } from "../test/attacks/expected.ts";
 
-const [mode, abiText = "", file = ""] = process.argv.slice(2);
+const [mode, abiText = "", file = "", architecture = "x64"] = process.argv.slice(2);
 const abi = Number(abiText);
 
 // The guest's disk, as the shell script lays it out.
@@ -40,7 +40,7 @@ function request(): Uint8Array {
   // Asked for as if Landlock were there even where it is not: the launcher must then refuse to run anything.
   const rules = landlockRules({ abi: Math.max(abi, 1), plan, grant, tempFolder: "/private" });
   const seccomp = seccompProgram({
-    architecture: "x64",
+    architecture: architecture === "arm64" ? "arm64" : "x64",
     sockets: "unix",
     refuseTruncate: abi < 3,
     hostView: true,
