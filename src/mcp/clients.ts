@@ -75,7 +75,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     metrics: metrics.snapshot,
     async start({ waitMs = defaultWaitMs } = {}) {
       const patience = new Promise<typeof late>((resolve) => void setTimeout(() => resolve(late), waitMs).unref());
-      const context = { catalogue, offers, registry, warn, nextTurn: createTurns(), patience, marksSlow: waitMs > 0 };
+      const context = { catalogue, offers, registry, warn, nextTurn: createTurns(), patience, warnsOfSlow: waitMs > 0 };
       await Promise.all([...connections.values()].map((connection) => startOne(connection, context)));
     },
     async look(server) {
@@ -138,7 +138,8 @@ interface Start extends Pick<McpClientsOptions, "registry" | "warn"> {
   readonly nextTurn: () => Promise<void>;
   /** Ends when nobody waits any longer. */
   readonly patience: Promise<typeof late>;
-  readonly marksSlow: boolean;
+  /** Not where nobody waits anyway. */
+  readonly warnsOfSlow: boolean;
 }
 
 /** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
@@ -155,8 +156,11 @@ async function startOne(connection: Connection, context: Start): Promise<void> {
   if (config.required) return listed;
   registry.expect(config.name, listed);
   const told = listed.catch((error: unknown) => warn(error instanceof Error ? error.message : String(error)));
-  if (catalogue.isSlow(config)) return;
-  if ((await Promise.race([told, context.patience])) !== late || !context.marksSlow) return;
-  catalogue.rememberSlow(config);
-  warn(`the MCP server '${config.name}' is still starting: its tools join when it is up`);
+  const isSlow = catalogue.isSlow(config);
+  if (!isSlow && (await Promise.race([told, context.patience])) !== late) return;
+  if (!context.warnsOfSlow) return;
+  if (!isSlow) catalogue.rememberSlow(config);
+  warn(
+    `the MCP server '${config.name}' is still starting: its tools join when it is up ('callgate mcp list' waits for it)`,
+  );
 }
