@@ -14,6 +14,6 @@ export function visible(text: string): string {
  */
 const joined = String.raw`(?:[\p{Extended_Pictographic}\uFE0F\u{1F3FB}-\u{1F3FF}]|(?![\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}])[\p{L}\p{M}])`;
 const hidden = new RegExp(
-  String.raw`[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|(?<!${joined})[\u200C\u200D]|[\u200C\u200D](?!${joined})|[\uD800-\uDFFF]`,
+  String.raw`[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u180B-\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E0FFF}]|(?<!${joined})[\u200C\u200D]|[\u200C\u200D](?!${joined})|[\uD800-\uDFFF]`,
   "gu",
 );

@@ -159,6 +159,26 @@ const players: Record<Row["kind"], string> = {
   terminal: "../cli/approve.test.ts",
 };
 
+/** Rows that tell a story instead of giving an input, and the tests that play it. */
+const stories: readonly (readonly [id: string, file: string, title: string])[] = [
+  ["calls-dup-id", "../wire/ids.test.ts", "a maker never gives one id twice, whatever it is handed"],
+  ["history-orphan-call", "../wire/history.test.ts", "a call that was never answered gets an answer that says so"],
+  [
+    "stream-failed-open",
+    "../model/http.test.ts",
+    "an answer is over when it says so, though the server keeps the line",
+  ],
+  ["http-proxy-null-host", "../runtime/proxy.test.ts", "CONNECT api.test\\0.evil.test:443"],
+  ["http-proxy-empty-list", "../runtime/proxy.test.ts", "no list allows nothing"],
+  ["path-toctou-swap", "./files.test.ts", "path-toctou-swap: "],
+  ["path-undo-symlink", "./files.test.ts", "path-undo-symlink: "],
+];
+
+test.each(stories)("%s is played in %s", (id, file, title) => {
+  expect(shared.some((row) => row.id === id)).toBe(true);
+  expect(readFileSync(new URL(file, import.meta.url), "utf8")).toContain(title);
+});
+
 test("every row has its player, and every player reads its kind", () => {
   for (const { kind } of [...shared, ...own])
     expect(readFileSync(new URL(players[kind], import.meta.url), "utf8")).toContain(`"${kind}"`);

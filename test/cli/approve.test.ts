@@ -1,11 +1,12 @@
-import { readFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { visible } from "../../src/cli/visible.ts";
 import { createTerminalApprover, describeRequest, readChoice } from "../../src/cli/approve.ts";
 import { createCallbackApprover, createJsonLinesApprover } from "../../src/gate/index.ts";
 import { toVisible, toVisibleCommand } from "../../src/gate/show.ts";
 import type { Access } from "../../src/spec/access.ts";
 import type { ApprovalRequest } from "../../src/spec/stages.ts";
+import { rowsOf, toText, type Text } from "../attacks/rows.ts";
 
 const signal = new AbortController().signal;
 
@@ -34,24 +35,16 @@ function terminal() {
   };
 }
 
-interface Attack {
-  readonly id: string;
-  readonly kind: string;
-  readonly input: { readonly text?: string | { readonly repeat: string; readonly times: number } };
-}
-const attacks = readFileSync(new URL("../../../shared/data/attacks.jsonl", import.meta.url), "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line) as Attack)
-  .filter((attack) => attack.kind === "terminal");
+const attacks = rowsOf("terminal").map(([id, { input }]) => [id, toText((input as { text: Text }).text)] as const);
 
 // oxlint-disable-next-line no-control-regex -- what must not come through
 const active = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
 
 describe("nothing in a request acts on the terminal", () => {
-  test.each(attacks.map((attack) => [attack.id, attack] as const))("%s", (_id, { input }) => {
-    const text =
-      typeof input.text === "string" ? input.text : (input.text?.repeat ?? "").repeat(input.text?.times ?? 1);
+  test.each(attacks)("%s", (_id, text) => {
+    expect(visible(text)).not.toMatch(
+      new RegExp(active.source.replace(String.raw`\u0000-\u0009`, String.raw`\u0000-\u0008`)),
+    );
     for (const access of [
       { commands: [{ shell: text, cwd: text }] },
       { commands: [{ argv: [text, text] }] },

@@ -1,24 +1,17 @@
-/** The shared hostile schemas and arguments: valid for every provider, or told; never a crash. */
-import { readFileSync } from "node:fs";
+/** Hostile schemas, the shared ones and ours, and arguments: valid for every provider, or told; never a crash. */
 import { expect, test } from "vitest";
 import { CallError } from "../../src/base/error.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { check } from "../../src/spec/check.ts";
 import { checkTarget } from "../../src/spec/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../src/spec/normalize.ts";
+import { rowsOf } from "../attacks/rows.ts";
 
-interface Attack {
-  readonly id: string;
-  readonly kind: string;
-  readonly expected: string;
-  readonly input: { readonly schema: JsonObject; readonly arguments?: string | null };
-}
-
-const attacks = readFileSync(new URL("../../../shared/data/attacks.jsonl", import.meta.url), "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line) as Attack)
-  .filter(({ kind, input }) => kind === "schema" && input.schema !== undefined);
+const attacks = rowsOf("schema").map(([id, { input, expected }]) => ({
+  id,
+  expected,
+  input: input as { readonly schema: JsonObject; readonly arguments?: string | null },
+}));
 
 test.each(attacks)("$id gives a schema every target takes", ({ input }) => {
   for (const target of schemaTargets)
