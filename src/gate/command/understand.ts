@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
 import { isSecretName, programName } from "../paths.ts";
 import { dangerOf } from "./danger.ts";
-import { isSafeAssignment, toArgv, word, type Found, type Redirected } from "./found.ts";
+import { isSafeAssignment, toArgv, word, type Found, type LineReading, type Redirected } from "./found.ts";
 import { foreignDoubts } from "./foreign.ts";
 import { judge } from "./harmless.ts";
 import { readLine } from "./line.ts";
@@ -26,13 +26,9 @@ export interface Step {
   readonly code: readonly string[];
 }
 
-export interface Understood {
+/** The same for everything inside it: lines in lines, commands in commands. */
+export interface Understood extends Omit<LineReading, "commands"> {
   readonly steps: readonly Step[];
-  readonly redirects: readonly Redirected[];
-  readonly doubts: readonly string[];
-  readonly unclear: readonly string[];
-  readonly dormant: readonly string[];
-  readonly evaluates: boolean;
 }
 
 const maxSteps = 400;
