@@ -12,6 +12,7 @@ import type { Telemetry } from "../result/telemetry.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { toSchema } from "../spec/schema.ts";
+import { loadValidator } from "../spec/validate.ts";
 import type {
   ApprovalMode,
   Approver,
@@ -27,7 +28,7 @@ import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import { createHost, type Host, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
-import { createLazyGate } from "./lazy-gate.ts";
+import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
 import { route, type Stages } from "./route.ts";
 
 export interface EngineOptions extends HostOptions {
@@ -65,7 +66,7 @@ export interface Engine {
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
-  /** Gets ready for the first command while nobody waits for it; what goes wrong is told by that command. */
+  /** Gets ready for the first call while nobody waits for it; what goes wrong is told by that call. */
   warmUp(): Promise<void>;
   /** What confines commands here; probed when first asked for. */
   confinement(): Promise<Confinement>;
@@ -123,7 +124,9 @@ export function createEngine(options: EngineOptions): Engine {
     },
     situation: () => toSituation(stages, options),
     openTerminals: host.openTerminals,
-    warmUp: () => host.warmUp(stages.gate.baseGrant()).catch(() => undefined),
+    async warmUp() {
+      await Promise.allSettled([loadValidator(), stages.gate.load(), host.warmUp(stages.gate.baseGrant())]);
+    },
     confinement: host.confinement,
     sandbox: host.sandbox,
     on(listener) {
@@ -141,7 +144,7 @@ export function createEngine(options: EngineOptions): Engine {
 function createStages(
   options: EngineOptions,
   at: { readonly registry: Registry; readonly host: Host; readonly emit: Emit },
-): Stages {
+): Stages & { readonly gate: LazyGate } {
   const { registry, host, emit } = at;
   const { workspace, cwd, capabilities } = host;
   const { approver, service, model, timeoutMs, log = silent } = options;

@@ -3,11 +3,16 @@ import { createPolicy, type GateOptions } from "../gate/options.ts";
 import type { Policy } from "../gate/policy-type.ts";
 import type { Gate } from "../spec/stages.ts";
 
+export interface LazyGate extends Gate {
+  /** Gets ready for the first call while nobody waits for it. */
+  load(): Promise<unknown>;
+}
+
 /**
  * The gate, loaded with the first call: understanding commands is a large part of the engine, and a
  * session that only talks needs none of it. What is granted by default can be asked for at once.
  */
-export function createLazyGate(options: GateOptions): Gate {
+export function createLazyGate(options: GateOptions): LazyGate {
   let loading: Promise<Gate> | undefined;
   let loaded: Gate | undefined;
   let policy: Policy | undefined;
@@ -18,6 +23,7 @@ export function createLazyGate(options: GateOptions): Gate {
   };
   const gate = () => loaded ?? (loading ??= load());
   return {
+    load: async () => gate(),
     pass: async (checked, signal) => (await gate()).pass(checked, signal),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
     after: async (ended, signal) => (await gate()).after(ended, signal),

@@ -53,7 +53,7 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
     }
   }
 
-  return (value) => (loaded ? check(loaded, value) : load().then((typebox) => check(typebox, value)));
+  return (value) => (loaded ? check(loaded, value) : loadValidator().then((typebox) => check(typebox, value)));
 }
 
 interface Prepared {
@@ -73,7 +73,8 @@ function compile(typebox: Typebox, schema: JsonObject): (value: unknown) => bool
   return (value) => validator.Check(value);
 }
 
-async function load(): Promise<Typebox> {
+/** Done with the first check; a host that has time earlier may ask for it then. */
+export async function loadValidator(): Promise<Typebox> {
   loading ??= import("typebox/schema");
   return (loaded = await loading);
 }
