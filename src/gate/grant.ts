@@ -1,6 +1,7 @@
 /** From what was agreed to what a call may touch. A grant is built up from nothing; it is never cut down from everything. */
 import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
+import { ruleMasks } from "./masks.ts";
 import type { Policy } from "./policy.ts";
 import { findProtected, isInside, isInsideAny, nearestFolder } from "./paths.ts";
 
@@ -35,13 +36,6 @@ function ruleRoots(policy: Policy): readonly string[] {
     decision === "allow" && access !== "read" && path.includes("/") && !path.includes("*")
       ? [policy.real(path, policy.workspace) ?? resolve(policy.workspace, path)]
       : [],
-  );
-}
-
-/** Places a rule denies reading: the sandbox hides them too. */
-function ruleMasks(policy: Policy): readonly string[] {
-  return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
-    decision === "deny" && access !== "write" && !path.includes("*") ? [resolve(policy.workspace, path)] : [],
   );
 }
 

@@ -123,6 +123,27 @@ describe("patch", () => {
   );
 });
 
+test("what a rule denies by name is not met by a search or a recursive command either", async () => {
+  const setup = [
+    "mkdir -p src/deep; echo THE SECRET > src/deep/key.pem; echo THE SECRET > notes.env; echo public > src/b",
+  ];
+  const folders = prepare({ setup, policy: "deny-read:key.pem" });
+  writeFileSync(
+    join(folders.state, "rules.toml"),
+    '[[rule]]\npath = "key.pem"\ndecision = "deny"\n[[rule]]\npath = "*.env"\ndecision = "deny"\n',
+  );
+  const ended = await byEngine(folders, [
+    { tool: "grep_files", arguments: { pattern: "SECRET|public", path: ".", lines: true } },
+    { tool: "shell_command", arguments: { command: "grep -r -e SECRET -e public . ; cat notes.env src/*/key.pem" } },
+    { tool: "shell_command", arguments: { command: "grep -r -e SECRET -e public ." } },
+  ]);
+  expect(JSON.stringify(ended)).not.toContain("THE SECRET");
+  // Told what may be told: the rest of the folder.
+  expect(JSON.stringify(ended[0]?.content)).toContain("public");
+  expect(JSON.stringify(ended[2]?.content)).toContain("public");
+  expect(ended.map(({ ok }) => ok).slice(0, 2)).toEqual([true, false]);
+});
+
 test("path-toctou-swap: a folder swapped for a link all the time never takes a write outside", async () => {
   const folders = prepare({ setup: ["mkdir d"] });
   const before = treeOf(folders.out);

@@ -67,11 +67,10 @@ export async function searchWithRipgrep(
     ctx.session.set(pathKey, undefined);
     return undefined;
   }
-  if (result.exitCode === 2)
-    throw new CallError(
-      "invalid_input",
-      `ripgrep: ${(result.stderr.head + result.stderr.tail).trim().slice(0, 1_000)}`,
-    );
+  // Silent: only files that may not be read (`--no-messages`), and those are not to be found.
+  const complaint = (result.stderr.head + result.stderr.tail).trim();
+  if (result.exitCode === 2 && complaint !== "")
+    throw new CallError("invalid_input", `ripgrep: ${complaint.slice(0, 1_000)}`);
   const hits = readHits(result.stdout.head + result.stdout.tail, request.lines);
   return { hits: hits.slice(0, request.limit), more: hits.length > request.limit, notes: [] };
 }
