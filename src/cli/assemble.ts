@@ -1,7 +1,7 @@
 /** Settings to a session: engine, model, tools, journal, put together once for `exec`, `chat` and `resume`. */
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonObject } from "../base/json.ts";
+import { defined, type JsonObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
 import {
@@ -115,8 +115,7 @@ async function putTogether(
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(journalPath === undefined ? {} : { journal: openForWriting(journalPath) }),
     ...(earlier ? { records: earlier.records } : {}),
-    ...(price === undefined ? {} : { price }),
-    ...(config.context_window === undefined ? {} : { contextWindow: config.context_window }),
+    ...defined({ price, contextWindow: config.context_window }),
   });
   opened.push(session.close);
   warmUpWhileAsking(session, engine);
@@ -156,16 +155,14 @@ function openForWriting(path: string): Journal {
 
 function readLimits(config: Config) {
   return {
-    ...(config.max_requests === undefined ? {} : { maxRequests: config.max_requests }),
-    ...(config.max_calls === undefined ? {} : { maxCalls: config.max_calls }),
-    ...(config.max_cost_usd === undefined ? {} : { maxCostUsd: config.max_cost_usd }),
+    ...defined({ maxRequests: config.max_requests, maxCalls: config.max_calls, maxCostUsd: config.max_cost_usd }),
     ...(config.max_seconds === undefined ? {} : { maxMs: config.max_seconds * 1000 }),
   };
 }
 
 function readRequest(config: Config, schema: JsonObject | undefined) {
   return {
-    ...(config.max_output_tokens === undefined ? {} : { maxOutputTokens: config.max_output_tokens }),
+    ...defined({ maxOutputTokens: config.max_output_tokens }),
     ...(config.reasoning_effort === undefined ? {} : { reasoning: { effort: config.reasoning_effort } }),
     ...(schema === undefined ? {} : { outputSchema: { name: "answer", schema, strict: true } }),
   };

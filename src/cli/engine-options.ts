@@ -1,6 +1,6 @@
 /** Settings to the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
@@ -58,7 +58,7 @@ export async function engineOptions(
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),
       ...(spillDir === undefined ? {} : { readableRoots: [spillDir] }),
     },
-    ...(spillDir === undefined ? {} : { spillDir }),
+    ...defined({ spillDir }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
       ...(profile === undefined ? {} : { layout: profile.layout }),

@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import { readServers, type ServerConfig } from "../mcp/config.ts";
@@ -61,7 +62,7 @@ async function look(config: ServerConfig, { engine, tokens, cwd }: LookContext):
     sandbox: engine.sandbox(),
     grant: engine.gate.baseGrant(),
     onToolsChanged: () => undefined,
-    ...(authProvider === undefined ? {} : { authProvider }),
+    ...defined({ authProvider }),
   });
   const startedAt = performance.now();
   try {

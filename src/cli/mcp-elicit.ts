@@ -1,5 +1,5 @@
 /** What servers ask, answered by whoever is there: a person, an approver, or nobody. */
-import { isObject, type JsonObject } from "../base/json.ts";
+import { defined, isObject, type JsonObject } from "../base/json.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import type { Elicitation, ElicitationAnswer, McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
@@ -38,7 +38,7 @@ export function createElicit(options: ElicitOptions): NonNullable<McpHost["elici
       warn(`the MCP server '${server}' was told no: nobody can be asked here (it asked: ${toVisibleLine(message)})`);
     const { action, content } = answer ?? { action: "decline" as const };
     if (action !== "accept") refusals.set(server, refused + 1);
-    return { action, ...(content === undefined ? {} : { content }) };
+    return { action, ...defined({ content }) };
   };
 }
 

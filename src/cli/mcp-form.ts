@@ -1,5 +1,5 @@
 /** A server's form as questions: what each field may hold, and whether an answer is one. Pure. */
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import type { Choice } from "./person.ts";
 
@@ -46,7 +46,7 @@ function readField(name: string, property: JsonObject, required: boolean): Field
     required,
     options: readOptions(property),
     isSecret: kind === "text" && secretWords.test(`${name.replaceAll("_", " ")} ${label} ${about ?? ""}`),
-    ...(about === undefined ? {} : { about }),
+    ...defined({ about }),
   };
   const check = (value: FormValue) => problemOf(value, field, property);
   const usable = isFormValue(given) && check(given) === undefined;

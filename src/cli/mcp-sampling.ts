@@ -1,6 +1,6 @@
 /** A model's words for servers whose settings allow them to ask: each request takes the gate as a call does, and goes to the session's own model. */
 import { text, type Part } from "../base/content.ts";
-import type { Json, JsonObject } from "../base/json.ts";
+import { defined, type Json, type JsonObject } from "../base/json.ts";
 import type { McpHost } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Checked } from "../spec/call.ts";
@@ -37,7 +37,7 @@ export function createSample({ engine, model, now = Date.now }: SampleOptions): 
 function toCall(server: string, id: string, request: SampleRequest, askedAt: number): Checked {
   const name = `${server}/(sampling)`;
   const input = {
-    ...(request.systemPrompt === undefined ? {} : { system: request.systemPrompt }),
+    ...defined({ system: request.systemPrompt }),
     messages: JSON.parse(JSON.stringify(request.messages)) as Json,
     maxTokens: request.maxTokens,
   } satisfies JsonObject;
@@ -62,7 +62,7 @@ async function answer(model: Model, request: SampleRequest, signal: AbortSignal)
         input: request.messages.map(toItem),
         tools: [],
         maxOutputTokens: Math.min(request.maxTokens, maxTokens),
-        ...(systemPrompt === undefined ? {} : { instructions: systemPrompt }),
+        ...defined({ instructions: systemPrompt }),
       },
       signal,
     ),

@@ -1,4 +1,5 @@
 /** `callgate mcp serve`: the tools of this folder for MCP clients, until they are gone. */
+import { defined } from "../base/json.ts";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { stateDir } from "../base/paths.ts";
@@ -43,9 +44,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
     },
     version,
     tell: say,
-    ...(stdio === undefined ? {} : { stdio }),
-    ...(flags.http === undefined ? {} : { port: flags.http }),
-    ...(process.env["CALLGATE_MCP_TOKEN"] === undefined ? {} : { token: process.env["CALLGATE_MCP_TOKEN"] }),
+    ...defined({ stdio, port: flags.http, token: process.env["CALLGATE_MCP_TOKEN"] }),
   });
   await Promise.race([server.closed, stopAsked()]);
   await server.close();

@@ -1,4 +1,5 @@
 /** Which tools a model is shown: the settings' choice, or what its family was trained on. */
+import { defined } from "../base/json.ts";
 import { offerTools, selectProfile, type Features, type Profile, type ProfileSettings } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
 import type { AnyTool } from "../index.ts";
@@ -14,8 +15,7 @@ const builtinNames = [...builtins, testSyncTool].map(({ name }) => name);
 export function chooseProfile(config: Config, model: string | undefined): Profile {
   try {
     return selectProfile({
-      ...(config.profile === undefined ? {} : { profile: config.profile }),
-      ...(model === undefined ? {} : { model }),
+      ...defined({ profile: config.profile, model }),
       ...(config.features === undefined ? {} : { features: config.features as Features }),
       ...(config.experimental_supported_tools === undefined
         ? {}

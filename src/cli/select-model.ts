@@ -1,4 +1,5 @@
 /** Settings and flags to a model: provider, wire, key, or the built-in offline one. */
+import { defined } from "../base/json.ts";
 import type { Model } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
 import { createProviderModel } from "../model/provider-model.ts";
@@ -35,9 +36,7 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
     model,
     wire,
     env,
-    ...(config.provider === undefined ? {} : { provider: config.provider }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...defined({ provider: config.provider, baseUrl, apiKey }),
     keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
     // A dialect reads the text itself, thoughts and all.
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),

@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import type { TokenStore } from "../mcp/index.ts";
 import type { Config } from "./config.ts";
@@ -10,5 +11,5 @@ export async function openTokenStore(config: Config, env: NodeJS.ProcessEnv): Pr
   const keyring = where === "file" ? undefined : findKeyring(env);
   if (where === "keyring" && keyring === undefined)
     throw new UsageError("mcp_login_store is 'keyring', and this system has none (secret-tool on Linux)");
-  return createTokenStore({ stateDir: stateDir(env), env, ...(keyring === undefined ? {} : { keyring }) });
+  return createTokenStore({ stateDir: stateDir(env), env, ...defined({ keyring }) });
 }

@@ -2,6 +2,7 @@
  * What was read, as events of the neutral model: append-only, one item at a time. A call is done only
  * at the end of the answer, because only then is it known that nothing was cut.
  */
+import { defined } from "../base/json.ts";
 import { text as textPart } from "../base/content.ts";
 import type { AnswerEnd, Finish, ModelEvent } from "../spec/model.ts";
 import { createCallLog, type CallHead, type CallOptions, type CallWriter } from "./calls.ts";
@@ -73,7 +74,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
 function endOf(finish: Finish | undefined, cut: boolean, called: boolean): AnswerEnd {
   if (finish === "length" || finish === "content_filter") return { outcome: "incomplete", finish };
   if (finish === "error") return { outcome: "error", finish };
-  if (cut) return { outcome: "truncated", ...(finish === undefined ? {} : { finish }) };
+  if (cut) return { outcome: "truncated", ...defined({ finish }) };
   return {
     outcome: "ok",
     finish: called && (finish === undefined || finish === "stop") ? "tool_calls" : (finish ?? "stop"),
@@ -146,5 +147,5 @@ function createWords(log: EventLog): Words {
 function itemOf(kind: Kind, body: string | undefined) {
   if (kind === "message")
     return { type: "message", role: "assistant", content: body === undefined ? [] : [textPart(body)] } as const;
-  return { type: "reasoning", ...(body === undefined ? {} : { text: body }) } as const;
+  return { type: "reasoning", ...defined({ text: body }) } as const;
 }

@@ -1,5 +1,5 @@
 /** The tools as a dialect sees them: looked up by name or by tag, whatever they were declared as. */
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
 import type { XmlMapping, XmlParameter } from "../spec/tool.ts";
 
@@ -90,7 +90,7 @@ function plain(tool: FunctionSpec | Exclude<ToolLike, string | ToolSpec>): TextT
     plainName: name,
     description: tool.description ?? "",
     parameters: schemaOf(tool.parameters),
-    ...(xml === undefined ? {} : { xml }),
+    ...defined({ xml }),
     examples,
     custom: false,
   };

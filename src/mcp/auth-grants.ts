@@ -1,4 +1,5 @@
 /** How we come to a token: through the person's browser, as ourselves, or with a token that says who we are. */
+import { defined } from "../base/json.ts";
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import {
   createPrivateKeyJwtAuth,
@@ -74,8 +75,7 @@ function bearIdentity(identity: IdentityConfig, { env, fetch }: GrantContext): P
       audience,
       resource,
       fetchFn: fetch,
-      ...(secret === undefined ? {} : { clientSecret: secret }),
-      ...(scope === undefined ? {} : { scope }),
+      ...defined({ clientSecret: secret, scope }),
     };
     const exchanged =
       tokenEndpoint === undefined

@@ -2,6 +2,7 @@
  * Logging in to HTTP servers with OAuth: found out where, registered, proved with PKCE, kept on disk,
  * renewed by one process at a time. A browser is only opened by somebody who asked for a login.
  */
+import { defined } from "../base/json.ts";
 import { randomBytes } from "node:crypto";
 import {
   auth,
@@ -172,7 +173,7 @@ async function logIn(context: AuthContext, challenge: Challenge, again: boolean)
     const request = {
       serverUrl: context.url,
       fetchFn,
-      ...(scope === undefined ? {} : { scope }),
+      ...defined({ scope }),
       ...(challenge.resourceMetadataUrl ? { resourceMetadataUrl: challenge.resourceMetadataUrl } : {}),
     };
     const result = await auth(provider, { ...request, forceReauthorization: again });
@@ -232,7 +233,7 @@ async function createProvider(
       await context.open(page);
     },
     async invalidateCredentials(what) {
-      if (what === "all") await save({ url, ...(login.issuer === undefined ? {} : { issuer: login.issuer }) });
+      if (what === "all") await save({ url, ...defined({ issuer: login.issuer }) });
       else if (what === "client" || what === "tokens") await save(without(login, what));
       else if (what === "discovery") discovered = undefined;
     },
@@ -246,8 +247,7 @@ function knownClient({ oauth, env = {} }: AuthContext, login: Login): Login["cli
   const issuer = oauth.issuer ?? login.issuer;
   return {
     client_id: oauth.clientId,
-    ...(secret === undefined ? {} : { client_secret: secret }),
-    ...(issuer === undefined ? {} : { issuer }),
+    ...defined({ client_secret: secret, issuer }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../base/json.ts";
+import { defined, type JsonObject } from "../base/json.ts";
 import type { CallEvent, Engine } from "../index.ts";
 import type { Desk } from "./rounds.ts";
 
@@ -18,8 +18,7 @@ export function followCall(engine: Engine, id: string, desk: Desk): () => void {
       params: {
         progressToken,
         progress: progress ?? steps,
-        ...(total === undefined ? {} : { total }),
-        ...(message === undefined ? {} : { message }),
+        ...defined({ total, message }),
       },
     });
   };

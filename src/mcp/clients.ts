@@ -4,7 +4,7 @@
  * reaches the engine through its public entry like anybody's tool.
  */
 import { CallError } from "../base/error.ts";
-import type { JsonObject } from "../base/json.ts";
+import { defined, type JsonObject } from "../base/json.ts";
 import { toVisibleLine } from "../gate/show.ts";
 import type { Registry } from "../index.ts";
 import { createCatalogue, type Catalogue } from "./catalogue.ts";
@@ -106,7 +106,7 @@ function createOne(
   const connection: Connection = createConnection({
     ...shared,
     config,
-    ...(authProvider === undefined ? {} : { authProvider }),
+    ...defined({ authProvider }),
     onToolsChanged: (tools) => offers.adopt(connection, tools),
     onRefused: (tool, reason) => shared.warn(`${config.name}/${tool} is left out: ${reason}`),
     onStart: ({ ok, durationMs }) => {
@@ -117,7 +117,7 @@ function createOne(
         server: config.name,
         ok,
         durationMs,
-        ...(problem === undefined ? {} : { problem }),
+        ...defined({ problem }),
       });
     },
   });

@@ -1,5 +1,5 @@
 /** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 import { readOAuth, type OAuthConfig } from "./config-oauth.ts";
 import { expandSettings } from "./expand.ts";
 
@@ -110,7 +110,7 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
     startTimeoutMs: readMs(entry, "startup_timeout", 30_000),
     callTimeoutMs: readMs(entry, "tool_timeout", 300_000),
     totalTimeoutMs: readMs(entry, "total_timeout", 3_600_000),
-    ...(enabledTools === undefined ? {} : { enabledTools }),
+    ...defined({ enabledTools }),
     disabledTools: strings(entry["disabled_tools"] ?? entry["disabledTools"]) ?? [],
     parallel: entry["supports_parallel_tool_calls"] === true || entry["parallel"] === true,
     sandbox: entry["sandbox"] === true,
@@ -155,7 +155,7 @@ function readApproval(entry: Record<string, unknown>): ServerApproval | string {
     if (mode !== undefined && approval === undefined) return `tools.${tool}.approval_mode is one of ${known}`;
     if (approval !== undefined) tools.push([tool, approval]);
   }
-  return { tools: Object.fromEntries(tools), ...(byDefault === undefined ? {} : { byDefault }) };
+  return { tools: Object.fromEntries(tools), ...defined({ byDefault }) };
 }
 
 function readTransport(entry: Record<string, unknown>): StdioConfig | HttpConfig | string {

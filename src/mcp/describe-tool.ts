@@ -1,7 +1,7 @@
 /** Our tools and their results in the words of MCP. */
 import type { CallToolResult, ContentBlock, Tool as ServedTool } from "@modelcontextprotocol/server";
 import type { Part } from "../base/content.ts";
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 import type { AnyTool, Ended, Situation } from "../index.ts";
 import { isFreeform } from "../spec/freeform.ts";
 import { toSchema } from "../spec/schema.ts";
@@ -15,7 +15,7 @@ export function describeTool(tool: AnyTool, situation: Situation): ServedTool {
     name: tool.name.includes("/") ? `mcp__${tool.name.replaceAll("/", "__")}` : tool.name,
     description,
     inputSchema: inputSchema(tool),
-    ...(output === undefined ? {} : { outputSchema: output }),
+    ...defined({ outputSchema: output }),
     annotations: {
       readOnlyHint: readOnly,
       destructiveHint: !readOnly,

@@ -1,7 +1,7 @@
 /** What servers may ask of us: a person's answer, the folders of the workspace, a model's words. Nothing is offered that nobody gives. */
 import { pathToFileURL } from "node:url";
 import { UrlElicitationRequiredError, type Client, type ClientCapabilities } from "@modelcontextprotocol/client";
-import type { JsonObject } from "../base/json.ts";
+import { defined, type JsonObject } from "../base/json.ts";
 import { toVisible } from "../gate/show.ts";
 import type { ServerConfig } from "./config.ts";
 import type { SampleAnswer, SampleRequest } from "./protocol.ts";
@@ -53,7 +53,7 @@ export function answerFor(
   if (elicit) {
     client.setRequestHandler("elicitation/create", async ({ params }, ctx) => {
       const callId = runningCall();
-      const question = { ...toElicitation(config.name, params), ...(callId === undefined ? {} : { callId }) };
+      const question = { ...toElicitation(config.name, params), ...defined({ callId }) };
       const answer = await elicit(question, ctx.mcpReq.signal);
       const { action, content } = answer ?? { action: "decline" as const };
       return { action, ...(content === undefined || action !== "accept" ? {} : { content: { ...content } }) };

@@ -1,4 +1,5 @@
 /** HTTP servers: headers from settings and variables, a limit to what one answer may hold, and the older SSE form. */
+import { defined } from "../base/json.ts";
 import {
   extractWWWAuthenticateParams,
   SdkHttpError,
@@ -46,7 +47,7 @@ function settingsOf(config: HttpConfig, { env, authProvider }: HttpOptions) {
   return {
     requestInit: { headers: headersOf(config, env) },
     fetch: authProvider === undefined ? limitedFetch : steppingUp(authProvider),
-    ...(authProvider === undefined ? {} : { authProvider }),
+    ...defined({ authProvider }),
   };
 }
 

@@ -5,7 +5,7 @@ import {
   type ClientCapabilities,
   type InputRequest,
 } from "@modelcontextprotocol/server";
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 import { toVisible, toVisibleCommand } from "../gate/show.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../index.ts";
 import {
@@ -105,7 +105,7 @@ function toRequest(question: Question): InputRequest {
       return inputRequired.createMessage({
         messages: [{ role: "user", content: { type: "text", text: question.prompt } }],
         maxTokens: question.maxTokens,
-        ...(question.system === undefined ? {} : { systemPrompt: question.system }),
+        ...defined({ systemPrompt: question.system }),
       });
     case "folders":
       return inputRequired.listRoots();

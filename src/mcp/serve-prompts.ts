@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import { text } from "../base/content.ts";
 import { CallError } from "../index.ts";
@@ -50,7 +51,7 @@ function describePrompt({ name, title, description, arguments: given = [] }: Ser
   return {
     name,
     description,
-    ...(title === undefined ? {} : { title }),
+    ...defined({ title }),
     ...(given.length === 0 ? {} : { arguments: given.map(({ complete: _complete, ...argument }) => argument) }),
   };
 }

@@ -1,4 +1,5 @@
 /** What a client may read beside calling tools: files of ours, each under an address that is no path. */
+import { defined } from "../base/json.ts";
 import type { Completions } from "./completions.ts";
 
 export interface ServedResource {
@@ -64,7 +65,7 @@ export function createServedResources({ folders, readText }: ServedResourcesOpti
         name: file.name,
         title: file.title ?? folder.title,
         mediaType: folder.mediaType,
-        ...(file.size === undefined ? {} : { size: file.size }),
+        ...defined({ size: file.size }),
       }));
     },
     // Looked up among the files there are, never built into a path: an address cannot lead anywhere else.

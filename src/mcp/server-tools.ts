@@ -1,5 +1,5 @@
 /** A server's tools as ours: the same declaration, the same line, the same gate. */
-import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
 import { toVisible } from "../gate/show.ts";
 import type { AnyTool, McpContent, ToolContext } from "../spec/tool.ts";
 import type { Connection } from "./connection.ts";
@@ -135,8 +135,7 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
       onProgress: ({ progress, total, message }) =>
         ctx.progress({
           progress,
-          ...(total === undefined ? {} : { total }),
-          ...(message === undefined ? {} : { message }),
+          ...defined({ total, message }),
         }),
       ...(sandboxState ? { sandboxState } : {}),
     });
@@ -173,6 +172,6 @@ function toContent(result: {
   return {
     content,
     ...(result.isError === true ? { isError: true } : {}),
-    ...(result.structuredContent === undefined ? {} : { structuredContent: result.structuredContent }),
+    ...defined({ structuredContent: result.structuredContent }),
   };
 }

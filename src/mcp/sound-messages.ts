@@ -3,7 +3,7 @@
  * what can be put right is, what cannot is left out and named.
  */
 import { specTypeSchemas, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
-import { isObject } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
 
 export type OnRefused = (tool: string, reason: string) => void;
 
@@ -114,7 +114,7 @@ function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
 }
 
 function withoutExtras({ name, description, inputSchema }: { readonly [key: string]: unknown }) {
-  return { name, ...(description === undefined ? {} : { description }), inputSchema };
+  return { name, ...defined({ description }), inputSchema };
 }
 
 function isSound(tool: unknown): boolean {

@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
 import { providerForWire, providers, type Provider } from "./providers.ts";
@@ -35,9 +36,7 @@ export async function createProviderModel(options: ProviderModelOptions): Promis
     headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
     encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
     thinkTags: options.thinkTags ?? provider.thinkTags === true,
-    ...(keyName === undefined ? {} : { keyName }),
-    ...(limits === undefined ? {} : { limits }),
-    ...(retries === undefined ? {} : { retries }),
+    ...defined({ keyName, limits, retries }),
   });
 }
 

@@ -2,6 +2,7 @@
  * Many conversations behind one function, for a server of one's own: a message in, simple chunks out. Each
  * conversation is a session with its journal; it is opened when it is spoken to and closed when it has been idle.
  */
+import { defined } from "../base/json.ts";
 import { partsToText } from "../base/content.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Item, MessageItem, Model, ToolSpec, Usage } from "../spec/model.ts";
@@ -158,12 +159,7 @@ function openSession(
     model: typeof model === "function" ? model(id) : model,
     tools,
     ...store?.open(id),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(limits === undefined ? {} : { limits }),
-    ...(price === undefined ? {} : { price }),
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-    ...(request === undefined ? {} : { request }),
-    ...(isRetryable === undefined ? {} : { isRetryable }),
+    ...defined({ instructions, limits, price, contextWindow, request, isRetryable }),
   });
 }
 

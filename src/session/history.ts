@@ -4,7 +4,7 @@
  */
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
-import type { Json } from "../base/json.ts";
+import { defined, type Json } from "../base/json.ts";
 import type { CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 
 /** How a call's ending goes back to the model. */
@@ -14,9 +14,9 @@ export function toResultItem(ended: Ended): ResultItem {
     callId: ended.id,
     kind: ended.kind,
     name: ended.name,
-    ...(ended.namespace === undefined ? {} : { namespace: ended.namespace }),
+    ...defined({ namespace: ended.namespace }),
     content: ended.content,
-    ...(ended.structured === undefined ? {} : { structured: ended.structured }),
+    ...defined({ structured: ended.structured }),
     // A command that ran and failed tells its exit code itself: marked as an error, its output would be dressed up twice.
     ok: ended.ok || typeof ended.exitCode === "number",
   };
@@ -29,9 +29,7 @@ export function toAsked(call: CallItem, askedAt: number): Asked {
     kind: call.kind,
     arguments: call.arguments,
     askedAt,
-    ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
-    ...(call.untyped === undefined ? {} : { untyped: call.untyped }),
-    ...(call.markerless === undefined ? {} : { markerless: call.markerless }),
+    ...defined({ namespace: call.namespace, untyped: call.untyped, markerless: call.markerless }),
   };
 }
 
@@ -90,7 +88,7 @@ function totals(last: ReadonlyMap<string, HistoryRecord>): Pick<Rebuilt, "plan" 
   const plan = last.get("plan.updated")?.["plan"] as Json | undefined;
   const used = last.get("usage.updated");
   return {
-    ...(plan === undefined ? {} : { plan }),
+    ...defined({ plan }),
     ...(used === undefined ? {} : { usage: used["total"] as Usage }),
     ...(used?.["costUsd"] === undefined ? {} : { costUsd: Number(used["costUsd"]) }),
   };
@@ -136,7 +134,7 @@ function interruptedResult(call: CallItem, wasStarted: boolean): ResultItem {
     callId: call.id,
     kind: call.kind,
     name: call.name,
-    ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
+    ...defined({ namespace: call.namespace }),
     content: [text(words)],
     ok: false,
   };

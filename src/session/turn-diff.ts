@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import { createHash } from "node:crypto";
 import type { FileChange } from "../runtime/files.ts";
 import { changeWords, unifiedDiff } from "./diff-text.ts";
@@ -138,7 +139,7 @@ function toDiff(changes: readonly Change[], maxBytes: number, notes: readonly st
   const files = changes.map((change) => ({
     path: change.path,
     action: changeWords(change),
-    ...(change.from === undefined ? {} : { from: change.from }),
+    ...defined({ from: change.from }),
   }));
   const cut = left > 0 ? [`the diff of ${left} files is left out: it would be too long`] : [];
   return { diff: parts.join(""), files, notes: [...notes, ...cut] };

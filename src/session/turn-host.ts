@@ -1,4 +1,5 @@
 /** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
+import { defined } from "../base/json.ts";
 import type { ModelRequest, MessageItem, ToolSpec } from "../spec/model.ts";
 import type { Recorder } from "../spec/stages.ts";
 import type { ChangeTracker } from "./changes.ts";
@@ -107,7 +108,7 @@ function buildRequest({ options, tools, conversation }: Shared): ModelRequest {
     toolChoice: "auto",
     ...options.request,
     model: options.model.name,
-    ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
+    ...defined({ instructions: options.instructions }),
     input: conversation.items,
     tools: tools(),
     cacheKey: options.id,
@@ -118,8 +119,7 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
   const { conversation, options, emit, plan } = shared;
   const tokensBefore = conversation.contextTokens();
   const kept = {
-    ...(plan === undefined ? {} : { plan }),
-    ...(options.contextWindow === undefined ? {} : { window: options.contextWindow }),
+    ...defined({ plan, window: options.contextWindow }),
     openSessions: options.engine.openTerminals(),
   };
   const by = options.compaction ?? "model";

@@ -2,6 +2,7 @@
  * One turn: ask the model, run its calls down the line, give the results back, until it stops. One
  * loop over neutral items for every wire. `session/` knows no wire's words and no tool's name.
  */
+import { defined } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
@@ -55,7 +56,7 @@ export async function runTurn(host: TurnHost): Promise<TurnEnd> {
     reason,
     text: lastText,
     refused,
-    ...(detail === undefined ? {} : { detail }),
+    ...defined({ detail }),
   });
 
   for (;;) {

@@ -1,6 +1,6 @@
 import { buildCommand } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
-import { isObject } from "../../base/json.ts";
+import { defined, isObject } from "../../base/json.ts";
 import { createEngine, type Engine } from "../../router/engine.ts";
 import type { Asked, Ended } from "../../spec/call.ts";
 import { isFreeform } from "../../spec/freeform.ts";
@@ -97,9 +97,9 @@ async function callBatch(engine: Engine, parallel: boolean): Promise<number> {
       : engine.run(asked, signal));
     return {
       ok,
-      ...(code === undefined ? {} : { code }),
+      ...defined({ code }),
       content: partsToText(content),
-      ...(structured === undefined ? {} : { structured }),
+      ...defined({ structured }),
       durationMs,
     };
   };

@@ -1,3 +1,4 @@
+import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
@@ -93,8 +94,7 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
     env: process.env,
     approver: answersTools(app.person),
     servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
-    ...(resume === undefined ? {} : { resume }),
-    ...(fork === undefined ? {} : { fork }),
+    ...defined({ resume, fork }),
   });
   const { session, engine, model, journalPath, close } = assembled;
   try {

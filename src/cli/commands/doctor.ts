@@ -1,3 +1,4 @@
+import { defined } from "../../base/json.ts";
 import { execFileSync } from "node:child_process";
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
@@ -82,7 +83,7 @@ async function sandboxFindings(): Promise<readonly Finding[]> {
     name: `sandbox ${name}`,
     state: ok ? "ok" : "missing",
     detail,
-    ...(fix === undefined ? {} : { fix }),
+    ...defined({ fix }),
   }));
   return tried.length > 0 ? tried : [{ name: "sandbox none", state: "missing", detail: nothingToTry() }];
 }

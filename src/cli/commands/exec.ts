@@ -1,3 +1,4 @@
+import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
 import type { SessionEvent, TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
@@ -54,7 +55,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     cwd,
     env: process.env,
     ephemeral,
-    ...(resume === undefined ? {} : { resume }),
+    ...defined({ resume }),
     ...(wanted === undefined ? {} : { outputSchema: wanted.schema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
   });

@@ -1,3 +1,4 @@
+import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -49,7 +50,7 @@ async function init(flags: InitFlags): Promise<number> {
 function toConfig(provider: string, model: string, baseUrl: string | undefined): Config {
   if (!Object.hasOwn(providers, provider))
     throw new UsageError(`there is no provider '${provider}': ${Object.keys(providers).join(", ")}`);
-  return { provider, model, ...(baseUrl === undefined ? {} : { base_url: baseUrl }) };
+  return { provider, model, ...defined({ base_url: baseUrl }) };
 }
 
 async function askPerson(flags: InitFlags): Promise<Config | undefined> {

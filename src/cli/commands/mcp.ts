@@ -1,3 +1,4 @@
+import { defined } from "../../base/json.ts";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
 import { toVisible } from "../../gate/show.ts";
@@ -148,7 +149,7 @@ async function withServers<Result>(
   const { mcp, close } = await loadOwnTools(engine, config, cwd, {
     model: lazy.model,
     ...(person ? { person } : {}),
-    ...(wanted === undefined ? {} : { wanted }),
+    ...defined({ wanted }),
     waitMs: 0, // each command below waits for what it needs
   });
   try {

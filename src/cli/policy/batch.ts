@@ -1,4 +1,5 @@
 /** `policy check --batch`: one decision per JSON line. */
+import { defined } from "../../base/json.ts";
 import { resolve } from "node:path";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
 import { decideCommand } from "../../gate/policy.ts";
@@ -26,8 +27,7 @@ export function answerLine(
   const settings = {
     ...flags,
     workspace,
-    ...(approval === undefined ? {} : { approval }),
-    ...(sandbox === undefined ? {} : { sandbox }),
+    ...defined({ approval, sandbox }),
   };
   const own = {
     allow: [...(flags.allow ?? []), ...toTexts(line["allow"], "allow")],
@@ -37,10 +37,10 @@ export function answerLine(
   const command: Command = {
     cwd: resolve(cwd),
     ...(typeof shell === "string" ? { shell } : { argv: toTexts(argv, "argv") }),
-    ...(dialect === undefined ? {} : { dialect }),
+    ...defined({ dialect }),
   };
   const { decision, reason, commands, sandboxed, rule } = decideCommand(command, policy);
-  return { decision, reason, commands, sandboxed, ...(rule === undefined ? {} : { rule }) };
+  return { decision, reason, commands, sandboxed, ...defined({ rule }) };
 }
 
 /** A shell we have no grammar for is treated like PowerShell: nothing in it is taken for harmless. */

@@ -1,4 +1,5 @@
 /** What the `policy` commands take in common: a command, rules, a mode, a sandbox policy. */
+import { defined } from "../../base/json.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { configDir } from "../../base/paths.ts";
@@ -50,7 +51,7 @@ export function toCommand(flags: Omit<CheckFlags, "batch">, argv: readonly strin
   const { shell, dialect } = flags;
   if ((shell === undefined) === (argv.length === 0))
     throw new UsageError("give one command: words after --, or --shell LINE");
-  return shell === undefined ? { argv, cwd } : { shell, cwd, ...(dialect === undefined ? {} : { dialect }) };
+  return shell === undefined ? { argv, cwd } : { shell, cwd, ...defined({ dialect }) };
 }
 
 export interface PolicyFlags extends Pick<CheckFlags, "approval" | "sandbox" | "allow" | "deny"> {

@@ -1,4 +1,5 @@
 /** Dialects with a name and JSON, Python calls, tokens as quotes, channels. */
+import { defined } from "../../base/json.ts";
 import type { Block, Dialect, NamedBody } from "../dialect.ts";
 import { json, plainResult, think } from "./parts.ts";
 
@@ -22,7 +23,7 @@ function deepseekBlocks({ before, separator, after }: DeepseekCall): readonly Bl
     kind: "named",
     separator: [separator],
     close: ["<｜tool▁call▁end｜>"],
-    ...(after === undefined ? {} : { after }),
+    ...defined({ after }),
   };
   return [
     {

@@ -1,4 +1,5 @@
 /** A request with tools as one without: taught in the prompt, calls and results of the history as text. */
+import { defined } from "../../base/json.ts";
 import { partsToText, text, type Part } from "../../base/content.ts";
 import type { CallItem, Item, MessageItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { Dialect } from "../dialect.ts";
@@ -40,9 +41,7 @@ function teachFor(
   const allowed = typeof choice === "object" && "allowed" in choice ? new Set(choice.allowed) : undefined;
   const tools = allowed === undefined ? request.tools : request.tools.filter((tool) => allowed.has(tool.name));
   const key = `${dialect.name} ${required} ${parallel ?? ""} ${allowed === undefined ? "" : [...allowed].join(" ")}`;
-  return once(request.tools, request, key, () =>
-    teach(dialect, tools, { required, ...(parallel === undefined ? {} : { parallel }) }),
-  );
+  return once(request.tools, request, key, () => teach(dialect, tools, { required, ...defined({ parallel }) }));
 }
 
 interface Written {

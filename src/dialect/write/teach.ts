@@ -1,5 +1,5 @@
 /** The prompt that teaches a model a dialect: the form, the tools, a worked call for each, and the rules that matter. */
-import { isObject, type Json, type JsonObject } from "../../base/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { Dialect } from "../dialect.ts";
 import { findDialect } from "../dialects.ts";
 import { createToolTable, customKey, type TextTool, type ToolLike } from "../tools.ts";
@@ -92,7 +92,7 @@ function exampleOf(dialect: Dialect, tool: TextTool): string {
 
 function writeExample(dialect: Dialect, tool: TextTool, input: JsonObject): string {
   const { name, parameters, xml, plainName, namespace } = tool;
-  const call = { name: plainName, ...(namespace === undefined ? {} : { namespace }), arguments: JSON.stringify(input) };
+  const call = { name: plainName, ...defined({ namespace }), arguments: JSON.stringify(input) };
   return encodeCall(dialect, call, { name, parameters, xml });
 }
 

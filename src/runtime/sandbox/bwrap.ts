@@ -1,4 +1,5 @@
 /** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
+import { defined } from "../../base/json.ts";
 import { readFileSync } from "node:fs";
 import { sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
@@ -53,7 +54,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
-    const options = { ...variant, asRoot, ...(tempFolder === undefined ? {} : { tempFolder }) };
+    const options = { ...variant, asRoot, ...defined({ tempFolder }) };
     const argv = way?.argv ?? request.argv;
     return {
       ...(request.nest === true
@@ -104,7 +105,7 @@ async function probe(confine: Backend["confine"], machine: Machine): Promise<Pro
     return { ok: true, detail: "ran a command in fresh namespaces under our seccomp filter" };
   const fix = namespaceFix();
   const detail = `could not run a command: ${firstWords(finished)}`;
-  return { ok: false, detail, ...(fix === undefined ? {} : { fix }) };
+  return { ok: false, detail, ...defined({ fix }) };
 }
 
 /** Two switches that keep ordinary users from making namespaces, and how to turn them. Only ever a hint: the probe has decided. */

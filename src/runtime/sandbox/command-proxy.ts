@@ -1,4 +1,5 @@
 /** One proxy per command, so that each request is known to belong to its call. Loaded only where a grant names hosts. */
+import { defined } from "../../base/json.ts";
 import { randomBytes } from "node:crypto";
 import { chmodSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -19,16 +20,14 @@ export async function openCommandProxy(
   const token = by === "port" ? randomBytes(16).toString("hex") : undefined;
   const proxy = createProxy({
     network: grant.network,
-    ...(onRequest === undefined ? {} : { onRequest }),
-    ...(settings.allowPrivate === undefined ? {} : { allowPrivate: settings.allowPrivate }),
-    ...(token === undefined ? {} : { token }),
+    ...defined({ onRequest, allowPrivate: settings.allowPrivate, token }),
   });
   if (by === "port") {
     await new Promise<void>((resolve) => proxy.server.listen(0, "127.0.0.1", resolve));
     proxy.server.unref();
     // A listening TCP server has a port.
     const { port } = proxy.server.address() as AddressInfo;
-    return { port, ...(token === undefined ? {} : { token }), close: () => proxy.close().then(proxy.refused) };
+    return { port, ...defined({ token }), close: () => proxy.close().then(proxy.refused) };
   }
   const folder = makePrivateFolder();
   const socket = join(folder, "proxy.sock");

@@ -3,6 +3,7 @@
  * ends a forbidden call with, and what the command line names that the grant does not hold. A command
  * that succeeded was not stopped.
  */
+import { defined } from "../../base/json.ts";
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { homedir } from "node:os";
@@ -112,7 +113,7 @@ function deniedNetwork(commands: readonly SimpleCommand[], grant: Grant): Denial
     if (isLoopback(host) || !(networkPrograms.has(name) || fetches)) continue;
     return {
       what: "network",
-      ...(host === undefined ? {} : { target: host }),
+      ...defined({ target: host }),
       reason: `${name} needs the network, which is off`,
     };
   }

@@ -4,6 +4,7 @@
  * (native/warden.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
  * afterwards instead of being held, other processes can be seen, there is no loopback of one's own.
  */
+import { defined } from "../../base/json.ts";
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import type { Grant } from "../../spec/access.ts";
@@ -69,7 +70,7 @@ export function createLandlockBackend(
       plan,
       grant,
       tempFolder,
-      ...(port === undefined ? {} : { proxyPort: port }),
+      ...defined({ proxyPort: port }),
     });
     return {
       argv,
@@ -77,7 +78,7 @@ export function createLandlockBackend(
       env: {
         ...env,
         ...homeFor(owner, env, machine.tempDir),
-        ...(tempFolder === undefined ? {} : { TMPDIR: tempFolder }),
+        ...defined({ TMPDIR: tempFolder }),
         ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
         CALLGATE_CONFINED_BY: name,
       },

@@ -3,6 +3,7 @@
  * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
  * confines less than it was asked to: where nothing here can, it says so and runs nothing.
  */
+import { defined } from "../../base/json.ts";
 import { statSync } from "node:fs";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
@@ -134,7 +135,7 @@ function linuxRungs(machine: Machine, session: Session, launcher: string | undef
   // Without numbers for this processor there is no seccomp program, and neither backend is whole.
   if (architecture === undefined) return [];
   const program = findTrustedProgram("bwrap", env);
-  const settings = { architecture, ...(launcher === undefined ? {} : { launcher }) };
+  const settings = { architecture, ...defined({ launcher }) };
   return [
     ...(program === undefined ? [] : bwrapRungs({ program, ...settings }, machine, session)),
     ...(launcher === undefined

@@ -1,4 +1,5 @@
 /** macOS: `sandbox-exec` with a profile made for the grant. Written from documentation and tested as text; it has not run on a Mac yet. */
+import { defined } from "../../base/json.ts";
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import type { Grant } from "../../spec/access.ts";
@@ -31,7 +32,7 @@ export function createSeatbeltBackend(machine: Machine, session: Session): Backe
       grant,
       protect,
       tempFolder,
-      ...(port === undefined ? {} : { proxyPort: port }),
+      ...defined({ proxyPort: port }),
     });
     const definitions = Object.entries(profile.parameters).flatMap(([key, value]) => ["-D", `${key}=${value}`]);
     return {

@@ -1,4 +1,5 @@
 /** Starts a confined command by Node's own spawn: for use without the process layer (probes, the command line, tests). */
+import { defined } from "../../base/json.ts";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
@@ -26,8 +27,7 @@ export function startConfined(
     cwd: command.cwd,
     env: command.env,
     stdio: Array.from(slots, (slot) => slot ?? "ignore"),
-    ...(command.uid === undefined ? {} : { uid: command.uid }),
-    ...(command.gid === undefined ? {} : { gid: command.gid }),
+    ...defined({ uid: command.uid, gid: command.gid }),
   });
   for (const { fd, data } of command.fds ?? []) {
     const slot = child.stdio[fd] as Writable | null | undefined; // asked for as a pipe above, hence writable

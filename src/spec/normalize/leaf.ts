@@ -1,5 +1,5 @@
 /** The parts of a target's schema that hold no other schema: enums, bounds, null, and what stands for nothing said. */
-import type { Json, JsonObject } from "../../base/json.ts";
+import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import { describe, limitWords, valueWords } from "./describe.ts";
 import type { TargetRules } from "./rules.ts";
 import type { Shape, TypeName } from "./shape.ts";
@@ -163,8 +163,7 @@ export function descriptionOf(shape: Shape): Written {
 /** A schema that says nothing, in the target's way. */
 export function untyped(shape: Shape, rules: TargetRules, trail: Trail): JsonObject {
   const words = descriptionOf(shape);
-  if (rules.untyped === "empty")
-    return { ...words, ...(shape.default === undefined ? {} : { default: shape.default }) };
+  if (rules.untyped === "empty") return { ...words, ...defined({ default: shape.default }) };
   trail.change(
     shape.at,
     rules.untyped === "string" ? "without a type; text is taken" : "without a type; it became alternatives",

@@ -1,5 +1,5 @@
 /** A shape to a target's schema. Recursion is bounded by the shape's depth and, for references, by hand. */
-import type { Json, JsonObject } from "../../base/json.ts";
+import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import { lowerItems, lowerObject } from "./container.ts";
 import { describe } from "./describe.ts";
 import { addNull, descriptionOf, fits, inferTypes, lowerEnum, lowerLimits, untyped, type LeafContext } from "./leaf.ts";
@@ -98,8 +98,7 @@ function lowerUnion(shape: Shape, alternatives: readonly Shape[], at: Lowering):
     );
   const words = {
     at: shape.at,
-    ...(description === undefined ? {} : { description }),
-    ...(value === undefined ? {} : { default: value }),
+    ...defined({ description, default: value }),
     said,
   };
   if (branches.length === 0) return lower({ limits: new Map(), ...words, types: ["null"] }, at);
@@ -119,8 +118,7 @@ function withWords(shape: Shape, words: Words): Shape {
   const description = words.description ?? shape.description;
   return {
     ...shape,
-    ...(description === undefined ? {} : { description }),
-    ...(words.default === undefined ? {} : { default: words.default }),
+    ...defined({ description, default: words.default }),
     said: [...shape.said, ...words.said],
   };
 }
@@ -217,7 +215,7 @@ function lowerTypes(shape: Shape, at: Lowering): JsonObject {
     const words = {
       at: shape.at,
       said: shape.said,
-      ...(shape.description === undefined ? {} : { description: shape.description }),
+      ...defined({ description: shape.description }),
     };
     return rules.unions === "first"
       ? lowerFirst(branches.slice(0, 1), words, at)

@@ -1,5 +1,5 @@
 /** Two shapes that must both hold, as one. Where they cannot both hold, the first is kept: the original schema still decides. */
-import type { Json } from "../../base/json.ts";
+import { defined, type Json } from "../../base/json.ts";
 import type { Shape, TypeName } from "./shape.ts";
 
 /** `depth` bounds the recursion; what lies deeper is taken from the first. */
@@ -26,17 +26,16 @@ export function mergeShapes(a: Shape, b: Shape, depth = 0): Shape {
     at: a.at,
     said: [...new Set([...a.said, ...b.said])],
     limits: mergeLimits(a.limits, b.limits),
-    ...(description === undefined ? {} : { description }),
-    ...(value === undefined ? {} : { default: value }),
+    ...defined({ description, default: value }),
     ...(types ? { types } : {}),
     ...(values ? { enum: values } : {}),
     ...(properties ? { properties } : {}),
     ...(required ? { required } : {}),
-    ...(additional === undefined ? {} : { additional }),
+    ...defined({ additional }),
     ...(items ? { items } : {}),
     ...(anyOf ? { anyOf } : {}),
     ...(allOf.length > 0 ? { allOf } : {}),
-    ...(ref === undefined ? {} : { ref }),
+    ...defined({ ref }),
   };
 }
 
@@ -117,7 +116,7 @@ function uniteProperty(a: Shape, b: Shape): Shape {
     at: a.at,
     limits: new Map(),
     said: [],
-    ...(a.description === undefined ? {} : { description: a.description }),
+    ...defined({ description: a.description }),
     anyOf: options.slice(0, 8),
   };
 }

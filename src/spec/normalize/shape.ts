@@ -2,7 +2,7 @@
  * A JSON Schema as we understood it: what any writer meant, without drafts, booleans and the odd
  * value in the odd place. Reading never fails; what makes no sense is left out and said.
  */
-import { isObject, type Json } from "../../base/json.ts";
+import { defined, isObject, type Json } from "../../base/json.ts";
 import type { Trail } from "./trail.ts";
 
 const typeNames = ["string", "number", "integer", "boolean", "object", "array", "null"] as const;
@@ -149,7 +149,7 @@ function readObject(source: Record<string, unknown>, at: string, trail: Trail, b
   return {
     ...(map ? { properties: map } : {}),
     ...(required ? { required } : {}),
-    ...(additional === undefined ? {} : { additional }),
+    ...defined({ additional }),
   };
 }
 
@@ -233,7 +233,7 @@ function readCombinators(source: Record<string, unknown>, at: string, trail: Tra
   return {
     ...(union.length > 0 ? { anyOf: union } : {}),
     ...(all.length > 0 ? { allOf: all } : {}),
-    ...(ref === undefined ? {} : { ref }),
+    ...defined({ ref }),
   };
 }
 
