@@ -124,5 +124,5 @@ test("real sessions, killed again and again, end with every call run once", { ti
   ensureBuilt();
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const said = execFileSync(process.execPath, ["scripts/kill-test.mjs", "10"], { cwd: root, encoding: "utf8" });
-  expect(said).toMatch(/^\d\d kills over responses: 0 problems\n$/);
+  expect(said).toMatch(/^\d+ kills over responses: 0 problems\n$/);
 });
