@@ -51,7 +51,10 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
       ]);
     },
     async close() {
-      if (child) await stopTree(child, heard);
+      if (child) {
+        await stopTree(child, heard);
+        await allHeard(child);
+      }
       end();
     },
   };
@@ -129,6 +132,18 @@ async function stopTree(child: ChildProcess, patient: boolean): Promise<void> {
   }
   // Also when it went by itself: what it started may still be there.
   killGroup(child, "SIGKILL");
+}
+
+/** A process may be gone before its last words have been read; a child of it may keep the pipe open for ever. */
+async function allHeard({ stderr }: ChildProcess): Promise<void> {
+  if (stderr === null || stderr.closed) return;
+  await new Promise<void>((resolve) => {
+    const late = setTimeout(resolve, hastyMs);
+    stderr.once("close", () => {
+      clearTimeout(late);
+      resolve();
+    });
+  });
 }
 
 function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
