@@ -11,6 +11,11 @@ export function configDir(env: Environment): string {
   return env["CALLGATE_HOME"] || `${env["XDG_CONFIG_HOME"] || `${homeDir(env)}/.config`}/callgate`;
 }
 
+/** What no command and no tool may change, wherever the workspace lies: settings, rules, trust, logins, journals. */
+export function ownFolders(env: Environment): readonly string[] {
+  return [...new Set([stateDir(env), configDir(env)])];
+}
+
 function homeDir(env: Environment): string {
   return env["HOME"] || env["USERPROFILE"] || "/";
 }

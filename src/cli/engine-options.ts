@@ -1,10 +1,10 @@
 /** Settings to the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
 import { defined, isObject } from "../base/json.ts";
-import { stateDir } from "../base/paths.ts";
+import { ownFolders, stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
-import { defaultMask } from "../gate/paths.ts";
+import { defaultMask, defaultProtect } from "../gate/paths.ts";
 import type { AnyTool } from "../index.ts";
 import { chooseTools, type Profile } from "../registry/profile.ts";
 import type { EngineOptions } from "../router/engine.ts";
@@ -53,6 +53,7 @@ export async function engineOptions(
       preview: async (checked) => (await import("../session/preview.ts")).createPreview({ workspace: cwd })(checked),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
+      protect: [...defaultProtect, ...ownFolders(env)],
       ...(config.masked_paths === undefined
         ? {}
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),

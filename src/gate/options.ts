@@ -66,7 +66,7 @@ export function createPolicy(options: PolicyOptions): Policy {
     home,
     writable: inPolicy[sandbox],
     readable: [...readableRoots, ...extraWritableRoots].map(real),
-    protect: options.protect ?? defaultProtect,
+    protect: (options.protect ?? defaultProtect).map((name) => (name.startsWith("/") ? real(name) : name)),
     mask: [...new Set((options.mask ?? defaultMask(home)).map(real))],
     network: sandbox === "full-access" ? "on" : (options.network ?? "off"),
     rules: compileRules(options.rules ?? []),

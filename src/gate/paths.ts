@@ -75,9 +75,11 @@ export function foldName(name: string): string {
     .normalize("NFKC");
 }
 
-/** The protected name a path runs into below one of the roots (`.git`, `.callgate`, `a/b`), if any. */
+/** The protected name a path runs into below one of the roots (`.git`, `.callgate`, `a/b`, a whole path), if any. */
 export function findProtected(path: string, roots: readonly string[], names: readonly string[]): string | undefined {
   const root = roots.find((candidate) => isInside(path, candidate));
+  const whole = names.find((name) => name.startsWith("/") && isInside(path, name));
+  if (whole !== undefined && root !== undefined && root !== whole && isInside(whole, root)) return whole;
   const below = root === undefined ? path : path.slice(root.length);
   const folded = `/${below.split("/").map(foldName).filter(Boolean).join("/")}/`;
   // Some file systems also drop a short name's tail: GIT~1 is .git there.

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
@@ -45,6 +45,20 @@ describe.skipIf(!works)("callgate sandbox", () => {
     expect(callgate(["sandbox", "--", "env"]).stdout).not.toContain("sk-secret");
   });
 
+  test("our own settings stay as they are, also where the workspace is the folder they lie in", () => {
+    const rules = join(home, "rules.toml");
+    writeFileSync(rules, "# mine\n");
+    const try_ = `cd ${folder} && (echo evil > home/rules.toml; mv home away; echo made > beside; cat home/rules.toml)`;
+    const { stdout, stderr } = callgate(["sandbox", "--cwd", folder, "--", "sh", "-c", try_]);
+    expect(stdout).toBe("# mine\n");
+    expect(stderr).toContain("Read-only");
+    expect(readFileSync(rules, "utf8")).toBe("# mine\n");
+    expect(readFileSync(join(folder, "beside"), "utf8")).toBe("made\n");
+    const patch = "*** Begin Patch\n*** Update File: home/rules.toml\n@@\n-# mine\n+# theirs\n*** End Patch\n";
+    const call = ["call", "apply_patch", JSON.stringify({ input: patch }), "--cwd", folder, "--approval", "never"];
+    expect(callgate(call).status).toBe(3);
+    expect(readFileSync(rules, "utf8")).toBe("# mine\n");
+  });
   test("read-only changes nothing, and the seeds' names work", () => {
     expect(callgate(["sandbox", "--policy", "read-only", "--", "touch", "made"]).status).not.toBe(0);
     expect(callgate(["sandbox", "--policy", "restricted", "--", "touch", "made"]).status).toBe(0);

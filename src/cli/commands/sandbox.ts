@@ -2,9 +2,11 @@ import { constants } from "node:os";
 import { resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
+import { ownFolders } from "../../base/paths.ts";
 import { toBaseGrant } from "../../gate/grant.ts";
 import { sandboxNames, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
+import { defaultProtect } from "../../gate/paths.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
@@ -89,6 +91,7 @@ function toGrant(flags: Flags, cwd: string): Grant {
     workspace: cwd,
     extraWritableRoots: (flags.write ?? []).map((path) => resolve(path)),
     network,
+    protect: [...defaultProtect, ...ownFolders(process.env)],
     confinement: { name: "asked for", available: true },
   });
   return toBaseGrant(policy);

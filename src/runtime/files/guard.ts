@@ -77,7 +77,8 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
 
 /** A protected entry is a name anywhere below a root, a path below it, or an absolute path. */
 function covers(entry: string, root: string, real: string, below: readonly string[]): boolean {
-  if (isAbsolute(entry)) return isInside(real, realOrSame(entry)) || isInside(real, entry);
+  // One that holds the root itself does not close it.
+  if (isAbsolute(entry)) return entry !== root && isInside(entry, root) && isInside(real, entry);
   if (entry.includes("/")) return isInside(real, join(root, entry));
   return below.some((name) => isNameOf(entry, name));
 }
