@@ -1,5 +1,7 @@
 #!/usr/bin/env node
+import module from "node:module";
 import { homedir } from "node:os";
+import { fileURLToPath } from "node:url";
 import type { StricliProcess } from "@stricli/core";
 import { nearest } from "../base/text.ts";
 import { exitCodes, print, say } from "./io.ts";
@@ -14,6 +16,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (first === "completion") return complete(rest);
   const asked = first === undefined || first.startsWith("-") ? "chat" : first;
   const name = synonyms.get(asked) ?? asked;
+  keepCompiledCode();
   const loaded = await loadCommand(name);
   if (loaded === undefined) return unknownCommand(name);
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
@@ -22,6 +25,14 @@ async function main(argv: readonly string[]): Promise<void> {
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {
     process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
   }
+}
+
+/**
+ * Since Node 22. Beside the code it was made from: whoever can change the one can change the other, so it
+ * needs no more trust. A folder that cannot be written only means that nothing is kept.
+ */
+function keepCompiledCode(): void {
+  module.enableCompileCache?.(fileURLToPath(new URL("compiled", import.meta.url)));
 }
 
 /** One command as an application: the others stay unread. */
