@@ -1,7 +1,7 @@
 /** `callgate mcp serve`: the tools of this folder for MCP clients, until they are gone. */
-import { defined } from "../base/json.ts";
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { defined } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
 import type { AnyTool } from "../index.ts";
 import { createEngine } from "../router/engine.ts";

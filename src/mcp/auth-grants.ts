@@ -1,5 +1,4 @@
 /** How we come to a token: through the person's browser, as ourselves, or with a token that says who we are. */
-import { defined } from "../base/json.ts";
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import {
   createPrivateKeyJwtAuth,
@@ -8,6 +7,7 @@ import {
   type FetchLike,
   type OAuthClientProvider,
 } from "@modelcontextprotocol/client";
+import { defined } from "../base/json.ts";
 import type { IdentityConfig, OAuthConfig } from "./config-oauth.ts";
 import { readSecret } from "./secret.ts";
 

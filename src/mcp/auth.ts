@@ -2,7 +2,6 @@
  * Logging in to HTTP servers with OAuth: found out where, registered, proved with PKCE, kept on disk,
  * renewed by one process at a time. A browser is only opened by somebody who asked for a login.
  */
-import { defined } from "../base/json.ts";
 import { randomBytes } from "node:crypto";
 import {
   auth,
@@ -13,6 +12,7 @@ import {
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from "@modelcontextprotocol/client";
+import { defined } from "../base/json.ts";
 import { openCallback, type Callback } from "./auth-callback.ts";
 import { createAuthFetch } from "./auth-fetch.ts";
 import { createLoginFile, type Login, type LoginFile } from "./auth-file.ts";

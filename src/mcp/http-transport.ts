@@ -1,5 +1,4 @@
 /** HTTP servers: headers from settings and variables, a limit to what one answer may hold, and the older SSE form. */
-import { defined } from "../base/json.ts";
 import {
   extractWWWAuthenticateParams,
   SdkHttpError,
@@ -8,6 +7,7 @@ import {
   type FetchLike,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { defined } from "../base/json.ts";
 import type { ServerAuth } from "./auth.ts";
 import type { HttpConfig } from "./config.ts";
 import { limitedFetch } from "./limited-fetch.ts";

@@ -1,5 +1,5 @@
-import { defined } from "../base/json.ts";
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
+import { defined } from "../base/json.ts";
 import { text } from "../base/content.ts";
 import { CallError } from "../index.ts";
 import { createAsk } from "../runtime/ask.ts";

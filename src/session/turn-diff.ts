@@ -1,5 +1,5 @@
-import { defined } from "../base/json.ts";
 import { createHash } from "node:crypto";
+import { defined } from "../base/json.ts";
 import type { FileChange } from "../runtime/files.ts";
 import { changeWords, unifiedDiff } from "./diff-text.ts";
 import { takeSnapshot, type Snapshot, type SnapshotFile, type SnapshotLimits } from "./snapshot.ts";

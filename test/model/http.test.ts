@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { createHttpModel, createTransport, defaultLimits, type HttpModelOptions } from "../../src/model/index.ts";
 import { chat } from "../../src/wire/chat/index.ts";
 import { collectAsync } from "../../src/wire/index.ts";
+import { responses } from "../../src/wire/responses/index.ts";
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -249,6 +250,20 @@ test("an answer is over when it says so, though the server keeps the line open",
   });
   const stop = AbortSignal.timeout(5_000);
   expect(await ask(model, stop)).toMatchObject({ outcome: "ok", items: [{ content: [{ text: "hello" }] }] });
+  expect(stop.aborted).toBe(false);
+});
+
+test("a failure that ends an answer ends the request, though the server keeps the line open", async () => {
+  const failed = { type: "response.failed", response: { id: "r", error: { code: "server_error", message: "broken" } } };
+  const model = await modelAt(
+    (_incoming, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`);
+    },
+    { codec: responses, retries: 0 },
+  );
+  const stop = AbortSignal.timeout(5_000);
+  expect(await ask(model, stop)).toMatchObject({ outcome: "error", error: { message: "broken" } });
   expect(stop.aborted).toBe(false);
 });
 

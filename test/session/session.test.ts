@@ -38,7 +38,7 @@ async function play(steps: readonly ScriptedStep[], wire: keyof typeof codecs, p
   const server = await serveModel(scripted);
   cleanups.push(server.close);
   const model = createHttpModel({ codec: codecs[wire], baseUrl: server.baseUrl, model: "scripted" });
-  const path = join(cwd, "..", `${cwd.split("-").at(-1)}.jsonl`);
+  const path = join(mkdtempSync(join(tmpdir(), "callgate-journal-")), "session.jsonl");
   const session = createSession({ id: "s1", engine, model, tools: () => offered(engine), journal: openJournal(path) });
   const events: SessionEvent[] = [];
   for await (const event of session.send(prompt)) events.push(event);

@@ -1,5 +1,5 @@
-import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
+import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import { assemble, type Assembled } from "../assemble.ts";

@@ -1,6 +1,6 @@
-import { defined } from "../../base/json.ts";
 import { execFileSync } from "node:child_process";
 import { buildCommand } from "@stricli/core";
+import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path.ts";
 import { findProgram } from "../../runtime/sandbox/machine.ts";

@@ -1,5 +1,5 @@
-import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
+import { defined } from "../../base/json.ts";
 import type { SessionEvent, TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";

@@ -1,7 +1,7 @@
-import { defined } from "../../base/json.ts";
 import { buildCommand } from "@stricli/core";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { defined } from "../../base/json.ts";
 import { text } from "../../base/content.ts";
 import { providers } from "../../model/providers.ts";
 import { collectAsync } from "../../wire/answer.ts";

@@ -1,5 +1,5 @@
-import { defined } from "../../base/json.ts";
 import { buildCommand, buildRouteMap } from "@stricli/core";
+import { defined } from "../../base/json.ts";
 import { partsToText } from "../../base/content.ts";
 import { toVisible } from "../../gate/show.ts";
 import type { McpClients } from "../../mcp/index.ts";

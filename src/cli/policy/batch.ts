@@ -1,6 +1,6 @@
 /** `policy check --batch`: one decision per JSON line. */
-import { defined } from "../../base/json.ts";
 import { resolve } from "node:path";
+import { defined } from "../../base/json.ts";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
 import { decideCommand } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";

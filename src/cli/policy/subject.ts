@@ -1,10 +1,11 @@
 /** What the `policy` commands take in common: a command, rules, a mode, a sandbox policy. */
-import { defined } from "../../base/json.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { configDir } from "../../base/paths.ts";
+import { defined } from "../../base/json.ts";
+import { configDir, ownFolders } from "../../base/paths.ts";
 import { approvalNames, sandboxNames, toSettings, type ApprovalName, type SandboxName } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
+import { defaultProtect } from "../../gate/paths.ts";
 import type { Policy } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";
 import type { Command, ShellDialect } from "../../spec/access.ts";
@@ -67,6 +68,7 @@ export function toPolicy(flags: PolicyFlags, rules: readonly Rule[], confinement
     settings: toSettings(flags.approval, flags.sandbox),
     workspace: resolve(flags.workspace),
     confinement,
+    protect: [...defaultProtect, ...ownFolders(process.env)],
     rules: [...rules, ...given],
   });
 }

@@ -1,7 +1,7 @@
 /** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
-import { defined } from "../../base/json.ts";
 import { readFileSync } from "node:fs";
 import { sep } from "node:path";
+import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";

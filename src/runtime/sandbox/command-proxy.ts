@@ -1,9 +1,9 @@
 /** One proxy per command, so that each request is known to belong to its call. Loaded only where a grant names hosts. */
-import { defined } from "../../base/json.ts";
 import { randomBytes } from "node:crypto";
 import { chmodSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { defined } from "../../base/json.ts";
 import { createProxy } from "../proxy.ts";
 import type { Backend, CommandProxy, ConfineRequest } from "./backend.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";

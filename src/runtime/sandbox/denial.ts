@@ -3,10 +3,10 @@
  * ends a forbidden call with, and what the command line names that the grant does not hold. A command
  * that succeeded was not stopped.
  */
-import { defined } from "../../base/json.ts";
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
 import { homedir } from "node:os";
+import { defined } from "../../base/json.ts";
 import type { Denial, Grant } from "../../spec/access.ts";
 import type { Ending } from "./backend.ts";
 import { contains } from "./plan.ts";

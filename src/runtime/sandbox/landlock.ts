@@ -4,9 +4,9 @@
  * (native/warden.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
  * afterwards instead of being held, other processes can be seen, there is no loopback of one's own.
  */
-import { defined } from "../../base/json.ts";
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
+import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import { CallError } from "../../base/error.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";

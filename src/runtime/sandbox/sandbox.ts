@@ -3,8 +3,8 @@
  * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
  * confines less than it was asked to: where nothing here can, it says so and runs nothing.
  */
-import { defined } from "../../base/json.ts";
 import { statSync } from "node:fs";
+import { defined } from "../../base/json.ts";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";

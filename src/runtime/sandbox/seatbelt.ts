@@ -1,7 +1,7 @@
 /** macOS: `sandbox-exec` with a profile made for the grant. Written from documentation and tested as text; it has not run on a Mac yet. */
-import { defined } from "../../base/json.ts";
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";

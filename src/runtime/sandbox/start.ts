@@ -1,8 +1,8 @@
 /** Starts a confined command by Node's own spawn: for use without the process layer (probes, the command line, tests). */
-import { defined } from "../../base/json.ts";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
+import { defined } from "../../base/json.ts";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
 import { encodeLaunch } from "../process/launcher-protocol.ts";
