@@ -2,7 +2,7 @@
 import type { Json } from "../base/json.ts";
 import type { CallItem, Finish } from "../spec/model.ts";
 import type { EventLog } from "./events.ts";
-import { createGrowingText, type GrowingText } from "./growing.ts";
+import { createGrowingText, type GrowingText } from "../base/growing-text.ts";
 import type { Repair } from "./repairs.ts";
 import { unwrapCustom, type TextTool, type ToolTable } from "./tools.ts";
 
@@ -132,7 +132,7 @@ function createWriter(open: OpenCall, index: number, log: EventLog, maxArguments
       if (open.state !== "open") return;
       open.state = "closed";
       if (!custom) return;
-      const input = unwrapCustom(open.args.text());
+      const input = unwrapCustom(open.args.toString());
       if (input === undefined) return fail("the tool takes text");
       open.input = input;
       log.delta(index, "arguments", input);
@@ -156,7 +156,7 @@ function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallIt
     id: call.id,
     name: tool?.plainName ?? head.name,
     ...(tool?.namespace === undefined ? {} : { namespace: tool.namespace }),
-    arguments: call.input ?? (tool?.custom === true ? "" : call.args.text()),
+    arguments: call.input ?? (tool?.custom === true ? "" : call.args.toString()),
     complete,
     ...(head.untyped === true ? { untyped: true } : {}),
     ...(head.markerless === true ? { markerless: true } : {}),

@@ -7,7 +7,7 @@ import { text as textPart } from "../base/content.ts";
 import type { AnswerEnd, Finish, ModelEvent } from "../spec/model.ts";
 import { createCallLog, type CallHead, type CallOptions, type CallWriter } from "./calls.ts";
 import { createEventLog, type EventLog } from "./events.ts";
-import { createGrowingText, type GrowingText } from "./growing.ts";
+import { createGrowingText, type GrowingText } from "../base/growing-text.ts";
 
 export interface Emitter {
   text(text: string): void;
@@ -100,7 +100,7 @@ function createWords(log: EventLog): Words {
   let spaceMatters = true;
 
   function close(): void {
-    if (block !== undefined) log.done(block.index, itemOf(block.kind, block.body.text()));
+    if (block !== undefined) log.done(block.index, itemOf(block.kind, block.body.toString()));
     block = undefined;
     space = "";
   }

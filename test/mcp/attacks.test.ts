@@ -6,22 +6,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createConnection, createTokenStore, readServers } from "../../src/mcp/index.ts";
 import { toToolSpecs } from "../../src/spec/tool-spec.ts";
 import { codecs } from "../../src/wire/index.ts";
-import { call, connect as open, hostile, stdio, type ConnectSetup } from "./connect.ts";
+import { call, hostile, stdio, useConnections } from "./connect.ts";
 
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-async function connect(table: object, setup?: ConnectSetup) {
-  const connected = await open(table, setup);
-  cleanups.push(connected.close);
-  return connected;
-}
+const { cleanups, connect } = useConnections();
 
 interface Attack {
   readonly id: string;

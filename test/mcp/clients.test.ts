@@ -2,20 +2,11 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createResourceTools, readServers } from "../../src/mcp/index.ts";
-import { call, connect as open, hostile, marked, names, program, stdio, type ConnectSetup } from "./connect.ts";
+import { call, hostile, marked, names, program, stdio, useConnections } from "./connect.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-async function connect(table: object, setup?: ConnectSetup) {
-  const connected = await open(table, setup);
-  cleanups.push(connected.close);
-  return connected;
-}
+const { connect } = useConnections();
 
 test("server-filesystem reads and writes inside its folder", async () => {
   const folder = mkdtempSync(join(tmpdir(), "callgate-fs-"));

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterEach } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/index.ts";
 import { createMcpClients, readServers, type McpClientsOptions, type McpEvent } from "../../src/mcp/index.ts";
@@ -55,6 +56,22 @@ export async function connect(table: object, setup: ConnectSetup = {}) {
     throw error;
   });
   return { cwd, engine, clients, warnings, events, close };
+}
+
+/** Connections, and whatever else a test opens, ended after it: the last one first. */
+export function useConnections() {
+  const cleanups: (() => Promise<void> | void)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  });
+  return {
+    cleanups,
+    async connect(table: object, setup?: ConnectSetup) {
+      const connected = await connect(table, setup);
+      cleanups.push(connected.close);
+      return connected;
+    },
+  };
 }
 
 export const call = async (engine: Engine, name: string, input: object = {}) => {

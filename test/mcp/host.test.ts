@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   approvalRules,
   createResourceTools,
@@ -12,18 +12,9 @@ import {
   type Elicitation,
   type McpHost,
 } from "../../src/mcp/index.ts";
-import { call, connect as open, hostile, marked, names, program, stdio, type ConnectSetup } from "./connect.ts";
+import { call, hostile, marked, names, program, stdio, useConnections } from "./connect.ts";
 
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-async function connect(table: object, setup?: ConnectSetup) {
-  const connected = await open(table, setup);
-  cleanups.push(connected.close);
-  return connected;
-}
+const { cleanups, connect } = useConnections();
 
 const everything = (...args: readonly string[]) => stdio(program("@modelcontextprotocol/server-everything"), ...args);
 
@@ -144,7 +135,7 @@ test("words nobody can see are written out for the model as for the person", asy
 });
 
 test("without a required server nothing starts, and the error says which and why", async () => {
-  await expect(open({ must: { ...stdio(hostile, "exit-at-start"), required: true } })).rejects.toMatchObject({
+  await expect(connect({ must: { ...stdio(hostile, "exit-at-start"), required: true } })).rejects.toMatchObject({
     code: "mcp",
     message: expect.stringMatching(/'must'.*cannot find my database/s),
   });
@@ -156,8 +147,7 @@ test("a server told to run in the sandbox cannot write outside what the policy g
   const visible = join(mkdtempSync("/var/tmp/callgate-test-"), "server.mjs");
   copyFileSync(hostile, visible);
   const server = stdio(visible, "plain", outside);
-  const setup = (sandbox: boolean): Promise<Awaited<ReturnType<typeof open>>> =>
-    connect({ s: { ...server, sandbox } }, { clients: { grant: confinedGrant } });
+  const setup = (sandbox: boolean) => connect({ s: { ...server, sandbox } }, { clients: { grant: confinedGrant } });
   const { engine } = await setup(true);
   expect((await call(engine, "s/ping")).text).toBe("pong");
   expect((await call(engine, "s/write_file")).text).not.toBe("written");

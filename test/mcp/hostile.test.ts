@@ -4,21 +4,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { defineTool } from "../../src/index.ts";
 import { createConnection, createResourceTools, readServers } from "../../src/mcp/index.ts";
-import { call, connect as open, hostile, names, stdio, type ConnectSetup } from "./connect.ts";
+import { call, hostile, names, stdio, useConnections } from "./connect.ts";
 
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-async function connect(table: object, setup?: ConnectSetup) {
-  const connected = await open(table, setup);
-  cleanups.push(connected.close);
-  return connected;
-}
+const { cleanups, connect } = useConnections();
 
 function serverWith(tools: unknown) {
   const file = join(mkdtempSync(join(tmpdir(), "callgate-hostile-")), "tools.json");
