@@ -6,7 +6,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createEngine, normalize } from "../src/index.ts";
 import { createMcpClients, readServers } from "../src/mcp/index.ts";
-import { toToolSpecs } from "../src/spec/tool-spec.ts";
+import { toToolSpecs } from "../src/registry/tool-spec.ts";
 import { codecs } from "../src/wire/index.ts";
 import { median, type BenchRow } from "./measure.ts";
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../src/base/json.ts";
-import { normalize, schemaTargets } from "../src/spec/normalize.ts";
-import { createValidator } from "../src/spec/validate.ts";
+import { normalize, schemaTargets } from "../src/schema/normalize.ts";
+import { createValidator } from "../src/schema/validate.ts";
 import { median, perOperation, type BenchRow } from "./measure.ts";
 
 export async function run(): Promise<readonly BenchRow[]> {

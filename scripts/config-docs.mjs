@@ -1,4 +1,4 @@
-// The table of settings in docs/configuration.md, from src/cli/config-keys.ts. `--check` says whether it is true.
+// The table of settings in docs/configuration.md, from src/cli/config/keys.ts. `--check` says whether it is true.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ const out = mkdtempSync(join(process.cwd(), "node_modules/.config-docs-"));
 let rows;
 try {
   const bundle = await rolldown({
-    input: { keys: "src/cli/config-keys.ts", shape: "src/cli/config-shape.ts" },
+    input: { keys: "src/cli/config/keys.ts", shape: "src/cli/config/shape.ts" },
     platform: "node",
   });
   await bundle.write({ dir: out, format: "esm", entryFileNames: "[name].mjs" });
@@ -31,7 +31,7 @@ const after = before.replace(
 );
 if (process.argv.includes("--check")) {
   if (after !== before) {
-    console.error(`${page} is not what src/cli/config-keys.ts says: run node scripts/config-docs.mjs`);
+    console.error(`${page} is not what src/cli/config/keys.ts says: run node scripts/config-docs.mjs`);
     process.exit(1);
   }
 } else if (after !== before) writeFileSync(page, after);

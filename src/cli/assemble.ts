@@ -12,16 +12,16 @@ import {
   type Session,
   type SessionEvent,
 } from "../session/index.ts";
-import { undoFile } from "../session/undo.ts";
+import { undoFile } from "../workspace/undo.ts";
 import type { Approver } from "../spec/stages.ts";
 import { createSessionId, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { engineOptions } from "./engine-options.ts";
 import { writeInstructions } from "./instructions.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
 import { chooseProfile, createOffer } from "./offered-tools.ts";
-import type { ConnectOptions } from "./mcp-clients.ts";
+import type { ConnectOptions } from "./mcp/clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
 import { version } from "./version.ts";

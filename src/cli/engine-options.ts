@@ -13,10 +13,10 @@ import type { NetworkGrant } from "../spec/access.ts";
 import { createAudit } from "../store/audit.ts";
 import { testSyncTool } from "../testing/sync-tool.ts";
 import { applyPatchFiles, builtins } from "../tools/index.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
-import { serverRules } from "./mcp-clients.ts";
-import { readRules, saveAlways } from "./rules.ts";
+import { serverRules } from "./mcp/clients.ts";
+import { readRules, saveAlways } from "./policy/rules.ts";
 import { stateProblem } from "./state-folder.ts";
 
 export interface EngineSettings {
@@ -50,7 +50,7 @@ export async function engineOptions(
       hooks: readHooks(config.hooks, cwd),
       record: (entry) => audit.append({ ...entry }),
       // Loaded when somebody is asked: most calls are not.
-      preview: async (checked) => (await import("../session/preview.ts")).createPreview({ workspace: cwd })(checked),
+      preview: async (checked) => (await import("../workspace/preview.ts")).createPreview({ workspace: cwd })(checked),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
       protect: [...defaultProtect, ...ownFolders(env)],

@@ -57,7 +57,7 @@ export async function runCommand(body: () => Promise<number | void>): Promise<vo
     process.exitCode = (await body()) ?? exitCodes.done;
   } catch (error) {
     // Names in it may be anybody's: a file's, a server's, a model's.
-    const { visible } = await import("./visible.ts");
+    const { visible } = await import("./chat/visible.ts");
     say(visible(`callgate: ${error instanceof Error ? error.message : String(error)}`));
     // A fault of ours: one line for the user, the stack only for whoever asks for it.
     const isFault = !(error instanceof UsageError);

@@ -6,7 +6,7 @@ import type { AnyTool } from "../index.ts";
 import type { ToolSpec } from "../spec/model.ts";
 import { testSyncTool } from "../testing/sync-tool.ts";
 import { builtins } from "../tools/index.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 
 const builtinNames = [...builtins, testSyncTool].map(({ name }) => name);

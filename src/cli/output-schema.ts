@@ -1,7 +1,7 @@
 /** `--output-schema`: the answer is JSON of a schema, or the command says that it is not. */
 import { readFileSync } from "node:fs";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
-import { createValidator } from "../spec/validate.ts";
+import { createValidator } from "../schema/validate.ts";
 import { UsageError } from "./io.ts";
 
 export interface OutputSchema {

@@ -3,10 +3,10 @@ import { join, resolve } from "node:path";
 import { configDir } from "../base/paths.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { say } from "./io.ts";
-import { isProjectTrusted } from "./trust.ts";
-import { connectServers, type ConnectOptions } from "./mcp-clients.ts";
+import { isProjectTrusted } from "./policy/trust.ts";
+import { connectServers, type ConnectOptions } from "./mcp/clients.ts";
 
 /** Tools beside the built-in ones: the user's folders and MCP servers, from the settings. */
 export interface OwnTools {

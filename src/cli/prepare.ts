@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { loadConfig, type Config } from "./config.ts";
-import { flagsToConfig, type SessionFlags } from "./flags.ts";
+import { loadConfig, type Config } from "./config/config.ts";
+import { flagsToConfig, type SessionFlags } from "./config/flags.ts";
 import { say, UsageError } from "./io.ts";
-import { isTrusted } from "./trust.ts";
+import { isTrusted } from "./policy/trust.ts";
 
 /** The folder and the settings a command works with; says what was left out for want of trust. */
 export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: string; readonly config: Config }> {

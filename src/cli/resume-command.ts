@@ -1,6 +1,6 @@
 import { buildCommand } from "@stricli/core";
 import { chat } from "./commands/chat.ts";
-import { sessionFlags, type SessionFlags, toggle } from "./flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "./config/flags.ts";
 import { runCommand } from "./io.ts";
 
 /** `resume` and `fork`: the same door to an earlier session, as itself or as a copy. */

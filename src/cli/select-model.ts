@@ -5,7 +5,7 @@ import { isRetryable } from "../model/failure.ts";
 import { createProviderModel } from "../model/provider-model.ts";
 import { providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { WireName } from "../wire/codec.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 
 export interface SelectedModel {

@@ -2,7 +2,7 @@
 import { toVisible } from "../gate/show.ts";
 import { cannotAsk, type Answer, type Question } from "../spec/question.ts";
 import { openBrowser } from "./open-browser.ts";
-import type { Person } from "./person.ts";
+import type { Person } from "./chat/person.ts";
 
 /** The same person, who answers tools' questions as well: forms field by field, pages opened only after a yes. */
 export function answersTools(person: Person, openPage: (url: URL) => void = openBrowser): Person {
@@ -14,7 +14,7 @@ export function answersTools(person: Person, openPage: (url: URL) => void = open
         const answers = new Map<string, Answer>();
         for (const [name, question] of Object.entries(questions)) {
           if (question.kind !== "form" && question.kind !== "page") throw cannotAsk([question.kind]);
-          const { askPerson } = await import("./mcp-ask.ts");
+          const { askPerson } = await import("./mcp/ask.ts");
           const asked = { server: call.tool, message: toVisible(question.message), ...modeOf(question) };
           const how = { openPage, who: `The tool '${call.tool}'` };
           const answer = await person.converse((asking) => askPerson(asked, asking, how), signal);

@@ -1,6 +1,6 @@
 /** What a schema says of the things inside a value, whichever of its branches says it. */
 import { isObject } from "../base/json.ts";
-import { follow } from "../spec/subschema.ts";
+import { follow } from "../schema/subschema.ts";
 
 const branchLimit = 4;
 

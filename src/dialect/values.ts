@@ -4,8 +4,8 @@
  * an integer too long for a double keeps its digits.
  */
 import { isObject } from "../base/json.ts";
-import { typesOf } from "../spec/coerce.ts";
-import { follow } from "../spec/subschema.ts";
+import { typesOf } from "../schema/coerce.ts";
+import { follow } from "../schema/subschema.ts";
 import { readAll, skipSpace } from "./input.ts";
 import { readLiteral } from "./literal.ts";
 import { propertiesOf, propertyIn } from "./schema.ts";

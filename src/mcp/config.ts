@@ -1,6 +1,6 @@
 /** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
 import { defined, isObject } from "../base/json.ts";
-import { readOAuth, type OAuthConfig } from "./config-oauth.ts";
+import { readOAuth, type OAuthConfig } from "./auth/config.ts";
 import { expandSettings } from "./expand.ts";
 
 export interface ServerConfig {

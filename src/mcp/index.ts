@@ -1,16 +1,16 @@
 /** Entry of `callgate/mcp`: every server's tools as ours, and our tools for every client. */
-export { approvalRules } from "./approval-rules.ts";
-export { createTokenStore } from "./auth.ts";
-export type { OpenPage, ServerAuth, TokenStore } from "./auth.ts";
-export { createCatalogue } from "./catalogue.ts";
-export { createMcpClients } from "./clients.ts";
-export type { McpClients, McpClientsOptions } from "./clients.ts";
+export { approvalRules } from "./client/approval-rules.ts";
+export { createTokenStore } from "./auth/auth.ts";
+export type { OpenPage, ServerAuth, TokenStore } from "./auth/auth.ts";
+export { createCatalogue } from "./client/catalogue.ts";
+export { createMcpClients } from "./client/clients.ts";
+export type { McpClients, McpClientsOptions } from "./client/clients.ts";
 export { readServers } from "./config.ts";
 export type { ReadServers, ServerConfig } from "./config.ts";
-export { createConnection } from "./connection.ts";
-export type { Connection } from "./connection.ts";
-export { findKeyring } from "./keyring.ts";
-export type { Keyring } from "./keyring.ts";
+export { createConnection } from "./client/connection.ts";
+export type { Connection } from "./client/connection.ts";
+export { findKeyring } from "./auth/keyring.ts";
+export type { Keyring } from "./auth/keyring.ts";
 export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
 export type {
   McpTransport,
@@ -20,15 +20,21 @@ export type {
   ServerTool,
   ServerToolResult,
 } from "./protocol.ts";
-export { createResourceTools } from "./resources.ts";
-export type { McpEvent, ServerMetrics } from "./server-metrics.ts";
-export { adaptTools } from "./server-tools.ts";
-export { serveMcp } from "./serve.ts";
-export type { ServeOptions, Serving } from "./serve-options.ts";
-export { createElicitingApprover } from "./eliciting-approver.ts";
-export type { Attendant, ElicitingApprover } from "./eliciting-approver.ts";
-export type { Complete, Completions } from "./completions.ts";
-export { createServedPrompts } from "./served-prompts.ts";
-export type { PromptArgument, PromptContext, PromptMessage, ServedPrompt, ServedPrompts } from "./served-prompts.ts";
-export { createServedResources } from "./served-resources.ts";
-export type { ResourceFolder, ResourceTemplate, ServedResource, ServedResources } from "./served-resources.ts";
+export { createResourceTools } from "./client/resources.ts";
+export type { McpEvent, ServerMetrics } from "./client/metrics.ts";
+export { adaptTools } from "./client/tools.ts";
+export { serveMcp } from "./server/serve.ts";
+export type { ServeOptions, Serving } from "./server/serve-options.ts";
+export { createElicitingApprover } from "./server/eliciting-approver.ts";
+export type { Attendant, ElicitingApprover } from "./server/eliciting-approver.ts";
+export type { Complete, Completions } from "./server/completions.ts";
+export { createServedPrompts } from "./server/served-prompts.ts";
+export type {
+  PromptArgument,
+  PromptContext,
+  PromptMessage,
+  ServedPrompt,
+  ServedPrompts,
+} from "./server/served-prompts.ts";
+export { createServedResources } from "./server/served-resources.ts";
+export type { ResourceFolder, ResourceTemplate, ServedResource, ServedResources } from "./server/served-resources.ts";

@@ -1,4 +1,4 @@
-import type { SchemaTarget } from "../spec/normalize.ts";
+import type { SchemaTarget } from "../schema/normalize.ts";
 import type { Quirks, WireName } from "../wire/codec.ts";
 
 /** A provider is a row: where it is, which wire it speaks, how it differs from that wire's norm. */

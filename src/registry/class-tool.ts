@@ -1,7 +1,7 @@
 /** A class with decorated methods to tools: one shared instance, each method a tool, callable natively and as XML. */
 import type { JsonObject } from "../base/json.ts";
-import { methodForms, type MethodForms, type OpenapiOptions, type ToolMethod } from "../spec/class-tool.ts";
-import { checkDeclaration } from "../spec/define.ts";
+import { methodForms, type MethodForms, type OpenapiOptions, type ToolMethod } from "./decorators.ts";
+import { checkDeclaration } from "./define.ts";
 import type { AnyTool, ToolContext } from "../spec/tool.ts";
 
 export type ToolClass<With> = new (options: With) => object;

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isObject } from "../base/json.ts";
-import { checkDeclaration, fromObject, type ToolObject } from "../spec/define.ts";
+import { checkDeclaration, fromObject, type ToolObject } from "./define.ts";
 import { folderName, partFault } from "../spec/name.ts";
 import type { AnyTool, Logger } from "../spec/tool.ts";
 

@@ -2,7 +2,7 @@
 import { nearest } from "../base/text.ts";
 import type { ToolSpec } from "../spec/model.ts";
 import type { AnyTool, Situation } from "../spec/tool.ts";
-import { toToolSpecs } from "../spec/tool-spec.ts";
+import { toToolSpecs } from "./tool-spec.ts";
 
 export interface Profile {
   readonly name: string;

@@ -7,11 +7,11 @@ import { extend } from "../base/extend.ts";
 import type { JsonObject } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
 import type { Asked, Bound } from "../spec/call.ts";
-import { checkDeclaration } from "../spec/define.ts";
+import { checkDeclaration } from "./define.ts";
 import { commonRules, isNamedAfter, looseKey, spellNames } from "../spec/name.ts";
 import type { Binder } from "../spec/stages.ts";
 import type { AnyTool } from "../spec/tool.ts";
-import { describeTool, functionParameters } from "../spec/tool-spec.ts";
+import { describeTool, functionParameters } from "./tool-spec.ts";
 import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
 
 export interface Registry extends Binder {

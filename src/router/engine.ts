@@ -11,8 +11,8 @@ import { createShaper, type ShapeOptions } from "../result/shape.ts";
 import type { Telemetry } from "../result/telemetry.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
-import { toSchema } from "../spec/schema.ts";
-import { loadValidator } from "../spec/validate.ts";
+import { toSchema } from "../schema/schema.ts";
+import { loadValidator } from "../schema/validate.ts";
 import type {
   ApprovalMode,
   Approver,

@@ -5,7 +5,7 @@
 import { CallError } from "../base/error.ts";
 import type { Shaper } from "../result/shape.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran } from "../spec/call.ts";
-import { check } from "../spec/check.ts";
+import { check } from "../check/check.ts";
 import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
 

@@ -5,7 +5,7 @@
 import type { Json } from "../base/json.ts";
 import type { Item, ModelEvent, Usage } from "../spec/model.ts";
 import type { CallEvent } from "../spec/stages.ts";
-import type { ChangedFile } from "./turn-diff.ts";
+import type { ChangedFile } from "../workspace/turn-diff.ts";
 
 export type SessionEvent =
   | SessionStarted

@@ -1,6 +1,6 @@
 import type { Engine } from "../router/engine.ts";
 import type { ToolSpec } from "../spec/model.ts";
-import { toToolSpecs } from "../spec/tool-spec.ts";
+import { toToolSpecs } from "../registry/tool-spec.ts";
 
 /** Every tool of an engine, as a model is offered them. Made anew only when the tools change, so that equal requests have equal bytes. */
 export function offerAll(engine: Engine): () => readonly ToolSpec[] {

@@ -1,7 +1,7 @@
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import type { Journal } from "../store/journal.ts";
-import type { ChangeTracker } from "./changes.ts";
+import type { ChangeTracker } from "../workspace/changes.ts";
 import type { CompactionBy } from "./compact.ts";
 import type { SessionEvent, SessionStarted } from "./events.ts";
 import type { HistoryRecord } from "./history.ts";

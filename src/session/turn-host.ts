@@ -2,7 +2,7 @@
 import { defined } from "../base/json.ts";
 import type { ModelRequest, MessageItem, ToolSpec } from "../spec/model.ts";
 import type { Recorder } from "../spec/stages.ts";
-import type { ChangeTracker } from "./changes.ts";
+import type { ChangeTracker } from "../workspace/changes.ts";
 import { compactHistory } from "./compact.ts";
 import type { Conversation } from "./conversation.ts";
 import type { HistoryCompacted, SessionEvent } from "./events.ts";

@@ -8,7 +8,7 @@ import { CallError, Fault } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
 import type { Ended } from "../spec/call.ts";
 import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest } from "../spec/model.ts";
-import { describeJsonError, locateJsonError } from "../spec/json-error.ts";
+import { describeJsonError, locateJsonError } from "../check/json-error.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { toResultItem } from "./history.ts";

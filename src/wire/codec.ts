@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from "../base/json.ts";
 import type { Answer, ModelEvent, ModelRequest } from "../spec/model.ts";
-import type { SchemaTarget } from "../spec/normalize.ts";
+import type { SchemaTarget } from "../schema/normalize.ts";
 
 export interface Codec {
   readonly name: WireName;

@@ -14,7 +14,7 @@ import type {
   ToolChoice,
   ToolSpec,
 } from "../spec/model.ts";
-import { normalize, type SchemaTarget } from "../spec/normalize.ts";
+import { normalize, type SchemaTarget } from "../schema/normalize.ts";
 import type { NamedTool } from "./codec.ts";
 import { freeformDescription, freeformSchema } from "./freeform.ts";
 import { createNameBook, type NameBook, type Named } from "./names.ts";

@@ -155,7 +155,7 @@ const players: Record<Row["kind"], string> = {
   xml: "./protocol.test.ts",
   http: "./protocol.test.ts",
   mcp: "../mcp/attacks.test.ts",
-  schema: "../spec/attacks.test.ts",
+  schema: "../schema/attacks.test.ts",
   terminal: "../cli/approve.test.ts",
 };
 

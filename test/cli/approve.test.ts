@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { visible } from "../../src/cli/visible.ts";
-import { createTerminalApprover, describeRequest, readChoice } from "../../src/cli/approve.ts";
+import { visible } from "../../src/cli/chat/visible.ts";
+import { createTerminalApprover, describeRequest, readChoice } from "../../src/cli/policy/approve.ts";
 import { createCallbackApprover, createJsonLinesApprover } from "../../src/gate/index.ts";
 import { toVisible, toVisibleCommand } from "../../src/gate/show.ts";
 import type { Access } from "../../src/spec/access.ts";

@@ -4,8 +4,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadConfig } from "../../src/cli/config.ts";
-import { lineOf } from "../../src/cli/toml-line.ts";
+import { loadConfig } from "../../src/cli/config/config.ts";
+import { lineOf } from "../../src/cli/config/toml-line.ts";
 import { createScriptedModel, serveModel } from "../../src/testing/index.ts";
 import { ensureBuilt, run, tempFolder } from "./run.ts";
 

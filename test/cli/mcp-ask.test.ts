@@ -1,8 +1,8 @@
 /** Servers' questions as a person is asked them: forms field by field, pages by address, nothing without a yes. */
 import { expect, test } from "vitest";
-import { askPerson } from "../../src/cli/mcp-ask.ts";
-import { readFields } from "../../src/cli/mcp-form.ts";
-import type { Asking } from "../../src/cli/person.ts";
+import { askPerson } from "../../src/cli/mcp/ask.ts";
+import { readFields } from "../../src/cli/mcp/form.ts";
+import type { Asking } from "../../src/cli/chat/person.ts";
 import type { Elicitation } from "../../src/mcp/index.ts";
 
 /** A person with a list of answers: a choice by its label, or a line. What they saw is kept. */

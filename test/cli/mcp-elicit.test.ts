@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createElicit } from "../../src/cli/mcp-elicit.ts";
+import { createElicit } from "../../src/cli/mcp/elicit.ts";
 import { createEngine, type ApprovalAnswer, type ApprovalRequest } from "../../src/index.ts";
 
 const engine = createEngine({ workspace: mkdtempSync(join(tmpdir(), "callgate-elicit-")) });

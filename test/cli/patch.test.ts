@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { createUndoLog, undoFile } from "../../src/session/undo.ts";
+import { createUndoLog, undoFile } from "../../src/workspace/undo.ts";
 import { filesIn, newWorkspace } from "../tools/workspace.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
 

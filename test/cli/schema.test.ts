@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { checkTarget } from "../../src/spec/normalize/check-target.ts";
-import { schemaTargets } from "../../src/spec/normalize.ts";
+import { checkTarget } from "../../src/schema/normalize/check-target.ts";
+import { schemaTargets } from "../../src/schema/normalize.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
 
 beforeAll(ensureBuilt, 60_000);

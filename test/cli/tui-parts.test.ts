@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { openPromptHistory } from "../../src/cli/prompt-history.ts";
+import { openPromptHistory } from "../../src/cli/chat/prompt-history.ts";
 import { guard } from "../../src/cli/tui/approval-view.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
@@ -15,7 +15,7 @@ import { slashCommands } from "../../src/cli/tui/slash.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
 import { createTranscriptView } from "../../src/cli/tui/transcript-view.ts";
-import { visible } from "../../src/cli/visible.ts";
+import { visible } from "../../src/cli/chat/visible.ts";
 import { tempFolder } from "./run.ts";
 
 const png = Buffer.from("\x89PNG\r\n\x1a\n0000", "latin1");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visible } from "../../src/cli/visible.ts";
+import { visible } from "../../src/cli/chat/visible.ts";
 
 test.each([
   ["a\u001B[31mb", "a‹001B›[31mb"],

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createConnection, createTokenStore, readServers } from "../../src/mcp/index.ts";
-import { toToolSpecs } from "../../src/spec/tool-spec.ts";
+import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { codecs } from "../../src/wire/index.ts";
 import { call, hostile, stdio, useConnections } from "./connect.ts";
 

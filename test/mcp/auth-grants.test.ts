@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { createAuthFetch } from "../../src/mcp/auth-fetch.ts";
+import { createAuthFetch } from "../../src/mcp/auth/fetch.ts";
 import { createConnection, createTokenStore, readServers } from "../../src/mcp/index.ts";
 import { startOAuthServer, type OAuthServerOptions } from "./oauth-server.ts";
 

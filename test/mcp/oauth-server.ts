@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { createEngine } from "../../src/index.ts";
-import { createMcpServer } from "../../src/mcp/server.ts";
+import { createMcpServer } from "../../src/mcp/server/server.ts";
 import { tools } from "./served.ts";
 
 export interface OAuthServer {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createRegistry } from "../../src/registry/registry.ts";
-import { openapi, xml } from "../../src/spec/class-tool.ts";
+import { openapi, xml } from "../../src/registry/decorators.ts";
 import type { ToolContext } from "../../src/spec/tool.ts";
 
 class FilesTool {

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { toMarkdown } from "../../src/cli/transcript.ts";
+import { toMarkdown } from "../../src/cli/chat/transcript.ts";
 import { createEngine } from "../../src/index.ts";
 import { createHttpModel } from "../../src/model/http.ts";
 import { createSession, type SessionOptions } from "../../src/session/index.ts";

@@ -8,7 +8,7 @@ import { createEngine } from "../../src/index.ts";
 import { createHttpModel } from "../../src/model/http.ts";
 import { createTextModel } from "../../src/model/text.ts";
 import { createSession, type SessionEvent } from "../../src/session/index.ts";
-import { toToolSpecs } from "../../src/spec/tool-spec.ts";
+import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { createScriptedModel, serveModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { builtins } from "../../src/tools/index.ts";
 import { codecs } from "../../src/wire/index.ts";

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { isObject } from "../../src/base/json.ts";
 import { createEngine, defineTool } from "../../src/index.ts";
 import { createChangeTracker, createSession, eventSchema, type SessionEvent } from "../../src/session/index.ts";
-import { toSchema } from "../../src/spec/schema.ts";
+import { toSchema } from "../../src/schema/schema.ts";
 import type { Approver } from "../../src/spec/stages.ts";
 import { createOfflineModel, createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { builtins } from "../../src/tools/index.ts";

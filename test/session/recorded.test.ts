@@ -11,7 +11,7 @@ import { createEngine, defineTool } from "../../src/index.ts";
 import { createHttpModel } from "../../src/model/http.ts";
 import { createSession, type SessionEvent } from "../../src/session/index.ts";
 import type { Answer } from "../../src/spec/model.ts";
-import { toToolSpecs } from "../../src/spec/tool-spec.ts";
+import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { answerToEvents } from "../../src/wire/answer.ts";
 import { codecs, type WireName } from "../../src/wire/index.ts";
 import { encodeFrame } from "../../src/wire/sse.ts";

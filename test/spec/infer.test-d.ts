@@ -6,7 +6,7 @@ import { expectTypeOf } from "vitest";
 import { z } from "zod";
 import * as mini from "zod/mini";
 import { createRegistry } from "../../src/registry/registry.ts";
-import { defineTool } from "../../src/spec/define.ts";
+import { defineTool } from "../../src/registry/define.ts";
 import { freeform } from "../../src/spec/freeform.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { commonRules, spellNames } from "../../src/spec/name.ts";
-import { spellProperty } from "../../src/spec/property.ts";
+import { spellProperty } from "../../src/schema/property.ts";
 
 test("names that every wire takes are left alone; servers' tools get the known prefix", () => {
   expect(Object.fromEntries(spellNames(["read_file", "github/create-issue", "a/b"]))).toEqual({

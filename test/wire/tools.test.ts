@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { FunctionSpec, ToolSpec } from "../../src/spec/model.ts";
-import { schemaTargets } from "../../src/spec/normalize.ts";
+import { schemaTargets } from "../../src/schema/normalize.ts";
 import { lowerTools } from "../../src/wire/tools.ts";
 
 const tool = (name: string, parameters: JsonObject = { type: "object", properties: {} }): FunctionSpec => ({

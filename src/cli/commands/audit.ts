@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { verifyAudit } from "../../store/audit.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 
 /** Where decisions are recorded unless said otherwise. */

@@ -6,14 +6,14 @@ import type { Asked, Ended } from "../../spec/call.ts";
 import { isFreeform } from "../../spec/freeform.ts";
 import { runBatch } from "../batch.ts";
 import { engineOptions } from "../engine-options.ts";
-import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
+import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { exitCodes, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
-import { personHere } from "../person-here.ts";
+import { personHere } from "../chat/person-here.ts";
 import { prepare } from "../prepare.ts";
 import { lazyModel } from "../select-model.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 
 interface CallFlags extends ToolFlags {
   readonly json?: boolean;

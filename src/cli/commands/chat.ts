@@ -3,11 +3,11 @@ import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import { assemble, type Assembled } from "../assemble.ts";
-import type { Config } from "../config.ts";
-import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
+import type { Config } from "../config/config.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
-import { openPromptHistory } from "../prompt-history.ts";
+import { openPromptHistory } from "../chat/prompt-history.ts";
 import { answersTools } from "../tool-questions.ts";
 import type { ChatApp, Restart } from "../tui/app.ts";
 
@@ -124,8 +124,8 @@ async function startApp(isPlain: boolean): Promise<ChatApp> {
     return createChatApp(process.env["NO_COLOR"] === undefined || process.env["NO_COLOR"] === "");
   }
   const [{ createTerminalApprover }, { runPlainChat }] = await Promise.all([
-    import("../approve.ts"),
-    import("../plain-chat.ts"),
+    import("../policy/approve.ts"),
+    import("../chat/plain-chat.ts"),
   ]);
   return { person: createTerminalApprover(), note: say, run: runPlainChat };
 }

@@ -5,7 +5,7 @@ import type { TextDecoderOptions } from "../../dialect/index.ts";
 import type { Answer } from "../../spec/model.ts";
 import { codecs, collect, decodeRecording, isWireName, reportAnswer } from "../../wire/index.ts";
 import { runBatch } from "../batch.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
 
 interface Flags {

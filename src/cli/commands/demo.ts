@@ -6,9 +6,9 @@ import type { SessionEvent } from "../../session/index.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { assemble } from "../assemble.ts";
 import { createDemoWorkspace, repairJob } from "../demo-workspace.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
-import { createTimeline } from "../timeline.ts";
+import { createTimeline } from "../chat/timeline.ts";
 
 interface DemoFlags {
   readonly wire: string;

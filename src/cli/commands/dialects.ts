@@ -1,7 +1,7 @@
 /** `callgate dialects`: the text dialects, and which of them a model speaks. */
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { dialects, inferDialect } from "../../dialect/index.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
 
 interface Flags {

@@ -6,8 +6,8 @@ import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path
 import { findProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { RungResult } from "../../runtime/sandbox/sandbox.ts";
-import { loadConfig } from "../config.ts";
-import { toggle } from "../flags.ts";
+import { loadConfig } from "../config/config.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { stateProblem } from "../state-folder.ts";
 import { version } from "../version.ts";

@@ -2,10 +2,10 @@ import { buildCommand } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import type { SessionEvent, TurnEnded } from "../../session/index.ts";
 import { assemble } from "../assemble.ts";
-import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { createLinePrinter, exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
-import { createTimeline } from "../timeline.ts";
+import { createTimeline } from "../chat/timeline.ts";
 
 interface ExecFlags extends SessionFlags {
   readonly json?: boolean;

@@ -2,7 +2,7 @@ import { buildCommand } from "@stricli/core";
 import { writeFileSync } from "node:fs";
 import { runCommand, say } from "../io.ts";
 import { openSession } from "../find-session.ts";
-import { toHtml, toMarkdown } from "../transcript.ts";
+import { toHtml, toMarkdown } from "../chat/transcript.ts";
 
 interface ExportFlags {
   readonly format: "markdown" | "html" | "json";

@@ -5,8 +5,8 @@ import { defined } from "../../base/json.ts";
 import { text } from "../../base/content.ts";
 import { providers } from "../../model/providers.ts";
 import { collectAsync } from "../../wire/answer.ts";
-import { userConfigFile, type Config } from "../config.ts";
-import { toggle } from "../flags.ts";
+import { userConfigFile, type Config } from "../config/config.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, runCommand, say, UsageError } from "../io.ts";
 import { selectModel } from "../select-model.ts";
 

@@ -5,16 +5,16 @@ import { toVisible } from "../../gate/show.ts";
 import type { McpClients } from "../../mcp/index.ts";
 import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
-import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../flags.ts";
+import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
-import { serverTable } from "../mcp-clients.ts";
-import { personHere } from "../person-here.ts";
-import type { LoginFlags } from "../mcp-login.ts";
-import type { ServeFlags } from "../mcp-serve.ts";
+import { serverTable } from "../mcp/clients.ts";
+import { personHere } from "../chat/person-here.ts";
+import type { LoginFlags } from "../mcp/login.ts";
+import type { ServeFlags } from "../mcp/serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { lazyModel } from "../select-model.ts";
-import { firstLine } from "../timeline.ts";
+import { firstLine } from "../chat/timeline.ts";
 
 interface ListFlags extends PolicyFlags {
   readonly json?: boolean;
@@ -43,7 +43,7 @@ const serve = buildCommand({
       },
     },
   },
-  func: (flags: ServeFlags) => runCommand(async () => (await import("../mcp-serve.ts")).serve(flags)),
+  func: (flags: ServeFlags) => runCommand(async () => (await import("../mcp/serve.ts")).serve(flags)),
 });
 
 const list = buildCommand({
@@ -102,20 +102,20 @@ const login = buildCommand({
     positional: { kind: "tuple", parameters: [serverName] },
   },
   func: (flags: LoginFlags, server: string) =>
-    runCommand(async () => (await import("../mcp-login.ts")).logIn(flags, server)),
+    runCommand(async () => (await import("../mcp/login.ts")).logIn(flags, server)),
 });
 
 const logout = buildCommand({
   docs: { brief: "forget a server's login" },
   parameters: { flags: folderFlags, positional: { kind: "tuple", parameters: [serverName] } },
   func: (flags: FolderFlags, server: string) =>
-    runCommand(async () => (await import("../mcp-login.ts")).logOut(flags, server)),
+    runCommand(async () => (await import("../mcp/login.ts")).logOut(flags, server)),
 });
 
 const doctor = buildCommand({
   docs: { brief: "start every configured server and say what is wrong with it" },
   parameters: { flags: { ...policyFlags, json } },
-  func: (flags: ListFlags) => runCommand(async () => (await import("../mcp-doctor.ts")).examine(flags)),
+  func: (flags: ListFlags) => runCommand(async () => (await import("../mcp/doctor.ts")).examine(flags)),
 });
 
 export const command = buildRouteMap({

@@ -5,9 +5,9 @@ import { createFiles } from "../../runtime/files.ts";
 import { realOrSame } from "../../runtime/files/paths.ts";
 import { applyPatch, type PatchOptions } from "../../tools/patch/patch.ts";
 import { runBatch } from "../batch.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 
 interface Flags {
   readonly dryRun?: boolean;

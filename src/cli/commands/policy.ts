@@ -5,7 +5,7 @@ import { toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
 import { describeRule, suggestRule } from "../../gate/suggest.ts";
 import type { Confinement } from "../../spec/stages.ts";
 import { runBatch } from "../batch.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { answerLine } from "../policy/batch.ts";
 import { replay } from "../policy/replay.ts";

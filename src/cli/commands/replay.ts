@@ -6,11 +6,11 @@ import { createRecordedModel, readTurns } from "../../session/replay.ts";
 import type { StoredRecord } from "../../store/index.ts";
 import { engineOptions } from "../engine-options.ts";
 import { openSession } from "../find-session.ts";
-import { sessionFlags, type SessionFlags, toggle } from "../flags.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { print, printJson, runCommand, say } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { prepare } from "../prepare.ts";
-import { createTimeline } from "../timeline.ts";
+import { createTimeline } from "../chat/timeline.ts";
 
 interface ReplayFlags extends SessionFlags {
   readonly run?: boolean;

@@ -11,9 +11,9 @@ import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 
 interface Flags {
   readonly policy: (typeof sandboxNames)[number];

@@ -1,9 +1,9 @@
 /** `callgate schema`: a JSON Schema as a provider takes it, and what was changed on the way. */
 import { buildCommand } from "@stricli/core";
 import { nearest } from "../../base/text.ts";
-import { normalize, schemaTargets, type SchemaTarget } from "../../spec/normalize.ts";
+import { normalize, schemaTargets, type SchemaTarget } from "../../schema/normalize.ts";
 import { runBatch } from "../batch.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { printJson, readInput, runCommand, UsageError } from "../io.ts";
 
 interface Flags {

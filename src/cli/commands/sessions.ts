@@ -1,9 +1,9 @@
 import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { listSessions } from "../../store/index.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { print, printJson, runCommand } from "../io.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 
 interface SessionsFlags {
   readonly json?: boolean;

@@ -1,8 +1,8 @@
 import { buildCommand } from "@stricli/core";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { printJson, runCommand } from "../io.ts";
 import { openSession } from "../find-session.ts";
-import { toMarkdown } from "../transcript.ts";
+import { toMarkdown } from "../chat/transcript.ts";
 
 export const command = buildCommand({
   docs: { brief: "a recorded session, readable" },

@@ -2,18 +2,18 @@ import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { JsonObject } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
-import { checkTarget } from "../../spec/normalize/check-target.ts";
-import { normalize, schemaTargets } from "../../spec/normalize.ts";
+import { checkTarget } from "../../schema/normalize/check-target.ts";
+import { normalize, schemaTargets } from "../../schema/normalize.ts";
 import { codecs, isWireName } from "../../wire/index.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
-import { toolFlags, type ToolFlags, toggle } from "../flags.ts";
+import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { chooseProfile, createOffer } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { chooseProvider } from "../select-model.ts";
-import { firstLine } from "../timeline.ts";
+import { firstLine } from "../chat/timeline.ts";
 
 interface ToolsFlags extends ToolFlags {
   readonly json?: boolean;

@@ -3,7 +3,7 @@ import { buildCommand } from "@stricli/core";
 import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import { createTrust, type TrustStatus } from "../../gate/trust.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 
 interface Flags {

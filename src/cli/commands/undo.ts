@@ -3,10 +3,10 @@ import { relative, resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
 import { createFiles } from "../../runtime/files.ts";
-import { createUndoLog, undoFile, undoTurn } from "../../session/undo.ts";
-import { toggle } from "../flags.ts";
+import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 
 interface Flags {
   readonly dryRun?: boolean;

@@ -4,7 +4,7 @@ import { isObject } from "../../base/json.ts";
 import { decideAccess, type Policy } from "../../gate/policy.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Access } from "../../spec/access.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { findConfinement, loadRuleFiles, subject, toPolicy, type CheckFlags } from "./subject.ts";
 

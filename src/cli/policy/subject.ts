@@ -10,7 +10,7 @@ import type { Policy } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";
 import type { Command, ShellDialect } from "../../spec/access.ts";
 import type { Confinement } from "../../spec/stages.ts";
-import { toggle } from "../flags.ts";
+import { toggle } from "../config/flags.ts";
 import { UsageError } from "../io.ts";
 
 export interface CheckFlags {

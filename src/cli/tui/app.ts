@@ -2,9 +2,9 @@
 import { Container, Editor, matchesKey, ProcessTerminal, Spacer, Text, TuiMainScreen } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
-import type { Person } from "../person.ts";
-import type { PromptHistory } from "../prompt-history.ts";
-import { visible } from "../visible.ts";
+import type { Person } from "../chat/person.ts";
+import type { PromptHistory } from "../chat/prompt-history.ts";
+import { visible } from "../chat/visible.ts";
 import { createApprovalView, type ApprovalView } from "./approval-view.ts";
 import { readMessage } from "./attach.ts";
 import { createCompletion } from "./complete.ts";

@@ -2,7 +2,7 @@
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
-import type { Person } from "../person.ts";
+import type { Person } from "../chat/person.ts";
 import { createTuiAsking } from "./asking.ts";
 import { createHangingText } from "./hanging-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";

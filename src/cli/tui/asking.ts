@@ -1,6 +1,6 @@
 /** Questions of a conversation, in the place where approvals appear. */
 import { Input, SelectList, Spacer, type Component, type Container, type TUI } from "@earendil-works/pi-tui";
-import type { Asking } from "../person.ts";
+import type { Asking } from "../chat/person.ts";
 import { createHangingText } from "./hanging-text.ts";
 import type { Theme } from "./theme.ts";
 

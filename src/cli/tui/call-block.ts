@@ -3,8 +3,8 @@ import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { ApprovalAnswer } from "../../spec/stages.ts";
-import { describeInput } from "../timeline.ts";
-import { visible } from "../visible.ts";
+import { describeInput } from "../chat/timeline.ts";
+import { visible } from "../chat/visible.ts";
 import { createHangingText } from "./hanging-text.ts";
 import type { Theme } from "./theme.ts";
 

@@ -2,8 +2,8 @@
 import { partsToText } from "../../base/content.ts";
 import type { Engine } from "../../router/engine.ts";
 import type { Session } from "../../session/index.ts";
-import { configKeys } from "../config-keys.ts";
-import { visible } from "../visible.ts";
+import { configKeys } from "../config/keys.ts";
+import { visible } from "../chat/visible.ts";
 
 export interface SlashContext {
   readonly session: Session;

@@ -1,5 +1,5 @@
 import { Markdown, type Component } from "@earendil-works/pi-tui";
-import { visible } from "../visible.ts";
+import { visible } from "../chat/visible.ts";
 import type { Theme } from "./theme.ts";
 
 /** Markdown that grows. What stands before a finished paragraph is drawn once, so a long answer costs no more per piece than a short one. */

@@ -1,6 +1,6 @@
 /** Elements inside elements, turned into JSON by the schema: for formats that nest values as tags. */
-import { typesOf } from "../../spec/coerce.ts";
-import { follow } from "../../spec/subschema.ts";
+import { typesOf } from "../../schema/coerce.ts";
+import { follow } from "../../schema/subschema.ts";
 import type { Notes } from "../repairs.ts";
 import { itemsOf, propertyIn } from "../schema.ts";
 import { textToJson } from "../values.ts";

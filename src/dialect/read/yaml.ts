@@ -1,6 +1,6 @@
 /** The part of YAML that models write as a tool's body: maps, lists, plain and quoted scalars, block text, JSON. */
-import { typesOf } from "../../spec/coerce.ts";
-import { follow } from "../../spec/subschema.ts";
+import { typesOf } from "../../schema/coerce.ts";
+import { follow } from "../../schema/subschema.ts";
 import type { Notes } from "../repairs.ts";
 import { itemsOf, propertyIn } from "../schema.ts";
 import { normalizeLiteral, propertyNames, textToJson } from "../values.ts";

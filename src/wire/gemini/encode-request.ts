@@ -2,7 +2,7 @@
 import { partsToText } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
-import type { SchemaTarget } from "../../spec/normalize.ts";
+import type { SchemaTarget } from "../../schema/normalize.ts";
 import { argumentsObject } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";

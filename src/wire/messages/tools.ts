@@ -1,7 +1,7 @@
 /** Tools and the choice among them in the Messages wire, both ways. */
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { FunctionSpec, ModelRequest, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
-import type { SchemaTarget } from "../../spec/normalize.ts";
+import type { SchemaTarget } from "../../schema/normalize.ts";
 import type { NameBook } from "../names.ts";
 import { echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
 import { choiceNames, type Dropped, lowerTools, splitOwn } from "../tools.ts";

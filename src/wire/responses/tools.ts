@@ -4,7 +4,7 @@
  */
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { CustomSpec, FunctionSpec, NamespaceSpec, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
-import { normalize, type SchemaTarget } from "../../spec/normalize.ts";
+import { normalize, type SchemaTarget } from "../../schema/normalize.ts";
 import type { NamedTool } from "../codec.ts";
 import { createNameBook, type NameBook, type Named } from "../names.ts";
 import { oncePerTools } from "../once.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { checkLark } from "../../../src/spec/lark.ts";
+import { checkLark } from "../../../src/check/lark.ts";
 import { patchGrammar } from "../../../src/tools/patch/grammar.ts";
 import { applyPatch } from "../../../src/tools/patch/patch.ts";
 import { filesIn } from "../workspace.ts";

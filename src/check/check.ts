@@ -1,0 +1,122 @@
+/**
+ * Bound to Checked: read the arguments, check them against the schema their author wrote, and ask
+ * the tool what the call will touch. Text that is not whole JSON is told back, never completed.
+ */
+import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
+import { isObject, typeName, type Json } from "../base/json.ts";
+import type { Access } from "../spec/access.ts";
+import type { Bound, Checked } from "../spec/call.ts";
+import { coerce } from "../schema/coerce.ts";
+import type { Issue } from "../schema/explain.ts";
+import { isFreeform } from "../spec/freeform.ts";
+import { deepestInput, inspect } from "./inspect.ts";
+import { describeJsonError, locateJsonError } from "./json-error.ts";
+import { restore } from "./restore.ts";
+import { toSchema, type Schema } from "../schema/schema.ts";
+import { signature } from "./signature.ts";
+import { readText } from "./text-input.ts";
+import type { AccessContext, AnyTool } from "../spec/tool.ts";
+
+export async function check(bound: Bound, at: AccessContext): Promise<Checked> {
+  const notes: string[] = [];
+  const { tool } = bound;
+  const input = isFreeform(tool.input) ? readText(bound, tool.input, notes) : await readInput(bound, notes);
+  const access = await askAccess(tool, input, at);
+  return extend(bound, { input, access, mutates: askMutates(tool, input, access), notes });
+}
+
+async function readInput(bound: Bound, notes: string[]): Promise<Json> {
+  // Schemas of servers (`server/tool`) are foreign: they are interpreted, never made into code.
+  const schema = toSchema(bound.tool.input, { compile: !bound.tool.name.includes("/") });
+  const given = parseArguments(bound);
+  // Some servers write `null` where a tool takes nothing; it says no more than an empty text does.
+  const parsed = given === null && schema.json["type"] === "object" ? {} : given;
+  const { depth, hasNull, poisoned } = inspect(parsed);
+  if (depth > deepestInput)
+    throw invalid(bound, schema, `The arguments of ${bound.tool.name} nest deeper than ${deepestInput} levels.`);
+  for (const object of poisoned) {
+    delete (object as Record<string, unknown>)["__proto__"];
+    notes.push("a '__proto__' key was left out");
+  }
+  const typed = bound.untyped ? coerce(parsed, schema.json, notes) : parsed;
+  const restored = restore(typed, schema.json, hasNull, notes);
+  noteUnknownKeys(restored, schema, notes);
+  const result = await schema.validate(restored);
+  if (!result.ok) throw invalidArguments(bound, schema, result.issues);
+  return result.value as Json; // A library's transform may make more of it; the handler's own type says so.
+}
+
+function parseArguments(bound: Bound): unknown {
+  const text = bound.arguments;
+  if (text.trim() === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const error = locateJsonError(text);
+    const where = error ? describeJsonError(text, error) : "it cannot be read";
+    throw new CallError("invalid_input", `The arguments of ${bound.tool.name} are not valid JSON: ${where}.`, {
+      hint: "Nothing was run. Send the call again with the complete, valid JSON.",
+      data: error ? { position: error.position, expected: error.expected } : undefined,
+      cause,
+    });
+  }
+}
+
+/** An open schema lets unknown keys pass; that they were there is kept for the journal. */
+function noteUnknownKeys(value: unknown, { json }: Schema, notes: string[]): void {
+  if (
+    !isObject(value) ||
+    !isObject(json["properties"]) ||
+    json["additionalProperties"] !== undefined ||
+    json["patternProperties"] !== undefined
+  )
+    return;
+  const properties = json["properties"];
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(properties, key)) notes.push(`unknown key '${key.slice(0, 80)}': the schema does not name it`);
+  }
+}
+
+function invalidArguments(bound: Bound, schema: Schema, issues: readonly Issue[]): CallError {
+  const lines = issues.map(({ path, message }) => (path === "" ? `the arguments: ${message}` : `${path}: ${message}`));
+  const list = lines.length === 1 ? ` ${lines[0]}.` : `\n${lines.map((line) => `- ${line}`).join("\n")}`;
+  return invalid(bound, schema, `Invalid arguments for ${bound.tool.name}:${list}`, { issues });
+}
+
+function invalid(bound: Bound, schema: Schema, message: string, data?: unknown): CallError {
+  return new CallError("invalid_input", message, {
+    hint: `Nothing was run. Call it as ${bound.tool.name}(${signature(schema.json)}).`,
+    data,
+  });
+}
+
+async function askAccess(tool: AnyTool, input: Json, at: AccessContext): Promise<Access> {
+  if (typeof tool.access !== "function") return tool.access ?? {};
+  // The input passed the tool's own schema, which is what the forgotten type stood for.
+  const ask = tool.access as (input: Json, at: AccessContext) => Access | Promise<Access>;
+  try {
+    const access: unknown = await ask(input, at);
+    if (isObject(access)) return access;
+    throw new TypeError(`access returned ${typeName(access)}, not an object`);
+  } catch (cause) {
+    throw toolFault(tool, "say what the call would touch", cause);
+  }
+}
+
+function askMutates(tool: AnyTool, input: Json, access: Access): boolean {
+  const touches = [access.write, access.commands, access.network].some((list) => (list?.length ?? 0) > 0);
+  if (typeof tool.mutates !== "function") return tool.mutates ?? (touches || access.escalation !== undefined);
+  try {
+    return (tool.mutates as (input: Json) => boolean)(input);
+  } catch (cause) {
+    throw toolFault(tool, "say whether the call changes something", cause);
+  }
+}
+
+/** A tool that cannot answer is not run: nobody could decide about the call. */
+function toolFault(tool: AnyTool, what: string, cause: unknown): CallError {
+  if (CallError.is(cause)) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new CallError("failed", `${tool.name} could not ${what}: ${reason}`, { cause, hint: "Nothing was run." });
+}

@@ -1,0 +1,104 @@
+/** Session events as lines for a person: the model's words, a line per call, warnings. Plain text, no cursor movement. */
+import { partsToText } from "../../base/content.ts";
+import type { SessionEvent } from "../../session/index.ts";
+import type { Ended } from "../../spec/call.ts";
+import { visible } from "./visible.ts";
+
+export interface TimelineOutput {
+  /** The model's answer. */
+  words(text: string): void;
+  /** What happens around it. */
+  line(text: string): void;
+}
+
+export function createTimeline(output: TimelineOutput): (event: SessionEvent) => void {
+  let midLine = false;
+  const line = (text: string) => {
+    if (midLine) output.words("\n");
+    midLine = false;
+    output.line(text);
+  };
+  return (event) => {
+    switch (event.type) {
+      case "item.delta":
+        if (event.field !== "text" || event.delta === "") return;
+        output.words(visible(event.delta));
+        midLine = !event.delta.endsWith("\n");
+        return;
+      case "item.done":
+        if (midLine) output.words("\n");
+        midLine = false;
+        return;
+      case "call.permitted":
+        return;
+      case "call.ended":
+        return line(describeEnded(event.call));
+      case "plan.updated":
+        return line(describePlan(event.plan));
+      case "diff.updated":
+        return line(indent(visible(event.diff)));
+      case "history.compacted":
+        return line(`  the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
+      case "warning":
+        return line(`  ! ${visible(event.message)}`);
+      case "error":
+        return line(`  ✗ ${visible(event.message)}`);
+      case "turn.ended":
+        if (event.reason === "done" || event.reason === "error") return;
+        return line(
+          `  the turn ended: ${event.reason}${event.detail === undefined ? "" : ` (${visible(event.detail)})`}`,
+        );
+      default:
+        return;
+    }
+  };
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replaceAll(/^/gm, "    ");
+}
+
+/** `  ✓ shell_command npm test  1.2 s` and the first line of what came back, if it failed. */
+export function describeEnded(call: Ended): string {
+  const mark = call.ok ? (call.exitCode === undefined || call.exitCode === 0 ? "✓" : "·") : "✗";
+  const seconds = call.durationMs < 100 ? "" : `  ${(call.durationMs / 1000).toFixed(1)} s`;
+  const exit = call.exitCode === undefined || call.exitCode === 0 ? "" : `  exit ${call.exitCode ?? "?"}`;
+  const head = `  ${mark} ${call.tool ?? call.name} ${describeInput(call)}${exit}${seconds}`;
+  return call.ok ? head : `${head}\n      ${firstLine(partsToText(call.content))}`;
+}
+
+/** The one argument a person looks for. */
+export function describeInput(call: { readonly input?: unknown; readonly arguments?: string }): string {
+  const input = call.input;
+  if (typeof input === "string") return firstLine(patchedFiles(input) ?? input, 100);
+  if (typeof input !== "object" || input === null) return firstLine(call.arguments ?? "", 100);
+  const record = input as Readonly<Record<string, unknown>>;
+  if (typeof record["input"] === "string") return firstLine(patchedFiles(record["input"]) ?? record["input"], 100);
+  const key = ["command", "cmd", "file_path", "path", "dir_path", "pattern", "query", "url"].find((name) =>
+    Object.hasOwn(record, name),
+  );
+  const value = key === undefined ? record : record[key];
+  return firstLine(
+    typeof value === "string" ? value : Array.isArray(value) ? value.join(" ") : JSON.stringify(value),
+    100,
+  );
+}
+
+/** A patch by the files it touches. */
+function patchedFiles(text: string): string | undefined {
+  if (!text.trimStart().startsWith("*** Begin Patch")) return undefined;
+  const files = [...text.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map((match) => match[1]!);
+  return files.length === 0 ? undefined : files.join(", ");
+}
+
+export function describePlan(plan: unknown): string {
+  const steps =
+    (plan as { readonly plan?: readonly { readonly step: string; readonly status: string }[] } | null)?.plan ?? [];
+  const marks: Readonly<Record<string, string>> = { completed: "☒", in_progress: "▸" };
+  return ["  plan", ...steps.map(({ step, status }) => `    ${marks[status] ?? "☐"} ${visible(step)}`)].join("\n");
+}
+
+export function firstLine(text: string, width = 160): string {
+  const line = visible(text.trim().split("\n")[0] ?? "");
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}

@@ -1,0 +1,133 @@
+/** Every setting: its type, where else it can be set, and what it does. One row per key; docs/configuration.md is made from it. */
+import type { Shape } from "./shape.ts";
+
+const hook: Shape = {
+  fields: { command: "strings", tool: "string", timeout_ms: "number" },
+  required: ["command"],
+};
+
+export interface ConfigKey {
+  readonly type: "string" | "number" | "boolean" | "strings" | "table";
+  /** What a table holds; left out where somebody else reads and checks it. */
+  readonly shape?: Shape;
+  /** Environment variable; the flag is the key with hyphens. */
+  readonly env?: string;
+  readonly oneOf?: readonly string[];
+  readonly about: string;
+}
+
+export const configKeys = {
+  provider: {
+    type: "string",
+    env: "CALLGATE_PROVIDER",
+    about: "who runs the model: openai, anthropic, gemini, ollama, … or custom",
+  },
+  model: {
+    type: "string",
+    env: "CALLGATE_MODEL",
+    about: "the model's name at the provider; 'offline' is the built-in planner",
+  },
+  base_url: { type: "string", env: "CALLGATE_BASE_URL", about: "the address, where it is not the provider's own" },
+  wire: { type: "string", env: "CALLGATE_WIRE", about: "responses, chat, messages, gemini or text:DIALECT" },
+  api_key_env: { type: "string", env: "CALLGATE_API_KEY_ENV", about: "the environment variable that holds the key" },
+  approval: {
+    type: "string",
+    env: "CALLGATE_APPROVAL",
+    oneOf: ["never", "on-request", "on-failure", "unless-trusted", "auto", "interactive", "disabled"],
+    about: "when a person is asked",
+  },
+  sandbox: {
+    type: "string",
+    env: "CALLGATE_SANDBOX",
+    oneOf: ["read-only", "workspace-write", "full-access", "none", "restricted"],
+    about: "what commands may touch",
+  },
+  profile: { type: "string", env: "CALLGATE_PROFILE", about: "which tools the model sees, and in which form" },
+  writable_roots: { type: "strings", about: "folders beside the workspace that may be changed" },
+  network: { type: "strings", about: "hosts that may be contacted: 'host', 'host:port', '*.host', or '*' for all" },
+  masked_paths: { type: "strings", about: "paths that may not be read, beside the usual credentials" },
+  instructions: { type: "string", about: "told to the model after our own instructions" },
+  context_window: {
+    type: "number",
+    env: "CALLGATE_CONTEXT_WINDOW",
+    about: "tokens the model can take; the history is shortened before",
+  },
+  max_output_tokens: { type: "number", about: "tokens per answer" },
+  reasoning_effort: { type: "string", about: "low, medium, high: where the model has it" },
+  max_requests: { type: "number", about: "requests per turn" },
+  max_calls: { type: "number", about: "tool calls per turn" },
+  max_cost_usd: { type: "number", about: "US dollars per turn, by your prices table" },
+  max_seconds: { type: "number", about: "seconds per turn" },
+  tool_output_tokens: { type: "number", about: "tokens of one tool's output that the model is told" },
+  tools_dir: { type: "strings", about: "folders of your own tools" },
+  disabled_tools: { type: "strings", about: "tools that are not offered" },
+  experimental_supported_tools: { type: "strings", about: "further built-in tools to offer, by name" },
+  profiles: {
+    type: "table",
+    shape: {
+      each: {
+        fields: {
+          from: "string",
+          tools: "strings",
+          form: "string",
+          freeform: "boolean",
+          layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+          own: "boolean",
+        },
+      },
+    },
+    about: "profiles of your own: [profiles.mine]",
+  },
+  features: {
+    type: "table",
+    shape: {
+      fields: {
+        ShellTool: "boolean",
+        UnifiedExec: "boolean",
+        ApplyPatchFreeform: "boolean",
+        WebSearchRequest: "boolean",
+        ViewImageTool: "boolean",
+        PlanTool: "boolean",
+      },
+    },
+    about: "switches by name, for example UnifiedExec = true",
+  },
+  environment: {
+    type: "table",
+    shape: {
+      fields: {
+        inherit: { oneOf: ["all", "core", "safe", "none"] },
+        exclude: "strings",
+        include_only: "strings",
+        set: { each: "string" },
+        ignore_default_excludes: "boolean",
+      },
+    },
+    about: "what commands see of the environment",
+  },
+  prices: {
+    type: "table",
+    shape: {
+      each: { fields: { input: "number", cached: "number", output: "number" }, required: ["input", "output"] },
+    },
+    about: 'US dollars per million tokens, by model: [prices."gpt-5*"]',
+  },
+  mcp_login_store: {
+    type: "string",
+    env: "CALLGATE_MCP_LOGIN_STORE",
+    oneOf: ["auto", "file", "keyring"],
+    about: "where logins of MCP servers are kept; auto: in the keyring where there is one, else in files of mode 0600",
+  },
+  mcpServers: { type: "table", about: "MCP servers, in the common form" },
+  hooks: {
+    type: "table",
+    shape: { fields: { before: { list: hook }, after: { list: hook } } },
+    about: "commands run before and after calls: [[hooks.before]]",
+  },
+} as const satisfies Readonly<Record<string, ConfigKey>>;
+
+export type ConfigName = keyof typeof configKeys;
+
+export function shapeOf(key: ConfigKey): Shape {
+  return key.shape ?? (key.oneOf === undefined ? key.type : { oneOf: key.oneOf });
+}

@@ -1,0 +1,120 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { CallError } from "../../base/error.ts";
+import { stateDir } from "../../base/paths.ts";
+import type { Rule } from "../../gate/rules.ts";
+import { approvalRules } from "../../mcp/client/approval-rules.ts";
+import { readServers } from "../../mcp/config.ts";
+import type { McpClients, McpHost } from "../../mcp/index.ts";
+import type { Engine } from "../../router/engine.ts";
+import type { Model } from "../../spec/model.ts";
+import { isNamedAfter } from "../../spec/name.ts";
+import type { Approver } from "../../spec/stages.ts";
+import type { Config } from "../config/config.ts";
+import { say, UsageError } from "../io.ts";
+import { createElicit } from "./elicit.ts";
+import { createSample } from "./sampling.ts";
+import type { Person } from "../chat/person.ts";
+import { openTokenStore } from "./token-store.ts";
+import { isTrusted } from "../policy/trust.ts";
+import { version } from "../version.ts";
+
+/** The settings' servers, and the project's `.mcp.json` once its content is trusted. */
+export function serverTable(config: Config, cwd: string, tell = say): Readonly<Record<string, unknown>> {
+  return { ...readProjectServers(join(cwd, ".mcp.json"), tell), ...config.mcpServers };
+}
+
+function readProjectServers(path: string, tell: (line: string) => void): Readonly<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return {}; // most projects have none
+  }
+  if (!isTrusted(path, text)) {
+    tell(`callgate: ${path} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
+    return {};
+  }
+  try {
+    return (JSON.parse(text) as { readonly mcpServers?: Record<string, unknown> }).mcpServers ?? {};
+  } catch (error) {
+    throw new UsageError(`${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** What the servers' settings say about asking before a call. */
+export function serverRules(config: Config, cwd: string): readonly Rule[] {
+  return approvalRules(
+    readServers(
+      serverTable(config, cwd, () => undefined),
+      process.env,
+    ).servers,
+  );
+}
+
+export interface ConnectOptions {
+  readonly warn: (message: string) => void;
+  /** Asked what servers want to know, or for a yes or no where it is no person; left out: they are told no. */
+  readonly person?: Person;
+  readonly approver?: Approver;
+  /** Answers servers' questions instead. */
+  readonly elicit?: McpHost["elicit"];
+  /** The model that servers may ask, where their settings say so; left out: none. */
+  readonly model?: () => Promise<Model>;
+  /** The one tool this is for: servers that cannot have it are left alone. */
+  readonly wanted?: string;
+  /** How long to wait for servers nobody has seen before. */
+  readonly waitMs?: number;
+}
+
+/** Connects the configured servers to an engine. Loaded only where there are any: most of the cost is the protocol library. */
+export async function connectServers(
+  engine: Engine,
+  config: Config,
+  cwd: string,
+  { wanted, waitMs, ...options }: ConnectOptions,
+): Promise<McpClients | undefined> {
+  const table = serverTable(config, cwd);
+  if (Object.keys(table).length === 0) return undefined;
+  const { warn, model, elicit = createElicit({ engine, ...options }) } = options;
+  const { createMcpClients, createResourceTools } = await import("../../mcp/index.ts");
+  const { servers: configured, problems } = readServers(table, process.env);
+  for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
+  const named = configured.filter(({ name }) => wanted !== undefined && isNamedAfter(name, wanted));
+  const servers = named.length > 0 ? named : configured;
+  const grant = engine.gate.baseGrant();
+  const state = stateDir(process.env);
+  const tokens = await openTokenStore(config, process.env);
+  const clients = createMcpClients({
+    servers,
+    registry: engine.registry,
+    stateDir: state,
+    cwd,
+    env: process.env,
+    grant,
+    sandbox: engine.sandbox(),
+    version,
+    warn,
+    authProvider: tokens.providerFor,
+    host: {
+      elicit,
+      ...(model === undefined ? {} : { sample: createSample({ engine, model }) }),
+      roots: () => [cwd, ...(config.writable_roots ?? []).map((root) => resolve(cwd, root))],
+    },
+    sandboxState: () => ({
+      policy: grant.policy,
+      writableRoots: [...grant.write],
+      network: typeof grant.network === "string" ? grant.network : [...grant.network],
+      cwd,
+    }),
+  });
+  engine.registry.add(...createResourceTools(clients));
+  try {
+    await clients.start(waitMs === undefined ? {} : { waitMs });
+  } catch (error) {
+    await clients.close();
+    // Only a server without which the user does not want to start ends here.
+    throw CallError.is(error) ? new UsageError(`${error.message} (its settings say 'required')`) : error;
+  }
+  return clients;
+}

@@ -1,0 +1,98 @@
+/** What servers ask, answered by whoever is there: a person, an approver, or nobody. */
+import { defined, isObject, type JsonObject } from "../../base/json.ts";
+import { toVisibleLine } from "../../gate/show.ts";
+import type { Elicitation, ElicitationAnswer, McpHost } from "../../mcp/index.ts";
+import type { Engine } from "../../router/engine.ts";
+import type { Approver } from "../../spec/stages.ts";
+import { askPerson } from "./ask.ts";
+import { openBrowser } from "../open-browser.ts";
+import type { Person } from "../chat/person.ts";
+
+export interface ElicitOptions {
+  readonly engine: Engine;
+  /** Talked with, where there is one. */
+  readonly person?: Person | undefined;
+  /** Otherwise asked for a yes or no. */
+  readonly approver?: Approver | undefined;
+  readonly warn: (message: string) => void;
+  readonly openPage?: (url: URL) => void;
+}
+
+/** A server that was told no this often is not heard again. */
+const maxRefusals = 3;
+
+/** Answers what servers ask: by the person, by whoever approves calls, or with no and the reason. */
+export function createElicit(options: ElicitOptions): NonNullable<McpHost["elicit"]> {
+  const { person, approver, warn, openPage = openBrowser } = options;
+  const refusals = new Map<string, number>();
+  const askApprover = createYesOrNo(options);
+  return async (question, signal) => {
+    const { server, message } = question;
+    const refused = refusals.get(server) ?? 0;
+    if (refused >= maxRefusals) return { action: "decline" };
+    const answer = person
+      ? await person.converse((asking) => askPerson(question, asking, { openPage }), signal)
+      : approver && (await askApprover(question, approver, signal));
+    if (signal.aborted) return { action: "cancel" };
+    if (answer === undefined)
+      warn(`the MCP server '${server}' was told no: nobody can be asked here (it asked: ${toVisibleLine(message)})`);
+    const { action, content } = answer ?? { action: "decline" as const };
+    if (action !== "accept") refusals.set(server, refused + 1);
+    return { action, ...defined({ content }) };
+  };
+}
+
+/**
+ * For approvers that only say yes or no: an address to open, or a form that can be sent as it is. A
+ * form somebody would have to fill in is declined, and said.
+ */
+function createYesOrNo({ engine, warn }: ElicitOptions) {
+  let count = 0;
+  return async (
+    question: Elicitation,
+    approver: Approver,
+    signal: AbortSignal,
+  ): Promise<ElicitationAnswer | undefined> => {
+    const filled = question.mode === "form" ? fill(question.schema) : {};
+    if (filled === undefined) {
+      warn(`the MCP server '${question.server}' asked for values that cannot be given here: ${question.message}`);
+      return { action: "decline" };
+    }
+    const id = `elicitation_${++count}`;
+    const answer = await approver.ask(
+      {
+        call: { id, tool: `${question.server}/(question)`, input: question.mode === "url" ? question.url : filled },
+        reason: wordsOf(question),
+        access: {},
+        grant: engine.gate.baseGrant(),
+        commands: [],
+        hash: id,
+      },
+      signal,
+    );
+    if (answer === undefined) return undefined;
+    if (answer.answer === "no" || answer.answer === "stop") return { action: "decline" };
+    return { action: "accept", ...(question.mode === "form" ? { content: filled } : {}) };
+  };
+}
+
+function wordsOf(question: Elicitation): string {
+  return question.mode === "url"
+    ? `the server asks you to open ${toVisibleLine(question.url)} in a browser: ${question.message}`
+    : question.message;
+}
+
+/** The values a form already has; undefined where a required one is missing. A lone yes-or-no is what the answer itself says. */
+function fill(schema: JsonObject): ElicitationAnswer["content"] {
+  const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const values: [string, string | number | boolean][] = [];
+  for (const [name, property] of properties) {
+    const value = isObject(property) ? property["default"] : undefined;
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+      values.push([name, value]);
+    else if (isObject(property) && property["type"] === "boolean" && required.length === 1) values.push([name, true]);
+    else if (required.includes(name)) return undefined;
+  }
+  return Object.fromEntries(values);
+}

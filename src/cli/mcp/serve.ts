@@ -1,0 +1,67 @@
+/** `callgate mcp serve`: the tools of this folder for MCP clients, until they are gone. */
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { defined } from "../../base/json.ts";
+import { stateDir } from "../../base/paths.ts";
+import type { AnyTool } from "../../index.ts";
+import { createEngine } from "../../router/engine.ts";
+import { engineOptions } from "../engine-options.ts";
+import type { ToolFlags } from "../config/flags.ts";
+import { say } from "../io.ts";
+import { readText, resourceFolders } from "./resources.ts";
+import { chooseProfile, createOffer } from "../offered-tools.ts";
+import { loadOwnTools } from "../own-tools.ts";
+import { prepare } from "../prepare.ts";
+import { version } from "../version.ts";
+
+export interface ServeFlags extends ToolFlags {
+  readonly http?: number;
+}
+
+/** Until the client is gone, or somebody ends us. */
+export async function serve(flags: ServeFlags): Promise<void> {
+  const stdio = flags.http === undefined ? reserveStdout() : undefined;
+  const { cwd, config } = await prepare(flags);
+  const { createElicitingApprover, createServedResources, serveMcp } = await import("../../mcp/index.ts");
+  const approver = createElicitingApprover();
+  const state = stateDir(process.env);
+  const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
+  const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
+  const own = await loadOwnTools(engine, config, cwd, { elicit: approver.elicit });
+  const offer = createOffer(engine, chooseProfile(config, config.model), "mcp");
+  const shows = (tool: AnyTool) => tool.name.includes("/") || offer().some(({ name }) => name === tool.name);
+  const server = await serveMcp({
+    engine,
+    approver,
+    shows,
+    resources: {
+      ...createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
+      // A call whose output was too long has left a new file.
+      onChange: (listener) =>
+        engine.on((event) => {
+          if (event.type === "call.ended" && event.call.cut?.file !== undefined) listener();
+        }),
+    },
+    version,
+    tell: say,
+    ...defined({ stdio, port: flags.http, token: process.env["CALLGATE_MCP_TOKEN"] }),
+  });
+  await Promise.race([server.closed, stopAsked()]);
+  await server.close();
+  await own.close();
+  await engine.close();
+}
+
+function stopAsked(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => resolve());
+  });
+}
+
+/** stdout belongs to the protocol alone: what a tool of the user's prints there goes to stderr. */
+function reserveStdout() {
+  const write = process.stdout.write.bind(process.stdout);
+  const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
+  process.stdout.write = process.stderr.write.bind(process.stderr);
+  return { input: process.stdin, output };
+}

@@ -1,9 +1,0 @@
-import type { Person } from "./person.ts";
-import { answersTools } from "./tool-questions.ts";
-
-/** The one at the terminal, where there is one. */
-export async function personHere(): Promise<Person | undefined> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-  const { createTerminalApprover } = await import("./approve.ts");
-  return answersTools(createTerminalApprover());
-}

@@ -1,0 +1,110 @@
+/** How a server's settings say who we are: through a browser, with a secret or key of our own, or with an identity token. */
+import { isObject } from "../../base/json.ts";
+
+export interface OAuthConfig {
+  readonly clientId?: string;
+  /** The variable that holds the client's secret, where it has one. */
+  readonly clientSecretEnv?: string;
+  /** The only authorization server that our own credentials may go to. Left out: the first that took them. */
+  readonly issuer?: string;
+  /** A document on the web that describes this client, for servers that take its address as the client's name. */
+  readonly clientMetadataUrl?: string;
+  /** Left out: a person logs in with a browser. Otherwise nobody is asked. */
+  readonly grant?: "client_credentials" | "jwt_bearer";
+  /** Signs for us instead of a secret: a private key in PEM. */
+  readonly privateKey?: SecretSource;
+  /** Says who we, or the person, are. */
+  readonly identity?: IdentityConfig;
+  /** Tokens are bound to a key of ours, so that nobody else can use them (RFC 9449). */
+  readonly dpop?: boolean;
+  readonly scopes?: readonly string[];
+  readonly callbackPort?: number;
+}
+
+export interface IdentityConfig {
+  readonly token: SecretSource;
+  /** The company's own login, which exchanges the token for one the server's side takes. Left out: it takes this one. */
+  readonly provider?: string;
+  /** Where it does that, if its own documents do not say. */
+  readonly tokenEndpoint?: string;
+  /** What we are called there. */
+  readonly clientId?: string;
+  readonly clientSecretEnv?: string;
+}
+
+/** Where a secret is; never the secret itself. */
+export type SecretSource =
+  | { readonly env: string }
+  | { readonly file: string }
+  /** A program that prints it. */
+  | { readonly command: readonly string[] };
+
+/** The settings, or what is wrong with them. */
+export function readOAuth(entry: Record<string, unknown>): { readonly oauth?: OAuthConfig } | string {
+  const table = isObject(entry["oauth"]) ? entry["oauth"] : {};
+  for (const secret of ["client_secret", "private_key", "identity_token", "identity_client_secret"])
+    if (secret in table) return `name the variable or file that holds it (oauth.${secret}_env_var), not the ${secret}`;
+  const grant = grants.get(table["grant_type"]);
+  if (table["grant_type"] !== undefined && grant === undefined)
+    return `oauth.grant_type is one of ${[...grants.keys()].join(", ")}`;
+  const identity = readIdentity(table);
+  const privateKey = readSource(table, "private_key");
+  const text = (key: string) => (typeof table[key] === "string" ? table[key] : undefined);
+  const scopes = stringList(entry["scopes"] ?? table["scopes"]);
+  const port = table["callback_port"];
+  const oauth = withoutMissing<OAuthConfig>({
+    clientId: text("client_id"),
+    clientSecretEnv: text("client_secret_env_var"),
+    issuer: text("issuer"),
+    clientMetadataUrl: text("client_metadata_url"),
+    grant: identity === undefined ? (grant ?? undefined) : "jwt_bearer",
+    privateKey,
+    identity,
+    dpop: table["dpop"] === true ? true : undefined,
+    callbackPort: typeof port === "number" ? port : undefined,
+    scopes,
+  });
+  if (oauth.grant === "jwt_bearer" && identity === undefined)
+    return "oauth.grant_type 'jwt_bearer' needs an identity_token_env_var, identity_token_file or identity_token_command";
+  if ((oauth.privateKey || oauth.grant === "client_credentials") && oauth.clientId === undefined)
+    return "oauth needs a client_id to log in as ourselves";
+  return Object.keys(oauth).length === 0 ? {} : { oauth };
+}
+
+const grants = new Map<unknown, OAuthConfig["grant"] | null>([
+  ["authorization_code", null],
+  ["client_credentials", "client_credentials"],
+  ["jwt_bearer", "jwt_bearer"],
+  ["urn:ietf:params:oauth:grant-type:jwt-bearer", "jwt_bearer"],
+]);
+
+function readIdentity(table: Record<string, unknown>): IdentityConfig | undefined {
+  const token = readSource(table, "identity_token");
+  if (token === undefined) return undefined;
+  const text = (key: string) => (typeof table[key] === "string" ? table[key] : undefined);
+  return withoutMissing<IdentityConfig>({
+    token,
+    provider: text("identity_provider"),
+    tokenEndpoint: text("identity_token_endpoint"),
+    clientId: text("identity_client_id"),
+    clientSecretEnv: text("identity_client_secret_env_var"),
+  });
+}
+
+function readSource(table: Record<string, unknown>, name: string): SecretSource | undefined {
+  const env = table[`${name}_env_var`];
+  if (typeof env === "string") return { env };
+  const file = table[`${name}_file`];
+  if (typeof file === "string") return { file };
+  const command = stringList(table[`${name}_command`]);
+  return command === undefined || command.length === 0 ? undefined : { command };
+}
+
+function stringList(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
+}
+
+/** Drops what is undefined: a setting that was not made is not there. */
+function withoutMissing<Value extends object>(value: { readonly [Key in keyof Value]: Value[Key] | undefined }): Value {
+  return Object.fromEntries(Object.entries(value).filter(([, held]) => held !== undefined)) as Value;
+}

@@ -1,0 +1,120 @@
+/** Logins: one file a server, readable by its owner alone, changed by one process at a time; the secrets in the keyring where there is one. */
+import { randomUUID, type JsonWebKey } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client";
+import { isObject } from "../../base/json.ts";
+import type { Keyring } from "./keyring.ts";
+
+export interface Login {
+  /** Whom it is for: a token never goes to another address, even under the same name. */
+  readonly url: string;
+  readonly client?: StoredOAuthClientInformation;
+  /** What the client was registered with. */
+  readonly redirectUrl?: string;
+  readonly tokens?: StoredOAuthTokens;
+  /** Where credentials of our own were taken: they go nowhere else. */
+  readonly issuer?: string;
+  /** What the tokens are bound to, where they are. */
+  readonly proofKey?: JsonWebKey;
+  /** In milliseconds since 1970. */
+  readonly expiresAt?: number;
+}
+
+export interface LoginFile {
+  read(): Promise<Login | undefined>;
+  write(login: Login): Promise<void>;
+  /** False where there was none. */
+  remove(): Promise<boolean>;
+  /** Runs `body` while no other process of ours does. A holder that died is passed over after a minute. */
+  locked<Result>(body: () => Promise<Result>): Promise<Result>;
+}
+
+/** What the file holds of a login that is in the keyring: a new stamp with each change, so that others notice. */
+interface Kept {
+  readonly url: string;
+  readonly keyring: string;
+}
+
+const staleMs = 60_000;
+const pollMs = 50;
+
+/** With a keyring the secrets are there; the file then only says so. Where it does not take them, they are in the file. */
+export function createLoginFile(stateDir: string, server: string, url: string, keyring?: Keyring): LoginFile {
+  const folder = join(stateDir, "mcp", "logins");
+  const path = join(folder, `${server}.json`);
+  const lock = `${path}.lock`;
+  const account = `${server} ${url}`;
+  let known: { readonly stamp: string; readonly login: Login | undefined } | undefined;
+
+  const readFile = (): Login | Kept | undefined => {
+    if (!existsSync(path)) return undefined;
+    const held = parse(readFileSync(path, "utf8"));
+    return held?.url === url ? held : undefined;
+  };
+  const writeFile = (held: Login | Kept) => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const temporary = `${path}.${process.pid}`;
+    writeFileSync(temporary, JSON.stringify(held), { mode: 0o600 });
+    renameSync(temporary, path);
+  };
+  return {
+    async read() {
+      const held = readFile();
+      if (held === undefined || !("keyring" in held)) return held;
+      if (known?.stamp !== held.keyring) {
+        const secret = await keyring?.get(account);
+        const login = secret === undefined ? undefined : parse(Buffer.from(secret, "base64").toString("utf8"));
+        known = { stamp: held.keyring, login: login && !("keyring" in login) ? login : undefined };
+      }
+      return known.login;
+    },
+    async write(login) {
+      const secret = Buffer.from(JSON.stringify(login)).toString("base64");
+      // Read back: a keyring that cuts or loses what it was given is as good as none.
+      if (!keyring || !(await keyring.set(account, secret)) || (await keyring.get(account)) !== secret)
+        return writeFile(login);
+      known = { stamp: randomUUID(), login };
+      writeFile({ url, keyring: known.stamp });
+    },
+    async remove() {
+      const held = readFile();
+      if (held !== undefined && "keyring" in held) await keyring?.delete(account);
+      known = undefined;
+      const was = existsSync(path);
+      rmSync(path, { force: true });
+      return was;
+    },
+    async locked(body) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      while (!take(lock)) await new Promise((resolve) => setTimeout(resolve, pollMs));
+      try {
+        return await body();
+      } finally {
+        rmSync(lock, { force: true });
+      }
+    },
+  };
+}
+
+/** Our own words; broken ones are as good as none. */
+function parse(text: string): Login | Kept | undefined {
+  try {
+    const held: unknown = JSON.parse(text);
+    return isObject(held) && typeof held["url"] === "string" ? (held as unknown as Login | Kept) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function take(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: "wx", mode: 0o600 });
+    return true;
+  } catch {
+    // Taken; a lock that outlived its holder is put away, and taken in the next round.
+    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > staleMs) rmSync(lock, { force: true });
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+/** One server's tools: listed, and called with every ending told to everybody in one way. */
+import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
+import { CallError } from "../../base/error.ts";
+import type { Json, JsonObject } from "../../base/json.ts";
+import type { ServerConfig } from "../config.ts";
+import { createLiveClient, wordsOf, type LiveClientOptions, type ServerState } from "./live-client.ts";
+import type { ServerClient, ServerTool, ServerToolResult } from "../protocol.ts";
+
+export interface Connection {
+  readonly config: ServerConfig;
+  state(): ServerState;
+  /** Why it is not ready, where it failed. */
+  problem(): string | undefined;
+  client(): Promise<ServerClient>;
+  /** Any request to the server; sent once more where it was refused before anything ran. */
+  ask<Result>(request: (client: ServerClient) => Promise<Result>): Promise<Result>;
+  listTools(): Promise<readonly ServerTool[]>;
+  callTool(name: string, input: Json, options: CallOptions): Promise<ServerToolResult>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /** Our own name for the call: what the server asks meanwhile is asked about it. */
+  readonly callId?: string;
+  readonly onProgress?: (progress: {
+    readonly progress: number;
+    readonly total?: number | undefined;
+    readonly message?: string | undefined;
+  }) => void;
+  /** Told beside the arguments to servers that ask for it. */
+  readonly sandboxState?: () => JsonObject;
+}
+
+export type ConnectionOptions = Omit<LiveClientOptions, "runningCall">;
+
+/** Servers that declare one of these as experimental are told what the sandbox allows, under the same name. */
+const sandboxCapabilities = ["callgate/sandbox-state", "codex/sandbox-state-meta"];
+
+export function createConnection(options: ConnectionOptions): Connection {
+  const { config } = options;
+  const running = new Set<string>();
+  const runningCall = () => (running.size === 1 ? [...running][0] : undefined);
+  const { state, problem, client, close, ask, fault } = createLiveClient({ ...options, runningCall });
+  return {
+    config,
+    state,
+    problem,
+    client,
+    close,
+    ask,
+    async listTools() {
+      try {
+        const options = { timeout: config.startTimeoutMs };
+        return await ask(async (connected) => {
+          // The library would say so on stdout, which is not its own.
+          if (connected.getServerCapabilities()?.tools === undefined) return [];
+          return (await connected.listTools(undefined, options)).tools;
+        });
+      } catch (error) {
+        if (CallError.is(error)) throw error;
+        const message = `The MCP server '${config.name}' does not say what it has: ${wordsOf(error)}`;
+        throw new CallError("mcp", message, { cause: error });
+      }
+    },
+    async callTool(name, input, call) {
+      const { callId = name, signal } = call;
+      running.add(callId);
+      try {
+        return await ask((connected) => callTool(connected, config, name, input, call), signal);
+      } catch (error) {
+        throw toCallError(error, config, name, signal, fault());
+      } finally {
+        running.delete(callId);
+      }
+    },
+  };
+}
+
+function callTool(client: Client, config: ServerConfig, name: string, input: Json, options: CallOptions) {
+  const { signal, onProgress, sandboxState } = options;
+  const experimental = client.getServerCapabilities()?.experimental ?? {};
+  const told = sandboxState && sandboxCapabilities.filter((key) => Object.hasOwn(experimental, key));
+  return client.callTool(
+    {
+      name,
+      // A tool's input is an object: its schema was checked before the call came here.
+      arguments: input as Record<string, unknown>,
+      ...(told?.length ? { _meta: Object.fromEntries(told.map((key) => [key, sandboxState!()])) } : {}),
+    },
+    {
+      signal,
+      timeout: config.callTimeoutMs,
+      maxTotalTimeout: config.totalTimeoutMs,
+      resetTimeoutOnProgress: true,
+      onprogress: (progress) => onProgress?.(progress),
+    },
+  );
+}
+
+function toCallError(
+  error: unknown,
+  config: ServerConfig,
+  tool: string,
+  signal: AbortSignal,
+  fault: string | undefined,
+): CallError {
+  if (CallError.is(error)) return error;
+  if (signal.aborted) return new CallError("aborted", "The call was interrupted before it ended.", { cause: error });
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  const message = code === SdkErrorCode.ConnectionClosed ? (fault ?? "the server ended") : wordsOf(error);
+  if (code === SdkErrorCode.RequestTimeout || code === -32001) {
+    return new CallError("timeout", `${config.name}/${tool} gave no sign of life for ${config.callTimeoutMs} ms.`, {
+      hint: "Ask for less at once.",
+      cause: error,
+    });
+  }
+  return new CallError("mcp", `${config.name}/${tool} failed: ${message}`, {
+    hint: "Whether it did something before it failed is not known: look before you call it again.",
+    cause: error,
+  });
+}

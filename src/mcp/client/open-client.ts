@@ -1,0 +1,119 @@
+/** From a server's settings to a connected client, over whichever transport the server has. */
+import {
+  Client,
+  type JsonSchemaValidator,
+  type jsonSchemaValidator,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import type { ServerAuth } from "../auth/auth.ts";
+import type { HttpConfig, ServerConfig } from "../config.ts";
+import { answerFor, hostCapabilities, type McpHost } from "../host.ts";
+import { createHttpTransport, createSseTransport, isNotStreamable } from "./http-transport.ts";
+import type { ServerTool } from "../protocol.ts";
+import { keepSound, type OnRefused } from "./sound-messages.ts";
+import { startServer, type StartContext } from "./start-server.ts";
+import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
+
+export interface OpenOptions extends StartContext {
+  readonly config: ServerConfig;
+  readonly onToolsChanged: (tools: readonly ServerTool[]) => void;
+  /** Answers what the server asks: elicitation, roots, sampling. */
+  readonly host?: McpHost;
+  /** The one call that is running on it; undefined where there is none, or more than one. */
+  readonly runningCall?: () => string | undefined;
+  readonly authProvider?: ServerAuth;
+  readonly version: string;
+  /** Aborted when nobody wants the server any more, also while it is still starting. */
+  readonly signal?: AbortSignal;
+  /** Told which tools of the server cannot be used, and why. */
+  readonly onRefused?: OnRefused;
+  /** What the connection broke on, told before it is closed. */
+  readonly onFault?: (error: Error) => void;
+}
+
+/** @internal */
+export async function openClient(options: OpenOptions, onClose: () => void): Promise<Client> {
+  const { transport } = options.config;
+  if (transport.kind === "stdio") {
+    const server = { ...options.config, transport };
+    const stdio = createStdioTransport(() => startServer(server, options));
+    return connect(options, stdio, onClose).catch((error: unknown) => {
+      throw withLastWords(error, stdio);
+    });
+  }
+  try {
+    return await connect(options, createHttpTransport(transport, options), onClose);
+  } catch (error) {
+    if (!isNotStreamable(error)) throw error;
+    return openOlder(options, transport, onClose, error);
+  }
+}
+
+/** The first refusal is what the user is told, where the older form does not work either. */
+async function openOlder(
+  options: OpenOptions,
+  transport: HttpConfig,
+  onClose: () => void,
+  first: unknown,
+): Promise<Client> {
+  try {
+    return await connect(options, createSseTransport(transport, options), onClose);
+  } catch {
+    throw first;
+  }
+}
+
+async function connect(options: OpenOptions, transport: Transport, onClose: () => void): Promise<Client> {
+  const { config, host = {}, version } = options;
+  const client = new Client(
+    { name: "callgate", version },
+    {
+      capabilities: hostCapabilities(host, config),
+      jsonSchemaValidator: leftToTheLine,
+      versionNegotiation: { mode: modeOf(config) },
+      listChanged: {
+        tools: { onChanged: (error, tools) => (error || !tools ? undefined : options.onToolsChanged(tools)) },
+      },
+    },
+  );
+  answerFor(client, host, config, options.runningCall);
+  keepSound(transport, options.onRefused ?? (() => undefined));
+  const stop = () => void transport.close().catch(() => undefined);
+  options.signal?.addEventListener("abort", stop, { once: true });
+  try {
+    options.signal?.throwIfAborted();
+    await client.connect(transport, { timeout: config.startTimeoutMs });
+  } catch (error) {
+    await transport.close().catch(() => undefined);
+    throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", stop);
+  }
+  // oxlint-disable prefer-add-event-listener -- the protocol library has only these hooks
+  client.onclose = onClose;
+  client.onerror = (error) => options.onFault?.(error);
+  // oxlint-enable prefer-add-event-listener
+  return client;
+}
+
+/** Results are checked on our line like anybody's; the library would make code out of a stranger's schema for it. */
+const leftToTheLine: jsonSchemaValidator = {
+  getValidator<Value>(): JsonSchemaValidator<Value> {
+    return (input) => ({ valid: true, data: input as Value, errorMessage: undefined });
+  },
+};
+
+/** Asking a stdio server for its era first starts it twice; over HTTP it is one request more. */
+function modeOf({ protocol, transport }: ServerConfig) {
+  if (protocol === "auto" || protocol === "legacy") return protocol;
+  if (protocol !== undefined) return { pin: protocol };
+  return transport.kind === "http" ? "auto" : "legacy";
+}
+
+function withLastWords(error: unknown, transport: StdioTransport): Error {
+  const tail = transport.stderrTail();
+  const message = error instanceof Error ? error.message : String(error);
+  return new Error(tail === "" ? message : `${message}; it said: ${tail.split("\n").slice(-5).join(" / ")}`, {
+    cause: error,
+  });
+}

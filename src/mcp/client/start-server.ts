@@ -1,0 +1,102 @@
+/** A stdio server's process: its environment, its sandbox, and the guarantee that it does not outlive us. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { commandEnvironment } from "../../runtime/environment.ts";
+import type { Sandbox } from "../../runtime/sandbox/backend.ts";
+import { startConfined } from "../../runtime/sandbox/sandbox.ts";
+import type { Grant } from "../../spec/access.ts";
+import type { ServerConfig, StdioConfig } from "../config.ts";
+
+export interface StartContext {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly sandbox?: Sandbox;
+  /** What a server under the sandbox may touch. */
+  readonly grant?: Grant;
+}
+
+export async function startServer(
+  config: ServerConfig & { readonly transport: StdioConfig },
+  context: StartContext,
+): Promise<ChildProcess> {
+  const { command, args, env: own, envNames, cwd = context.cwd } = config.transport;
+  const taken = Object.fromEntries(
+    envNames.flatMap((name) => (context.env[name] === undefined ? [] : [[name, context.env[name]]])),
+  );
+  const env = { ...commandEnvironment(context.env, { inherit: "core" }), ...taken, ...own };
+  if (config.sandbox) {
+    // Never downgraded silently: a server that was to be confined does not run free.
+    if (!context.sandbox || !context.grant) throw new Error("its settings say 'sandbox', and there is none here");
+    const confined = await context.sandbox.confine({
+      argv: [command, ...args],
+      cwd,
+      env,
+      grant: { ...context.grant, confined: true },
+    });
+    return startConfined(confined, { stdio: "pipe", input: true });
+  }
+  const [program, ...words] = await tieToUs([command, ...args], context);
+  const child = spawn(program!, words, {
+    cwd,
+    env,
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: process.platform !== "win32",
+    windowsHide: true,
+  });
+  endWithUs(child);
+  return child;
+}
+
+/** Of the whole process, because its end is: one listener, however many servers there are. */
+const running = new Set<ChildProcess>();
+
+/** For an end nobody announced: whatever still runs then is killed with its group. */
+function endWithUs(child: ChildProcess): void {
+  if (running.size === 0) process.on("exit", killRunning);
+  running.add(child);
+  child.once("exit", () => {
+    running.delete(child);
+    if (running.size === 0) process.off("exit", killRunning);
+  });
+}
+
+function killRunning(): void {
+  for (const { pid } of running) {
+    try {
+      if (pid !== undefined) process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
+    } catch {
+      // It is gone already.
+    }
+  }
+}
+
+/**
+ * On Linux a process namespace of its own ends the server and all it started when we end, by SIGKILL
+ * too. Where bubblewrap is not there, closing its input and killing its group on exit must do.
+ */
+async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext): Promise<readonly string[]> {
+  if (process.platform !== "linux") return argv;
+  const bwrap = findProgram("bwrap", env);
+  const works = bwrap !== undefined && (await sandbox?.confinement())?.name.startsWith("bwrap");
+  if (works)
+    return [bwrap, "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "--die-with-parent", "--", ...argv];
+  const setpriv = findProgram("setpriv", env);
+  return setpriv === undefined ? argv : [setpriv, "--pdeathsig", "KILL", "--", ...argv];
+}
+
+function findProgram(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  return (env["PATH"] ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,77 @@
+/** Our tools and their results in the words of MCP. */
+import type { CallToolResult, ContentBlock, Tool as ServedTool } from "@modelcontextprotocol/server";
+import type { Part } from "../../base/content.ts";
+import { defined, isObject } from "../../base/json.ts";
+import type { AnyTool, Ended, Situation } from "../../index.ts";
+import { isFreeform } from "../../spec/freeform.ts";
+import { toSchema } from "../../schema/schema.ts";
+
+/** Names with a slash are not legal in every client: they go out as `mcp__server__tool` and come back through the registry. */
+export function describeTool(tool: AnyTool, situation: Situation): ServedTool {
+  const description = typeof tool.description === "string" ? tool.description : tool.description(situation);
+  const readOnly = tool.mutates === false || (tool.mutates === undefined && tool.access === undefined);
+  const output = outputSchema(tool);
+  return {
+    name: tool.name.includes("/") ? `mcp__${tool.name.replaceAll("/", "__")}` : tool.name,
+    description,
+    inputSchema: inputSchema(tool),
+    ...defined({ outputSchema: output }),
+    annotations: {
+      readOnlyHint: readOnly,
+      destructiveHint: !readOnly,
+      openWorldHint: tool.name.includes("/") || tool.native?.type === "web_search",
+    },
+  };
+}
+
+/** As it was written, `x-mcp-header` and all. */
+export function inputSchema(tool: AnyTool): ServedTool["inputSchema"] {
+  if (!isFreeform(tool.input)) return { ...toSchema(tool.input).json, type: "object" };
+  return {
+    type: "object",
+    properties: { input: { type: "string", description: tool.input.label ?? "the text" } },
+    required: ["input"],
+  };
+}
+
+/** Most clients only know results that are objects: other results are told as text alone. */
+function outputSchema(tool: AnyTool): ServedTool["outputSchema"] | undefined {
+  if (tool.output === undefined || isFreeform(tool.output)) return undefined;
+  const { json } = toSchema(tool.output);
+  return json["type"] === "object" ? { ...json, type: "object" } : undefined;
+}
+
+/** `linkTo` names the resource that holds the whole of an output that was cut. */
+export function describeResult(ended: Ended, linkTo: (file: string) => string | undefined): CallToolResult {
+  const link = ended.cut?.file === undefined ? undefined : linkTo(ended.cut.file);
+  return {
+    content: [
+      ...ended.content.map(toBlock),
+      ...(link === undefined ? [] : [{ type: "resource_link" as const, uri: link, name: "the whole output" }]),
+    ],
+    ...(ended.ok ? {} : { isError: true }),
+    ...(isObject(ended.structured) ? { structuredContent: ended.structured } : {}),
+  };
+}
+
+export function toBlock(part: Part): ContentBlock {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image":
+      return part.data === undefined
+        ? { type: "text", text: `[image ${part.url ?? ""}]` }
+        : { type: "image", data: part.data, mimeType: part.mediaType ?? "image/png" };
+    case "audio":
+      return { type: "audio", data: part.data, mimeType: part.mediaType };
+    case "file":
+      return { type: "text", text: `[file ${part.name ?? part.url ?? ""}]` };
+    case "resource": {
+      const { uri, mediaType, text: words, data, name } = part;
+      const mime = mediaType === undefined ? {} : { mimeType: mediaType };
+      if (words !== undefined) return { type: "resource", resource: { uri, text: words, ...mime } };
+      if (data !== undefined) return { type: "resource", resource: { uri, blob: data, ...mime } };
+      return { type: "resource_link", uri, name: name ?? uri, ...mime };
+    }
+  }
+}

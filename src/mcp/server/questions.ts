@@ -1,0 +1,194 @@
+/** Questions in the form the protocol puts them, and what an answer is worth. */
+import {
+  inputRequired,
+  MissingRequiredClientCapabilityError,
+  type ClientCapabilities,
+  type InputRequest,
+} from "@modelcontextprotocol/server";
+import { defined, isObject } from "../../base/json.ts";
+import { toVisible, toVisibleCommand } from "../../gate/show.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../index.ts";
+import {
+  cannotAsk,
+  type Answer,
+  type Answerer,
+  type Answers,
+  type Question,
+  type QuestionKind,
+  type Questions,
+} from "../../spec/question.ts";
+import { toSchema } from "../../schema/schema.ts";
+import type { Elicitation } from "../host.ts";
+import type { Desk, Responses } from "./rounds.ts";
+
+const required: Readonly<Record<QuestionKind, ClientCapabilities>> = {
+  form: { elicitation: { form: {} } },
+  page: { elicitation: { url: {} } },
+  model: { sampling: {} },
+  folders: { roots: {} },
+};
+
+/** Before 2025-11-25 there was only one kind of elicitation, and an empty object stood for it. */
+export function canAsk({ elicitation, sampling, roots }: ClientCapabilities, kind: QuestionKind): boolean {
+  switch (kind) {
+    case "form":
+      return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+    case "page":
+      return elicitation?.url !== undefined;
+    case "model":
+      return sampling !== undefined;
+    case "folders":
+      return roots !== undefined;
+  }
+}
+
+export interface ClientAnswerer extends Answerer {
+  /** The protocol's own word for what was asked of a client that did not say it can do it. */
+  lacked(): Error | undefined;
+}
+
+/** The client that made a request answers what the work behind it asks. */
+export function createClientAnswerer(desk: Desk): ClientAnswerer {
+  let lacked: Error | undefined;
+  return {
+    lacked: () => lacked,
+    can: (_callId, kind) => canAsk(desk.client, kind),
+    async answer({ questions }, signal) {
+      const missing = Object.values(questions).flatMap(({ kind }) => (canAsk(desk.client, kind) ? [] : [kind]));
+      if (missing.length === 0) return askClient(desk, questions, signal);
+      const requiredCapabilities: ClientCapabilities = Object.assign({}, ...missing.map((kind) => required[kind]));
+      lacked = new MissingRequiredClientCapabilityError({ requiredCapabilities });
+      throw cannotAsk(missing);
+    },
+  };
+}
+
+/** What is missing or does not fit is asked again; then it counts as unanswered. */
+const maxTries = 3;
+
+async function askClient(desk: Desk, questions: Questions, signal: AbortSignal): Promise<Answers | undefined> {
+  const answers = new Map<string, Answer>();
+  let responses = takeEarly(desk, Object.keys(questions));
+  for (let tries = 0; tries <= maxTries; tries++) {
+    for (const [name, question] of Object.entries(questions)) {
+      const answer = Object.hasOwn(responses, name) ? await readAnswer(question, responses[name]) : undefined;
+      if (answer !== undefined && !answers.has(name)) answers.set(name, answer);
+    }
+    const open = Object.entries(questions).filter(([name]) => !answers.has(name));
+    if (open.length === 0) return Object.fromEntries(answers);
+    const given = await desk.put(
+      Object.fromEntries(open.map(([name, question]) => [name, toRequest(question)])),
+      signal,
+    );
+    if (given === undefined) return undefined;
+    responses = given;
+  }
+  return undefined;
+}
+
+function takeEarly({ early }: Desk, names: readonly string[]): Responses {
+  const taken = names.filter((name) => early.has(name)).map((name) => [name, early.get(name)] as const);
+  for (const [name] of taken) early.delete(name);
+  return Object.fromEntries(taken);
+}
+
+function toRequest(question: Question): InputRequest {
+  switch (question.kind) {
+    case "form":
+      return inputRequired.elicit({
+        message: question.message,
+        requestedSchema: question.fields as unknown as FormSchema,
+      });
+    case "page":
+      return inputRequired.elicitUrl({ message: question.message, url: question.url });
+    case "model":
+      return inputRequired.createMessage({
+        messages: [{ role: "user", content: { type: "text", text: question.prompt } }],
+        maxTokens: question.maxTokens,
+        ...defined({ systemPrompt: question.system }),
+      });
+    case "folders":
+      return inputRequired.listRoots();
+  }
+}
+
+/** What came from the client is untrusted: undefined where it is no answer to this question. */
+async function readAnswer(question: Question, response: unknown): Promise<Answer | undefined> {
+  if (!isObject(response)) return undefined;
+  switch (question.kind) {
+    case "form":
+    case "page": {
+      const { action, content = {} } = response;
+      if (action === "decline" || action === "cancel") return { action, content: {} };
+      if (action !== "accept") return undefined;
+      if (question.kind === "page") return { action };
+      const checked = await toSchema(question.fields).validate(content);
+      // Checked against the fields, which are flat.
+      return checked.ok ? { action, content: content as FormContent } : undefined;
+    }
+    case "model": {
+      const { model, stopReason, content } = response;
+      const text = (Array.isArray(content) ? content : [content])
+        .flatMap((part) => (isObject(part) && typeof part["text"] === "string" ? [part["text"]] : []))
+        .join("\n");
+      if (typeof model !== "string") return undefined;
+      return { text, model, ...(typeof stopReason === "string" ? { stopReason } : {}) };
+    }
+    case "folders": {
+      const { roots } = response;
+      if (!Array.isArray(roots)) return undefined;
+      return {
+        folders: roots.flatMap((root) => {
+          if (!isObject(root) || typeof root["uri"] !== "string") return [];
+          return [{ uri: root["uri"], ...(typeof root["name"] === "string" ? { name: root["name"] } : {}) }];
+        }),
+      };
+    }
+  }
+}
+
+type FormContent = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** Another server's question, passed on as it is, with its name. */
+export function toQuestion(question: Elicitation): InputRequest {
+  const message = `${question.server} asks: ${question.message}`;
+  return question.mode === "url"
+    ? inputRequired.elicitUrl({ message, url: question.url })
+    : inputRequired.elicit({ message, requestedSchema: question.schema as unknown as FormSchema });
+}
+
+/** A JSON Schema object; the client refuses what its form grammar does not know. */
+type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
+export function toApproval({ call, reason, commands, diff }: ApprovalRequest): InputRequest {
+  const lines = [
+    `${call.tool} needs your approval: ${toVisible(reason)}`,
+    ...commands.map((command) => `  $ ${toVisibleCommand(command)}`),
+    `Arguments: ${toVisible(JSON.stringify(call.input))}`,
+    ...(diff === undefined ? [] : [toVisible(diff)]),
+  ];
+  return inputRequired.elicit({
+    message: lines.join("\n"),
+    requestedSchema: {
+      type: "object",
+      properties: {
+        answer: {
+          type: "string",
+          title: "Allow it?",
+          description: "once: this call. session: the same again without asking. no: not at all.",
+          enum: ["once", "session", "no"],
+        },
+        reason: { type: "string", title: "If not, why not?" },
+      },
+      required: ["answer"],
+    },
+  });
+}
+
+/** What came from the client is untrusted: only the two words that mean yes are a yes. */
+export function toAnswer(response: unknown): ApprovalAnswer {
+  const content = isObject(response) && response["action"] === "accept" ? response["content"] : undefined;
+  const answer = isObject(content) ? content["answer"] : undefined;
+  if (answer === "once" || answer === "session") return { answer };
+  const message = isObject(content) ? content["reason"] : undefined;
+  return { answer: "no", ...(typeof message === "string" && message !== "" ? { message } : {}) };
+}

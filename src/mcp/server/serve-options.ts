@@ -1,0 +1,44 @@
+/** What serving needs, and what is served. */
+import type { Readable, Writable } from "node:stream";
+import type { AnyTool, Engine } from "../../index.ts";
+import type { ElicitingApprover } from "./eliciting-approver.ts";
+import type { McpTransport } from "../protocol.ts";
+import type { ServedPrompts } from "./served-prompts.ts";
+import type { ServedResources } from "./served-resources.ts";
+
+export interface ServeOptions {
+  readonly engine: Engine;
+  /** The one the engine was made with: its questions go back to the client that made the call. */
+  readonly approver?: ElicitingApprover;
+  readonly shows?: (tool: AnyTool) => boolean;
+  readonly resources?: ServedResources;
+  readonly prompts?: ServedPrompts;
+  /** Left out: stdio. 0: any free port. */
+  readonly port?: number;
+  /** Left out: a new one, told through `tell`. */
+  readonly token?: string;
+  readonly version: string;
+  /** For lines to the operator; never stdout, which belongs to the protocol. */
+  readonly tell: (line: string) => void;
+  readonly sessions?: SessionLimits;
+  /** Instead of stdio: any way to one client. */
+  readonly transport?: McpTransport;
+  /** Left out: the process's own. */
+  readonly stdio?: { readonly input: Readable; readonly output: Writable };
+}
+
+/** Of the sessions that older clients keep over HTTP. */
+export interface SessionLimits {
+  readonly maxSessions?: number;
+  /** A session nobody used for this long is closed; its client starts a new one by itself. */
+  readonly idleMs?: number;
+  readonly now?: () => number;
+}
+
+export interface Serving {
+  readonly url?: string;
+  readonly token?: string;
+  /** Resolves when the client has gone or `close` was called. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}

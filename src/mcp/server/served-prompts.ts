@@ -1,0 +1,64 @@
+/** Prompts: words a person picks in their client, filled in by us. */
+import type { Part } from "../../base/content.ts";
+import type { Ask } from "../../spec/question.ts";
+import type { Completions } from "./completions.ts";
+
+export interface ServedPrompt {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly arguments?: readonly PromptArgument[];
+  /** The messages; plain text stands for one of the user's. Required arguments are there. */
+  get(values: Readonly<Record<string, string>>, ctx: PromptContext): PromptText | Promise<PromptText>;
+}
+
+export interface PromptArgument {
+  readonly name: string;
+  readonly description?: string;
+  readonly required?: boolean;
+  /** What a client may offer while the person types. */
+  readonly complete?: Completions;
+}
+
+export interface PromptContext {
+  /** Questions of the prompt's own, as a tool has them. */
+  readonly ask: Ask;
+  readonly signal: AbortSignal;
+}
+
+export type PromptText = string | readonly PromptMessage[];
+
+export interface PromptMessage {
+  readonly role: "user" | "assistant";
+  readonly content: string | Part;
+}
+
+export interface ServedPrompts {
+  list(): readonly ServedPrompt[];
+  find(name: string): ServedPrompt | undefined;
+  /** Another of the same name takes its place. */
+  add(...prompts: readonly ServedPrompt[]): void;
+  remove(name: string): void;
+  onChange(listener: () => void): () => void;
+}
+
+export function createServedPrompts(prompts: readonly ServedPrompt[] = []): ServedPrompts {
+  const known = new Map(prompts.map((prompt) => [prompt.name, prompt]));
+  const listeners = new Set<() => void>();
+  const changed = () => listeners.forEach((listener) => listener());
+  return {
+    list: () => [...known.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    find: (name) => known.get(name),
+    add(...more) {
+      for (const prompt of more) known.set(prompt.name, prompt);
+      changed();
+    },
+    remove(name) {
+      if (known.delete(name)) changed();
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

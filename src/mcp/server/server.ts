@@ -1,0 +1,69 @@
+/** An engine as an MCP server: every governed tool for any MCP client, every call down the same line. */
+import { McpServer } from "@modelcontextprotocol/server";
+import type { AnyTool, Engine } from "../../index.ts";
+import { describeResult, describeTool, inputSchema } from "./describe-tool.ts";
+import { createRounds, type Rounds } from "./rounds.ts";
+import { serveCompletions } from "./serve-completions.ts";
+import { servePrompts } from "./serve-prompts.ts";
+import { serveResources } from "./serve-resources.ts";
+import { createServedCalls, type ServedCalls } from "./served-calls.ts";
+import type { ServedPrompts } from "./served-prompts.ts";
+import type { ServedResources } from "./served-resources.ts";
+
+export interface McpServerOptions {
+  readonly engine: Engine;
+  readonly version: string;
+  /** Which tools are shown; left out: all. */
+  readonly shows?: (tool: AnyTool) => boolean;
+  readonly resources?: ServedResources;
+  readonly prompts?: ServedPrompts;
+  /** These two are shared by all connections to one engine, so that a later request can answer an earlier one's question. */
+  readonly calls?: ServedCalls;
+  readonly rounds?: Rounds;
+  /** Tell this connection what changes. Off where something else does. */
+  readonly follows?: boolean;
+}
+
+/** One server object per connection: two clients never share one. */
+export function createMcpServer(options: McpServerOptions): McpServer {
+  const { engine, version, shows = () => true, resources, prompts } = options;
+  const rounds = options.rounds ?? createRounds();
+  const calls = options.calls ?? createServedCalls({ engine, rounds });
+  const find = (name: string): AnyTool | undefined => {
+    const tool = engine.registry.find(name);
+    return tool !== undefined && shows(tool) ? tool : undefined;
+  };
+
+  const product = new McpServer({ name: "callgate", version });
+  const { server } = product;
+  // The library asks for it when headers repeat arguments (`x-mcp-header`); it only knows tools registered with itself.
+  product.toolInputSchemaJson = (name) => {
+    const tool = find(name);
+    return tool && inputSchema(tool);
+  };
+  server.registerCapabilities({ tools: { listChanged: true }, logging: {} });
+  server.setRequestHandler("tools/list", () => {
+    const situation = engine.situation();
+    const listed = engine.registry.list().filter(shows);
+    return { tools: listed.map((tool) => describeTool(tool, situation)) };
+  });
+  server.setRequestHandler("tools/call", async ({ params }, ctx) => {
+    // A tool that is not shown is not there: its name is left for the registry to refuse.
+    const name = find(params.name)?.name ?? `${params.name} (not offered here)`;
+    const served = await calls.serve(
+      { name, input: params.arguments },
+      { client: server.getClientCapabilities(), ctx },
+    );
+    return "done" in served ? describeResult(served.done, (file) => resources?.linkTo(file)) : served.asks;
+  });
+  const follows = options.follows !== false;
+  const endings = [
+    ...(follows ? [engine.registry.onChange(() => void server.sendToolListChanged().catch(() => undefined))] : []),
+    ...(prompts ? servePrompts(server, { prompts, rounds, follows }) : []),
+    ...(resources ? serveResources(server, { resources, follows }) : []),
+  ];
+  if (prompts || resources) serveCompletions(server, prompts, resources);
+  // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
+  server.onclose = () => endings.forEach((end) => end());
+  return product;
+}

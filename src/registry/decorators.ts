@@ -1,0 +1,85 @@
+/**
+ * Tools as methods of a class (seed 003), with standard decorators: `@openapi` says what a function
+ * call looks like, `@xml` how the same method is written as XML. They chain; one method, two forms.
+ */
+import type { JsonObject } from "../base/json.ts";
+import type { InputSchema } from "../spec/infer.ts";
+import type { AnyTool, ToolContext, ToolOutput, XmlMapping, XmlParameter } from "../spec/tool.ts";
+
+/** What a decorated method may be: input first, then what every handler gets. */
+export type ToolMethod = (input: never, ctx: ToolContext) => ToolOutput | Promise<ToolOutput>;
+
+/** A tool but for its handler, which is the method. The name is the method's unless given. */
+export interface OpenapiOptions extends Partial<Omit<AnyTool, "run" | "input" | "xml" | "description">> {
+  readonly description: string;
+  /** Any schema `defineTool` takes. */
+  readonly input?: InputSchema;
+  /** The short form: each parameter with its JSON Schema, or just its description. */
+  readonly parameters?: Readonly<Record<string, JsonObject | string>>;
+  /** With `parameters`; all of them when left out. */
+  readonly required?: readonly string[];
+}
+
+export interface XmlOptions {
+  /** The method's name when left out. */
+  readonly tag?: string;
+  /** Parameters that are attributes of the tag. */
+  readonly attributes?: readonly string[];
+  /** Parameters that are elements inside it. */
+  readonly elements?: readonly string[];
+  /** The parameter that is the tag's own text. */
+  readonly content?: string;
+  /** Where the short forms are not enough. */
+  readonly parameters?: readonly XmlParameter[];
+  readonly example?: string;
+}
+
+/** What the decorators left on a method. */
+export interface MethodForms {
+  readonly openapi?: OpenapiOptions;
+  readonly xml?: XmlMapping;
+}
+
+const formsOf = new WeakMap<object, MethodForms>();
+
+export function openapi(options: OpenapiOptions) {
+  return <Method extends ToolMethod>(method: Method, context: ClassMethodDecoratorContext): Method =>
+    addForm(method, context, { openapi: options });
+}
+
+export function xml(options: XmlOptions = {}) {
+  return <Method extends ToolMethod>(method: Method, context: ClassMethodDecoratorContext): Method =>
+    addForm(method, context, { xml: toMapping(options, String(context.name)) });
+}
+
+/** The forms a method was given; undefined for one without decorators. */
+export function methodForms(method: unknown): MethodForms | undefined {
+  return typeof method === "function" ? formsOf.get(method) : undefined;
+}
+
+function addForm<Method extends ToolMethod>(
+  method: Method,
+  context: ClassMethodDecoratorContext,
+  form: MethodForms,
+): Method {
+  if (context.static || context.private)
+    throw new TypeError(`${String(context.name)}: a tool is a public method of an instance`);
+  formsOf.set(method, { ...formsOf.get(method), ...form });
+  return method;
+}
+
+function toMapping(
+  { tag, attributes = [], elements = [], content, parameters = [], example }: XmlOptions,
+  name: string,
+): XmlMapping {
+  return {
+    tag: tag ?? name,
+    parameters: [
+      ...attributes.map((parameter): XmlParameter => ({ name: parameter, node: "attribute", path: "." })),
+      ...elements.map((parameter): XmlParameter => ({ name: parameter, node: "element", path: parameter })),
+      ...(content === undefined ? [] : [{ name: content, node: "content", path: "." } as const]),
+      ...parameters,
+    ],
+    ...(example === undefined ? {} : { example }),
+  };
+}

@@ -1,0 +1,107 @@
+/** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
+import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { isFreeform, type Freeform } from "../spec/freeform.ts";
+import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
+import { toSchema } from "../schema/schema.ts";
+import type { AnyTool, Situation } from "../spec/tool.ts";
+
+/** For descriptions that are asked for outside a session: promises nothing. */
+const nowhere: Situation = {
+  workspace: ".",
+  cwd: ".",
+  sandbox: "workspace-write",
+  writableRoots: [],
+  network: "off",
+  canEscalate: false,
+  platform: "linux",
+};
+
+export function describeTool(tool: AnyTool, situation: Situation = nowhere): string {
+  return typeof tool.description === "function" ? tool.description(situation) : tool.description;
+}
+
+/** The input as JSON Schema; a freeform tool's as one required string. */
+export function functionParameters(tool: AnyTool): JsonObject {
+  if (!isFreeform(tool.input)) return toSchema(tool.input).json;
+  const name = tool.input.label ?? "input";
+  return {
+    type: "object",
+    properties: { [name]: { type: "string", description: "The raw text." } },
+    required: [name],
+    additionalProperties: false,
+  };
+}
+
+export interface SpecOptions {
+  /** False: freeform tools become functions with one string. */
+  readonly custom?: boolean;
+  /** False: no provider-native tools. */
+  readonly native?: boolean;
+  /** True: parameters that few models need are not told of. */
+  readonly short?: boolean;
+}
+
+function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions = {}): ToolSpec {
+  const description = describeTool(tool, situation);
+  if (tool.native && options.native !== false) {
+    const { type, options: fields } = tool.native;
+    return {
+      kind: "native",
+      type,
+      name: tool.name,
+      ...(fields ? { options: fields } : {}),
+      asFunction: toFunction(tool, description, []),
+    };
+  }
+  const unlisted = (options.short === true && tool.unlisted?.(situation ?? nowhere)) || [];
+  return isFreeform(tool.input) && options.custom !== false
+    ? toCustom(tool, tool.input, description)
+    : toFunction(tool, description, unlisted);
+}
+
+function toFunction(tool: AnyTool, description: string, unlisted: readonly string[]): FunctionSpec {
+  const output = tool.output === undefined || isFreeform(tool.output) ? undefined : toSchema(tool.output).json;
+  return {
+    kind: "function",
+    name: tool.name,
+    description: isFreeform(tool.input) ? withGrammar(description, tool.input) : description,
+    parameters: withoutProperties(functionParameters(tool), unlisted),
+    ...(output ? { outputSchema: output } : {}),
+    ...(tool.xml ? { xml: tool.xml } : {}),
+    // An input of the tool's own type is JSON: it is what a model would send.
+    ...(tool.examples ? { examples: tool.examples.map(({ input }) => input as Json) } : {}),
+  };
+}
+
+function withoutProperties(schema: JsonObject, names: readonly string[]): JsonObject {
+  const { properties } = schema;
+  if (names.length === 0 || !isObject(properties)) return schema;
+  const kept = Object.entries(properties as JsonObject).filter(([name]) => !names.includes(name));
+  return { ...schema, properties: Object.fromEntries(kept) };
+}
+
+/** Where the wire has no grammars, the model reads it. */
+function withGrammar(description: string, { syntax, definition }: Freeform): string {
+  return definition === undefined
+    ? description
+    : `${description}\n\nThe text follows this ${syntax === "lark" ? "Lark grammar" : "regular expression"}:\n${definition}`;
+}
+
+function toCustom(tool: AnyTool, { syntax, definition }: Freeform, description: string): CustomSpec {
+  const format =
+    syntax && definition !== undefined
+      ? ({ type: "grammar", syntax, definition } as const)
+      : ({ type: "text" } as const);
+  return { kind: "custom", name: tool.name, description, format };
+}
+
+/** Sorted by name, so that the same tools are the same bytes and prompt caches hit. */
+export function toToolSpecs(
+  tools: readonly AnyTool[],
+  situation?: Situation,
+  options: SpecOptions = {},
+): readonly ToolSpec[] {
+  return tools
+    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map((tool) => toToolSpec(tool, situation, options));
+}

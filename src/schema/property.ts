@@ -1,0 +1,11 @@
+/** Property names for providers that take only `[A-Za-z0-9_.-]{1,64}`: the same name always gets the same spelling. */
+import { hash8 } from "../spec/name.ts";
+
+/** The property a scalar or array root is put into, for providers that take objects only. */
+export const wrappedRootKey = "value";
+
+export function spellProperty(name: string): string {
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  const plain = Array.from(name.slice(0, 200), (char) => (/[A-Za-z0-9_.-]/.test(char) ? char : "_")).join("");
+  return `${plain.slice(0, 55)}_${hash8(name)}`;
+}

@@ -1,0 +1,102 @@
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { createUndoLog, undoFile, undoTurn, type UndoLog } from "../../src/workspace/undo.ts";
+import { filesIn, newWorkspace } from "../tools/workspace.ts";
+
+let ws: string;
+let out: string;
+let log: UndoLog;
+beforeEach(() => {
+  ws = newWorkspace();
+  out = newWorkspace();
+  log = createUndoLog(join(out, "state/undo.jsonl"));
+  writeFileSync(join(ws, "a"), "old\n", { mode: 0o755 });
+  writeFileSync(join(ws, "b"), "b\n");
+});
+
+async function turn(): Promise<void> {
+  const files = filesIn(ws, { onChange: log.record });
+  await files.write("a", "first\n");
+  await files.write("a", "second\n");
+  await files.write("d/new", "new\n", { parents: true });
+  await files.remove("b");
+  log.close("turn 1", 1);
+}
+
+test("a turn is taken back: changed files restored, new ones removed, removed ones back", async () => {
+  await turn();
+  const record = log.last();
+  expect(record).toMatchObject({ turn: "turn 1", files: [{}, {}, {}] });
+  await undoTurn(record!, filesIn(ws));
+  expect(readFileSync(join(ws, "a"), "utf8")).toBe("old\n");
+  expect(statSync(join(ws, "a")).mode & 0o777).toBe(0o755);
+  expect(readFileSync(join(ws, "b"), "utf8")).toBe("b\n");
+  expect(existsSync(join(ws, "d/new"))).toBe(false);
+});
+
+test("one file that changed since stops all of it, with the reason", async () => {
+  await turn();
+  writeFileSync(join(ws, "d/new"), "edited by a person\n");
+  await expect(undoTurn(log.last()!, filesIn(ws))).rejects.toMatchObject({
+    code: "stale",
+    message: expect.stringContaining("d/new has changed since"),
+  });
+  expect(readFileSync(join(ws, "a"), "utf8")).toBe("second\n");
+  expect(existsSync(join(ws, "b"))).toBe(false);
+});
+
+test("nothing is restored through a link or a hard link put there since", async () => {
+  await turn();
+  writeFileSync(join(out, "target.txt"), "second\n");
+  unlinkSync(join(ws, "a"));
+  symlinkSync(join(out, "target.txt"), join(ws, "a"));
+  await expect(undoTurn(log.last()!, filesIn(ws))).rejects.toMatchObject({ code: "stale" });
+  unlinkSync(join(ws, "a"));
+  linkSync(join(out, "target.txt"), join(ws, "a"));
+  await undoTurn(log.last()!, filesIn(ws));
+  expect(readFileSync(join(out, "target.txt"), "utf8")).toBe("second\n");
+  expect(readFileSync(join(ws, "a"), "utf8")).toBe("old\n");
+});
+
+test("turns are kept over processes, the last first, and a turn without changes leaves no trace", async () => {
+  await turn();
+  log.close("turn 2", 2);
+  const again = createUndoLog(join(out, "state/undo.jsonl"));
+  expect(again.last()?.turn).toBe("turn 1");
+  const files = filesIn(ws, { onChange: again.record });
+  await files.write("c", "c");
+  again.close("turn 3", 3);
+  expect(again.last()?.turn).toBe("turn 3");
+  again.drop();
+  expect(again.last()?.turn).toBe("turn 1");
+  again.drop();
+  expect(again.last()).toBeUndefined();
+});
+
+test("only so many turns are kept, in a file that is the user's alone", async () => {
+  mkdirSync(join(out, "many"));
+  const many = createUndoLog(join(out, "many/undo.jsonl"));
+  for (let index = 0; index < 60; index++) {
+    many.record({ path: join(ws, "a"), before: Buffer.from("x"), after: Buffer.from("y"), mode: 0o644 });
+    many.close(`turn ${index}`, index);
+  }
+  expect(readFileSync(join(out, "many/undo.jsonl"), "utf8").trim().split("\n")).toHaveLength(50);
+  expect(many.last()?.turn).toBe("turn 59");
+  expect(statSync(join(out, "many/undo.jsonl")).mode & 0o777).toBe(0o600);
+});
+
+test("a workspace has a file of its own under the state folder", () => {
+  const env = { CALLGATE_HOME: "/home/x/.cg" };
+  expect(undoFile("/a", env)).toMatch(/^\/home\/x\/\.cg\/undo\/[0-9a-f]{32}\.jsonl$/);
+  expect(undoFile("/a", env)).not.toBe(undoFile("/b", env));
+});
