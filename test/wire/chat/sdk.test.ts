@@ -42,7 +42,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
+const parameters = { type: "object" as const, properties: { city: { type: "string" as const } }, required: ["city"] };
 
 describe("the openai package", () => {
   test("reads our stream with its helper", async () => {
