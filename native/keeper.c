@@ -164,7 +164,7 @@ static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) 
   }
   k->command = start_program(&a);
   if (k->command < 0) give_up(k, a.step, a.error);
-  if (r->has_landlock && (k->listener = warden_take(asking[0])) < 0) give_up(k, 's', EPROTO);
+  if (r->has_landlock && (k->listener = supervisor_take(asking[0])) < 0) give_up(k, 's', EPROTO);
   tell(k, (struct report){.type = 'B'}, -1);
   /* A copy of ours would keep the output open for ever. */
   for (int i = 0; i < 3; i++) if (fds[i] >= 0 && k->control >= 0) close(fds[i]);
@@ -244,7 +244,7 @@ static _Noreturn void keeper_watch(struct keeper *k, int signals) {
   for (;;) {
     struct pollfd polls[3] = {{k->control, POLLIN, 0}, {signals, POLLIN, 0}, {k->listener, POLLIN, 0}};
     if (poll(polls, 3, -1) < 0) continue;
-    if (polls[2].revents & POLLIN) warden_answer(k->listener, k->request);
+    if (polls[2].revents & POLLIN) supervisor_answer(k->listener, k->request);
     else if (polls[2].revents) close_fd(&k->listener); /* nobody is left who could ask */
     if (polls[1].revents) keeper_signal(k, signals);
     if (!polls[0].revents) continue;

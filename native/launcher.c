@@ -6,13 +6,13 @@
  *
  *   Node  <-- frames -->  server  <-- control socket -->  keeper  -->  command
  *                            \                              ^
- *                             `-->  bubblewrap  -->  nest  --'
+ *                             `-->  bubblewrap  -->  sandbox  --'
  *
  * Each command gets a keeper of its own: a process that waits for one request, starts the command,
  * reports how it ended and ends whatever the command left behind. One without a sandbox is forked from
- * the server. For a sandbox, bubblewrap builds the mounts once per policy, with a nest inside; the nest
- * makes each keeper the first process of fresh namespaces, ahead of the command it is for. Under Landlock
- * the keeper is also the warden: it does, or refuses, what the kernel cannot judge by a path.
+ * the server. For a sandbox, bubblewrap builds the mounts once per policy, with a sandbox process inside;
+ * that makes each keeper the first process of fresh namespaces, ahead of the command it is for. Under Landlock
+ * the keeper is also the supervisor: it does, or refuses, what the kernel cannot judge by a path.
  *
  * Output and input pass through the server, which keeps the tail of what nobody has time to read. When
  * Node dies its socket ends, keepers end with the server's, and everything that was started with them.
@@ -117,13 +117,13 @@ static int relay(char **args) {
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0) return serve();
-  if (strcmp(mode, "nest") == 0 && argc == 3) return nest_main(argv[2]);
+  if (strcmp(mode, "sandbox") == 0 && argc == 3) return sandbox_main(argv[2]);
   if (strcmp(mode, "once") == 0 && argc == 3) return once(atoi(argv[2]));
   if (strcmp(mode, "relay") == 0 && argc > 5 && strcmp(argv[4], "--") == 0) return relay(argv + 2);
   if (strcmp(mode, "landlock-abi") == 0) {
     long abi = syscall(SYS_LANDLOCK_CREATE, NULL, 0, 1);
     return printf("%ld\n", abi > 0 ? abi : 0) < 0;
   }
-  fprintf(stderr, "usage: callgate-launcher serve | nest FRESH | once FD | relay PORT SOCKET -- COMMAND... | landlock-abi\n");
+  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | relay PORT SOCKET -- COMMAND... | landlock-abi\n");
   return 2;
 }

@@ -1,7 +1,7 @@
 /*
  * What the parts of the launcher share. In the order a command meets them: server.c takes its frame from
  * Node, job.c is the command from then on, request.c reads what was asked for, pool.c finds a keeper,
- * nest.c makes keepers inside sandboxes, keeper.c watches over the command, start.c starts it, warden.c
+ * sandbox.c makes keepers inside sandboxes, keeper.c watches over the command, start.c starts it, supervisor.c
  * answers the calls a filter cannot judge, tail.c keeps back output that nobody reads yet. launcher.c is
  * the program, and tells the whole story.
  */
@@ -21,8 +21,8 @@
 #define SYS_CLOSE_RANGE 436
 
 #define NODE_FD 3     /* the server's socket to Node */
-#define FILTER_FD 3   /* a nest's seccomp program */
-#define CONTROL_FD 8  /* a nest's socket to the server */
+#define FILTER_FD 3   /* a sandbox's seccomp program */
+#define CONTROL_FD 8  /* a sandbox's socket to the server */
 #define SELF_FD 9     /* this program, open, for sandboxes that cannot see its file */
 #define MAX_FRAME (64u << 20)
 #define CHUNK 65536u
@@ -103,14 +103,14 @@ void each_descendant(pid_t pid, visit *see, void *context, int depth);
 ssize_t send_fds(int socket, const void *bytes, size_t size, const int *fds, size_t count);
 ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]);
 
-/* ---- nest.c: keepers in fresh namespaces ---- */
+/* ---- sandbox.c: keepers in fresh namespaces ---- */
 
-int nest_main(const char *fresh);
+int sandbox_main(const char *fresh);
 
-/* ---- warden.c: calls that take a path ---- */
+/* ---- supervisor.c: calls that take a path ---- */
 
-int warden_take(int socket);
-void warden_answer(int listener, const struct request *r);
+int supervisor_take(int socket);
+void supervisor_answer(int listener, const struct request *r);
 
 /* ---- tail.c: output that is kept back ---- */
 

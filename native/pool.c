@@ -1,6 +1,6 @@
 /*
- * Keepers that wait for their command: made by ourselves for commands without a sandbox, and by nests,
- * each in the sandbox of one set of words. A nest is started when its words first come up.
+ * Keepers that wait for their command: made by ourselves for commands without a sandbox, and by the
+ * sandbox process of one set of words for those with one. It is started when its words first come up.
  */
 #include "launcher.h"
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_NESTS 6 /* over all policies; what was not used for longest makes room */
+#define MAX_SANDBOXES 6 /* over all policies; what was not used for longest makes room */
 #define MAX_READY 8
 
 struct waiting { pid_t pid; int control; };
 
-struct nest {
-  struct nest *next;         /* the one before it was used later */
+struct sandbox {
+  struct sandbox *next;      /* the one before it was used later */
   uint8_t *key;              /* the sandbox's words; none: no sandbox, and its keepers are our own children */
   size_t key_size;
   pid_t pid;
@@ -25,8 +25,8 @@ struct nest {
   struct waiting ready[MAX_READY]; /* oldest first */
 };
 
-static struct nest none = {.control = -1, .diagnosis = -1, .ahead = 1};
-static struct nest *nests = &none;
+static struct sandbox none = {.control = -1, .diagnosis = -1, .ahead = 1};
+static struct sandbox *sandboxes = &none;
 static int self_fd, null_fd;
 
 void pool_open(void) {
@@ -34,28 +34,28 @@ void pool_open(void) {
   self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 }
 
-/* Its last socket to us closes: keepers that wait end at once, the nest after the last of those that work. */
-static void nest_drop(struct nest *n) {
-  struct nest **at = &nests;
-  while (*at != n) at = &(*at)->next;
-  *at = n->next;
-  for (uint32_t i = 0; i < n->count; i++) close(n->ready[i].control);
-  close_fd(&n->control);
-  close_fd(&n->diagnosis);
-  free(n->key);
-  free(n);
+/* Its last socket to us closes: keepers that wait end at once, the sandbox after the last of those that work. */
+static void sandbox_drop(struct sandbox *s) {
+  struct sandbox **at = &sandboxes;
+  while (*at != s) at = &(*at)->next;
+  *at = s->next;
+  for (uint32_t i = 0; i < s->count; i++) close(s->ready[i].control);
+  close_fd(&s->control);
+  close_fd(&s->diagnosis);
+  free(s->key);
+  free(s);
 }
 
 static void drop_oldest(void) {
   size_t count = 0;
-  struct nest *oldest = NULL;
-  for (struct nest *n = nests; n; n = n->next)
-    if (n->key) count++, oldest = n;
-  if (count > MAX_NESTS) nest_drop(oldest);
+  struct sandbox *oldest = NULL;
+  for (struct sandbox *s = sandboxes; s; s = s->next)
+    if (s->key) count++, oldest = s;
+  if (count > MAX_SANDBOXES) sandbox_drop(oldest);
 }
 
-/* The sandbox program with a nest in it. NULL and the reason in `a` if it cannot be started. */
-static struct nest *nest_start(const uint8_t *key, size_t size, struct attempt *a) {
+/* Bubblewrap with a sandbox process in it. NULL and the reason in `a` if it cannot be started. */
+static struct sandbox *sandbox_start(const uint8_t *key, size_t size, struct attempt *a) {
   struct request r;
   int pair[2];
   *a = (struct attempt){.step = 'b', .error = EINVAL, NO_ATTEMPT};
@@ -63,32 +63,32 @@ static struct nest *nest_start(const uint8_t *key, size_t size, struct attempt *
     request_free(&r);
     return NULL;
   }
-  struct nest *n = must(calloc(1, sizeof *n));
-  *n = (struct nest){.next = nests, .key = must(malloc(size)), .key_size = size, .control = pair[0]};
-  memcpy(n->key, key, size);
-  n->ahead = r.ahead < MAX_READY ? r.ahead : MAX_READY;
-  n->diagnosis = memfd_create("callgate-diagnosis", MFD_CLOEXEC);
-  int fds[3] = {null_fd, null_fd, n->diagnosis >= 0 ? n->diagnosis : null_fd};
+  struct sandbox *s = must(calloc(1, sizeof *s));
+  *s = (struct sandbox){.next = sandboxes, .key = must(malloc(size)), .key_size = size, .control = pair[0]};
+  memcpy(s->key, key, size);
+  s->ahead = r.ahead < MAX_READY ? r.ahead : MAX_READY;
+  s->diagnosis = memfd_create("callgate-diagnosis", MFD_CLOEXEC);
+  int fds[3] = {null_fd, null_fd, s->diagnosis >= 0 ? s->diagnosis : null_fd};
   *a = (struct attempt){.request = &r, .fds = fds, .handed = {pair[1], self_fd}, .listener = -1};
-  n->pid = start_program(a);
+  s->pid = start_program(a);
   a->step = 'b';
   close(pair[1]);
   request_free(&r);
-  nests = n;
+  sandboxes = s;
   drop_oldest();
-  if (n->pid > 0) return n;
-  nest_drop(n);
+  if (s->pid > 0) return s;
+  sandbox_drop(s);
   return NULL;
 }
 
-/* The nest of these words, used just now. */
-static struct nest *nest_find(const uint8_t *key, size_t size) {
-  for (struct nest **at = &nests; *at; at = &(*at)->next) {
-    struct nest *n = *at;
-    if (n->key_size != size || (size > 0 && memcmp(n->key, key, size) != 0)) continue;
-    *at = n->next;
-    n->next = nests;
-    return nests = n;
+/* The sandbox of these words, used just now. */
+static struct sandbox *sandbox_find(const uint8_t *key, size_t size) {
+  for (struct sandbox **at = &sandboxes; *at; at = &(*at)->next) {
+    struct sandbox *s = *at;
+    if (s->key_size != size || (size > 0 && memcmp(s->key, key, size) != 0)) continue;
+    *at = s->next;
+    s->next = sandboxes;
+    return sandboxes = s;
   }
   return NULL;
 }
@@ -106,11 +106,11 @@ static pid_t fork_keeper(int control) {
 }
 
 /* One more keeper; it need not be there yet to be given its command. */
-static bool order(struct nest *n, struct waiting *w) {
+static bool order(struct sandbox *s, struct waiting *w) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) return false;
-  *w = (struct waiting){n->pid, pair[0]};
-  bool ordered = n->key ? send_fds(n->control, "", 1, &pair[1], 1) == 1 : (w->pid = fork_keeper(pair[1])) > 0;
+  *w = (struct waiting){s->pid, pair[0]};
+  bool ordered = s->key ? send_fds(s->control, "", 1, &pair[1], 1) == 1 : (w->pid = fork_keeper(pair[1])) > 0;
   int error = errno;
   close(pair[1]);
   if (!ordered) close(pair[0]);
@@ -118,42 +118,42 @@ static bool order(struct nest *n, struct waiting *w) {
   return ordered;
 }
 
-/* A keeper for this request, one that waits if there is one. `fresh`: of a new nest, because the old one seems dead. */
+/* A keeper for this request, one that waits if there is one. `fresh`: of a new sandbox, because the old one seems dead. */
 bool pool_take(const struct request *r, bool fresh, struct taken *taken, struct attempt *a) {
-  struct nest *n = nest_find(r->shelter, r->shelter_size);
+  struct sandbox *s = sandbox_find(r->shelter, r->shelter_size);
   struct waiting w;
-  if (n && fresh && n->key) nest_drop(n), n = NULL;
-  if (!n && !(n = nest_start(r->shelter, r->shelter_size, a))) return false;
-  if (n->count > 0) {
-    w = n->ready[0];
-    memmove(n->ready, n->ready + 1, --n->count * sizeof w);
-  } else if (!order(n, &w)) {
-    *a = (struct attempt){.step = n->key ? 'b' : 'x', .error = errno, NO_ATTEMPT};
-    return !fresh && n->key && pool_take(r, true, taken, a);
+  if (s && fresh && s->key) sandbox_drop(s), s = NULL;
+  if (!s && !(s = sandbox_start(r->shelter, r->shelter_size, a))) return false;
+  if (s->count > 0) {
+    w = s->ready[0];
+    memmove(s->ready, s->ready + 1, --s->count * sizeof w);
+  } else if (!order(s, &w)) {
+    *a = (struct attempt){.step = s->key ? 'b' : 'x', .error = errno, NO_ATTEMPT};
+    return !fresh && s->key && pool_take(r, true, taken, a);
   }
-  *taken = (struct taken){w.pid, w.control, n->diagnosis < 0 ? -1 : fcntl(n->diagnosis, F_DUPFD_CLOEXEC, 0)};
-  if (n->key && n->ahead == 0) nest_drop(n); /* made for this one command */
+  *taken = (struct taken){w.pid, w.control, s->diagnosis < 0 ? -1 : fcntl(s->diagnosis, F_DUPFD_CLOEXEC, 0)};
+  if (s->key && s->ahead == 0) sandbox_drop(s); /* made for this one command */
   return true;
 }
 
-/* A nest for these words will soon be needed. */
+/* A sandbox for these words will soon be needed. */
 void pool_plan(const uint8_t *key, size_t size) {
   struct attempt a;
-  if (size > 0 && !nest_find(key, size)) nest_start(key, size, &a);
+  if (size > 0 && !sandbox_find(key, size)) sandbox_start(key, size, &a);
 }
 
-static struct nest *wanting(void) {
-  for (struct nest *n = nests; n; n = n->next)
-    if (n->count < n->ahead) return n;
+static struct sandbox *wanting(void) {
+  for (struct sandbox *s = sandboxes; s; s = s->next)
+    if (s->count < s->ahead) return s;
   return NULL;
 }
 
 /* One more of what is wanted. */
 void pool_build(void) {
-  struct nest *n = wanting();
-  if (!n) return;
-  if (order(n, &n->ready[n->count])) n->count++;
-  else n->ahead = 0;
+  struct sandbox *s = wanting();
+  if (!s) return;
+  if (order(s, &s->ready[s->count])) s->count++;
+  else s->ahead = 0;
 }
 
 /*
@@ -161,39 +161,39 @@ void pool_build(void) {
  * time, so it waits for a running one to end, if that is soon; but not when no keeper is left.
  */
 int pool_patience(bool busy) {
-  struct nest *n = wanting();
-  if (!n) return -1;
-  return n->count == 0 ? 0 : busy ? 40 : 1;
+  struct sandbox *s = wanting();
+  if (!s) return -1;
+  return s->count == 0 ? 0 : busy ? 40 : 1;
 }
 
 bool pool_owns(pid_t pid) {
-  for (struct nest *n = nests; n; n = n->next) {
-    if (n->key && n->pid == pid) return true;
-    for (uint32_t i = 0; i < n->count; i++)
-      if (n->ready[i].pid == pid) return true;
+  for (struct sandbox *s = sandboxes; s; s = s->next) {
+    if (s->key && s->pid == pid) return true;
+    for (uint32_t i = 0; i < s->count; i++)
+      if (s->ready[i].pid == pid) return true;
   }
   return false;
 }
 
 /* It ended before it was needed. */
 void pool_reaped(pid_t pid) {
-  for (struct nest *n = nests; n; n = n->next) {
-    if (n->key && n->pid == pid) return nest_drop(n);
-    for (uint32_t i = 0; !n->key && i < n->count; i++) {
-      if (n->ready[i].pid != pid) continue;
-      close(n->ready[i].control);
-      memmove(n->ready + i, n->ready + i + 1, (--n->count - i) * sizeof *n->ready);
+  for (struct sandbox *s = sandboxes; s; s = s->next) {
+    if (s->key && s->pid == pid) return sandbox_drop(s);
+    for (uint32_t i = 0; !s->key && i < s->count; i++) {
+      if (s->ready[i].pid != pid) continue;
+      close(s->ready[i].control);
+      memmove(s->ready + i, s->ready + i + 1, (--s->count - i) * sizeof *s->ready);
       return;
     }
   }
 }
 
 void pool_close(void) {
-  while (nests) {
-    if (nests->key) nest_drop(nests);
+  while (sandboxes) {
+    if (sandboxes->key) sandbox_drop(sandboxes);
     else {
       for (uint32_t i = 0; i < none.count; i++) close(none.ready[i].control);
-      nests = none.next;
+      sandboxes = none.next;
     }
   }
 }

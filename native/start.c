@@ -146,7 +146,7 @@ static int become_program(void *argument) {
   for (int i = 0; i < 2; i++)
     if (handed[i] >= 0 && dup2(handed[i], CONTROL_FD + i) < 0) failed(a, 'd');
   if (chdir(r->cwd) < 0) failed(a, 'c');
-  if (r->has_owner && !r->has_landlock && !become_owner(r)) failed(a, 'u'); /* the warden's keeper has done it for both */
+  if (r->has_owner && !r->has_landlock && !become_owner(r)) failed(a, 'u'); /* the supervisor has done it for both */
   for (size_t i = 0; i < r->limits.count; i++) {
     const uint8_t *p = r->limits.list[i].data;
     struct rlimit limit = {get64(p + 4), get64(p + 12)};

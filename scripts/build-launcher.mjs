@@ -11,10 +11,10 @@ const parts = [
   "job.c",
   "request.c",
   "pool.c",
-  "nest.c",
+  "sandbox.c",
   "keeper.c",
   "start.c",
-  "warden.c",
+  "supervisor.c",
   "tail.c",
 ];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];

@@ -42,14 +42,14 @@ export async function confine(request: Pick<ExecRequest, "argv" | "cwd" | "env">
   checkCwd(cwd);
   if (!sandbox) return { launch: { argv, cwd, env }, sandbox: "none", finish: async () => undefined };
   // The launcher makes sandboxes ahead, and opens the terminal inside.
-  const nest = setting.spawner.name === "launcher";
+  const apart = setting.spawner.name === "launcher";
   const confined = await sandbox.confine({
     argv,
     cwd,
     env,
     grant,
-    nest,
-    tty: tty && !nest,
+    apart,
+    tty: tty && !apart,
     ...(onRequest === undefined ? {} : { onRequest }),
   });
   return { launch: toLaunch(confined), sandbox: confined.sandbox, finish: once(confined) };

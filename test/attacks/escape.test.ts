@@ -12,7 +12,7 @@ import { escapes, leaks, losses, parseOutcomes } from "./expected.ts";
 import { createScene } from "./scene.ts";
 import type { Scene } from "./scene.ts";
 
-const rungs = (await trySandboxes()).filter(({ id }) => !id.endsWith("-old"));
+const candidates = (await trySandboxes()).filter(({ id }) => !id.endsWith("-old"));
 /** Sockets of tests that run beside this one come and go faster. */
 const settledMs = 300;
 
@@ -27,7 +27,7 @@ const users: readonly { readonly user: string; readonly owner?: typeof nobody }[
 
 describe.each(wanted)("escape from $id through $way", ({ id, way, run }) => {
   const isThere = way === "a plain spawn" || launcherPath() !== undefined;
-  const works = isThere && rungs.some((rung) => rung.id === id && rung.ok);
+  const works = isThere && candidates.some((candidate) => candidate.id === id && candidate.ok);
   describe.skipIf(!works).each(users)("as $user", ({ owner }) => {
     let scene: Scene;
     let results: ReadonlyMap<string, string>;

@@ -5,7 +5,7 @@ import { stateDir } from "../../base/paths.ts";
 import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path.ts";
 import { findProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
-import type { RungResult } from "../../runtime/sandbox/sandbox.ts";
+import type { CandidateResult } from "../../runtime/sandbox/sandbox.ts";
 import { loadConfig } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
@@ -29,10 +29,10 @@ export const command = buildCommand<{ readonly json?: boolean }, []>({
   parameters: { flags: { json: toggle("as JSON") } },
   func: ({ json }) =>
     runCommand(async () => {
-      const rungs = await sandboxFindings();
+      const candidates = await sandboxFindings();
       const findings = [
         nodeFinding(),
-        ...rungs,
+        ...candidates,
         launcherFinding(),
         ...programFindings(),
         await configFinding(),
@@ -76,7 +76,7 @@ function nodeFinding(): Finding {
 /** Old forms are only worth a line where the new one of the same name fails. */
 async function sandboxFindings(): Promise<readonly Finding[]> {
   const results = await trySandboxes();
-  const isShown = (result: RungResult) =>
+  const isShown = (result: CandidateResult) =>
     !result.id.endsWith("-old") ||
     (result.ok && !results.some((other) => other.ok && other.name === result.name && other.id !== result.id));
   const tried = results.filter(isShown).map(({ name, ok, detail, fix }): Finding => ({

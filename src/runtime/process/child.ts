@@ -43,7 +43,7 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** A sandbox around the launcher's nest: the command line that builds it, without any command in it. */
+/** A sandbox around a process of the launcher's: the command line that builds it, without any command in it. */
 export interface Shelter {
   readonly argv: readonly string[];
   readonly cwd: string;

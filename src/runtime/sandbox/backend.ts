@@ -18,15 +18,15 @@ export interface ConfineRequest {
   /** Told of every request the command makes, where its network is a list of hosts. */
   readonly onRequest?: (request: ProxiedRequest) => void;
   /** Where the backend can: the sandbox apart from its command, for the launcher to make ahead. */
-  readonly nest?: boolean;
+  readonly apart?: boolean;
 }
 
 /** A command line that confines itself, and what must be around it when it is started. */
 export interface ConfinedCommand {
   readonly argv: readonly string[];
   /**
-   * A command line that builds the sandbox with the launcher's nest in it, which then starts `argv`. The
-   * same grant and state of the protected paths give the same words, and equal ones may share a nest.
+   * A command line that builds the sandbox with a process of the launcher's in it, which then starts `argv`. The
+   * same grant and state of the protected paths give the same words, and equal ones may share one.
    */
   readonly shelter?: readonly string[];
   /** Environment to start `argv[0]` with: without a `shelter` that may be the sandbox program, which no variable may steer. */
@@ -106,7 +106,7 @@ export interface ProbeResult {
 }
 
 export interface Sandbox {
-  /** The rung that was found; runs the probes (cached) the first time. */
+  /** The candidate that was found; runs the probes (cached) the first time. */
   confinement(): Promise<{ readonly name: string; readonly available: boolean }>;
   /** CallError `no_sandbox` when the grant asks for confinement and there is none here. */
   confine(request: ConfineRequest): Promise<ConfinedCommand>;

@@ -35,8 +35,8 @@ export function bwrapArgv(plan: Plan, request: ConfineRequest, options: BwrapOpt
   ];
   const whole = [options.program, plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"];
   return (
-    request.nest === true
-      ? [whole, nestProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...nest(request.grant, options)]
+    request.apart === true
+      ? [whole, apartProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...apart(request.grant, options)]
       : [whole, procMounts(options), ...mounts, ...command(request, options)]
   ).flat();
 }
@@ -53,20 +53,20 @@ function command(request: ConfineRequest, { disableUserns }: BwrapOptions): read
   ];
 }
 
-/** Its keepers get namespaces of their own (native/nest.c), and the filter; until then it needs its capabilities. */
-function nest(grant: Grant, { proc, asRoot }: BwrapOptions): readonly (readonly string[])[] {
+/** Its keepers get namespaces of their own (native/sandbox.c), and the filter; until then it needs its capabilities. */
+function apart(grant: Grant, { proc, asRoot }: BwrapOptions): readonly (readonly string[])[] {
   const fresh = [grant.network === "on" ? "" : "n", proc === "fresh" ? "p" : "", asRoot ? "r" : ""].join("");
-  return [namespaces, ["--new-session", "--cap-add", "ALL", "--chdir", "/"], ["--", nestProgram, "nest", fresh]];
+  return [namespaces, ["--new-session", "--cap-add", "ALL", "--chdir", "/"], ["--", launcherProgram, "sandbox", fresh]];
 }
 
 /** The launcher, open at this descriptor: a sandbox may not show its file. */
-const nestProgram = "/proc/self/fd/9";
+const launcherProgram = "/proc/self/fd/9";
 
 const namespaces =
   "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" ");
 
-/** The nest looks at the switch for user namespaces, and its keepers mount their own over it. */
-function nestProcMounts({ proc }: BwrapOptions): readonly string[] {
+/** The launcher's process looks at the switch for user namespaces, and its keepers mount their own over it. */
+function apartProcMounts({ proc }: BwrapOptions): readonly string[] {
   return proc === "bound" ? ["--ro-bind", "/proc", "/proc"] : ["--proc", "/proc"];
 }
 

@@ -57,17 +57,17 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const options = { ...variant, asRoot, ...defined({ tempFolder }) };
     const argv = way?.argv ?? request.argv;
     return {
-      ...(request.nest === true
+      ...(request.apart === true
         ? { argv, shelter: bwrapArgv(plan, request, options) }
         : { argv: bwrapArgv(plan, { ...request, argv: sealed(argv) }, options) }),
       env: {
-        ...(request.nest === true ? env : withoutLoaderVariables(env)),
+        ...(request.apart === true ? env : withoutLoaderVariables(env)),
         ...(env["TMPDIR"] === undefined || plan.everything ? {} : { TMPDIR: machine.tempDir }),
         ...homeFor(owner, env, machine.tempDir),
         ...way?.env,
         CALLGATE_CONFINED_BY: name,
       },
-      cwd: request.nest === true ? cwd : sep,
+      cwd: request.apart === true ? cwd : sep,
       ...owner,
       fds: filter(grant),
       warm: proxy === undefined,

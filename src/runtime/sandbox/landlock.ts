@@ -1,7 +1,7 @@
 /**
  * Landlock and seccomp, applied by the launcher: works in containers where no namespace can be made.
  * What neither can judge, because it is named by a path in memory, the launcher does itself or refuses
- * (native/warden.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
+ * (native/supervisor.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
  * afterwards instead of being held, other processes can be seen, there is no loopback of one's own.
  */
 import { execFileSync } from "node:child_process";

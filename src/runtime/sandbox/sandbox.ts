@@ -11,9 +11,9 @@ import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } 
 import { createBwrapBackend } from "./bwrap.ts";
 import type { BwrapVariant } from "./bwrap.ts";
 import { createContainerBackend } from "./container.ts";
-import { findRung, tryRungs } from "./ladder.ts";
+import { findCandidate, tryCandidates } from "./candidates.ts";
 import { createLandlockBackend } from "./landlock.ts";
-import type { Rung, RungResult } from "./ladder.ts";
+import type { Candidate, CandidateResult } from "./candidates.ts";
 import { findProgram, findTrustedProgram, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import { createSeatbeltBackend, seatbeltProgram } from "./seatbelt.ts";
@@ -21,13 +21,13 @@ import { createSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
 export type { Backend, ConfinedCommand, ConfineRequest, Ending, Sandbox } from "./backend.ts";
-export type { RungResult } from "./ladder.ts";
+export type { CandidateResult } from "./candidates.ts";
 export { runConfined, startConfined } from "./start.ts";
 export type { Finished } from "./start.ts";
 
 export interface SandboxOptions {
   readonly machine?: Partial<Machine>;
-  /** Only this backend (a rung's id), or none; left out: the first that works here. */
+  /** Only this backend (a candidate's id), or none; left out: the first that works here. */
   readonly only?: string;
   /** Tried before all others: a backend of one's own. */
   readonly backends?: readonly Backend[];
@@ -42,12 +42,13 @@ export interface SandboxOptions {
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const machine = thisMachine(options.machine);
   const session = createSession(machine);
-  let found: Promise<Rung | undefined> | undefined;
-  const rung = () => (found ??= Promise.resolve().then(() => findRung(rungs(options, machine, session), machine)));
+  let found: Promise<Candidate | undefined> | undefined;
+  const candidate = () =>
+    (found ??= Promise.resolve().then(() => findCandidate(candidates(options, machine, session), machine)));
 
   return {
     async confinement() {
-      const backend = (await rung())?.backend;
+      const backend = (await candidate())?.backend;
       return backend === undefined ? { name: "none", available: false } : { name: backend.name, available: true };
     },
     async confine(request) {
@@ -56,7 +57,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
         session.ranUnconfined();
         return unconfined(request);
       }
-      const backend = (await rung())?.backend;
+      const backend = (await candidate())?.backend;
       if (backend === undefined) throw noSandbox(machine);
       if (backend.name !== "container") checkProgram(request, machine);
       const proxy = await openProxy(backend, request, options);
@@ -69,7 +70,7 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     },
     async explain(grant) {
       if (!grant.confined) return ["Not confined: the command can do what this user can."];
-      const backend = (await rung())?.backend;
+      const backend = (await candidate())?.backend;
       return backend === undefined
         ? ["Nothing here can confine a command (see callgate doctor)."]
         : [`Confined by ${backend.name}.`, ...backend.explain(grant)];
@@ -78,26 +79,26 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   };
 }
 
-/** Every rung of the ladder, tried now, in order. */
-export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly RungResult[]> {
+/** Every candidate, tried now, in order. */
+export async function trySandboxes(options: SandboxOptions = {}): Promise<readonly CandidateResult[]> {
   const machine = thisMachine(options.machine);
   const session = createSession(machine);
   try {
-    return await tryRungs(rungs(options, machine, session));
+    return await tryCandidates(candidates(options, machine, session));
   } finally {
     await session.close();
   }
 }
 
-function rungs(options: SandboxOptions, machine: Machine, session: Session): readonly Rung[] {
+function candidates(options: SandboxOptions, machine: Machine, session: Session): readonly Candidate[] {
   const { only, backends = [], container } = options;
   const launcher = options.launcher === undefined ? launcherPath(machine.env) : (options.launcher ?? undefined);
   const relay = launcher === undefined ? {} : { launcher };
-  const all: readonly Rung[] = [
+  const all: readonly Candidate[] = [
     ...backends.map((backend) => ({ id: backend.name, backend, programs: [] })),
     // Who asks for a container wants that one, not the next best thing.
     ...(container === undefined
-      ? platformRungs(machine, session, launcher)
+      ? platformCandidates(machine, session, launcher)
       : [
           {
             id: "container",
@@ -115,9 +116,9 @@ function rungs(options: SandboxOptions, machine: Machine, session: Session): rea
   );
 }
 
-function platformRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
-  if (machine.platform === "linux") return linuxRungs(machine, session, launcher);
-  // Windows: approvals only. A restricted token would be one more rung here.
+function platformCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
+  if (machine.platform === "linux") return linuxCandidates(machine, session, launcher);
+  // Windows: approvals only. A restricted token would be one more candidate here.
   return machine.platform === "darwin"
     ? [{ id: "seatbelt", backend: createSeatbeltBackend(machine, session), programs: [seatbeltProgram] }]
     : [];
@@ -130,14 +131,14 @@ const bwrapVariants = [
   { id: "bwrap-bound-proc-old", proc: "bound", disableUserns: false },
 ] as const;
 
-function linuxRungs(machine: Machine, session: Session, launcher: string | undefined): readonly Rung[] {
+function linuxCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
   const { architecture, env } = machine;
   // Without numbers for this processor there is no seccomp program, and neither backend is whole.
   if (architecture === undefined) return [];
   const program = findTrustedProgram("bwrap", env);
   const settings = { architecture, ...defined({ launcher }) };
   return [
-    ...(program === undefined ? [] : bwrapRungs({ program, ...settings }, machine, session)),
+    ...(program === undefined ? [] : bwrapCandidates({ program, ...settings }, machine, session)),
     ...(launcher === undefined
       ? []
       : [
@@ -150,11 +151,11 @@ function linuxRungs(machine: Machine, session: Session, launcher: string | undef
   ];
 }
 
-function bwrapRungs(
+function bwrapCandidates(
   settings: Omit<BwrapVariant, "proc" | "disableUserns">,
   machine: Machine,
   session: Session,
-): readonly Rung[] {
+): readonly Candidate[] {
   return bwrapVariants.map(({ id, ...variant }) => {
     const backend = createBwrapBackend({ ...settings, ...variant }, machine, session);
     return { id, backend, programs: [settings.program] };

@@ -34,7 +34,7 @@ function words(
     readonly options?: Partial<BwrapOptions>;
     readonly env?: Record<string, string>;
     readonly tty?: boolean;
-    readonly nest?: boolean;
+    readonly apart?: boolean;
   } = {},
 ): string {
   const request = {
@@ -43,7 +43,7 @@ function words(
     env: more.env ?? {},
     grant: more.grant ?? grant,
     ...(more.tty === undefined ? {} : { tty: more.tty }),
-    ...(more.nest === undefined ? {} : { nest: more.nest }),
+    ...(more.apart === undefined ? {} : { apart: more.apart }),
   };
   return bwrapArgv(more.plan ?? plan, request, { ...options, ...more.options }).join(" ");
 }
@@ -72,16 +72,16 @@ test("every capability is dropped, user namespaces are closed, and nothing outli
   );
 });
 
-test("a nest holds no command, keeps its capabilities for its keepers, and is told what each gets for its own", () => {
-  const line = words({ nest: true, options: { asRoot: true } });
+test("a sandbox made ahead holds no command, keeps its capabilities for its keepers, and is told what each gets for its own", () => {
+  const line = words({ apart: true, options: { asRoot: true } });
   expect(line).toContain("--cap-add ALL");
-  expect(line).toMatch(/ -- \/proc\/self\/fd\/9 nest npr$/);
+  expect(line).toMatch(/ -- \/proc\/self\/fd\/9 sandbox npr$/);
   expect(line).not.toMatch(/ls -la|--seccomp|--cap-drop|--disable-userns|--chdir \/ws/);
-  expect(words({ nest: true, grant: { ...grant, network: "on" }, options: { proc: "bound" } })).toMatch(/ nest $/);
+  expect(words({ apart: true, grant: { ...grant, network: "on" }, options: { proc: "bound" } })).toMatch(/ sandbox $/);
 });
 
-test("what a nest shows to every command cannot be changed by one of them", () => {
-  expect(words({ nest: true })).toMatch(/--dev \/dev .*--remount-ro \/dev .*--bind \/ws \/ws/);
+test("what a sandbox made ahead shows to every command cannot be changed by one of them", () => {
+  expect(words({ apart: true })).toMatch(/--dev \/dev .*--remount-ro \/dev .*--bind \/ws \/ws/);
 });
 
 test("only a granted network shares the host's", () => {

@@ -31,8 +31,8 @@ const uses: readonly (readonly [name: string, line: string, expected: string])[]
   ["copies that keep modes and times", "cp -a package.json twin && tar c twin | tar x -C src && ls src", "twin"],
 ];
 
-const rungs = await trySandboxes();
-const works = (wanted: string) => rungs.some(({ id, ok }) => id === wanted && ok);
+const candidates = await trySandboxes();
+const works = (wanted: string) => candidates.some(({ id, ok }) => id === wanted && ok);
 
 /** Without a network namespace there is no loopback and no list of interfaces. */
 const needsLoopback = /loopback|interfaces|dev server/;

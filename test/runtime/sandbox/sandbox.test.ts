@@ -19,8 +19,8 @@ import type { ConfineRequest, SandboxOptions } from "../../../src/runtime/sandbo
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
 
-const rungs = await trySandboxes();
-const has = (id: string) => rungs.some((rung) => rung.id === id && rung.ok);
+const candidates = await trySandboxes();
+const has = (id: string) => candidates.some((candidate) => candidate.id === id && candidate.ok);
 // Not our own PATH: a checkout below the temp folder would put folders on it that a sandbox does not have.
 const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/nonexistent" };
 

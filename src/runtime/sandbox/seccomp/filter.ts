@@ -21,7 +21,7 @@ export interface FilterOptions {
   readonly sockets: SocketRule;
   /**
    * No namespace keeps the host's files and its shared memory apart (Landlock). Then what takes a path
-   * and Landlock does not see is asked about (native/warden.c answers), and what nobody needs is refused.
+   * and Landlock does not see is asked about (native/supervisor.c answers), and what nobody needs is refused.
    */
   readonly hostView?: boolean;
   /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */

@@ -8,7 +8,7 @@ import { isObject, parseJson } from "../../base/json.ts";
 import type { Backend, ProbeResult } from "./backend.ts";
 import type { Machine } from "./machine.ts";
 
-export interface Rung {
+export interface Candidate {
   /** Stable across runs: the cache refers to it. */
   readonly id: string;
   readonly backend: Backend;
@@ -16,58 +16,58 @@ export interface Rung {
   readonly programs: readonly string[];
 }
 
-export interface RungResult extends ProbeResult {
+export interface CandidateResult extends ProbeResult {
   readonly id: string;
   readonly name: string;
 }
 
-/** A lower rung may have won only because a higher one was missing or had a bad moment: that is looked at again. */
-const lowerRungLastsMs = 60 * 60 * 1000;
+/** A later candidate may have won only because an earlier one was missing or had a bad moment: that is looked at again. */
+const laterCandidateLastsMs = 60 * 60 * 1000;
 
-/** The first rung that works, or undefined. */
-export async function findRung(
-  rungs: readonly Rung[],
+/** The first candidate that works, or undefined. */
+export async function findCandidate(
+  candidates: readonly Candidate[],
   machine: Machine,
   now: () => number = Date.now,
-): Promise<Rung | undefined> {
+): Promise<Candidate | undefined> {
   const file = join(machine.stateDir, "sandbox-probe.json");
-  const key = cacheKey(rungs, machine);
+  const key = cacheKey(candidates, machine);
   const known = readCache(file, key);
   // Only a success is believed: what failed once may have been repaired since.
-  const remembered = rungs.findIndex(({ id }) => id === known?.rung);
-  const isFresh = remembered === 0 || (known !== undefined && now() - known.at < lowerRungLastsMs);
-  if (remembered >= 0 && isFresh) return rungs[remembered];
-  for (const rung of rungs) {
-    if (!(await works(rung))) continue;
-    writeCache(file, { key, rung: rung.id, at: now() });
-    return rung;
+  const remembered = candidates.findIndex(({ id }) => id === known?.candidate);
+  const isFresh = remembered === 0 || (known !== undefined && now() - known.at < laterCandidateLastsMs);
+  if (remembered >= 0 && isFresh) return candidates[remembered];
+  for (const candidate of candidates) {
+    if (!(await works(candidate))) continue;
+    writeCache(file, { key, candidate: candidate.id, at: now() });
+    return candidate;
   }
   return undefined;
 }
 
 /** Asked twice before it is given up: a machine under load must not end up with less protection. */
-async function works({ backend }: Rung): Promise<boolean> {
+async function works({ backend }: Candidate): Promise<boolean> {
   return (await backend.probe()).ok || (await backend.probe()).ok;
 }
 
-/** Every rung, tried now; for `doctor`. */
-export async function tryRungs(rungs: readonly Rung[]): Promise<readonly RungResult[]> {
-  const results: RungResult[] = [];
-  for (const { id, backend } of rungs) results.push({ id, name: backend.name, ...(await backend.probe()) });
+/** Every candidate, tried now; for `doctor`. */
+export async function tryCandidates(candidates: readonly Candidate[]): Promise<readonly CandidateResult[]> {
+  const results: CandidateResult[] = [];
+  for (const { id, backend } of candidates) results.push({ id, name: backend.name, ...(await backend.probe()) });
   return results;
 }
 
-function cacheKey(rungs: readonly Rung[], machine: Machine): string {
-  const programs = [...new Set(rungs.flatMap(({ programs }) => programs))].map((path) => {
+function cacheKey(candidates: readonly Candidate[], machine: Machine): string {
+  const programs = [...new Set(candidates.flatMap(({ programs }) => programs))].map((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
     return `${path} ${stat?.mtimeMs ?? 0} ${stat?.size ?? 0}`;
   });
-  return [machine.boot, machine.uid, ...rungs.map(({ id }) => id), ...programs].join("\n");
+  return [machine.boot, machine.uid, ...candidates.map(({ id }) => id), ...programs].join("\n");
 }
 
 interface Remembered {
   readonly key: string;
-  readonly rung: string;
+  readonly candidate: string;
   readonly at: number;
 }
 
@@ -80,8 +80,8 @@ function readCache(file: string, key: string): Remembered | undefined {
   }
   const parsed = parseJson(text);
   if (!parsed.ok || !isObject(parsed.value) || parsed.value["key"] !== key) return undefined;
-  const [rung, at] = [parsed.value["rung"], parsed.value["at"]];
-  return typeof rung === "string" && typeof at === "number" ? { key, rung, at } : undefined;
+  const [candidate, at] = [parsed.value["candidate"], parsed.value["at"]];
+  return typeof candidate === "string" && typeof at === "number" ? { key, candidate, at } : undefined;
 }
 
 function writeCache(file: string, remembered: Remembered): void {

@@ -1,5 +1,5 @@
 /*
- * The warden: answers the system calls that Landlock does not see and a filter cannot judge, because what
+ * The supervisor: answers the system calls that Landlock does not see and a filter cannot judge, because what
  * they touch is named by a pointer: modes, owners and times of files, and connecting to sockets by path.
  *
  * The filter stops such a call and asks here. We copy its arguments, find the file ourselves and hold it
@@ -216,14 +216,14 @@ static int judge(const struct call *c) {
 }
 
 /* What the program that was started has sent. */
-int warden_take(int socket) {
+int supervisor_take(int socket) {
   uint8_t byte;
   int fds[3];
   return receive_fds(socket, &byte, 1, fds) == 1 ? fds[0] : -1;
 }
 
 /* One question, one answer. */
-void warden_answer(int listener, const struct request *r) {
+void supervisor_answer(int listener, const struct request *r) {
   struct question question = {0};
   if (ioctl(listener, RECEIVE, &question) < 0) return; /* it was killed while it asked */
   char name[64];

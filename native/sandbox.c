@@ -1,8 +1,8 @@
 /*
- * The nest: lives in a sandbox that bubblewrap has built, still with that sandbox's capabilities, and
+ * The sandbox process: lives in a sandbox that bubblewrap has built, still with that sandbox's capabilities, and
  * gives birth to keepers. Each is the first process of namespaces of its own (processes, network, IPC,
  * mounts), so every command finds a fresh sandbox; but the folders, masks and devices were mounted once,
- * for all of them, which is what building a sandbox costs. Commands never see the nest: it is outside
+ * for all of them, which is what building a sandbox costs. Commands never see it: it is outside
  * their pid namespace, and what a keeper inherits is given up before a command is read.
  */
 #include "launcher.h"
@@ -40,7 +40,7 @@ static bool mount_own(const char *fresh) {
   return !strchr(fresh, 'r') || mount("none", "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | safe | MS_NODEV, NULL) == 0;
 }
 
-static _Noreturn void hatch(int control, const char *fresh) {
+static _Noreturn void become_keeper(int control, const char *fresh) {
   dup2(control, 3);
   fcntl(3, F_SETFD, FD_CLOEXEC);
   syscall(SYS_CLOSE_RANGE, 4, ~0U, 0);
@@ -55,11 +55,11 @@ static _Noreturn void hatch(int control, const char *fresh) {
 }
 
 /* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root). */
-int nest_main(const char *fresh) {
+int sandbox_main(const char *fresh) {
   for (ssize_t n; filter_size < sizeof filter && (n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size)) > 0;) filter_size += (size_t)n;
   if (filter_size == 0) return 125;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  prctl(PR_SET_NAME, "callgate-nest");
+  prctl(PR_SET_NAME, "callgate-box");
   signal(SIGCHLD, SIG_IGN); /* nobody asks how they ended */
   /* A second lock beside the filter: no more user namespaces below this one. Not to be had where /proc is the outer one. */
   int limit = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ int nest_main(const char *fresh) {
   int fds[3];
   while (receive_fds(CONTROL_FD, &byte, 1, fds) == 1) {
     if (fds[0] < 0) continue;
-    if (syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0) == 0) hatch(fds[0], fresh);
+    if (syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0) == 0) become_keeper(fds[0], fresh);
     close(fds[0]); /* a keeper that could not be made is seen by the end of its socket */
   }
   while (wait(NULL) > 0 || errno == EINTR) {} /* nobody wants more of them; those that work live on */
