@@ -1,19 +1,13 @@
 /** Normalising and preparing real tool schemas, and checking a call against one; the baseline parses the same text as JSON. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { JsonObject } from "../src/base/json.ts";
 import { normalize, schemaTargets } from "../src/schema/normalize.ts";
 import { createValidator } from "../src/schema/validate.ts";
 import { median, perOperation, type BenchRow } from "./measure.ts";
+import { ownSchemas, sharedSchemas } from "../test/schema/corpus.ts";
 
 export async function run(): Promise<readonly BenchRow[]> {
-  // Run from the repository; the data sits beside it.
-  const file = join(process.cwd(), "../shared/data/mcp-schemas.jsonl");
-  const lines = readFileSync(file, "utf8").trim().split("\n");
-  const schemas = Array.from(
-    { length: 500 },
-    (_, index) => (JSON.parse(lines[index % lines.length]!) as { inputSchema: JsonObject }).inputSchema,
-  );
+  const recorded = sharedSchemas.length > 0 ? sharedSchemas : ownSchemas;
+  const schemas = Array.from({ length: 500 }, (_, index) => recorded[index % recorded.length]!.inputSchema);
   const texts = schemas.map((schema) => JSON.stringify(schema));
   // Results are kept per schema object, so each round gets objects of its own.
   const once = async (body: (fresh: readonly JsonObject[]) => Promise<unknown> | unknown) => {

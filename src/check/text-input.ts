@@ -1,31 +1,41 @@
-/** The text of a freeform call, out of whatever a function-only wire wrapped it in, checked against its grammar. */
+/**
+ * The text of a freeform call, out of whatever a function-only wire wrapped it in. A regular expression is checked
+ * here. A Lark grammar only guides the model: providers sample under it, and elsewhere the handler reads the text
+ * itself and can say better what is wrong with it.
+ */
 import { CallError } from "../base/error.ts";
 import { isObject, parseJson } from "../base/json.ts";
 import type { Bound } from "../spec/call.ts";
 import type { Freeform } from "../spec/freeform.ts";
-import { checkLark, checkRegex, type GrammarVerdict } from "./lark.ts";
 
 export function readText(bound: Bound, freeform: Freeform, notes: string[]): string {
   const raw = bound.arguments;
   const wrapped = bound.kind === "custom" ? undefined : unwrap(raw, bound.tool.name, freeform.label);
   const text = wrapped ?? raw;
   if (wrapped !== undefined) notes.push("the text was unwrapped from JSON");
-  const verdict = checkGrammar(freeform, text);
-  if (verdict.ok) return text;
+  const pattern = freeform.syntax === "regex" ? toPattern(freeform.definition) : undefined;
+  if (pattern === undefined || pattern.test(text)) return text;
   for (const [other, note] of otherReadings(raw, text, bound.tool.name, freeform.label)) {
-    if (other === text || !checkGrammar(freeform, other).ok) continue;
+    if (other === text || !pattern.test(other)) continue;
     notes.push(note);
     return other;
   }
-  throw grammarError(bound, freeform, text, verdict);
+  throw new CallError("invalid_input", `The input of ${bound.tool.name} does not match ${freeform.definition}.`, {
+    hint: "Send the text again in full, following the pattern in the tool's description.",
+  });
 }
 
-function checkGrammar(freeform: Freeform, text: string): GrammarVerdict {
-  if (freeform.definition === undefined || freeform.unchecked === true) return { ok: true };
-  return freeform.syntax === "lark" ? checkLark(freeform.definition, text) : checkRegex(freeform.definition, text);
+/** Undefined for an expression that JavaScript cannot read: it was written for another engine. */
+function toPattern(definition: string | undefined): RegExp | undefined {
+  if (definition === undefined) return undefined;
+  try {
+    return new RegExp(`^(?:${definition})$`, "u");
+  } catch {
+    return undefined;
+  }
 }
 
-/** Habits of models, tried only when the text as it stands does not follow the grammar. */
+/** Habits of models, tried only when the text as it stands does not match the pattern. */
 function otherReadings(
   raw: string,
   text: string,
@@ -69,23 +79,4 @@ function stripFence(text: string): string {
     /^\s*```[^\n`]*\n([^]*?)\n?```\s*$/.exec(text) ??
     /^\s*(?:\w+\s+)?<<-?\s*(['"]?)(\w+)\1\s*\n([^]*?)\n?\2\s*$/.exec(text);
   return fence ? fence.at(-1)! : text;
-}
-
-function grammarError(
-  bound: Bound,
-  freeform: Freeform,
-  text: string,
-  verdict: Extract<GrammarVerdict, { ok: false }>,
-): CallError {
-  const before = text.slice(0, verdict.position);
-  const line = before.split("\n").length;
-  const there = text
-    .slice(before.lastIndexOf("\n") + 1)
-    .split("\n", 1)[0]!
-    .slice(0, 120);
-  const message = `The input of ${bound.tool.name} does not follow its grammar: line ${line}, \`${there}\`; expected ${verdict.expected.join(" or ")}.`;
-  return new CallError("invalid_input", message, {
-    hint: `Send the text again in full, following the ${freeform.syntax === "lark" ? "Lark grammar" : "pattern"} in the tool's description.`,
-    data: { position: verdict.position, line },
-  });
 }

@@ -23,7 +23,7 @@ const description = [
 export const applyPatch = defineTool({
   name: "apply_patch",
   description,
-  input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch", unchecked: true }),
+  input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch" }),
   access(input, { cwd }) {
     const paths = readWhole(input)?.map(({ path }) => path) ?? patchedPaths(parsePatch(input));
     return { write: paths.map((path) => resolve(cwd, path)) };

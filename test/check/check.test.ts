@@ -216,16 +216,10 @@ test("a tool that cannot say what it touches is not run", async () => {
   expect(error).toMatchObject({ code: "failed", message: "b could not say what the call would touch: oops" });
 });
 
-const grammar = `start: begin hunk+ end
-begin: "*** Begin" LF
-end: "*** End" LF?
-hunk: "+" /(.*)/ LF -> line
-%import common.LF
-`;
 const patch = defineTool({
   name: "apply_patch",
   description: "",
-  input: freeform({ syntax: "lark", definition: grammar }),
+  input: freeform({ syntax: "regex", definition: String.raw`\*\*\* Begin\n(?:\+.*\n)+\*\*\* End\n?` }),
   run,
 });
 const good = "*** Begin\n+a\n+b\n*** End";
@@ -243,10 +237,12 @@ test.each([
   expect((await check(ask(patch, args, { kind }), at)).input).toBe(good);
 });
 
-test("freeform text that breaks the grammar is told with the line and what was expected", async () => {
-  const error = await failure(check(ask(patch, "*** Begin\n+a\noops\n*** End", { kind: "custom" }), at));
-  expect(error.message).toContain("line 3, `oops`");
-  expect(error.message).toContain('"+"');
+test("freeform text that does not match its pattern is told so, and a Lark grammar leaves the text to the handler", async () => {
+  const broken = "*** Begin\n+a\noops\n*** End";
+  const error = await failure(check(ask(patch, broken, { kind: "custom" }), at));
+  expect(error.message).toContain("does not match");
+  const guided = defineTool({ ...patch, input: freeform({ syntax: "lark", definition: "start: /a/" }) });
+  expect((await check(ask(guided, broken, { kind: "custom" }), at)).input).toBe(broken);
 });
 
 test("freeform text without a grammar is handed on as it stands, fences and all", async () => {

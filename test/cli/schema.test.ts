@@ -1,10 +1,11 @@
 /** `callgate schema` as a program uses it. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { checkTarget } from "../../src/schema/normalize/check-target.ts";
 import { schemaTargets } from "../../src/schema/normalize.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
+import { recordedSchemas } from "../schema/corpus.ts";
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -21,11 +22,8 @@ test("one schema from stdin or a file, with the list of changes", async () => {
   expect(JSON.parse((await run(["schema", "--target", "seed", file])).stdout)).toEqual(expected);
 });
 
-test("every real schema, for every target, in one process and in order", async () => {
-  const schemas = readFileSync(new URL("../../../shared/data/mcp-schemas.jsonl", import.meta.url), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => (JSON.parse(line) as { inputSchema: unknown }).inputSchema);
+test("every recorded schema, for every target, in one process and in order", async () => {
+  const schemas = recordedSchemas.map(({ inputSchema }) => inputSchema);
   const input = schemas
     .flatMap((schema, index) =>
       schemaTargets.map((target) => JSON.stringify({ id: `${index} ${target}`, target, schema })),

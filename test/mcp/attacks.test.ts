@@ -11,6 +11,7 @@ import { createConnection, createTokenStore, readServers } from "../../src/mcp/i
 import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { codecs } from "../../src/wire/index.ts";
 import { call, hostile, stdio, useConnections } from "./connect.ts";
+import { recordedSchemas } from "../schema/corpus.ts";
 
 const { cleanups, connect } = useConnections();
 
@@ -194,15 +195,7 @@ test("every shared attack on MCP has its test", () => {
 });
 
 test("schemas of real servers, the odd ones too, all become tools that can be sent to every provider", async () => {
-  const records = readFileSync(new URL("../../../shared/data/mcp-schemas.jsonl", import.meta.url), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { schema?: unknown; inputSchema?: unknown; input_schema?: unknown });
-  const tools = records.map((record, n) => ({
-    name: `tool_${n}`,
-    description: "x",
-    inputSchema: record.inputSchema ?? record.input_schema ?? record.schema ?? { type: "object" },
-  }));
+  const tools = recordedSchemas.map(({ inputSchema }, n) => ({ name: `tool_${n}`, description: "x", inputSchema }));
   const { engine, warnings } = await connect({ s: serverWith(tools) });
   const offered = engine.registry.list();
   expect(offered.length + warnings.length).toBeGreaterThanOrEqual(tools.length);

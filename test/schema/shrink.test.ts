@@ -1,15 +1,11 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { checkTarget } from "../../src/schema/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../src/schema/normalize.ts";
+import { recordedSchemas } from "./corpus.ts";
 
 const sizeOf = (schema: JsonObject) => Buffer.byteLength(JSON.stringify(schema));
-const large = readFileSync(new URL("../../../shared/data/mcp-schemas.jsonl", import.meta.url), "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => (JSON.parse(line) as { readonly inputSchema: JsonObject }).inputSchema)
-  .filter((schema) => sizeOf(schema) > 5000);
+const large = recordedSchemas.map(({ inputSchema }) => inputSchema).filter((schema) => sizeOf(schema) > 5000);
 
 describe.each(schemaTargets)("%s", (target) => {
   test("a large schema fits its size or says that it does not, and is still taken", () => {

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { FunctionSpec, ToolSpec } from "../../src/spec/model.ts";
 import { schemaTargets } from "../../src/schema/normalize.ts";
 import { lowerTools } from "../../src/wire/tools.ts";
+import { recordedSchemas } from "../schema/corpus.ts";
 
 const tool = (name: string, parameters: JsonObject = { type: "object", properties: {} }): FunctionSpec => ({
   kind: "function",
@@ -75,22 +75,17 @@ describe("tools for wires that have functions only", () => {
     expect([tools.length, dropped.length]).toEqual([128, 2]);
   });
 
-  test("every schema of real MCP servers is lowered for every target, none dropped", () => {
-    const url = new URL("../../../shared/data/mcp-schemas.jsonl", import.meta.url);
-    const rows = readFileSync(url, "utf8")
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    const specs = rows.map((row, at): ToolSpec => ({
+  test("every recorded schema is lowered for every target, none dropped", () => {
+    const specs = recordedSchemas.map((row, at): ToolSpec => ({
       kind: "namespace",
       name: `mcp__s${at}`,
       description: "",
-      tools: [tool(row.name ?? row.tool ?? `tool_${at}`, row.inputSchema ?? row.schema)],
+      tools: [tool(row.tool, row.inputSchema)],
     }));
     for (const target of schemaTargets) {
       const { tools, dropped } = lowerTools(specs, { target });
       expect(dropped).toEqual([]);
-      expect(tools).toHaveLength(rows.length);
+      expect(tools).toHaveLength(specs.length);
       expect(
         tools.every(
           ({ name, parameters }) => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && parameters["type"] === "object",
