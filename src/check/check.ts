@@ -22,13 +22,13 @@ export async function check(bound: Bound, at: AccessContext): Promise<Checked> {
   const notes: string[] = [];
   const { tool } = bound;
   const input = isFreeform(tool.input) ? readText(bound, tool.input, notes) : await readInput(bound, notes);
-  const access = await askAccess(tool, input, at);
+  const access = withOrigin(tool, await askAccess(tool, input, at));
   return extend(bound, { input, access, mutates: askMutates(tool, input, access), notes });
 }
 
 async function readInput(bound: Bound, notes: string[]): Promise<Json> {
-  // Schemas of servers (`server/tool`) are foreign: they are interpreted, never made into code.
-  const schema = toSchema(bound.tool.input, { compile: !bound.tool.name.includes("/") });
+  // Schemas of servers are foreign: they are interpreted, never made into code.
+  const schema = toSchema(bound.tool.input, { compile: bound.tool.origin === undefined });
   const given = parseArguments(bound);
   // Some servers write `null` where a tool takes nothing; it says no more than an empty text does.
   const parsed = given === null && schema.json["type"] === "object" ? {} : given;
@@ -102,6 +102,11 @@ async function askAccess(tool: AnyTool, input: Json, at: AccessContext): Promise
   } catch (cause) {
     throw toolFault(tool, "say what the call would touch", cause);
   }
+}
+
+/** What a remote tool does happens on its server, whatever else it states. */
+function withOrigin({ origin }: AnyTool, access: Access): Access {
+  return origin === undefined ? access : { ...access, servers: [origin, ...(access.servers ?? [])] };
 }
 
 function askMutates(tool: AnyTool, input: Json, access: Access): boolean {

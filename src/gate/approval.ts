@@ -81,18 +81,20 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
     (access[use] ?? []).map((path) => ({ [use]: policy.real(path, policy.workspace) ?? path }));
   const hosts = (access.network ?? []).map((host) => ({ host }));
   const things: readonly object[] = [...commands, ...paths("read"), ...paths("write"), ...hosts];
+  const uses = (access.servers ?? []).map((server) => ({ server }));
   const own =
     things.length === 0
       ? [
           {
             tool: tool.name,
+            servers: access.servers,
             definition: hashOf({
               input: toPlain(tool.input),
               description: typeof tool.description === "string" ? tool.description : "",
             }),
           },
         ]
-      : things;
+      : [...things, ...uses];
   return own.map((thing) =>
     hashOf({
       thing,

@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { extend } from "../base/extend.ts";
-import type { Access, Command } from "../spec/access.ts";
+import type { Access, Command, ServerUse } from "../spec/access.ts";
 import type { PolicySettings } from "../spec/stages.ts";
 import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
 import { mayRead } from "./command/look.ts";
@@ -61,15 +61,14 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
       ? []
       : [modeVerdict("escalation", policy, "the model asks to run it outside the sandbox")]),
   ];
-  const toolRules = [
-    ...policy.rules.tools.filter((rule) => matchName(call.tool, rule.tool ?? "")),
-    ...policy.rules.mcp.filter((rule) => matchMcp(call.tool, rule.mcp ?? "") && !rule.except?.includes(call.tool)),
-  ];
+  const toolRules = policy.rules.tools.filter((rule) => matchName(call.tool, rule.tool ?? ""));
   const allowed = toolRules.some((rule) => rule.decision === "allow");
+  const remote = (access.servers ?? []).map((use) => serverVerdict(use, call, policy, allowed));
   const verdicts = [
     ...toolRules.map(ruleVerdict),
+    ...remote,
     ...(allowed ? touched.map(forgive) : touched),
-    ...(allowed || touched.length > 0 ? [] : [ownVerdict(call, policy)]),
+    ...(allowed || touched.length + remote.length > 0 ? [] : [ownVerdict(call, policy)]),
     ...(call.markerless === true && commands.length > 0 ? [quoted] : []),
   ];
   return extend(refuseToAsk(strictest(verdicts), policy.settings), {
@@ -92,15 +91,28 @@ function forgive(verdict: Verdict): Verdict {
     : verdict;
 }
 
-/** A tool that states no access: ours or the user's touches nothing outside itself, an MCP server's might. */
+/** A tool of ours or the user's that states no access. */
 function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
-  const remote = call.tool.includes("/");
-  if (!call.mutates && (!remote || policy.settings.approval !== "unless-trusted"))
+  if (!call.mutates) return modeVerdict("harmless", policy, "it changes nothing");
+  return modeVerdict("other", { ...policy, confines: true }, `${call.tool} changes something outside itself`);
+}
+
+/** What happens on an MCP server is judged by the rules for that server, whichever tool leads there. */
+function serverVerdict(use: ServerUse, call: CallToDecide, policy: Policy, allowed: boolean): Verdict {
+  const name = `${use.server}/${use.name}`;
+  const rules = policy.rules.mcp.filter((rule) => matchMcp(name, rule.mcp ?? "") && !rule.except?.includes(name));
+  return withRules(rules, () =>
+    allowed ? modeVerdict("harmless", policy, "a rule allows the tool") : serverByMode(name, call.mutates, policy),
+  );
+}
+
+/** That a server's tool only looks is the server's word: it is not believed where only what is known counts. */
+function serverByMode(name: string, mutates: boolean, policy: Policy): Verdict {
+  const { approval } = policy.settings;
+  if (!mutates && approval !== "unless-trusted" && approval !== "disabled")
     return modeVerdict("harmless", policy, "it changes nothing");
-  const reason = remote
-    ? `${call.tool} runs on an MCP server, outside every sandbox`
-    : `${call.tool} changes something outside itself`;
-  return { ...modeVerdict("other", { ...policy, confines: !remote }, reason) };
+  const reason = `${name} runs on an MCP server, outside every sandbox`;
+  return modeVerdict("other", { ...policy, confines: false }, reason);
 }
 
 function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {

@@ -54,10 +54,16 @@ function candidate(call: CallToDecide, policy: Policy): Suggestion | undefined {
           rule: { path: slashed(read), access: "read", decision: "allow" },
           alsoAllows: `every later reading of ${read}, by any tool`,
         };
-  return {
-    rule: call.tool.includes("/") ? { mcp: call.tool, decision: "allow" } : { tool: call.tool, decision: "allow" },
-    alsoAllows: `every later call of ${call.tool}, with any input`,
-  };
+  const [use, ...otherUses] = access.servers ?? [];
+  if (use === undefined)
+    return {
+      rule: { tool: call.tool, decision: "allow" },
+      alsoAllows: `every later call of ${call.tool}, with any input`,
+    };
+  const mcp = `${use.server}/${use.name}`;
+  return otherUses.length > 0
+    ? undefined
+    : { rule: { mcp, decision: "allow" }, alsoAllows: `every later call of ${mcp}, with any input` };
 }
 
 function slashed(path: string): string {

@@ -57,15 +57,18 @@ export function checkDeclaration<T extends AnyTool>(tool: T): T {
   if (typeof tool.description !== "string" && typeof tool.description !== "function")
     throw wrong("description must be text, or a function that returns it");
   if (typeof tool.run !== "function") throw wrong("run is not a function");
+  const { origin } = tool;
+  if (origin !== undefined && !(typeof origin?.server === "string" && typeof origin.name === "string"))
+    throw wrong("origin is { server, name }, the MCP server it runs on and its name there; leave it out otherwise");
   if (tool.timeoutMs !== undefined && !(tool.timeoutMs > 0)) throw wrong("timeoutMs must be more than 0");
   for (const key of ["input", "output"] as const) {
-    const reason = tool[key] === undefined && key === "output" ? undefined : schemaFault(tool[key], tool.name);
+    const reason = tool[key] === undefined && key === "output" ? undefined : schemaFault(tool[key], tool.origin);
     if (reason) throw wrong(`${key}: ${reason}`);
   }
   return tool;
 }
 
-function schemaFault(input: unknown, name: string): string | undefined {
+function schemaFault(input: unknown, origin: AnyTool["origin"]): string | undefined {
   if (isFreeform(input)) return undefined;
   if (standardOf(input)) {
     try {
@@ -82,7 +85,7 @@ function schemaFault(input: unknown, name: string): string | undefined {
   }
   if (!isObject(json)) return "must be a Standard Schema, a JSON Schema object or freeform()";
   // A server's schema is not its user's to mend: what is wrong in it is left out when arguments are checked.
-  if (name.includes("/")) return undefined;
+  if (origin !== undefined) return undefined;
   const [fault] = findFaults(json as JsonObject);
   return fault && `${fault.what} (at ${fault.at.join("/")})`;
 }

@@ -6,6 +6,7 @@ import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import type { JsonObject } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
+import type { ServerUse } from "../spec/access.ts";
 import type { Asked, Bound } from "../spec/call.ts";
 import { checkDeclaration } from "./define.ts";
 import { commonRules, isNamedAfter, looseKey, spellNames } from "../spec/name.ts";
@@ -32,6 +33,8 @@ export interface Registry extends Binder {
   /** In name order, always the same. */
   list(): readonly AnyTool[];
   groups(): ReadonlyMap<string, readonly string[]>;
+  /** Each tool's name as every host takes it (`^[A-Za-z0-9_-]{1,64}$`): no two alike, and `find` knows them all. */
+  spellings(): ReadonlyMap<string, string>;
   /** Every tool as a Chat Completions function, schemas as their authors wrote them. */
   openapiSchemas(): readonly OpenapiSchema[];
   /** The examples of the tools that have an XML form. */
@@ -88,6 +91,7 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
     findByTag: (tag) => (index ??= createIndex(list())).findByTag(tag) ?? find(tag),
     list,
     groups: () => groupNames(list()),
+    spellings: () => (index ??= createIndex(list())).spellings,
     openapiSchemas: () => list().map(toOpenapi),
     xmlExamples: () => list().flatMap((tool) => tool.xml?.example ?? []),
     onChange(listener) {
@@ -136,6 +140,7 @@ function withTools(current: ReadonlyMap<string, AnyTool>, added: readonly AnyToo
 }
 
 interface NameIndex {
+  readonly spellings: ReadonlyMap<string, string>;
   find(name: string, namespace: string | undefined): AnyTool | undefined;
   findByTag(tag: string): AnyTool | undefined;
 }
@@ -154,14 +159,16 @@ function createIndex(tools: readonly AnyTool[]): NameIndex {
     table.set(key, !table.has(key) || table.get(key) === tool ? tool : undefined);
   };
   for (const tool of tools) {
+    const { origin } = tool;
     const spellings = [wire.get(tool.name)!, ...(tool.aliases ?? [])];
     for (const spelling of spellings) if (!exact.has(spelling)) exact.set(spelling, tool);
-    for (const key of [tool.name, ...spellings, `mcp/${tool.name}`]) {
-      if (key.startsWith("mcp/") && !tool.name.includes("/")) continue;
-      claim(loose, looseKey(key), tool);
+    for (const key of [tool.name, ...spellings]) claim(loose, looseKey(key), tool);
+    if (origin) {
+      const whole = `${origin.server}/${origin.name}`;
+      for (const key of [whole, `mcp/${whole}`]) claim(loose, looseKey(key), tool);
+      // A model that leaves the server out is understood where only one server has such a tool.
+      claim(bare, looseKey(origin.name), tool);
     }
-    // A model that leaves the server out is understood where only one server has such a tool.
-    if (tool.name.includes("/")) claim(bare, looseKey(tool.name.slice(tool.name.indexOf("/") + 1)), tool);
     if (tool.xml?.tag !== undefined && !tags.has(tool.xml.tag)) tags.set(tool.xml.tag, tool);
   }
   const lookUp = (name: string) => {
@@ -172,10 +179,13 @@ function createIndex(tools: readonly AnyTool[]): NameIndex {
     return near && isOfOtherServer(near, name) ? undefined : near;
   };
   return {
+    spellings: wire,
     find(name, namespace) {
       if (namespace === undefined) return lookUp(name);
       const plain = namespace.replace(/^mcp__?/, "");
-      const own = tools.find((tool) => tool.name === `${plain}/${name}`) ?? lookUp(`${namespace}__${name}`);
+      const own =
+        tools.find((tool) => tool.name === `${plain}/${name}` || isFrom(tool.origin, plain, name)) ??
+        lookUp(`${namespace}__${name}`);
       const found = own ?? lookUp(name);
       return found && plain !== namespace && isOfOtherServer(found, `${plain}/${name}`) ? undefined : found;
     },
@@ -183,19 +193,23 @@ function createIndex(tools: readonly AnyTool[]): NameIndex {
   };
 }
 
+function isFrom(origin: ServerUse | undefined, server: string, name: string): boolean {
+  return origin?.server === server && origin.name === name;
+}
+
 /** A call that names a server never goes to another one, however alike the names are: not even while the first is down. */
 function isOfOtherServer(tool: AnyTool, asked: string): boolean {
   const named = /^([^/]+)\//.exec(asked)?.[1] ?? /^mcp__(.+?)__./.exec(asked)?.[1];
-  const slash = tool.name.indexOf("/");
-  if (named === undefined || slash === -1) return false;
+  const owner = tool.origin?.server ?? /^([^/]+)\//.exec(tool.name)?.[1];
+  if (named === undefined || owner === undefined) return false;
   const key = looseKey(named).replace(/^mcp_/, "");
-  return key !== looseKey(tool.name.slice(0, slash)).replace(/^mcp_/, "");
+  return key !== looseKey(owner).replace(/^mcp_/, "");
 }
 
 function groupNames(tools: readonly AnyTool[]): ReadonlyMap<string, readonly string[]> {
   const groups = new Map<string, string[]>();
-  for (const { name, group } of tools) {
-    const key = group ?? (name.includes("/") ? name.slice(0, name.indexOf("/")) : "");
+  for (const { name, group, origin } of tools) {
+    const key = group ?? origin?.server ?? "";
     const names = groups.get(key);
     if (names) names.push(name);
     else groups.set(key, [name]);

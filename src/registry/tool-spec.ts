@@ -68,6 +68,7 @@ function toFunction(tool: AnyTool, description: string, unlisted: readonly strin
     parameters: withoutProperties(functionParameters(tool), unlisted),
     ...(output ? { outputSchema: output } : {}),
     ...(tool.xml ? { xml: tool.xml } : {}),
+    ...(tool.origin ? { server: tool.origin.server } : {}),
     // An input of the tool's own type is JSON: it is what a model would send.
     ...(tool.examples ? { examples: tool.examples.map(({ input }) => input as Json) } : {}),
   };

@@ -10,8 +10,16 @@ export interface Access {
   readonly commands?: readonly Command[];
   /** Hosts that will be contacted, `host` or `host:port`. */
   readonly network?: readonly string[];
+  /** What the call uses of MCP servers: their rules hold for it, whichever tool makes it. A remote tool's own use is added when it is checked. */
+  readonly servers?: readonly ServerUse[];
   /** The model asks to run outside the sandbox. */
   readonly escalation?: Escalation;
+}
+
+/** Something of an MCP server's: a tool by its name there, or the protocol's word for what is no tool (`resources/read`). */
+export interface ServerUse {
+  readonly server: string;
+  readonly name: string;
 }
 
 /** A command a call will run: words, or one shell line. */

@@ -112,6 +112,8 @@ export interface FunctionSpec {
   /** How a call is laid out as XML, and inputs to show: for models that are taught by their prompt. Wires leave them out. */
   readonly xml?: XmlMapping;
   readonly examples?: readonly Json[];
+  /** The MCP server it runs on, if any. Never sent; where a wire takes only so many tools, these are left out first. */
+  readonly server?: string;
   readonly extra?: Extra;
 }
 

@@ -4,13 +4,13 @@
  */
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
-import type { Access } from "./access.ts";
+import type { Access, ServerUse } from "./access.ts";
 import type { Exec, Fetch, Files } from "./capability.ts";
 import type { Infer, InputSchema } from "./infer.ts";
 import type { Ask } from "./question.ts";
 
 export interface Tool<S extends InputSchema = InputSchema> {
-  /** `snake_case`, or `server/tool` for MCP. */
+  /** `snake_case`; `server/tool` for a server's. Where a tool runs is said by `origin`, never by its name. */
   readonly name: string;
   /** Told to the model; a function where it depends on what the sandbox allows right now. */
   readonly description: string | ((situation: Situation) => string);
@@ -35,6 +35,8 @@ export interface Tool<S extends InputSchema = InputSchema> {
   /** Other names a model may use for it. */
   readonly aliases?: readonly string[];
   readonly group?: string;
+  /** Set for a tool that runs on an MCP server: which one, and its name there. Left out: the tool is ours or the user's and runs here. */
+  readonly origin?: ServerUse;
   readonly metadata?: JsonObject;
   readonly run: (
     input: Infer<S>,

@@ -77,10 +77,17 @@ function createLowered(specs: readonly ToolSpec[], met: readonly Named[], option
     .flatMap((entry) => lower(entry, book, options.target, dropped))
     .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const max = options.maxTools ?? Infinity;
-  for (const tool of tools.slice(max)) {
-    dropped.push({ name: tool.tool.name, reason: `this wire takes at most ${max} tools` });
+  if (tools.length <= max) return { tools, book, dropped };
+  const kept = new Set(tools.toSorted((a, b) => Number(isRemote(a)) - Number(isRemote(b))).slice(0, max));
+  for (const tool of tools) {
+    if (!kept.has(tool)) dropped.push({ name: tool.tool.name, reason: `this wire takes at most ${max} tools` });
   }
-  return { tools: tools.slice(0, max), book, dropped };
+  return { tools: tools.filter((tool) => kept.has(tool)), book, dropped };
+}
+
+/** Servers may bring hundreds of tools: they never push out those that run here. */
+function isRemote({ spec }: WireTool): boolean {
+  return spec.kind === "function" && spec.server !== undefined;
 }
 
 /** The tools this wire has under a type of its own, written by `encode`, and those that have to be lowered. */

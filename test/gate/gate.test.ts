@@ -290,7 +290,7 @@ describe("a person is asked", () => {
     const { asked, approver } = answering({ answer: "session" });
     const one = gate({ approver });
     const call = (properties: object) => {
-      const made = checked({}, { name: "mail/send", mutates: true });
+      const made = checked({ servers: [{ server: "mail", name: "send" }] }, { name: "mail/send", mutates: true });
       return { ...made, tool: { ...made.tool, input: { type: "object", properties } } } as Checked;
     };
     await one.pass(call({ to: { type: "string" } }), signal);
@@ -406,7 +406,7 @@ describe("tools, servers, hosts", () => {
       (error: unknown) => (CallError.is(error) ? error.code : "fault"),
     );
   test("an MCP tool that changes something asks; an allow-list lets it pass; a deny wins over it", async () => {
-    const call = () => checked({}, { name: "mail/send", mutates: true });
+    const call = () => checked({ servers: [{ server: "mail", name: "send" }] }, { name: "mail/send", mutates: true });
     expect(await decision(call(), [])).toBe("needs_approval");
     expect(await decision(call(), [{ mcp: "mail", decision: "allow" }])).toBe("allow");
     expect(await decision(call(), [{ mcp: "mail/send", decision: "allow" }])).toBe("allow");

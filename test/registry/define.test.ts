@@ -99,8 +99,15 @@ test.each<readonly [string, object, RegExp]>([
 });
 
 test("a server's broken schema does not keep its tools, or others, from being registered", () => {
-  expect(define({ type: "object", properties: { a: { $ref: "#/nowhere" } } }, { name: "srv/tool" }).name).toBe(
-    "srv/tool",
+  expect(
+    define(
+      { type: "object", properties: { a: { $ref: "#/nowhere" } } },
+      { name: "srv/tool", origin: { server: "srv", name: "tool" } },
+    ).name,
+  ).toBe("srv/tool");
+  // A slash says nothing: a tool of the user's own is the user's to mend.
+  expect(() => define({ type: "object", properties: { a: { $ref: "#/nowhere" } } }, { name: "my/tool" })).toThrow(
+    TypeError,
   );
 });
 

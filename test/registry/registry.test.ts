@@ -9,6 +9,7 @@ const tool = (name: string, extra: Partial<AnyTool> = {}): AnyTool => ({
   description: name,
   input: { type: "object" },
   run: () => name,
+  ...(name.includes("/") ? { origin: { server: name.split("/")[0]!, name: name.split("/")[1]! } } : {}),
   ...extra,
 });
 const ask = (name: string, namespace?: string): Asked => ({

@@ -35,7 +35,8 @@ export function createSample({ engine, model, now = Date.now }: SampleOptions): 
 
 /** What the gate, its rules and the person see: a call of something no server can name a tool of its own. */
 function toCall(server: string, id: string, request: SampleRequest, askedAt: number): Checked {
-  const name = `${server}/(sampling)`;
+  const origin = { server, name: "(sampling)" };
+  const name = `${server}/${origin.name}`;
   const input = {
     ...defined({ system: request.systemPrompt }),
     messages: JSON.parse(JSON.stringify(request.messages)) as Json,
@@ -47,10 +48,12 @@ function toCall(server: string, id: string, request: SampleRequest, askedAt: num
     input: { type: "object" },
     mutates: true,
     group: server,
+    origin,
     run: () => "",
   };
   const raw = JSON.stringify(input);
-  return { id, name, kind: "function", arguments: raw, askedAt, tool, input, access: {}, mutates: true, notes: [] };
+  const access = { servers: [origin] };
+  return { id, name, kind: "function", arguments: raw, askedAt, tool, input, access, mutates: true, notes: [] };
 }
 
 async function answer(model: Model, request: SampleRequest, signal: AbortSignal): ReturnType<Sample> {

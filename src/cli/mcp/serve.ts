@@ -29,7 +29,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
   const own = await loadOwnTools(engine, config, cwd, { elicit: approver.elicit });
   const offer = createOffer(engine, chooseProfile(config, config.model), "mcp");
-  const shows = (tool: AnyTool) => tool.name.includes("/") || offer().some(({ name }) => name === tool.name);
+  const shows = (tool: AnyTool) => tool.origin !== undefined || offer().some(({ name }) => name === tool.name);
   const server = await serveMcp({
     engine,
     approver,

@@ -84,7 +84,7 @@ function replayRecord(record: Readonly<Record<string, unknown>>, session: string
   )
     return [];
   // The journal's checksum vouches that we wrote it, so its access is one.
-  const access = call["access"] as Access;
+  const access = withServer(call["access"] as Access, call["tool"]);
   const ruling = isObject(call["ruling"]) ? call["ruling"] : {};
   const asked =
     call["code"] === "rejected" ||
@@ -96,4 +96,11 @@ function replayRecord(record: Readonly<Record<string, unknown>>, session: string
     (access.write ?? []).length > 0 || (access.commands ?? []).length > 0 || (access.network ?? []).length > 0;
   const { decision, reason } = decideAccess({ tool: call["tool"], access, mutates }, policy);
   return [{ session, call: String(call["id"]), tool: call["tool"], before, after: decision, reason }];
+}
+
+/** Journals of version 0.1 told a server's tool by its name alone: `server/tool`. */
+function withServer(access: Access, tool: string): Access {
+  const slash = tool.indexOf("/");
+  if (access.servers !== undefined || slash < 1) return access;
+  return { ...access, servers: [{ server: tool.slice(0, slash), name: tool.slice(slash + 1) }] };
 }

@@ -108,9 +108,9 @@ function inputText(input: unknown): string {
 }
 
 /** A server's tool runs there, whatever is granted here. */
-function whereItRuns({ call, grant }: ApprovalRequest): string {
-  const [server, tool] = call.tool.split("/");
-  if (tool !== undefined) return `runs on the MCP server '${toVisibleLine(server ?? "")}', with that server's powers`;
+function whereItRuns({ access, grant }: ApprovalRequest): string {
+  const servers = [...new Set(access.servers?.map(({ server }) => `'${toVisibleLine(server)}'`))];
+  if (servers.length > 0) return `runs on the MCP server ${servers.join(", ")}, with that server's powers`;
   return grant.confined ? `runs confined (${grant.policy})` : "runs unconfined";
 }
 

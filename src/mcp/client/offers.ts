@@ -51,8 +51,7 @@ export function createOffers({ registry, catalogue, sandboxState, emit, warn }: 
       },
     );
     for (const { tool, reason } of refused) warn(`${tool} is left out: ${reason}`);
-    const prefix = `${config.name}/`;
-    registry.replace(({ name, group }) => group === config.name && name.startsWith(prefix), tools);
+    registry.replace(({ origin }) => origin?.server === config.name, tools);
   };
   const adopt = (connection: Connection, found: readonly ServerTool[]) => {
     const { config } = connection;

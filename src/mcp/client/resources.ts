@@ -1,8 +1,14 @@
 /** Three tools over the resources of all servers: list, list templates, read. */
-import { CallError, defineTool, type AnyTool } from "../../index.ts";
+import { CallError, defineTool, type Access, type AnyTool } from "../../index.ts";
 import type { McpClients } from "./clients.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerClient } from "../protocol.ts";
+
+/** Who is asked: the server that is named, or all of them. */
+function uses(clients: McpClients, name: string, server?: string): Access {
+  const servers = server === undefined ? [...clients.connections.keys()] : [server];
+  return { servers: servers.map((one) => ({ server: one, name })) };
+}
 
 const listInput = {
   type: "object",
@@ -29,6 +35,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       name: "list_mcp_resources",
       description: "List the resources that MCP servers offer.",
       input: listInput,
+      access: ({ server }) => uses(clients, "resources/list", server),
       parallel: true,
       mutates: false,
       run: async ({ server, cursor }) => ({
@@ -39,6 +46,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
       name: "list_mcp_resource_templates",
       description: "List the resource templates that MCP servers offer.",
       input: listInput,
+      access: ({ server }) => uses(clients, "resources/templates/list", server),
       parallel: true,
       mutates: false,
       run: async ({ server, cursor }) => ({
@@ -54,6 +62,7 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
         required: ["server", "uri"],
         additionalProperties: false,
       },
+      access: ({ server }) => uses(clients, "resources/read", server),
       parallel: true,
       mutates: false,
       async run({ server, uri }) {

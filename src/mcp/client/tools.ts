@@ -90,6 +90,7 @@ function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
     mutates: !readOnly,
     parallel: readOnly || config.parallel,
     group: config.name,
+    origin: { server: config.name, name: tool.name },
     metadata: { server: config.name, tool: tool.name },
     timeoutMs: config.totalTimeoutMs + 5_000,
     run: (input: Json, ctx: ToolContext) => call(tool.name, input, ctx, options),

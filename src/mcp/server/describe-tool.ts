@@ -6,20 +6,20 @@ import type { AnyTool, Ended, Situation } from "../../index.ts";
 import { isFreeform } from "../../spec/freeform.ts";
 import { toSchema } from "../../schema/schema.ts";
 
-/** Names with a slash are not legal in every client: they go out as `mcp__server__tool` and come back through the registry. */
-export function describeTool(tool: AnyTool, situation: Situation): ServedTool {
+/** `name`: as every client takes it; it comes back through the registry. */
+export function describeTool(tool: AnyTool, name: string, situation: Situation): ServedTool {
   const description = typeof tool.description === "string" ? tool.description : tool.description(situation);
   const readOnly = tool.mutates === false || (tool.mutates === undefined && tool.access === undefined);
   const output = outputSchema(tool);
   return {
-    name: tool.name.includes("/") ? `mcp__${tool.name.replaceAll("/", "__")}` : tool.name,
+    name,
     description,
     inputSchema: inputSchema(tool),
     ...defined({ outputSchema: output }),
     annotations: {
       readOnlyHint: readOnly,
       destructiveHint: !readOnly,
-      openWorldHint: tool.name.includes("/") || tool.native?.type === "web_search",
+      openWorldHint: tool.origin !== undefined || tool.native?.type === "web_search",
     },
   };
 }

@@ -44,8 +44,9 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   server.registerCapabilities({ tools: { listChanged: true }, logging: {} });
   server.setRequestHandler("tools/list", () => {
     const situation = engine.situation();
+    const names = engine.registry.spellings();
     const listed = engine.registry.list().filter(shows);
-    return { tools: listed.map((tool) => describeTool(tool, situation)) };
+    return { tools: listed.map((tool) => describeTool(tool, names.get(tool.name) ?? tool.name, situation)) };
   });
   server.setRequestHandler("tools/call", async ({ params }, ctx) => {
     // A tool that is not shown is not there: its name is left for the registry to refuse.
