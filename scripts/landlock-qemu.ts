@@ -59,13 +59,8 @@ function request(): Uint8Array {
   ];
   // The rules follow the links of the disk they were made on, which is not the guest's.
   const programs = { path: "/bin", access: 1 | 4 | 8 };
-  return encodeLaunch({
-    argv,
-    cwd: "/ws",
-    env: { PATH: "/bin", HOME: "/outside" },
-    landlock: { ...rules, rules: [...rules.rules, programs], seccomp },
-    ...nothing,
-  });
+  const landlock = { ...rules, rules: [...rules.rules, programs], seccomp };
+  return encodeLaunch({ argv, cwd: "/ws", env: { PATH: "/bin", HOME: "/outside" }, landlock }, nothing);
 }
 
 function check(output: string): boolean {

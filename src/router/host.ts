@@ -6,6 +6,7 @@ import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
 import type { CallScope, Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
+import { lineShell } from "../runtime/shell.ts";
 import type { Grant } from "../spec/access.ts";
 import type { Exec } from "../spec/capability.ts";
 import type { Confinement } from "../spec/stages.ts";
@@ -103,7 +104,7 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
     warmUp: async (grant) => (await load()).warmUp(grant),
     sandbox: {
       confinement: async () => (await load()).sandbox.confinement(),
-      confine: async (request) => (await load()).sandbox.confine(request),
+      confine: async (launch, how) => (await load()).sandbox.confine(launch, how),
       explain: async (grant) => (await load()).sandbox.explain(grant),
       close: async () => loaded?.sandbox.close(),
     },
@@ -111,6 +112,9 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
       if (loaded) return loaded.exec(scope);
       const exec = async () => (await load()).exec(scope);
       return {
+        get shellPath() {
+          return lineShell();
+        },
         run: async (request) => (await exec()).run(request),
         shell: async (line, request) => (await exec()).shell(line, request),
         terminals: {

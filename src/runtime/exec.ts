@@ -1,17 +1,25 @@
 /** Commands as a handler gets them: each starts inside what the call was granted, or not at all. */
-import { accessSync, constants } from "node:fs";
+import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
+import { defined } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
-import type { Exec, ExecChunk, ExecRequest, ExecResult, TerminalRequest, TerminalView } from "../spec/capability.ts";
-import { confine } from "./confine.ts";
-import type { Ready, Setting } from "./confine.ts";
-import { commandEnvironment, type EnvironmentPolicy } from "./environment.ts";
-import { StartError } from "./process/child.ts";
-import type { ChildEnd } from "./process/child.ts";
+import type {
+  Exec,
+  ExecChunk,
+  ExecRequest,
+  ExecResult,
+  Launch,
+  Limits,
+  TerminalRequest,
+  TerminalView,
+} from "../spec/capability.ts";
+import { commandEnvironment, quietEnv, terminalEnv, type EnvironmentPolicy } from "./environment.ts";
+import { checkCwd, StartError } from "./process/child.ts";
+import type { Confined, Ending } from "./process/child.ts";
 import { runToEnd } from "./process/run.ts";
 import type { Processes } from "./processes.ts";
-import type { ConfineRequest, Sandbox } from "./sandbox/backend.ts";
-import type { TerminalCommand } from "./terminal.ts";
+import { lineShell, userShell } from "./shell.ts";
+import type { ConfineOptions, Sandbox } from "./sandbox/backend.ts";
 
 export interface ExecOptions {
   readonly processes: Processes;
@@ -24,14 +32,16 @@ export interface ExecOptions {
   readonly env: Readonly<Record<string, string>>;
   /** That policy, for what the login files add. */
   readonly environment?: EnvironmentPolicy;
+  /** What every command of this call may use up; a request may ask for less. */
+  readonly limits?: Limits;
   readonly signal: AbortSignal;
   /** Every request of this call's commands, where the network is a list of hosts. */
-  readonly onRequest?: ConfineRequest["onRequest"];
+  readonly onRequest?: ConfineOptions["onRequest"];
   /** Output of every command of this call, as it comes. */
   readonly onOutput?: (stream: ExecChunk["stream"], text: string) => void;
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
-  /** Runs lines, and its login files make the environment. Left out: bash, and the user's own shell. */
+  /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
   readonly shell?: string;
 }
 
@@ -56,43 +66,30 @@ export function createExec(options: ExecOptions): Exec {
     };
   }
 
-  function settingOf(env: ExecOptions["env"], tty: boolean): Setting {
-    const { grant, sandbox, cwd, onRequest } = options;
-    return { spawner: processes.spawner, grant, sandbox, cwd, env, tty, onRequest };
-  }
-
-  async function settle(finish: Ready["finish"], end: ChildEnd): Promise<Denial | undefined> {
-    const denied = await finish(end);
-    if (denied) options.onDenied?.(denied);
-    return denied;
-  }
-
   async function run(request: ExecRequest, env = options.env): Promise<ExecResult> {
     if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
-    const { launch, sandbox, finish } = await confine(request, settingOf(env, false));
+    const launch = await confine(toLaunch(request, env, options), options);
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
-      timeoutMs: request.timeoutMs,
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
-      stdin: request.stdin,
       onOutput: listener(request),
       signal,
     }).catch(async (error: unknown) => {
-      await finish(noEnding);
+      await launch.cleanup(noEnding);
       throw error;
     });
-    const denied = await settle(finish, end);
+    const denied = await launch.cleanup(end);
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
-    return { ...end, sandbox, ...(waitingForInput ? { waitingForInput } : {}), ...(denied ? { denied } : {}) };
+    const { sandbox } = launch;
+    return { ...end, sandbox, ...(waitingForInput ? { waitingForInput } : {}), ...defined({ denied }) };
   }
 
   async function open(request: TerminalRequest): Promise<TerminalView> {
     const env = request.login ? await loginEnv() : options.env;
-    const { launch, sandbox, finish } = await confine(request, settingOf(env, request.tty));
-    const onOutput = listener(request);
-    const start: TerminalCommand["start"] = (output) => processes.spawner.start({ ...launch, ...output });
-    const told = { ...request, ...(onOutput ? { onOutput } : {}) };
-    return processes.terminals.open(told, { start, sandbox, finish: (end) => settle(finish, end) }, signal);
+    const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
+    const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
+    const told = { ...request, ...defined({ onOutput: listener(request) }) };
+    return processes.terminals.open(told, launch, processes.spawner, signal);
   }
 
   return {
@@ -118,16 +115,56 @@ function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Prom
 
 /** Gets ready for the first command while nobody waits for it: the login environment, the launcher, a sandbox. */
 export async function warmUp(options: ExecOptions): Promise<void> {
-  const { processes, grant, sandbox, cwd } = options;
-  const { spawner } = processes;
+  const { spawner } = options.processes;
   const env = await readLoginEnv(options);
-  if (!grant.confined || spawner.name !== "launcher") return;
-  const { launch, finish } = await confine(
-    { argv: ["true"] },
-    { spawner, grant, sandbox, cwd, env, tty: false, onRequest: undefined },
-  );
-  if (launch.shelter) spawner.prepare(launch.shelter);
-  await finish(noEnding);
+  if (!options.grant.confined || spawner.name !== "launcher") return;
+  const launch = await confine(toLaunch({ argv: ["true"] }, env, options), options);
+  spawner.prepare(launch);
+  await launch.cleanup(noEnding);
+}
+
+/** A request with everything it left out filled in. */
+function toLaunch(
+  { argv, cwd, env: own, stdin, timeoutMs, limits }: ExecRequest,
+  env: ExecOptions["env"],
+  options: Pick<ExecOptions, "cwd" | "grant" | "limits">,
+  tty?: Launch["tty"],
+): Launch {
+  if (argv.length === 0 || argv[0] === "")
+    throw new CallError("invalid_input", "the command is empty", { hint: "give the program and its arguments" });
+  return {
+    argv,
+    cwd: resolve(options.cwd, cwd ?? ""),
+    env: { ...env, ...(tty ? terminalEnv : quietEnv), ...own },
+    limits: { ...options.limits, ...limits, ...defined({ timeoutMs }) },
+    grant: options.grant,
+    ...defined({ stdin, tty }),
+  };
+}
+
+/**
+ * Inside the sandbox, or plain where the grant says so. Throws a CallError where the grant asks for a
+ * sandbox and there is none, a StartError for a folder that is not there.
+ */
+async function confine(launch: Launch, options: ExecOptions): Promise<Confined> {
+  const { sandbox, onRequest, onDenied, processes } = options;
+  if (!sandbox && launch.grant.confined)
+    throw new CallError("no_sandbox", "commands must run in a sandbox here, and there is none", {
+      hint: "run `callgate doctor`",
+    });
+  checkCwd(launch.cwd);
+  if (!sandbox) return { ...launch, sandbox: "none", cleanup: async () => undefined };
+  // The launcher makes sandboxes ahead, and opens the terminal inside.
+  const apart = processes.spawner.name === "launcher";
+  const confined = await sandbox.confine(launch, { apart, ...defined({ onRequest }) });
+  let over: Promise<Denial | undefined> | undefined;
+  const cleanup = async (ending: Ending) => {
+    const denied = await confined.cleanup(ending);
+    if (denied) onDenied?.(denied);
+    return denied;
+  };
+  // A command that ended, failed and was stopped at one time is still cleaned up once.
+  return { ...confined, cleanup: ({ exitCode, signal }) => (over ??= cleanup({ exitCode, signal })) };
 }
 
 /** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */
@@ -163,24 +200,4 @@ function toCallError(error: unknown): unknown {
     cause: error,
     data: { step: error.step, code: error.code },
   });
-}
-
-/** What runs a line: bash, because the gate has read the line as bash reads it; else sh, which knows less. */
-function lineShell(): string {
-  return ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"].find(isThere) ?? "/bin/sh";
-}
-
-/** Whose login files make the environment: the user's own shell, if it takes `-lc`. */
-function userShell(env: Readonly<Record<string, string>>): string {
-  const wanted = env["SHELL"];
-  return wanted && /\/(?:ba|z|da|k)?sh$/.test(wanted) && isThere(wanted) ? wanted : lineShell();
-}
-
-function isThere(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false; // a SHELL that is not installed here
-  }
 }

@@ -1,28 +1,18 @@
 /** Processes that outlive a call, on a terminal or on pipes: started, looked at, talked to, ended. */
 import { randomInt } from "node:crypto";
 import { CallError } from "../base/error.ts";
-import type { Denial } from "../spec/access.ts";
 import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
 import { createCapture } from "./process/capture.ts";
 import type { Capture } from "./process/capture.ts";
-import type { Child, ChildEnd, Launch } from "./process/child.ts";
+import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
 import { createDeltas } from "./process/deltas.ts";
 
 export interface TerminalHost {
-  open(request: TerminalRequest, command: TerminalCommand, signal: AbortSignal): Promise<TerminalView>;
+  open(request: TerminalRequest, launch: Confined, spawner: Spawner, signal: AbortSignal): Promise<TerminalView>;
   write(id: number, input: TerminalInput, signal: AbortSignal): Promise<TerminalView>;
   list(): readonly TerminalInfo[];
   close(id: number): Promise<void>;
   closeAll(): Promise<void>;
-}
-
-/** How the process of a terminal is started, and what is to be done once it is gone. */
-export interface TerminalCommand {
-  readonly sandbox: string;
-  start(
-    output: Pick<Launch, "stdin" | "tty" | "liveBytes" | "tailBytes" | "graceMs" | "onOutput" | "onDropped">,
-  ): Promise<Child>;
-  finish(end: ChildEnd): Promise<Denial | undefined>;
 }
 
 export interface TerminalHostOptions {
@@ -102,9 +92,9 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
   }
 
   return {
-    async open(request, command, signal) {
+    async open(request, launch, spawner, signal) {
       await makeRoom();
-      const terminal = await startTerminal(freeId(), request, command, now());
+      const terminal = await startTerminal(freeId(), request, { launch, spawner, startedAt: now() });
       terminals.set(terminal.id, terminal);
       return talk(terminal, () => look(terminal, request.yieldMs, signal));
     },
@@ -142,14 +132,11 @@ function leastNeeded(terminals: readonly Terminal[]): Terminal | undefined {
 async function startTerminal(
   id: number,
   request: TerminalRequest,
-  command: TerminalCommand,
-  startedAt: number,
+  { launch, spawner, startedAt }: { readonly launch: Confined; readonly spawner: Spawner; readonly startedAt: number },
 ): Promise<Terminal> {
   const capture = createCapture(request.maxOutputBytes ?? bufferBytes);
   const deltas = createDeltas(request.onOutput);
-  const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
-  const starting = command.start({
-    ...(request.tty ? { tty: size, stdin: "pipe" as const } : {}),
+  const starting = spawner.start(launch, {
     liveBytes: bufferBytes,
     tailBytes: bufferBytes / 2,
     graceMs: 100,
@@ -160,7 +147,7 @@ async function startTerminal(
     onDropped: (_stream, count) => capture.skip(count),
   });
   const child = await starting.catch(async (error: unknown) => {
-    await command.finish(noEnd);
+    await launch.cleanup(noEnd);
     throw error;
   });
   const { tty } = request;
@@ -175,7 +162,7 @@ async function startTerminal(
     end: undefined,
     failure: undefined,
     command: request.argv.join(" "),
-    sandbox: command.sandbox,
+    sandbox: launch.sandbox,
     busy: Promise.resolve(),
     ended: child.ended
       .catch((error: unknown): ChildEnd => {
@@ -184,7 +171,7 @@ async function startTerminal(
       })
       .then(async (end) => {
         deltas.end();
-        await command.finish(end);
+        await launch.cleanup(end);
         terminal.end = end;
       }),
   };

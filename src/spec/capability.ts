@@ -2,7 +2,7 @@
  * What a handler can do to the world: files, commands, terminals, network. Types only; `runtime/`
  * builds them from the call's grant, so a handler cannot reach further than was agreed.
  */
-import type { Denial } from "./access.ts";
+import type { Denial, Grant } from "./access.ts";
 
 export interface Files {
   /** The absolute, link-free path, or a CallError if it may not be touched that way. */
@@ -75,12 +75,46 @@ export interface FileEntry {
   readonly linkTarget?: string;
 }
 
-export interface ExecRequest {
+/**
+ * One command, from the handler that asks for it to the program that starts it. A handler says what it
+ * knows (`ExecRequest`), `exec` fills in the rest, and a sandbox puts its own words around it.
+ */
+export interface Launch {
   readonly argv: readonly string[];
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number;
+  /** Absolute. */
+  readonly cwd: string;
+  /** The whole environment of the command; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Written to the command and then closed. Left out: empty, or the terminal. */
   readonly stdin?: string | Uint8Array;
+  /** Put on a terminal of this size. */
+  readonly tty?: TerminalSize;
+  readonly limits?: Limits;
+  readonly grant: Grant;
+}
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** What a command may use up. A limit that is left out is not set. */
+export interface Limits {
+  readonly timeoutMs?: number;
+  /** Processes and threads at one time. */
+  readonly processes?: number;
+  readonly memoryBytes?: number;
+  /** Size of one file it writes. */
+  readonly fileBytes?: number;
+  readonly openFiles?: number;
+  /** Everything together in the private temp folder. */
+  readonly tempBytes?: number;
+}
+
+/** What a handler says of a command. What it leaves out is the call's own: folder, environment, grant. */
+export interface ExecRequest extends Pick<Launch, "argv" | "stdin" | "limits">, Partial<Pick<Launch, "cwd" | "env">> {
+  /** Short for `limits.timeoutMs`. */
+  readonly timeoutMs?: number;
   readonly maxOutputBytes?: number;
   readonly onOutput?: (chunk: ExecChunk) => void;
 }
@@ -126,7 +160,7 @@ export interface Exec {
   shell(line: string, request?: Omit<ExecRequest, "argv"> & { readonly login?: boolean }): Promise<ExecResult>;
   readonly terminals: Terminals;
   /** The shell that `shell` uses. */
-  readonly shellPath?: string;
+  readonly shellPath: string;
 }
 
 /** Processes that outlive a call. */
@@ -152,7 +186,7 @@ export interface TerminalInput {
   readonly chars: string;
   readonly yieldMs: number;
   readonly maxOutputBytes?: number;
-  readonly resize?: { readonly columns: number; readonly rows: number };
+  readonly resize?: TerminalSize;
 }
 
 /** What came since the last look. `id` is absent once the process has ended. */

@@ -64,7 +64,7 @@ export const execCommand = defineTool({
     if (patch) return runPatch(patch, ctx, cwd);
     const view = await ctx.exec.terminals
       .open({
-        argv: "argv" in command ? command.argv : [ctx.exec.shellPath ?? "/bin/sh", "-c", command.shell],
+        argv: "argv" in command ? command.argv : [ctx.exec.shellPath, "-c", command.shell],
         cwd,
         tty: input.tty ?? false,
         login: input.login ?? true,

@@ -9,7 +9,7 @@ import { createPolicy } from "../../gate/options.ts";
 import { defaultProtect } from "../../gate/paths.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
-import type { ConfinedCommand, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
+import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
@@ -123,8 +123,10 @@ function confine(
   sandbox: Sandbox,
   argv: readonly string[],
   at: { readonly grant: Grant; readonly cwd: string },
-): Promise<ConfinedCommand> {
-  return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), tty: process.stdin.isTTY });
+): Promise<Confined> {
+  const { columns = 80, rows = 24 } = process.stdout;
+  const tty = process.stdin.isTTY ? { tty: { columns, rows } } : {};
+  return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), ...tty });
 }
 
 /** Nothing ran: one line and a code a script can tell apart. */
@@ -138,7 +140,7 @@ function toUsageError(error: unknown): unknown {
 const noSuchCommand = 127;
 
 /** With our own streams, so that pipes and terminals work as if there were no sandbox. */
-function finish(confined: ConfinedCommand): Promise<Ending> {
+function finish(confined: Confined): Promise<Ending> {
   const child = startConfined(confined, { stdio: "inherit" });
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

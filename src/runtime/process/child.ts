@@ -1,27 +1,68 @@
 /**
  * `process/` starts commands and hands over their bytes, with the launcher or without it. It knows
- * pipes, signals and limits; it knows nothing of grants, tools, shells or what is allowed.
+ * pipes, signals and limits; it reads no grant and knows no tool, no shell and nothing of what is allowed.
  */
 import { statSync } from "node:fs";
+import type { Denial } from "../../spec/access.ts";
+import type { Launch, TerminalSize } from "../../spec/capability.ts";
 
 export type OutputStream = "stdout" | "stderr";
 
-/** One command to start, ready for the kernel: whatever confines it is already part of these words. */
-export interface Launch {
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** Data the program finds at a file descriptor (a seccomp program for bubblewrap). */
-  readonly fds?: readonly FdData[];
+/**
+ * A launch ready for the kernel: `argv`, `cwd` and `env` are what is really started, with whatever
+ * confines the command already part of them, or in one of the fields below.
+ */
+export interface Confined extends Launch {
+  /**
+   * The command line that builds the sandbox, with a process of the launcher's in it that then starts
+   * `argv`. Equal words may share a sandbox that is kept ready. Only the launcher honours it.
+   */
+  readonly wrapper?: readonly string[];
+  /** Whether the wrapper may serve other commands; false for what is made for one call (its proxy). */
+  readonly reusable?: boolean;
+  /** Start as this user: root runs commands in somebody else's workspace as its owner. With a wrapper: the wrapper. */
   readonly uid?: number;
   readonly gid?: number;
-  /** Started inside this sandbox, which the launcher may have kept ready. Only the launcher honours it. */
-  readonly shelter?: Shelter;
+  /** Must be readable, from the start and once, at these descriptor numbers (3 to 7). With a wrapper: in the wrapper. */
+  readonly fds?: readonly FdData[];
+  /** Applied by the launcher to the child just before it executes `argv`. Without a launcher it must not run. */
   readonly landlock?: LandlockRules;
-  readonly rlimits?: readonly Rlimit[];
-  /** Left out: stdin is empty and closed. */
-  readonly stdin?: "pipe";
-  readonly tty?: TerminalSize;
+  /** What confines it: `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
+  readonly sandbox: string;
+  /**
+   * Call once per command, after its whole process tree is gone, whatever the ending was. Closes what
+   * was opened for it, takes away protected names it made, and says what was refused where that is known.
+   */
+  cleanup(ending: Ending): Promise<Denial | undefined>;
+}
+
+export interface Ending {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+/** Data the program finds at a file descriptor (a seccomp program for bubblewrap). */
+export interface FdData {
+  readonly fd: number;
+  readonly data: Uint8Array;
+}
+
+/** What goes into the kernel's landlock structures, bits already reduced to what this kernel knows. */
+export interface LandlockRules {
+  readonly handledFs: number;
+  readonly handledNet: number;
+  readonly scoped: number;
+  /** A path that does not exist is skipped; those that may be written must be free of links. */
+  readonly rules: readonly { readonly path: string; readonly access: number }[];
+  readonly netRules: readonly { readonly port: number; readonly access: number }[];
+  /** Places below writable ones whose modes, owners and times stay as they are; free of links. */
+  readonly held: readonly string[];
+  /** A classic BPF program (`struct sock_filter[]`), installed last; the launcher answers what it asks. */
+  readonly seccomp: Uint8Array;
+}
+
+/** Where the output of a command goes. */
+export interface Sink {
   /** Bytes handed over as they come; what exceeds them is kept as a tail and handed over at the end. */
   readonly liveBytes: number;
   readonly tailBytes: number;
@@ -31,47 +72,6 @@ export interface Launch {
   readonly onOutput: (stream: OutputStream, bytes: Buffer) => void;
   /** Bytes that were read and thrown away, between what was handed over before and after. */
   readonly onDropped: (stream: OutputStream, count: number) => void;
-}
-
-export interface FdData {
-  readonly fd: number;
-  readonly data: Uint8Array;
-}
-
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
-
-/** A sandbox around a process of the launcher's: the command line that builds it, without any command in it. */
-export interface Shelter {
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  readonly fds?: readonly FdData[];
-  readonly uid?: number;
-  readonly gid?: number;
-  /** Whether one may be started ahead for the next command with the same words. */
-  readonly reusable: boolean;
-}
-
-/** As the kernel's landlock_ruleset_attr and landlock_path_beneath_attr have them. */
-export interface LandlockRules {
-  readonly handledFs: number;
-  readonly handledNet: number;
-  readonly scoped: number;
-  readonly rules: readonly { readonly path: string; readonly access: number }[];
-  readonly netRules: readonly { readonly port: number; readonly access: number }[];
-  /** Whose modes, owners and times stay as they are, though they lie in a writable place. */
-  readonly held: readonly string[];
-  readonly seccomp: Uint8Array;
-}
-
-export type RlimitName = "cpu" | "fsize" | "data" | "core" | "nproc" | "nofile" | "as";
-
-export interface Rlimit {
-  readonly resource: RlimitName;
-  readonly soft: number;
-  readonly hard?: number;
 }
 
 export interface Child {
@@ -128,8 +128,8 @@ export function checkCwd(cwd: string): void {
 export interface Spawner {
   readonly name: "launcher" | "plain";
   /** Rejects with a StartError if the command could not be started; that may also show later, in `ended`. */
-  start(launch: Launch): Promise<Child>;
-  /** Builds a sandbox ahead, where that is possible. */
-  prepare(shelter: Shelter): void;
+  start(launch: Confined, sink: Sink): Promise<Child>;
+  /** Builds the sandbox of such a command ahead, where that is possible. */
+  prepare(launch: Confined): void;
   close(): Promise<void>;
 }

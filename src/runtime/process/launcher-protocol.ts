@@ -7,7 +7,7 @@
  * S and P carry fields: a letter, a length (4 bytes) and that many bytes. All numbers little endian.
  */
 import { constants } from "node:os";
-import type { ChildEnd, FdData, Launch, Shelter } from "./child.ts";
+import type { ChildEnd, Confined, Sink } from "./child.ts";
 import { StartError } from "./child.ts";
 
 export type Frame = { readonly type: string; readonly id: number; readonly body: Buffer };
@@ -58,17 +58,24 @@ export function createFrameReader(onFrame: (frame: Frame) => void): (bytes: Buff
   };
 }
 
+/** What the kernel is told of a command; the rest of it is for us. */
+type Encoded = Omit<Confined, "grant" | "sandbox" | "cleanup">;
+
 /** The fields of a start request. Throws a StartError for words no program can be given. */
-export function encodeLaunch(launch: Launch, shelter?: Buffer): Buffer {
+export function encodeLaunch(
+  launch: Encoded,
+  sink: Pick<Sink, "liveBytes" | "tailBytes" | "graceMs">,
+  wrapper?: Buffer,
+): Buffer {
   const fields = createFields();
-  if (shelter) fields.bytes("H", shelter);
+  if (wrapper) fields.bytes("H", wrapper);
   addProgram(fields, launch.argv, launch.cwd);
   for (const [name, value] of Object.entries(launch.env)) fields.text("e", `${name}=${value}`);
-  if (launch.stdin) fields.bytes("i", noBytes);
+  if (launch.stdin !== undefined || launch.tty) fields.bytes("i", noBytes);
   if (launch.tty) fields.numbers("t", [launch.tty.columns, launch.tty.rows], 2);
-  if (!shelter) addOwner(fields, launch);
-  for (const { resource, soft, hard = soft } of launch.rlimits ?? []) {
-    fields.bytes("r", Buffer.concat([pack([rlimitNumbers[resource]], 4), pack([soft, hard], 8)]));
+  if (!wrapper) addOwner(fields, launch);
+  for (const [resource, value] of rlimitsOf(launch)) {
+    fields.bytes("r", Buffer.concat([pack([resource], 4), pack([value, value], 8)]));
   }
   if (launch.landlock) {
     const { handledFs, handledNet, scoped, rules, netRules, held, seccomp } = launch.landlock;
@@ -78,22 +85,30 @@ export function encodeLaunch(launch: Launch, shelter?: Buffer): Buffer {
     for (const path of held) fields.text("h", path);
     fields.bytes("s", seccomp);
   }
-  fields.numbers("b", [launch.liveBytes], 8);
-  fields.numbers("T", [launch.tailBytes], 8);
-  fields.numbers("g", [launch.graceMs], 4);
+  fields.numbers("b", [sink.liveBytes], 8);
+  fields.numbers("T", [sink.tailBytes], 8);
+  fields.numbers("g", [sink.graceMs], 4);
   return fields.end();
 }
 
 /** Numbers of the same name in every Linux. */
-const rlimitNumbers = { cpu: 0, fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7, as: 9 } as const;
+const rlimitNumbers = { fsize: 1, nofile: 7 } as const;
+
+/** Those limits that the kernel itself holds each process to. */
+function rlimitsOf({ limits = {} }: Encoded): readonly (readonly [number, number])[] {
+  return [
+    ...(limits.fileBytes === undefined ? [] : [[rlimitNumbers.fsize, limits.fileBytes] as const]),
+    ...(limits.openFiles === undefined ? [] : [[rlimitNumbers.nofile, limits.openFiles] as const]),
+  ];
+}
 
 /** The fields of a sandbox; equal bytes may share the ones that are kept ready. `stamp` makes different states differ. */
-export function encodeShelter(shelter: Shelter, ahead: number, stamp: string): Buffer {
+export function encodeWrapper(launch: Confined, ahead: number, stamp: string): Buffer {
   const fields = createFields();
-  addProgram(fields, shelter.argv, shelter.cwd);
+  addProgram(fields, launch.wrapper ?? [], "/");
   fields.text("e", "PATH=/usr/local/bin:/usr/bin:/bin");
-  addOwner(fields, shelter);
-  fields.numbers("w", [shelter.reusable ? ahead : 0], 4);
+  addOwner(fields, launch);
+  fields.numbers("w", [launch.reusable === true ? ahead : 0], 4);
   fields.text("n", stamp);
   return fields.end();
 }
@@ -103,10 +118,7 @@ function addProgram(fields: Fields, argv: readonly string[], cwd: string): void 
   fields.text("c", cwd);
 }
 
-function addOwner(
-  fields: Fields,
-  of: { readonly uid?: number; readonly gid?: number; readonly fds?: readonly FdData[] },
-): void {
+function addOwner(fields: Fields, of: Pick<Confined, "uid" | "gid" | "fds">): void {
   if (of.uid !== undefined) fields.numbers("u", [of.uid, of.gid ?? of.uid], 4);
   for (const { fd, data } of of.fds ?? []) fields.bytes("d", Buffer.concat([Buffer.of(fd), data]));
 }
@@ -214,14 +226,14 @@ const errorNames: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.errno).map(([name, number]) => [number, name]),
 );
 
-export function decodeFailure(body: Buffer, launch: Launch): StartError {
+export function decodeFailure(body: Buffer, launch: Confined): StartError {
   const step = steps.get(String.fromCharCode(body[0] ?? 0)) ?? "launcher";
   const code = errorNames.get(body.length >= 5 ? body.readInt32LE(1) : 0) ?? "EIO";
   const words = body.subarray(5).toString("utf8").trim();
   return new StartError(step, code, words === "" ? failureWords(step, code, launch) : words);
 }
 
-function failureWords(step: string, code: string, launch: Launch): string {
+function failureWords(step: string, code: string, launch: Confined): string {
   if (step === "sandbox") return "it ended before the command was started";
   if (step === "chdir")
     return `the working directory ${launch.cwd} ${code === "ENOENT" ? "does not exist" : `cannot be entered (${code})`}`;

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { lstatSync } from "node:fs";
 import type { Socket } from "node:net";
-import type { Child, ChildEnd, Launch, Shelter, Spawner } from "./child.ts";
+import type { Child, ChildEnd, Confined, Sink, Spawner } from "./child.ts";
 import { StartError } from "./child.ts";
 import {
   createFrameReader,
@@ -11,7 +11,7 @@ import {
   decodeFailure,
   encodeFrame,
   encodeLaunch,
-  encodeShelter,
+  encodeWrapper,
   signalNumber,
 } from "./launcher-protocol.ts";
 import type { Frame } from "./launcher-protocol.ts";
@@ -24,7 +24,8 @@ export interface LauncherOptions {
 
 /** One command the launcher has been told of. */
 interface Running {
-  readonly launch: Launch;
+  readonly launch: Confined;
+  readonly sink: Sink;
   settle(end: ChildEnd): void;
   fail(error: StartError): void;
   /** Those who asked whether it waits for input, oldest first. */
@@ -50,17 +51,18 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
 
   return {
     name: "launcher",
-    async start(launch) {
-      const shelter = launch.shelter ? encodeShelter(launch.shelter, ahead, stampOf(launch.shelter)) : undefined;
-      const request = encodeLaunch(launch, shelter);
+    async start(launch, sink) {
+      const wrapper = launch.wrapper ? encodeWrapper(launch, ahead, stampOf(launch.wrapper)) : undefined;
+      const request = encodeLaunch(launch, sink, wrapper);
       const to = connect();
       const id = nextId++;
-      const child = createChild(to, id, launch);
+      const child = createChild(to, id, launch, sink);
       to.send("S", id, request);
       return child;
     },
-    prepare(shelter) {
-      if (shelter.reusable) connect().send("P", 0, encodeShelter(shelter, ahead, stampOf(shelter)));
+    prepare(launch) {
+      if (!launch.wrapper || launch.reusable !== true) return;
+      connect().send("P", 0, encodeWrapper(launch, ahead, stampOf(launch.wrapper)));
     },
     async close() {
       const last = connection;
@@ -75,9 +77,9 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
   };
 }
 
-function createChild(to: Connection, id: number, launch: Launch): Child {
+function createChild(to: Connection, id: number, launch: Confined, sink: Sink): Child {
   const asked: Running["asked"] = [];
-  const ended = new Promise<ChildEnd>((settle, fail) => to.add(id, { launch, settle, fail, asked }));
+  const ended = new Promise<ChildEnd>((settle, fail) => to.add(id, { launch, sink, settle, fail, asked }));
   const isOver = () => !to.running.has(id);
   return {
     ended,
@@ -146,14 +148,14 @@ function open(path: string, onClose: () => void): Connection {
 function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdle: () => void): void {
   const command = running.get(id);
   if (!command) return;
-  const { launch, asked } = command;
+  const { launch, sink, asked } = command;
   switch (type) {
     case "o":
-      return launch.onOutput("stdout", body);
+      return sink.onOutput("stdout", body);
     case "e":
-      return launch.onOutput("stderr", body);
+      return sink.onOutput("stderr", body);
     case "d":
-      return launch.onDropped(body[0] === 1 ? "stderr" : "stdout", Number(body.readBigUInt64LE(1)));
+      return sink.onDropped(body[0] === 1 ? "stderr" : "stdout", Number(body.readBigUInt64LE(1)));
     case "q":
       return asked.shift()?.(body[0] === 1);
     case "x":
@@ -170,8 +172,8 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
  * Which files the words of a sandbox stood for when it was asked for. A sandbox that was built before
  * one of them was replaced still shows, or hides, the old one, and must not be used.
  */
-function stampOf(shelter: Shelter): string {
-  return shelter.argv
+function stampOf(wrapper: readonly string[]): string {
+  return wrapper
     .filter((word) => word.startsWith("/") && !word.startsWith("/proc/"))
     .map((path) => {
       const stats = lstatSync(path, { throwIfNoEntry: false });

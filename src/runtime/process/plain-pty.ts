@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Writable } from "node:stream";
-import type { Child, ChildEnd, Launch, TerminalSize } from "./child.ts";
+import type { TerminalSize } from "../../spec/capability.ts";
+import type { Child, ChildEnd, Confined, Sink } from "./child.ts";
 import { StartError } from "./child.ts";
 import { findTree, isReadingInput, killTree, send } from "./tree.ts";
 import type { Tree } from "./tree.ts";
@@ -24,10 +25,10 @@ interface NodePty {
   };
 }
 
-export async function startPty(launch: Launch, size: TerminalSize, mark: string): Promise<Child> {
-  if (launch.fds?.length) return startScript(launch, size, mark); // node-pty passes no other descriptors on
+export async function startPty(launch: Confined, size: TerminalSize, sink: Sink, mark: string): Promise<Child> {
+  if (launch.fds?.length) return startScript(launch, size, sink, mark); // node-pty passes no other descriptors on
   const pty = loadNodePty();
-  return pty ? startNodePty(pty, launch, size, mark) : startScript(launch, size, mark);
+  return pty ? startNodePty(pty, launch, size, sink, mark) : startScript(launch, size, sink, mark);
 }
 
 function loadNodePty(): NodePty | undefined {
@@ -38,7 +39,7 @@ function loadNodePty(): NodePty | undefined {
   }
 }
 
-function startNodePty(pty: NodePty, launch: Launch, size: TerminalSize, mark: string): Child {
+function startNodePty(pty: NodePty, launch: Confined, size: TerminalSize, sink: Sink, mark: string): Child {
   const [program = "", ...args] = launch.argv;
   const terminal = pty.spawn(program, args, {
     cwd: launch.cwd,
@@ -53,7 +54,7 @@ function startNodePty(pty: NodePty, launch: Launch, size: TerminalSize, mark: st
   let lastData = 0;
   terminal.onData((data) => {
     lastData = performance.now();
-    launch.onOutput("stdout", Buffer.from(data));
+    sink.onOutput("stdout", Buffer.from(data));
   });
   const ended = new Promise<ChildEnd>((resolve) => {
     terminal.onExit(({ exitCode, signal }) => {
@@ -79,7 +80,7 @@ function startNodePty(pty: NodePty, launch: Launch, size: TerminalSize, mark: st
 }
 
 /** `script` gives the command a terminal of its own and pumps it to pipes. It cannot be resized. */
-function startScript(launch: Launch, size: TerminalSize, mark: string): Promise<Child> {
+function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: string): Promise<Child> {
   const line = `stty rows ${size.rows} cols ${size.columns} 2>/dev/null; exec ${launch.argv.map(quote).join(" ")}`;
   const fds = launch.fds ?? [];
   const stdio: ("pipe" | "ignore")[] = ["pipe", "pipe", "pipe"];
@@ -107,8 +108,8 @@ function startScript(launch: Launch, size: TerminalSize, mark: string): Promise<
     child.once("spawn", () => {
       const tree: Tree = { pid: child.pid!, mark };
       child.stdin?.on("error", () => {});
-      child.stdout?.on("data", (bytes: Buffer) => launch.onOutput("stdout", bytes));
-      child.stderr?.on("data", (bytes: Buffer) => launch.onOutput("stdout", bytes));
+      child.stdout?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
+      child.stderr?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
       const ended = new Promise<ChildEnd>((done) => {
         child.once("close", (exitCode, signal) => {
           killTree(tree);

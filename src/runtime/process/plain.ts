@@ -1,10 +1,14 @@
 /** Commands through Node's own child_process: works everywhere, forks the whole Node process for each. */
 import { spawn } from "node:child_process";
-import type { ChildProcess, StdioOptions } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
-import type { Child, ChildEnd, Launch, Spawner } from "./child.ts";
+import { CallError } from "../../base/error.ts";
+import { defined } from "../../base/json.ts";
+import type { Child, ChildEnd, Confined, Sink, Spawner } from "./child.ts";
 import { checkCwd, StartError } from "./child.ts";
+import { launcherPath } from "./launcher-path.ts";
+import { encodeLaunch } from "./launcher-protocol.ts";
 import { startPty } from "./plain-pty.ts";
 import { findTree, isReadingInput, killTree, signalTree, treeMark } from "./tree.ts";
 import type { Tree } from "./tree.ts";
@@ -12,13 +16,13 @@ import type { Tree } from "./tree.ts";
 export function createPlainSpawner(): Spawner {
   const running = new Set<Child>();
 
-  async function start(launch: Launch): Promise<Child> {
+  async function start(launch: Confined, sink: Sink): Promise<Child> {
     checkCwd(launch.cwd);
-    if (launch.landlock || launch.shelter)
+    if (launch.landlock || launch.wrapper)
       throw new StartError("sandbox", "ENOSYS", "this sandbox needs the launcher, which is not there");
     const mark = randomBytes(8).toString("hex");
     const marked = { ...launch, env: { ...launch.env, [treeMark]: mark } };
-    const child = launch.tty ? await startPty(marked, launch.tty, mark) : await startPipes(marked, mark);
+    const child = launch.tty ? await startPty(marked, launch.tty, sink, mark) : await startPipes(marked, sink, mark);
     running.add(child);
     const forget = () => void running.delete(child);
     child.ended.then(forget, forget);
@@ -36,19 +40,14 @@ export function createPlainSpawner(): Spawner {
   };
 }
 
-async function startPipes(launch: Launch, mark: string): Promise<Child> {
+async function startPipes(launch: Confined, sink: Sink, mark: string): Promise<Child> {
   const process = await spawned(launch);
   const tree: Tree = { pid: process.pid!, mark };
-  for (const { fd, data } of launch.fds ?? []) {
-    const slot = process.stdio[fd] as Writable | null; // asked for as a pipe, hence writable
-    slot?.on("error", () => {}); // the program may end without reading it
-    slot?.end(data);
-  }
-  process.stdout?.on("data", (bytes: Buffer) => launch.onOutput("stdout", bytes));
-  process.stderr?.on("data", (bytes: Buffer) => launch.onOutput("stderr", bytes));
+  process.stdout?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
+  process.stderr?.on("data", (bytes: Buffer) => sink.onOutput("stderr", bytes));
   process.stdin?.on("error", () => {}); // the command may end before it has read everything
   return {
-    ended: endOf(process, tree, launch.graceMs),
+    ended: endOf(process, tree, sink.graceMs),
     write: (data) => void process.stdin?.write(data),
     endInput: () => void process.stdin?.end(),
     resize() {}, // a pipe has no size
@@ -59,20 +58,13 @@ async function startPipes(launch: Launch, mark: string): Promise<Child> {
   };
 }
 
-function spawned(launch: Launch): Promise<ChildProcess> {
-  const [program = "", ...args] = launch.argv;
+function spawned(launch: Confined): Promise<ChildProcess> {
+  const [program = ""] = launch.argv;
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => reject(toStartError(error, program));
     try {
-      const child = spawn(program, args, {
-        cwd: launch.cwd,
-        env: launch.env,
-        detached: true, // a session and group of its own: it can be killed as one, and no terminal of ours is in reach
-        stdio: stdioOf(launch),
-        windowsHide: true,
-        ...(launch.uid === undefined ? {} : { uid: launch.uid }),
-        ...(launch.gid === undefined ? {} : { gid: launch.gid }),
-      });
+      // A session and group of its own: it can be killed as one, and no terminal of ours is in reach.
+      const child = startConfined(launch, { input: launch.stdin !== undefined, detached: true });
       child.once("error", fail);
       child.once("spawn", () => resolve(child));
     } catch (error) {
@@ -81,13 +73,46 @@ function spawned(launch: Launch): Promise<ChildProcess> {
   });
 }
 
-function stdioOf(launch: Launch): StdioOptions {
-  const stdio: ("ignore" | "pipe")[] = [launch.stdin === "pipe" ? "pipe" : "ignore", "pipe", "pipe"];
-  for (const { fd } of launch.fds ?? []) {
-    while (stdio.length <= fd) stdio.push("ignore");
-    stdio[fd] = "pipe";
+export interface StartOptions {
+  /** For the command's input, output and errors. */
+  readonly stdio?: "pipe" | "inherit" | "ignore";
+  /** With `pipe`: its input stays open, for a program that is talked to. */
+  readonly input?: boolean;
+  /** In a session of its own. */
+  readonly detached?: boolean;
+}
+
+/** Starts a confined command by Node's own spawn, without limits of time and output: probes, servers, the command line. */
+export function startConfined(launch: Confined, options: StartOptions = {}): ChildProcess {
+  if (launch.landlock !== undefined) return startConfined(appliedByLauncher(launch), options);
+  const { stdio = "pipe", input = false, detached = false } = options;
+  const [program = "", ...args] = launch.argv;
+  const slots: ("pipe" | "inherit" | "ignore")[] = [stdio === "pipe" && !input ? "ignore" : stdio, stdio, stdio];
+  for (const { fd } of launch.fds ?? []) slots[fd] = "pipe";
+  const child = spawn(program, args, {
+    cwd: launch.cwd,
+    env: launch.env,
+    stdio: Array.from(slots, (slot) => slot ?? "ignore"),
+    detached,
+    windowsHide: true,
+    ...defined({ uid: launch.uid, gid: launch.gid }),
+  });
+  for (const { fd, data } of launch.fds ?? []) {
+    const slot = child.stdio[fd] as Writable | null | undefined; // asked for as a pipe above, hence writable
+    slot?.on("error", () => {}); // the program may end without reading it
+    slot?.end(data);
   }
-  return stdio;
+  return child;
+}
+
+/** The launcher reads the whole request from a descriptor, confines itself and becomes the command. */
+function appliedByLauncher({ landlock, uid, gid, ...launch }: Confined): Confined {
+  const launcher = launcherPath();
+  if (launcher === undefined)
+    throw new CallError("no_sandbox", "a Landlock sandbox is applied by the launcher, and there is none");
+  const { stdin: _written, tty: _opened, ...request } = { ...launch, ...defined({ landlock }) };
+  const data = encodeLaunch(request, { liveBytes: 0, tailBytes: 0, graceMs: 0 });
+  return { ...launch, argv: [launcher, "once", "3"], fds: [{ fd: 3, data }], ...defined({ uid, gid }) };
 }
 
 /** Never waits for 'close' alone: a background process may hold the pipes for ever. */

@@ -1,13 +1,11 @@
 /** One command from start to end: its limits of time and output, its being stopped, and how it ended. */
 import type { CapturedOutput, ExecChunk } from "../../spec/capability.ts";
 import { createCapture } from "./capture.ts";
-import type { ChildEnd, Launch, Spawner } from "./child.ts";
+import type { Child, ChildEnd, Confined, Spawner } from "./child.ts";
 import { createDeltas } from "./deltas.ts";
 
-export interface RunLimits {
-  readonly timeoutMs: number | undefined;
+export interface RunOptions {
   readonly maxOutputBytes: number;
-  readonly stdin: string | Uint8Array | undefined;
   readonly onOutput: ((chunk: ExecChunk) => void) | undefined;
   readonly signal: AbortSignal;
 }
@@ -32,20 +30,15 @@ const longestTimerMs = 2 ** 31 - 1;
 const heldOpenGraceMs = 250;
 
 /** Runs one command to its end: the command's own, the time limit's or the caller's. */
-export async function runToEnd(
-  spawner: Spawner,
-  launch: Omit<Launch, LaunchOutput>,
-  limits: RunLimits,
-): Promise<Finished> {
+export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
+  const { maxOutputBytes, signal } = options;
   const started = performance.now();
-  const captures = { stdout: createCapture(limits.maxOutputBytes), stderr: createCapture(limits.maxOutputBytes) };
-  const both = createCapture(limits.maxOutputBytes);
-  const deltas = createDeltas(limits.onOutput);
-  const child = await spawner.start({
-    ...launch,
-    ...(limits.stdin === undefined ? {} : { stdin: "pipe" as const }),
-    liveBytes: limits.maxOutputBytes,
-    tailBytes: limits.maxOutputBytes,
+  const captures = { stdout: createCapture(maxOutputBytes), stderr: createCapture(maxOutputBytes) };
+  const both = createCapture(maxOutputBytes);
+  const deltas = createDeltas(options.onOutput);
+  const child = await spawner.start(launch, {
+    liveBytes: maxOutputBytes,
+    tailBytes: maxOutputBytes,
     graceMs: heldOpenGraceMs,
     onOutput(stream, bytes) {
       captures[stream].push(bytes);
@@ -57,11 +50,11 @@ export async function runToEnd(
       both.skip(count);
     },
   });
-  if (limits.stdin !== undefined) {
-    child.write(limits.stdin);
+  if (launch.stdin !== undefined) {
+    child.write(launch.stdin);
     child.endInput();
   }
-  const stop = watch(child, limits);
+  const stop = watch(child, launch.limits?.timeoutMs, signal);
   const end = await child.ended.finally(stop.forget);
   deltas.end();
   const stderr = captures.stderr.read();
@@ -71,14 +64,12 @@ export async function runToEnd(
   return { ...end, stdout, stderr, output, ...stop.seen(), durationMs: performance.now() - started };
 }
 
-type LaunchOutput = "stdin" | "liveBytes" | "tailBytes" | "graceMs" | "onOutput" | "onDropped";
-
 interface Stop {
   forget(): void;
   seen(): { readonly timedOut: boolean; readonly aborted: boolean; readonly waitingForInput: boolean };
 }
 
-function watch(child: Awaited<ReturnType<Spawner["start"]>>, { timeoutMs, signal }: RunLimits): Stop {
+function watch(child: Child, timeoutMs: number | undefined, signal: AbortSignal): Stop {
   let timedOut = false;
   let aborted = false;
   let waitingForInput = false;

@@ -1,6 +1,6 @@
 /** Linux, where bubblewrap works: fresh namespaces, a read-only disk with the granted holes, and our seccomp program. */
 import type { Grant } from "../../spec/access.ts";
-import type { ConfineRequest } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
 import { contains } from "./plan.ts";
 
@@ -11,6 +11,8 @@ export interface BwrapOptions {
   readonly proc: "fresh" | "bound";
   /** This bubblewrap knows `--disable-userns` (0.8 and later). */
   readonly disableUserns: boolean;
+  /** The sandbox alone, with a process of the launcher's in it instead of the command. */
+  readonly apart?: boolean;
   /** The command runs as the global uid 0. */
   readonly asRoot: boolean;
   /** A folder of the host used as the private temp folder; without one it is empty for each command. */
@@ -27,7 +29,7 @@ const tempBytes = 1024 ** 3;
  * The whole command line. Order matters: later mounts lie on top of earlier ones. A command never holds
  * a capability: with one, root inside could undo each mount below.
  */
-export function bwrapArgv(plan: Plan, request: ConfineRequest, options: BwrapOptions): readonly string[] {
+export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): readonly string[] {
   const hidden = plan.entries.filter((entry) => entry.use === "hide" && entry.kind === "directory");
   const mounts = [
     ...plan.entries.map((entry) => mount(entry, plan, options)),
@@ -35,21 +37,21 @@ export function bwrapArgv(plan: Plan, request: ConfineRequest, options: BwrapOpt
   ];
   const whole = [options.program, plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"];
   return (
-    request.apart === true
-      ? [whole, apartProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...apart(request.grant, options)]
-      : [whole, procMounts(options), ...mounts, ...command(request, options)]
+    options.apart === true
+      ? [whole, apartProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...apart(launch.grant, options)]
+      : [whole, procMounts(options), ...mounts, ...command(launch, options)]
   ).flat();
 }
 
-function command(request: ConfineRequest, { disableUserns }: BwrapOptions): readonly (readonly string[])[] {
+function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (readonly string[])[] {
   return [
-    ["--seccomp", String(seccompFd), "--chdir", request.cwd, ...namespaces],
+    ["--seccomp", String(seccompFd), "--chdir", launch.cwd, ...namespaces],
     disableUserns ? ["--disable-userns"] : [],
-    request.grant.network === "on" ? [] : ["--unshare-net"],
-    request.tty === true ? [] : ["--new-session"],
+    launch.grant.network === "on" ? [] : ["--unshare-net"],
+    launch.tty ? [] : ["--new-session"],
     ["--cap-drop", "ALL"],
-    ...loaderVariables(request.env).map(([name, value]) => ["--setenv", name, value]),
-    ["--", ...request.argv],
+    ...loaderVariables(launch.env).map(([name, value]) => ["--setenv", name, value]),
+    ["--", ...launch.argv],
   ];
 }
 

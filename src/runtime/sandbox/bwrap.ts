@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { sep } from "node:path";
 import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
-import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, InheritedFd, ProbeResult } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
+import type { Backend, Confined, ConfineHow, FdData, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
 import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding } from "./denial.ts";
@@ -29,9 +30,9 @@ export interface BwrapVariant {
 
 export function createBwrapBackend(variant: BwrapVariant, machine: Machine, session: Session): Backend {
   const name = variant.proc === "fresh" ? "bwrap+seccomp" : "bwrap(bound /proc)+seccomp";
-  const programs = new Map<string, readonly InheritedFd[]>();
+  const programs = new Map<string, readonly FdData[]>();
 
-  const filter = (grant: Grant): readonly InheritedFd[] => {
+  const filter = (grant: Grant): readonly FdData[] => {
     const sockets = grant.network === "on" ? "host" : "private";
     const known = programs.get(sockets);
     if (known !== undefined) return known;
@@ -43,9 +44,9 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   let inherited: readonly number[] | undefined;
   const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
-  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
-    const { grant, cwd, env } = request;
-    const way = proxy?.socket === undefined ? undefined : relayed(request.argv, proxy.socket, grant, variant.launcher);
+  function confine(launch: Launch, { apart = false, proxy }: ConfineHow = {}): Confined {
+    const { grant, cwd, env } = launch;
+    const way = proxy?.socket === undefined ? undefined : relayed(launch.argv, proxy.socket, grant, variant.launcher);
     const { hide } = session;
     const sockets = session.hostSockets();
     const whole = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
@@ -54,28 +55,28 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
-    const options = { ...variant, asRoot, ...defined({ tempFolder }) };
-    const argv = way?.argv ?? request.argv;
+    const options = { ...variant, apart, asRoot, ...defined({ tempFolder }) };
+    const argv = way?.argv ?? launch.argv;
     return {
-      ...(request.apart === true
-        ? { argv, shelter: bwrapArgv(plan, request, options) }
-        : { argv: bwrapArgv(plan, { ...request, argv: sealed(argv) }, options) }),
+      ...launch,
+      ...(apart
+        ? { argv, wrapper: bwrapArgv(plan, launch, options) }
+        : { argv: bwrapArgv(plan, { ...launch, argv: sealed(argv) }, options), cwd: sep }),
       env: {
-        ...(request.apart === true ? env : withoutLoaderVariables(env)),
+        ...(apart ? env : withoutLoaderVariables(env)),
         ...(env["TMPDIR"] === undefined || plan.everything ? {} : { TMPDIR: machine.tempDir }),
         ...homeFor(owner, env, machine.tempDir),
         ...way?.env,
         CALLGATE_CONFINED_BY: name,
       },
-      cwd: request.apart === true ? cwd : sep,
       ...owner,
       fds: filter(grant),
-      warm: proxy === undefined,
+      reusable: proxy === undefined,
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
-        return made ?? refusedHost ?? explainEnding({ ...request, writable: writablePlaces(plan) }, ending);
+        return made ?? refusedHost ?? explainEnding({ ...launch, writable: writablePlaces(plan) }, ending);
       },
     };
   }

@@ -5,22 +5,23 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { defined } from "../../base/json.ts";
 import { createProxy } from "../proxy.ts";
-import type { Backend, CommandProxy, ConfineRequest } from "./backend.ts";
+import type { Grant } from "../../spec/access.ts";
+import type { Backend, CommandProxy, ConfineOptions } from "./backend.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
-export interface ProxySettings {
+export interface ProxySettings extends Pick<ConfineOptions, "onRequest"> {
   readonly allowPrivate?: boolean;
 }
 
 export async function openCommandProxy(
   by: Backend["proxyBy"],
-  { grant, onRequest }: ConfineRequest,
-  settings: ProxySettings,
+  { network }: Grant,
+  { onRequest, allowPrivate }: ProxySettings,
 ): Promise<CommandProxy> {
   const token = by === "port" ? randomBytes(16).toString("hex") : undefined;
   const proxy = createProxy({
-    network: grant.network,
-    ...defined({ onRequest, allowPrivate: settings.allowPrivate, token }),
+    network,
+    ...defined({ onRequest, allowPrivate, token }),
   });
   if (by === "port") {
     await new Promise<void>((resolve) => proxy.server.listen(0, "127.0.0.1", resolve));

@@ -4,7 +4,8 @@
  */
 import { sep } from "node:path";
 import { CallError } from "../../base/error.ts";
-import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
+import type { Backend, Confined, ConfineHow, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
@@ -25,30 +26,31 @@ export interface ContainerSettings {
 const name = "container";
 
 export function createContainerBackend(settings: ContainerSettings, machine: Machine, session: Session): Backend {
-  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
-    const { grant, cwd, env } = request;
+  function confine(launch: Launch, { apart = false, proxy }: ConfineHow = {}): Confined {
+    const { grant, cwd, env } = launch;
     if (grant.policy === "full-access")
       throw new CallError("no_sandbox", "a container cannot give access to every file");
     const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
-    const way = proxy?.socket === undefined ? undefined : hostRelay(request, proxy.socket, settings.launcher);
+    const way = proxy?.socket === undefined ? undefined : hostRelay(launch, proxy.socket, settings.launcher);
     const guard = session.guard(plan.watched);
     const inner = { ...env, ...way?.env, CALLGATE_CONFINED_BY: name };
+    const { tty: _terminal, ...onPipes } = launch;
     return {
+      ...launch,
+      // The launcher opens the terminal around the container's client, which then needs none of its own.
       argv: containerArgv(
         plan,
-        { ...request, env: inner, argv: way?.argv ?? request.argv },
+        { ...(apart ? onPipes : launch), env: inner, argv: way?.argv ?? launch.argv },
         settings,
         machine,
         way?.visible ?? [],
       ),
       // The client takes the values from its own environment, so none of them shows in a process list.
       env: inner,
-      cwd,
-      warm: false,
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        return guard.settle() ?? refusedHost ?? explainEnding({ ...request, writable: plan.roots }, ending);
+        return guard.settle() ?? refusedHost ?? explainEnding({ ...launch, writable: plan.roots }, ending);
       },
     };
   }
@@ -65,9 +67,9 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
   };
 }
 
-function hostRelay(request: ConfineRequest, socket: string, launcher: string | undefined) {
+function hostRelay(launch: Launch, socket: string, launcher: string | undefined) {
   if (launcher === undefined) throw new CallError("no_sandbox", "allowed hosts in a container need the launcher");
-  return relayed(request.argv, socket, request.grant, launcher);
+  return relayed(launch.argv, socket, launch.grant, launcher);
 }
 
 interface Shown {
@@ -77,15 +79,15 @@ interface Shown {
 
 function containerArgv(
   plan: Plan,
-  request: ConfineRequest,
+  launch: Launch,
   { program, image }: ContainerSettings,
   machine: Pick<Machine, "uid" | "gid" | "tempDir">,
   shown: readonly Shown[] = [],
 ): readonly string[] {
-  const { cwd, grant, env, argv, tty } = request;
+  const { cwd, grant, env, argv, tty } = launch;
   const covered = plan.roots.some((root) => cwd === root || cwd.startsWith(root + sep));
   return [
-    [program, "run", "--rm", "--init", "--interactive", ...(tty === true ? ["--tty"] : [])],
+    [program, "run", "--rm", "--init", "--interactive", ...(tty ? ["--tty"] : [])],
     ["--network", grant.network === "on" ? "host" : "none"],
     ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096", "--ipc", "private"],
     ["--read-only", "--tmpfs", machine.tempDir, "--tmpfs", "/run"],

@@ -5,11 +5,11 @@
 import { readdirSync } from "node:fs";
 import { join, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
-import type { LandlockRuleset } from "./backend.ts";
+import type { LandlockRules } from "./backend.ts";
 import { contains } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 
-type Rule = LandlockRuleset["rules"][number];
+type Rule = LandlockRules["rules"][number];
 
 /** linux/landlock.h; the comment says with which ABI a right came. */
 const right = {
@@ -49,7 +49,7 @@ export function landlockRules({
   grant,
   tempFolder,
   proxyPort,
-}: RulesetOptions): Omit<LandlockRuleset, "seccomp"> {
+}: RulesetOptions): Omit<LandlockRules, "seccomp"> {
   const known = knownRights(abi);
   const read = right.readFile | right.readDir | right.execute;
   const write = known & ~right.makeChar & ~right.makeBlock;

@@ -9,7 +9,8 @@ import { accessSync, constants } from "node:fs";
 import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import { CallError } from "../../base/error.ts";
-import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
+import type { Backend, Confined, ConfineHow, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
 import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
@@ -48,8 +49,8 @@ export function createLandlockBackend(
     return made;
   }
 
-  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
-    const { grant, cwd, env, argv } = request;
+  function confine(launch: Launch, { proxy }: ConfineHow = {}): Confined {
+    const { grant, cwd, env, argv } = launch;
     if (proxy !== undefined && abi() < 4)
       throw new CallError(
         "no_sandbox",
@@ -73,8 +74,7 @@ export function createLandlockBackend(
       ...defined({ proxyPort: port }),
     });
     return {
-      argv,
-      cwd,
+      ...launch,
       env: {
         ...env,
         ...homeFor(owner, env, machine.tempDir),
@@ -84,7 +84,6 @@ export function createLandlockBackend(
       },
       ...owner,
       landlock: { ...rules, seccomp: filter(grant.network === "on" ? "inet" : port === undefined ? "unix" : "tcp") },
-      warm: false,
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();

@@ -1,9 +1,8 @@
 /** The smallest command under the strictest grant: a backend works if this does. */
 import type { Grant } from "../../spec/access.ts";
-import type { Backend } from "./backend.ts";
+import { startConfined } from "../process/plain.ts";
+import type { Backend, Confined, Ending } from "./backend.ts";
 import type { Machine } from "./machine.ts";
-import { runConfined } from "./start.ts";
-import type { Finished } from "./start.ts";
 
 const grant: Grant = { policy: "read-only", confined: true, write: [], protect: [], mask: [], network: "off" };
 
@@ -26,4 +25,26 @@ export function tryCommand(
 /** What the sandbox program said, for people; nothing is decided by it. */
 export function firstWords({ stderr }: Finished): string {
   return stderr.trim().split("\n")[0] ?? "";
+}
+
+export interface Finished extends Ending {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs it to its end. A program that cannot be started ends with exit code 127. */
+export function runConfined(command: Confined, timeoutMs = 10_000): Promise<Finished> {
+  return new Promise((resolve) => {
+    const output = { stdout: "", stderr: "" };
+    const done = (exitCode: number | null, signal: string | null) => {
+      clearTimeout(timer);
+      resolve({ ...output, exitCode, signal });
+    };
+    const child = startConfined(command);
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+    child.once("error", () => done(127, null));
+    child.once("close", done);
+  });
 }

@@ -7,7 +7,8 @@ import { statSync } from "node:fs";
 import { defined } from "../../base/json.ts";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
-import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, Sandbox } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
+import type { Backend, CommandProxy, ConfineOptions, Sandbox } from "./backend.ts";
 import { createBwrapBackend } from "./bwrap.ts";
 import type { BwrapVariant } from "./bwrap.ts";
 import { createContainerBackend } from "./container.ts";
@@ -20,10 +21,12 @@ import { createSeatbeltBackend, seatbeltProgram } from "./seatbelt.ts";
 import { createSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
-export type { Backend, ConfinedCommand, ConfineRequest, Ending, Sandbox } from "./backend.ts";
+export type { Launch, Limits } from "../../spec/capability.ts";
+export type { Backend, Confined, ConfineHow, ConfineOptions, Ending, Sandbox } from "./backend.ts";
 export type { CandidateResult } from "./candidates.ts";
-export { runConfined, startConfined } from "./start.ts";
-export type { Finished } from "./start.ts";
+export { startConfined } from "../process/plain.ts";
+export { runConfined } from "./probe.ts";
+export type { Finished } from "./probe.ts";
 
 export interface SandboxOptions {
   readonly machine?: Partial<Machine>;
@@ -51,18 +54,18 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
       const backend = (await candidate())?.backend;
       return backend === undefined ? { name: "none", available: false } : { name: backend.name, available: true };
     },
-    async confine(request) {
-      checkWords(request);
-      if (!request.grant.confined) {
+    async confine(launch, how = {}) {
+      checkWords(launch);
+      if (!launch.grant.confined) {
         session.ranUnconfined();
-        return unconfined(request);
+        return { ...launch, sandbox: "none", cleanup: async () => undefined };
       }
       const backend = (await candidate())?.backend;
       if (backend === undefined) throw noSandbox(machine);
-      if (backend.name !== "container") checkProgram(request, machine);
-      const proxy = await openProxy(backend, request, options);
+      if (backend.name !== "container") checkProgram(launch, machine);
+      const proxy = await openProxy(backend, launch, { ...options, ...how });
       try {
-        return backend.confine(request, proxy);
+        return backend.confine(launch, defined({ apart: how.apart, proxy }));
       } catch (error) {
         await proxy?.close();
         throw error;
@@ -164,20 +167,16 @@ function bwrapCandidates(
 
 async function openProxy(
   backend: Backend,
-  request: ConfineRequest,
-  settings: SandboxOptions,
+  { grant }: Launch,
+  settings: SandboxOptions & ConfineOptions,
 ): Promise<CommandProxy | undefined> {
-  const { network } = request.grant;
+  const { network } = grant;
   if (typeof network === "string" || network.length === 0) return undefined;
   const { openCommandProxy } = await import("./command-proxy.ts");
-  return openCommandProxy(backend.proxyBy, request, settings);
+  return openCommandProxy(backend.proxyBy, grant, settings);
 }
 
-function unconfined({ argv, cwd, env }: ConfineRequest): ConfinedCommand {
-  return { argv, cwd, env, warm: false, sandbox: "none", cleanup: async () => undefined };
-}
-
-function checkWords({ argv, cwd, env }: ConfineRequest): void {
+function checkWords({ argv, cwd, env }: Launch): void {
   if (argv.length === 0 || argv[0] === "") throw new CallError("invalid_input", "the command is empty");
   const words = [...argv, cwd, ...Object.entries(env).flat()];
   if (words.some((word) => word.includes("\0")))
@@ -187,7 +186,7 @@ function checkWords({ argv, cwd, env }: ConfineRequest): void {
 }
 
 /** Found missing here rather than by the sandbox program, whose words about it would be taken for the command's. */
-function checkProgram({ argv: [program = ""], env }: ConfineRequest, machine: Machine): void {
+function checkProgram({ argv: [program = ""], env }: Launch, machine: Machine): void {
   const isName = !program.includes("/");
   // Inside, the temp folder is another one: only there can it be known what lies in it.
   if (!isName || (env["PATH"] ?? "").includes(machine.tempDir) || findProgram(program, env) !== undefined) return;

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
-import type { Backend, CommandProxy, ConfinedCommand, ConfineRequest, ProbeResult } from "./backend.ts";
+import type { Launch } from "../../spec/capability.ts";
+import type { Backend, Confined, ConfineHow, ProbeResult } from "./backend.ts";
 import { explainEnding } from "./denial.ts";
 import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import type { Machine } from "./machine.ts";
@@ -19,8 +20,8 @@ export const seatbeltProgram = "/usr/bin/sandbox-exec";
 const name = "seatbelt";
 
 export function createSeatbeltBackend(machine: Machine, session: Session): Backend {
-  function confine(request: ConfineRequest, proxy?: CommandProxy): ConfinedCommand {
-    const { grant, cwd, env, argv } = request;
+  function confine(launch: Launch, { proxy }: ConfineHow = {}): Confined {
+    const { grant, cwd, env, argv } = launch;
     const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine) });
     const tempFolder = session.tempFolder(undefined);
     const protect = plan.everything
@@ -36,15 +37,14 @@ export function createSeatbeltBackend(machine: Machine, session: Session): Backe
     });
     const definitions = Object.entries(profile.parameters).flatMap(([key, value]) => ["-D", `${key}=${value}`]);
     return {
+      ...launch,
       argv: [seatbeltProgram, "-p", profile.text, ...definitions, "--", ...argv],
-      cwd,
       env: {
         ...env,
         TMPDIR: tempFolder,
         ...(port === undefined ? {} : proxyEnv(`http://callgate:${proxy?.token ?? ""}@127.0.0.1:${port}`)),
         CALLGATE_CONFINED_BY: name,
       },
-      warm: false,
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();

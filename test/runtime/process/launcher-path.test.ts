@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { launcherPath } from "../../../src/runtime/process/launcher-path.ts";
+import { unconfined } from "./spawners.ts";
 import { createProcesses } from "../../../src/runtime/processes.ts";
 
 test("CALLGATE_LAUNCHER names the launcher, or says that there is none", () => {
@@ -15,17 +16,8 @@ test("CALLGATE_LAUNCHER names the launcher, or says that there is none", () => {
 
 test("a launcher that cannot run ends the call with an error that says what to do", async () => {
   const { spawner, close } = createProcesses({ launcher: "/etc/hostname" });
-  const request = {
-    argv: ["true"],
-    cwd: "/",
-    env: {},
-    liveBytes: 1,
-    tailBytes: 1,
-    graceMs: 1,
-    onOutput() {},
-    onDropped() {},
-  };
-  const child = await spawner.start(request);
+  const launch = unconfined({ argv: ["true"], cwd: "/", env: {} });
+  const child = await spawner.start(launch, { liveBytes: 1, tailBytes: 1, graceMs: 1, onOutput() {}, onDropped() {} });
   await expect(child.ended).rejects.toMatchObject({ step: "launcher" });
   await close();
 });

@@ -6,19 +6,28 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Launch } from "../../../src/runtime/process/child.ts";
+import type { Confined, Sink } from "../../../src/runtime/process/child.ts";
 import { createFrameReader, encodeFrame, encodeLaunch } from "../../../src/runtime/process/launcher-protocol.ts";
 import { createLauncherSpawner } from "../../../src/runtime/process/launcher.ts";
-import { launchers } from "./spawners.ts";
+import { launchers, unconfined } from "./spawners.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "callgate-launcher-"));
 const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
 
-function launchOf(argv: readonly string[], more: Partial<Launch> = {}): Launch & { readonly seen: string[] } {
-  const seen: string[] = [];
-  const base = { cwd: folder, env, liveBytes: 1 << 20, tailBytes: 1 << 20, graceMs: 100, onDropped: () => {} };
-  return { ...base, argv, onOutput: (stream, bytes) => seen.push(`${stream}:${bytes.toString()}`), ...more, seen };
+interface Observed {
+  readonly launch: Confined;
+  readonly sink: Sink;
+  readonly seen: string[];
 }
+
+function launchOf(argv: readonly string[], more: Partial<Confined> = {}): Observed {
+  const seen: string[] = [];
+  const onOutput: Sink["onOutput"] = (stream, bytes) => seen.push(`${stream}:${bytes.toString()}`);
+  const sink = { liveBytes: 1 << 20, tailBytes: 1 << 20, graceMs: 100, onDropped: () => {}, onOutput };
+  return { launch: unconfined({ argv, cwd: folder, env, ...more }), sink, seen };
+}
+
+const encode = ({ launch, sink }: Observed) => encodeLaunch(launch, sink);
 
 test("no request, however broken, makes the parser read where it should not", () => {
   const fuzz = fileURLToPath(new URL("../../../scripts/fuzz-launcher.mjs", import.meta.url));
@@ -46,12 +55,11 @@ describe("frames", () => {
 
 describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", ({ launcher }) => {
   const spawner = createLauncherSpawner({ path: launcher });
+  const start = ({ launch, sink }: Observed) => spawner.start(launch, sink);
   afterAll(() => spawner.close());
 
   test("says what a command used", async () => {
-    const { usage } = await (
-      await spawner.start(launchOf(["bash", "-c", "for ((i=0;i<20000;i++)); do :; done"]))
-    ).ended;
+    const { usage } = await (await start(launchOf(["bash", "-c", "for ((i=0;i<20000;i++)); do :; done"]))).ended;
     expect(usage?.cpuMs).toBeGreaterThan(1);
     expect(usage?.peakBytes).toBeGreaterThan(1_000_000);
   });
@@ -59,24 +67,21 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", (
   test("runs a script without a first line as a shell would", async () => {
     writeFileSync(join(folder, "script"), 'echo "script $1"\n', { mode: 0o755 });
     const launch = launchOf(["./script", "ran"]);
-    expect((await (await spawner.start(launch)).ended).exitCode).toBe(0);
+    expect((await (await start(launch)).ended).exitCode).toBe(0);
     expect(launch.seen).toEqual(["stdout:script ran\n"]);
   });
 
   test("finds programs by the path of the command's own environment", async () => {
-    const failing = await spawner.start(launchOf(["ls"], { env: { PATH: folder } }));
+    const failing = await start(launchOf(["ls"], { env: { PATH: folder } }));
     await expect(failing.ended).rejects.toMatchObject({ step: "exec", code: "ENOENT" });
   });
 
   test("sets limits in the command only", async () => {
     const launch = launchOf(["bash", "-c", "ulimit -n; ulimit -f"], {
-      rlimits: [
-        { resource: "nofile", soft: 77 },
-        { resource: "fsize", soft: 1024 * 1024 },
-      ],
+      limits: { openFiles: 77, fileBytes: 1024 * 1024 },
     });
     await (
-      await spawner.start(launch)
+      await start(launch)
     ).ended;
     expect(launch.seen.join("").replaceAll("stdout:", "")).toBe("77\n1024\n");
   });
@@ -84,7 +89,7 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", (
   test("gives no descriptor but the three to a command", async () => {
     const launch = launchOf(["ls", "/proc/self/fd"]);
     await (
-      await spawner.start(launch)
+      await start(launch)
     ).ended;
     expect(launch.seen.join("").replaceAll("stdout:", "").trim().split(/\s+/)).toEqual(["0", "1", "2", "3"]); // 3 is ls's own
   });
@@ -118,14 +123,14 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", (
         },
       },
     );
-    expect((await (await spawner.start(launch)).ended).exitCode).toBe(0);
+    expect((await (await start(launch)).ended).exitCode).toBe(0);
     expect(existsSync(join(inside, "yes"))).toBe(true);
     expect(existsSync(join(folder, "no"))).toBe(false);
     expect(launch.seen.join("")).toContain("CapEff:\t0000000000000000");
   });
 
   test("does one request without serving, for a sandbox that is tried out", () => {
-    const request = encodeLaunch(launchOf(["bash", "-c", "echo once; exit 5"]));
+    const request = encode(launchOf(["bash", "-c", "echo once; exit 5"]));
     const file = join(folder, "request");
     writeFileSync(file, request);
     const shell = spawnSync("bash", ["-c", `exec ${launcher} once 3 3< ${file}`], { encoding: "utf8" });
@@ -134,7 +139,7 @@ describe.each(launchers.filter(({ launcher }) => launcher !== "off"))("$name", (
   });
 
   test("answers whatever it is sent with an error, and serves the next request", async () => {
-    const good = encodeFrame("S", 7, encodeLaunch(launchOf(["echo", "fine"])));
+    const good = encodeFrame("S", 7, encode(launchOf(["echo", "fine"])));
     const body = good.subarray(9);
     const spoilt = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),

@@ -1,6 +1,7 @@
 /** The two ways to start a command, for tests that must hold for both. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { Confined } from "../../../src/runtime/process/child.ts";
 import { launcherPath } from "../../../src/runtime/process/launcher-path.ts";
 
 /** Built where a compiler is and set-up has not done it; without one, only the plain way can be tested. */
@@ -17,3 +18,9 @@ export const launchers: readonly { readonly name: string; readonly launcher: str
   { name: "plain spawn", launcher: "off" },
   ...(path === undefined ? [] : [{ name: "the launcher", launcher: path }]),
 ];
+
+/** A command that nothing confines. */
+export function unconfined(launch: Pick<Confined, "argv" | "cwd" | "env"> & Partial<Confined>): Confined {
+  const grant = { policy: "full-access", confined: false, write: ["/"], protect: [], mask: [], network: "on" } as const;
+  return { grant, sandbox: "none", cleanup: async () => undefined, ...launch };
+}

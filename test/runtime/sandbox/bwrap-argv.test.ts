@@ -42,10 +42,9 @@ function words(
     cwd: "/ws",
     env: more.env ?? {},
     grant: more.grant ?? grant,
-    ...(more.tty === undefined ? {} : { tty: more.tty }),
-    ...(more.apart === undefined ? {} : { apart: more.apart }),
+    ...(more.tty ? { tty: { columns: 80, rows: 24 } } : {}),
   };
-  return bwrapArgv(more.plan ?? plan, request, { ...options, ...more.options }).join(" ");
+  return bwrapArgv(more.plan ?? plan, request, { ...options, apart: more.apart ?? false, ...more.options }).join(" ");
 }
 
 test("mounts come in the plan's order, the command last", () => {

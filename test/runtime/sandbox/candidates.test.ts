@@ -17,7 +17,7 @@ function candidate(
     name: id,
     proxyBy: "socket",
     probe: async () => (count++, { ok: works, detail: "" }),
-    confine: ({ argv, cwd, env }) => ({ argv, cwd, env, warm: false, sandbox: id, cleanup: async () => undefined }),
+    confine: (launch) => ({ ...launch, sandbox: id, cleanup: async () => undefined }),
     explain: () => [],
   };
   return { id, backend, programs, probes: () => count };

@@ -15,7 +15,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSandbox, runConfined, startConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
-import type { ConfineRequest, SandboxOptions } from "../../../src/runtime/sandbox/sandbox.ts";
+import type { ConfineOptions, Launch, SandboxOptions } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
 
@@ -38,14 +38,9 @@ function scene(options: SandboxOptions = {}, more: Partial<Grant> = {}) {
     network: "off",
     ...more,
   };
-  async function run(line: string, extra: Pick<Partial<ConfineRequest>, "env" | "onRequest"> = {}) {
-    const command = await sandbox.confine({
-      argv: ["sh", "-c", line],
-      cwd: workspace,
-      grant,
-      ...extra,
-      env: { ...env, ...extra.env },
-    });
+  async function run(line: string, { env: own, ...how }: Partial<Pick<Launch, "env">> & ConfineOptions = {}) {
+    const launch = { argv: ["sh", "-c", line], cwd: workspace, grant, env: { ...env, ...own } };
+    const command = await sandbox.confine(launch, how);
     const end = await runConfined(command);
     return { ...end, command, denied: await command.cleanup(end) };
   }
@@ -80,11 +75,9 @@ test("a backend of one's own comes first", async () => {
         proxyBy: "socket",
         probe: async () => ({ ok: true, detail: "" }),
         explain: () => ["mine"],
-        confine: ({ argv, cwd, env: own }) => ({
-          argv: ["wrapped", ...argv],
-          cwd,
-          env: own,
-          warm: false,
+        confine: (launch) => ({
+          ...launch,
+          argv: ["wrapped", ...launch.argv],
           sandbox: "mine",
           cleanup: async () => undefined,
         }),
@@ -197,7 +190,7 @@ describe.skipIf(!has("bwrap"))("bwrap", () => {
     const request = { argv: ["true"], cwd: workspace, env, grant };
     const [one, two] = [await sandbox.confine(request), await sandbox.confine(request)];
     expect(one.argv).toEqual(two.argv);
-    expect(one.warm).toBe(true);
+    expect(one.reusable).toBe(true);
     mkdirSync(join(workspace, ".git"));
     expect((await sandbox.confine(request)).argv).not.toEqual(one.argv);
   });
@@ -253,7 +246,7 @@ describe.skipIf(!has("bwrap")).each(launchers)("allowed hosts %s", (_name, optio
     const { run, sandbox, workspace, grant } = await hosted();
     expect((await run("exit 9")).exitCode).toBe(9);
     const command = await sandbox.confine({ argv: ["true"], cwd: workspace, env, grant });
-    expect(command.warm).toBe(false);
+    expect(command.reusable).toBe(false);
     await command.cleanup({ exitCode: 0, signal: null });
   });
 });
