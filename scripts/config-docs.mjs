@@ -9,7 +9,7 @@ const out = mkdtempSync(join(process.cwd(), "node_modules/.config-docs-"));
 let rows;
 try {
   const bundle = await rolldown({
-    input: { keys: "src/cli/config/keys.ts", shape: "src/cli/config/shape.ts" },
+    input: { keys: "src/cli/config/keys.ts", shape: "src/base/shape.ts" },
     platform: "node",
   });
   await bundle.write({ dir: out, format: "esm", entryFileNames: "[name].mjs" });

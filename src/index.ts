@@ -17,4 +17,6 @@ export { freeform } from "./spec/freeform.ts";
 export { normalize } from "./schema/normalize.ts";
 export { checkTarget } from "./schema/normalize/check-target.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent } from "./spec/stages.ts";
-export type { AnyTool, Situation, Tool, ToolContext, ToolOutput, ToolResult } from "./spec/tool.ts";
+export { result } from "./spec/result.ts";
+export type { ToolResult } from "./spec/result.ts";
+export type { AnyTool, Situation, Tool, ToolContext, ToolOutput } from "./spec/tool.ts";

@@ -1,4 +1,6 @@
 /** What a tool gives back and what a message holds: parts, in order. The wires and MCP translate from and to these. */
+import { isObject } from "./json.ts";
+
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
@@ -64,4 +66,31 @@ function partToText(part: Part): string {
     case "resource":
       return part.text ?? `[resource ${part.uri}]`;
   }
+}
+
+const partFields: Readonly<Record<Part["type"], readonly string[]>> = {
+  text: ["text"],
+  image: ["mediaType", "data", "url", "fileId", "detail"],
+  audio: ["mediaType", "data"],
+  file: ["name", "mediaType", "data", "url", "fileId"],
+  resource: ["uri", "name", "mediaType", "text", "data"],
+};
+
+/** A content part and nothing else: no field that a part does not have, and each of them text. */
+export function isPart(value: unknown): value is Part {
+  if (!isObject(value) || typeof value["type"] !== "string" || !Object.hasOwn(partFields, value["type"])) return false;
+  const { type, ...fields } = value;
+  // The line above has looked it up.
+  const known = partFields[type as Part["type"]];
+  if (
+    !Object.entries(fields).every(
+      ([key, field]) => field === undefined || (typeof field === "string" && known.includes(key)),
+    )
+  )
+    return false;
+  const has = (key: string) => fields[key] !== undefined;
+  if (type === "text") return has("text");
+  if (type === "resource") return has("uri");
+  if (type === "audio") return has("mediaType") && has("data");
+  return has("data") || has("url") || has("fileId");
 }

@@ -12,10 +12,18 @@ export const callErrorCodes = [
   "network",
   "mcp",
   "stale",
+  "withheld",
   "failed",
 ] as const;
 
 export type CallErrorCode = (typeof callErrorCodes)[number];
+
+/** The codes that mean: it was not permitted, so it did not run. `withheld` is not among them: it ran, and its result is kept back. */
+const refusalCodes: readonly string[] = ["denied", "needs_approval", "rejected", "no_sandbox"];
+
+export function isRefusal(code: string | undefined): boolean {
+  return code !== undefined && refusalCodes.includes(code);
+}
 
 export interface CallErrorOptions {
   /** What the model can do next. */

@@ -49,8 +49,6 @@ export async function engineOptions(
       always: saveAlways(env),
       hooks: readHooks(config.hooks, cwd),
       record: (entry) => audit.append({ ...entry }),
-      // Loaded when somebody is asked: most calls are not.
-      preview: async (checked) => (await import("../workspace/preview.ts")).createPreview({ workspace: cwd })(checked),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
       protect: [...defaultProtect, ...ownFolders(env)],

@@ -1,9 +1,11 @@
 /** From a question to a person's answer, and what the answer is worth: bound to the exact call, remembered as said. */
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
-import type { Checked, Ruling } from "../spec/call.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
+import { Refusal, type Checked, type Ruling } from "../spec/call.ts";
+import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.ts";
 import { callHash, memoryKeys } from "./approval.ts";
+import { toBaseGrant } from "./grant.ts";
+import { isSecretName } from "./paths.ts";
 import { joinRules } from "./rules.ts";
 import type { GateState } from "./state.ts";
 import { describeRule, type Suggestion } from "./suggest.ts";
@@ -13,10 +15,12 @@ export interface Question {
   readonly commands: readonly (readonly string[])[];
   readonly grant: Grant;
   readonly suggestion: Suggestion | undefined;
+  /** Tries the call out, so that what it would change can be shown. */
+  readonly rehearse: Rehearse | undefined;
 }
 
-/** The ruling either way; `error` where the call ends here. */
-export type Settled = { readonly ruling: Ruling; readonly error?: CallError };
+/** Who agreed and why, or the refusal where the call ends here. */
+export type Settled = { readonly ruling: Ruling } | { readonly refusal: Refusal };
 
 const maxMessage = 4_000;
 
@@ -37,40 +41,40 @@ export async function settle(
     return { ruling: rule("memory", "allow", "agreed to earlier in this session") };
   const hash = callHash(checked, question.grant, state.policy);
   const answer = await ask(state, checked, question, hash, signal);
-  if (answer === undefined)
-    return { ruling: rule("policy", "ask", question.reason), error: nobody(question.reason, hash) };
-  if (answer.answer === "no" || answer.answer === "stop")
-    return {
-      ruling: rule(
-        "person",
-        "deny",
-        `the person said ${answer.answer}${answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`}`,
-      ),
-      error: rejection(answer),
-    };
-  // Bound to what was shown: a link swapped while the person was reading voids the yes.
-  if (callHash(checked, question.grant, state.policy) !== hash) {
-    const error = new CallError("stale", "What the call touches changed while it was being approved.", {
-      hint: "Call it again.",
-    });
-    return { ruling: rule("policy", "deny", "it changed while it was being approved"), error };
+  if (answer === undefined) return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
+  if (answer.answer === "no" || answer.answer === "stop") {
+    const said = answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`;
+    return { refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer) };
   }
+  // Bound to what was shown: a link swapped while the person was reading voids the yes.
+  if (callHash(checked, question.grant, state.policy) !== hash)
+    return {
+      refusal: new Refusal(
+        rule("policy", "deny", "it changed while it was being approved"),
+        "stale",
+        "What the call touches changed while it was being approved.",
+        { hint: "Call it again." },
+      ),
+    };
   await remember(state, answer.answer, keys, question.suggestion);
   return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`) };
 }
 
-function nobody(reason: string, hash: string): CallError {
-  return new CallError("needs_approval", `Nobody is here to approve it: ${reason}`, {
+function nobody(ruling: Ruling, hash: string): Refusal {
+  return new Refusal(ruling, "needs_approval", `Nobody is here to approve it: ${ruling.reason}`, {
     hint: "Do it in a way that needs no approval, or tell the user what you need.",
     data: { hash },
   });
 }
 
-function rejection({ answer, message }: { readonly answer: "no" | "stop"; readonly message?: string }): CallError {
+function rejection(
+  ruling: Ruling,
+  { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
+): Refusal {
   const said = message === undefined || message === "" ? "." : `: ${message.slice(0, maxMessage)}`;
   return answer === "stop"
-    ? new CallError("rejected", `The user stopped the turn${said}`, { data: { stopTurn: true } })
-    : new CallError("rejected", `The user said no${said}`, {
+    ? new Refusal(ruling, "rejected", `The user stopped the turn${said}`, { data: { stopTurn: true } })
+    : new Refusal(ruling, "rejected", `The user said no${said}`, {
         hint: "Do not try the same again; ask what to do instead.",
       });
 }
@@ -82,9 +86,9 @@ async function ask(
   hash: string,
   signal: AbortSignal,
 ): Promise<ApprovalAnswer | undefined> {
-  const { approver, emit, preview } = state.options;
+  const { approver, emit } = state.options;
   if (approver === undefined) return undefined;
-  const diff = await preview?.(checked);
+  const diff = await question.rehearse?.(toBaseGrant(state.policy), isSecretName);
   const always = toAlways(state, question.suggestion);
   const request: ApprovalRequest = {
     call: { id: checked.id, tool: checked.tool.name, input: checked.input },

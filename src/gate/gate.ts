@@ -3,18 +3,19 @@
  * person. `gate/` decides from what a call says it will touch; it knows no tool, no wire, no sandbox
  * and runs nothing of the call itself. No answer is a no.
  */
-import { CallError } from "../base/error.ts";
+import { text } from "../base/content.ts";
 import { extend } from "../base/extend.ts";
-import { stableStringify } from "../base/json.ts";
+import { defined, stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
-import type { Asked, Checked, Ended, Permitted, Ruling } from "../spec/call.ts";
-import type { Gate, Rewritten } from "../spec/stages.ts";
+import { Refusal, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
+import type { Gate, Rehearse, Rewritten } from "../spec/stages.ts";
 import { settle, type Question } from "./agree.ts";
 import { callHash, createMemory } from "./approval.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
-import { createPolicy, type GateOptions } from "./options.ts";
+import { asksNobody } from "./modes.ts";
+import { checkGateOptions, createPolicy, type GateOptions } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import type { GateState } from "./state.ts";
 import { suggestRule } from "./suggest.ts";
@@ -23,6 +24,7 @@ export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";
 
 export function createGate(options: GateOptions, policy: Policy = createPolicy(options)): Gate {
+  checkGateOptions("createGate", options);
   const state: GateState = {
     options,
     memory: options.memory ?? createMemory(),
@@ -30,9 +32,9 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
     looked: false,
   };
   return {
-    pass: (checked, signal) => pass(state, checked, signal),
+    pass: (checked, signal, rehearse) => pass(state, checked, signal, rehearse),
     widen: (permitted, denied, signal) => widen(state, permitted, denied, signal),
-    after: (ended, signal) => after(options, ended, signal),
+    after: (ended, signal) => after(state, ended, signal),
     baseGrant: () => toBaseGrant(state.policy),
   };
 }
@@ -40,7 +42,12 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
 /** What judges one call. */
 type Judging = Pick<GateState, "options" | "policy">;
 
-async function pass(state: GateState, checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten> {
+async function pass(
+  state: GateState,
+  checked: Checked,
+  signal: AbortSignal,
+  rehearse: Rehearse | undefined,
+): Promise<Permitted | Rewritten> {
   const rewritten = await rewrite(state, checked, signal);
   if (rewritten !== undefined) return { rewritten };
   if (checked.access.commands !== undefined) await lookAtConfinement(state);
@@ -53,13 +60,13 @@ async function pass(state: GateState, checked: Checked, signal: AbortSignal): Pr
     return refuse(
       now,
       checked,
-      toRuling(verdict),
-      new CallError("denied", `Not permitted: ${reason}`, { hint: denyHint(verdict) }),
+      new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) }),
     );
   const grant = toGrant(checked.access, policy, decision === "ask" || verdict.rule !== undefined);
   if (decision === "allow") return permit(now, checked, grant, toRuling(verdict));
   // A person takes time to answer: from here on paths are looked at anew.
-  return agree(state, checked, { reason, commands, grant, suggestion: suggestRule(toCall(checked), policy) }, signal);
+  const suggestion = suggestRule(toCall(checked), policy);
+  return agree(state, checked, { reason, commands, grant, suggestion, rehearse }, signal);
 }
 
 /** Undefined where nobody may or can be asked: the call then ends with the output it had. */
@@ -69,8 +76,7 @@ async function widen(
   denied: Denial,
   signal: AbortSignal,
 ): Promise<Permitted | undefined> {
-  const { approval } = state.policy.settings;
-  if (approval === "never" || approval === "disabled" || state.options.approver === undefined) return undefined;
+  if (asksNobody(state.policy.settings.approval) || state.options.approver === undefined) return undefined;
   if (permitted.tool.repeatable !== true) return undefined;
   const target = denied.target === undefined ? "" : ` ${denied.target}`;
   const question: Question = {
@@ -78,38 +84,75 @@ async function widen(
     commands: permitted.ruling.commands ?? [],
     grant: widenGrant(permitted.grant, denied),
     suggestion: undefined,
+    rehearse: undefined,
   };
   return agree(state, permitted, question, signal);
 }
 
-async function after({ hooks = [] }: GateOptions, ended: Ended, signal: AbortSignal): Promise<Ended> {
+async function after(state: GateState, ended: Ended, signal: AbortSignal): Promise<Ended> {
+  const { hooks = [], record, emit } = state.options;
   if (hooks.length === 0 || ended.tool === undefined) return ended;
-  const { id, tool, ok, content } = ended;
-  const replaced = await runAfter(hooks, { id, tool, input: ended.input ?? null, ok, content }, signal);
-  return replaced === content ? ended : { ...ended, content: replaced };
+  const { id, tool, ok, content, structured } = ended;
+  const result = { id, tool, input: ended.input ?? null, ok, content, ...defined({ structured }) };
+  const told = await runAfter(hooks, result, signal, watcherFailed(state, id));
+  if (told.withheld !== undefined) {
+    emit?.({ type: "call.log", id, level: "error", message: `the result was withheld: ${told.withheld}` });
+    const ruling = byHook(`the result was withheld: ${told.withheld}`);
+    await record?.({ call: id, tool, ruling, outcome: "withheld" });
+    return withhold(ended, told.withheld);
+  }
+  if (told.content === content && told.structured === structured) return ended;
+  const { structured: _structured, ...rest } = withoutFile(ended);
+  return { ...rest, content: told.content, ...defined({ structured: told.structured }) };
+}
+
+/** The call ran; what it gave back stays with the journal's reader and does not reach the model. */
+function withhold(ended: Ended, why: string): Ended {
+  const { structured: _structured, exitCode: _exitCode, ...rest } = withoutFile(ended);
+  return {
+    ...rest,
+    ok: false,
+    code: "withheld",
+    content: [
+      text(`Error: The call ran, and its result is withheld: ${why}\nTell the user; running it again will not help.`),
+    ],
+    notes: [...(ended.notes ?? []), `result withheld: ${why}`],
+  };
+}
+
+/** The file holds the output as it was before a hook changed it: a model that knew its name could read it there. */
+function withoutFile(ended: Ended): Ended {
+  return ended.cut === undefined ? ended : { ...ended, cut: { bytes: ended.cut.bytes } };
+}
+
+function watcherFailed({ options }: GateState, id: string): (what: string) => void {
+  return (what) => options.emit?.({ type: "call.log", id, level: "warn", message: `${what} (it only watches)` });
 }
 
 async function agree(state: GateState, checked: Checked, question: Question, signal: AbortSignal): Promise<Permitted> {
-  const { ruling, error } = await settle(state, checked, question, signal);
-  return error === undefined ? permit(state, checked, question.grant, ruling) : refuse(state, checked, ruling, error);
+  const settled = await settle(state, checked, question, signal);
+  return "refusal" in settled
+    ? refuse(state, checked, settled.refusal)
+    : permit(state, checked, question.grant, settled.ruling);
 }
 
 /** The call as a hook wants it instead, or undefined; throws where a hook says no. */
 async function rewrite(state: GateState, checked: Checked, signal: AbortSignal): Promise<Asked | undefined> {
   const { hooks = [] } = state.options;
   if (hooks.length === 0) return undefined;
-  const answer = await runBefore(hooks, { id: checked.id, tool: checked.tool.name, input: checked.input }, signal);
+  const call = { id: checked.id, tool: checked.tool.name, input: checked.input };
+  const answer = await runBefore(hooks, call, signal, watcherFailed(state, checked.id));
   if (answer === undefined) return undefined;
   if ("block" in answer)
-    return refuse(state, checked, byHook(answer.block), new CallError("denied", `Blocked by a hook: ${answer.block}`));
+    return refuse(state, checked, new Refusal(byHook(answer.block), "denied", `Blocked by a hook: ${answer.block}`));
   if (stableStringify(answer.input) === stableStringify(checked.input)) return undefined;
   const { input } = answer;
   return toAsked(checked, typeof input === "string" && checked.kind === "custom" ? input : JSON.stringify(input));
 }
 
 async function lookAtConfinement(state: GateState): Promise<void> {
-  const { confinement, settings } = state.options;
-  if (state.looked || typeof confinement !== "function" || settings.sandbox === "full-access") return;
+  const { confinement } = state.options;
+  if (state.looked || typeof confinement !== "function" || state.policy.settings.sandbox === "full-access") return;
   const { available } = await confinement();
   state.policy = { ...state.policy, confines: available };
   state.looked = true;
@@ -128,11 +171,12 @@ async function permit(state: Judging, checked: Checked, grant: Grant, ruling: Ru
   return extend(checked, { grant, ruling });
 }
 
-async function refuse(state: Judging, checked: Checked, ruling: Ruling, error: CallError): Promise<never> {
+async function refuse(state: Judging, checked: Checked, refusal: Refusal): Promise<never> {
   const { record } = state.options;
+  const { ruling } = refusal;
   const hash = callHash(checked, toBaseGrant(state.policy), state.policy);
   await record?.({ call: checked.id, tool: checked.tool.name, hash, ruling, outcome: "refused" });
-  throw error;
+  throw refusal;
 }
 
 function byHook(reason: string): Ruling {
@@ -155,7 +199,8 @@ function toRuling(verdict: CommandVerdict): Ruling {
   };
 }
 
-function denyHint(verdict: CommandVerdict): string {
+function denyHint(verdict: CommandVerdict, { settings }: Policy): string {
+  if (settings.approval === "disabled") return "No tool can be called in this session. Answer with words.";
   if (verdict.rule !== undefined)
     return "A rule of the user forbids it, in every spelling. Do it another way, or ask the user to change the rule.";
   return "Nobody is asked in this approval mode. Use a command that only looks, stay inside the workspace, or tell the user what you need and why.";

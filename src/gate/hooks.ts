@@ -1,8 +1,8 @@
 /** The user's own before and after functions or commands. They can say no, change a call or its output; they can never allow more. */
-import { spawn } from "node:child_process";
-import type { Part } from "../base/content.ts";
+import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
-import { isObject, type Json } from "../base/json.ts";
+import { defined, isObject, typeName, type Json } from "../base/json.ts";
+import { checkOptions, type Shape } from "../base/shape.ts";
 import { matchName } from "./rules.ts";
 
 export interface HookCall {
@@ -14,13 +14,18 @@ export interface HookCall {
 export interface HookResult extends HookCall {
   readonly ok: boolean;
   readonly content: readonly Part[];
+  readonly structured?: Json;
 }
 
 /** Nothing: go on. `block`: refuse with this reason. `input`: the call as it should be instead. */
 export type BeforeAnswer = void | undefined | { readonly block: string } | { readonly input: Json };
 
-/** Nothing: leave it. `content`: what the model is told instead. */
-export type AfterAnswer = void | undefined | { readonly content: string | readonly Part[] };
+/** Nothing: leave it. `content`: what the model is told instead. `block`: the result is withheld, for this reason. */
+export type AfterAnswer =
+  | void
+  | undefined
+  | { readonly block: string }
+  | { readonly content: string | readonly Part[]; readonly structured?: Json };
 
 export interface Hook {
   readonly name?: string;
@@ -29,61 +34,135 @@ export interface Hook {
   readonly before?: (call: HookCall, signal: AbortSignal) => BeforeAnswer | Promise<BeforeAnswer>;
   readonly after?: (call: HookResult, signal: AbortSignal) => AfterAnswer | Promise<AfterAnswer>;
   readonly timeoutMs?: number;
+  /** It only looks on: what it answers, and that it fails, changes nothing. */
+  readonly watches?: boolean;
 }
+
+/** What the after-hooks made of a result; `withheld` says why the model does not get it. */
+export interface AfterHooks {
+  readonly content: readonly Part[];
+  readonly structured: Json | undefined;
+  readonly withheld?: string;
+}
+
+/** Told that a hook which only watches has failed. */
+export type OnHookFailure = (what: string) => void;
 
 const defaultTimeoutMs = 60_000;
 
 /** The first block or change wins; a hook that fails or takes too long blocks. */
-export async function runBefore(hooks: readonly Hook[], call: HookCall, signal: AbortSignal): Promise<BeforeAnswer> {
+export async function runBefore(
+  hooks: readonly Hook[],
+  call: HookCall,
+  signal: AbortSignal,
+  onFailure: OnHookFailure = () => undefined,
+): Promise<BeforeAnswer> {
   for (const hook of hooks) {
     if (hook.before === undefined || !applies(hook, call.tool)) continue;
     const { before } = hook;
-    const answer = await limited(hook, signal, (limit) => before(call, limit)).catch((error: unknown) => ({
-      block: `the hook ${hook.name ?? ""} failed: ${error instanceof Error ? error.message : String(error)}`,
-    }));
-    if (answer !== undefined) return answer;
+    const answer = await limited(hook, signal, async (limit) => readBefore(await before(call, limit))).catch(
+      (error: unknown) => ({ block: failure(hook, error), failed: true }),
+    );
+    if (hook.watches === true) {
+      if (answer !== undefined && "failed" in answer) onFailure(answer.block);
+    } else if (answer !== undefined) return "block" in answer ? { block: answer.block } : answer;
   }
   return undefined;
 }
 
-/** Each hook sees what the one before made of it. One that fails changes nothing. */
+/** Each hook sees what the one before made of it. One that fails, takes too long or blocks withholds the result. */
 export async function runAfter(
   hooks: readonly Hook[],
   result: HookResult,
   signal: AbortSignal,
-): Promise<readonly Part[]> {
-  let { content } = result;
+  onFailure: OnHookFailure = () => undefined,
+): Promise<AfterHooks> {
+  let { content, structured } = result;
   for (const hook of hooks) {
     if (hook.after === undefined || !applies(hook, result.tool)) continue;
     const { after } = hook;
-    const answer = await limited(hook, signal, (limit) => after({ ...result, content }, limit)).catch(() => undefined);
-    if (answer !== undefined)
-      content = typeof answer.content === "string" ? [{ type: "text", text: answer.content }] : answer.content;
+    const seen = { ...result, content, ...defined({ structured }) };
+    const answer = await limited(hook, signal, async (limit) => readAfter(await after(seen, limit))).catch(
+      (error: unknown) => ({ block: failure(hook, error), failed: true }),
+    );
+    if (answer === undefined) continue;
+    if (hook.watches === true) {
+      if ("failed" in answer) onFailure(answer.block);
+    } else if ("block" in answer) return { content: [], structured: undefined, withheld: answer.block };
+    // A structured result says the same as the words: where these were replaced, it goes unless the hook gave a new one.
+    else ({ content, structured } = { structured: undefined, ...answer });
   }
-  return content;
+  return { content, structured };
+}
+
+/** An answer in a form we do not know is a failure: the hook meant something by it. */
+function readBefore(answer: unknown): { readonly block: string } | { readonly input: Json } | undefined {
+  if (answer === undefined) return undefined;
+  const fields = answerFields(answer, ["block", "input"]);
+  if (typeof fields["block"] === "string") return { block: fields["block"] };
+  // Functions are typed, and programs print JSON: what is there is Json.
+  if (fields["input"] !== undefined) return { input: fields["input"] as Json };
+  if (Object.keys(fields).length > 0) throw new Error("its 'block' is not text");
+  return undefined;
+}
+
+function readAfter(
+  answer: unknown,
+): { readonly block: string } | { readonly content: readonly Part[]; readonly structured?: Json } | undefined {
+  if (answer === undefined) return undefined;
+  const fields = answerFields(answer, ["block", "content", "structured"]);
+  const { block, content, structured } = fields;
+  if (typeof block === "string") return { block };
+  if (Object.keys(fields).length === 0) return undefined;
+  const parts = typeof content === "string" ? [text(content)] : content;
+  if (!Array.isArray(parts) || !parts.every(isPart)) throw new Error("its 'content' is neither text nor content parts");
+  return { content: parts, ...(structured === undefined ? {} : { structured: structured as Json }) };
+}
+
+function answerFields(answer: unknown, known: readonly string[]): Record<string, unknown> {
+  if (!isObject(answer)) throw new Error(`it answered with ${typeName(answer)}, not an object`);
+  const other = Object.keys(answer).find((key) => !known.includes(key));
+  if (other !== undefined)
+    throw new Error(`it answered with '${other}', which means nothing here (${known.join(", ")})`);
+  return answer;
+}
+
+function failure(hook: Hook, error: unknown): string {
+  const name = hook.name === undefined ? "a hook" : `the hook ${hook.name}`;
+  return `${name} failed: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 function applies(hook: Hook, tool: string): boolean {
   return hook.tool === undefined || matchName(tool, hook.tool);
 }
 
-async function limited<T>(hook: Hook, signal: AbortSignal, run: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+async function limited<T>(hook: Hook, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timeoutMs = hook.timeoutMs ?? defaultTimeoutMs;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const over = new Promise<never>((_resolve, reject) => {
-    limit.addEventListener(
-      "abort",
-      () =>
-        reject(
-          signal.aborted
-            ? new CallError("aborted", "The turn was stopped.")
-            : new Error(`no answer within ${timeoutMs} ms`),
-        ),
-      { once: true },
-    );
+    const stop = () =>
+      reject(
+        signal.aborted
+          ? new CallError("aborted", "the turn was stopped")
+          : new Error(`no answer within ${timeoutMs} ms`),
+      );
+    if (limit.aborted) stop();
+    limit.addEventListener("abort", stop, { once: true });
   });
-  return Promise.race([Promise.resolve().then(() => run(limit)), over]);
+  return Promise.race([run(limit), over]);
 }
+
+export const hookShape: Shape = {
+  fields: {
+    name: "string",
+    tool: "string",
+    before: "function",
+    after: "function",
+    timeoutMs: { above: 0 },
+    watches: "boolean",
+  } satisfies Record<keyof Hook, Shape>,
+  noun: "field of a hook",
+};
 
 export interface CommandHookOptions {
   readonly argv: readonly string[];
@@ -91,16 +170,32 @@ export interface CommandHookOptions {
   readonly tool?: string;
   readonly name?: string;
   readonly timeoutMs?: number;
+  readonly watches?: boolean;
   readonly cwd?: string;
 }
 
+const commandHookShape: Shape = {
+  fields: {
+    argv: "strings",
+    when: { oneOf: ["before", "after"] },
+    tool: "string",
+    name: "string",
+    timeoutMs: { above: 0 },
+    watches: "boolean",
+    cwd: "string",
+  } satisfies Record<keyof CommandHookOptions, Shape>,
+  required: ["argv", "when"],
+  noun: "option",
+};
+
 /**
  * A program as hook: the call as JSON on its stdin. Exit 0 with nothing means go on, with JSON
- * `{"block": …}`, `{"input": …}` or `{"content": …}` means that; exit 2 blocks with stderr as the
- * reason; any other end is a failure.
+ * `{"block": …}`, `{"input": …}` (before) or `{"content": …}` (after) means that; exit 2 blocks, or
+ * withholds the result, with stderr as the reason; any other end is a failure, which does the same.
  */
 export function createCommandHook(options: CommandHookOptions): Hook {
-  const { argv, when, tool, timeoutMs, cwd } = options;
+  checkOptions("createCommandHook", options, commandHookShape);
+  const { argv, when, tool, timeoutMs, watches, cwd } = options;
   const name = options.name ?? argv[0] ?? "command";
   const run = async (call: HookCall, signal: AbortSignal): Promise<Record<string, unknown> | undefined> => {
     const { code, stdout, stderr } = await runProgram(argv, JSON.stringify({ event: when, ...call }), signal, cwd);
@@ -111,48 +206,40 @@ export function createCommandHook(options: CommandHookOptions): Hook {
     if (!isObject(value)) throw new Error(`${name} did not print a JSON object`);
     return value;
   };
-  const shared = { name, ...(tool === undefined ? {} : { tool }), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  const shared = { name, ...defined({ tool, timeoutMs, watches }) };
+  // What the program printed is read as strictly as what a function returns, in runBefore and runAfter.
   return when === "before"
-    ? { ...shared, before: async (call, signal) => toBefore(await run(call, signal)) }
-    : { ...shared, after: async (call, signal) => toAfter(await run(call, signal)) };
-}
-
-function toBefore(value: Record<string, unknown> | undefined): BeforeAnswer {
-  if (value === undefined) return undefined;
-  if (typeof value["block"] === "string") return { block: value["block"] };
-  // The program printed JSON, so what it holds is Json.
-  return "input" in value ? { input: value["input"] as Json } : undefined;
-}
-
-function toAfter(value: Record<string, unknown> | undefined): AfterAnswer {
-  return typeof value?.["content"] === "string" ? { content: value["content"] } : undefined;
+    ? { ...shared, before: async (call, signal) => (await run(call, signal)) as BeforeAnswer }
+    : { ...shared, after: async (call, signal) => (await run(call, signal)) as AfterAnswer };
 }
 
 const maxHookOutput = 1_000_000;
 
-function runProgram(
+async function runProgram(
   argv: readonly string[],
   input: string,
   signal: AbortSignal,
   cwd: string | undefined,
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  return new Promise((resolve, reject) => {
-    const [program = "", ...args] = argv;
-    const child = spawn(program, args, {
-      signal,
-      killSignal: "SIGKILL",
-      stdio: ["pipe", "pipe", "pipe"],
-      ...(cwd === undefined ? {} : { cwd }),
+  // Loaded with the first hook that is a program: most gates have none.
+  const { spawn } = await import("node:child_process");
+  const [program = "", ...args] = argv;
+  const child = spawn(program, args, {
+    signal,
+    killSignal: "SIGKILL",
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  const collected = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8").on("data", (chunk: string) => {
+      if (collected[stream].length < maxHookOutput) collected[stream] += chunk;
     });
-    const collected = { stdout: "", stderr: "" };
-    for (const stream of ["stdout", "stderr"] as const) {
-      child[stream].setEncoding("utf8").on("data", (chunk: string) => {
-        if (collected[stream].length < maxHookOutput) collected[stream] += chunk;
-      });
-    }
+  }
+  // A hook that does not read its input is no failure.
+  child.stdin.on("error", () => undefined).end(input);
+  return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, ...collected }));
-    // A hook that does not read its input is no failure.
-    child.stdin.on("error", () => undefined).end(input);
   });
 }

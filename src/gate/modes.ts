@@ -1,4 +1,5 @@
-/** The table of approval modes: what happens to something no rule speaks about. */
+/** The table of approval modes: what happens to something no rule speaks about, and the names people give the modes. */
+import { checkShape } from "../base/shape.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import type { ApprovalMode, PolicySettings } from "../spec/stages.ts";
 
@@ -13,62 +14,81 @@ export function isStricter(a: Decision, b: Decision): boolean {
   return strictness[a] > strictness[b];
 }
 
-export const approvalNames = [
-  "never",
-  "on-request",
-  "on-failure",
-  "unless-trusted",
-  "disabled",
-  "auto",
-  "interactive",
-] as const;
-export type ApprovalName = (typeof approvalNames)[number];
+/** Every name of an approval mode, and the mode it stands for. */
+const approvals = {
+  never: "never",
+  "on-request": "on-request",
+  "on-failure": "on-failure",
+  "unless-trusted": "unless-trusted",
+  auto: "auto",
+  disabled: "disabled",
+  interactive: "on-request",
+} as const satisfies Readonly<Record<string, ApprovalMode>>;
+export type ApprovalName = keyof typeof approvals;
+/** The keys of the table above, which the compiler forgets. */
+export const approvalNames = Object.keys(approvals) as readonly ApprovalName[];
 
-export const sandboxNames = ["read-only", "workspace-write", "full-access", "none", "restricted"] as const;
-export type SandboxName = (typeof sandboxNames)[number];
+const sandboxes = {
+  "read-only": "read-only",
+  "workspace-write": "workspace-write",
+  "full-access": "full-access",
+  none: "full-access",
+  restricted: "workspace-write",
+} as const satisfies Readonly<Record<string, SandboxPolicy>>;
+export type SandboxName = keyof typeof sandboxes;
+/** The keys of the table above, which the compiler forgets. */
+export const sandboxNames = Object.keys(sandboxes) as readonly SandboxName[];
 
-/** The names people write (the seeds' among them) to settings. `auto` is never + full-access, unless a sandbox was named. */
+/** A policy as people write it: every name of a mode is taken, wherever a policy is given. */
+export interface PolicyNames {
+  readonly approval?: ApprovalName;
+  readonly sandbox?: SandboxName;
+}
+
+/** Names to settings; TypeError for a word that is none. `auto` is without a sandbox unless one is named. */
 export function toSettings(approval: ApprovalName = "on-request", sandbox?: SandboxName): PolicySettings {
-  const modes: Record<ApprovalName, ApprovalMode> = {
-    never: "never",
-    "on-request": "on-request",
-    "on-failure": "on-failure",
-    "unless-trusted": "unless-trusted",
-    disabled: "disabled",
-    auto: "never",
-    interactive: "on-request",
-  };
-  const policies: Record<SandboxName, SandboxPolicy> = {
-    "read-only": "read-only",
-    "workspace-write": "workspace-write",
-    "full-access": "full-access",
-    none: "full-access",
-    restricted: "workspace-write",
-  };
+  const problem =
+    checkShape(approval, { oneOf: approvalNames }, ["approval"]) ??
+    (sandbox === undefined ? undefined : checkShape(sandbox, { oneOf: sandboxNames }, ["sandbox"]));
+  if (problem) throw new TypeError(problem.message);
   const fallback = approval === "auto" ? "full-access" : "workspace-write";
-  return { approval: modes[approval], sandbox: policies[sandbox ?? fallback] };
+  return { approval: approvals[approval], sandbox: sandboxes[sandbox ?? fallback] };
+}
+
+/** In these modes nobody is ever asked. */
+export function asksNobody(approval: ApprovalMode): boolean {
+  return approval === "never" || approval === "auto" || approval === "disabled";
 }
 
 /** `confines`: something will hold the call inside its grant. */
 export function byMode(risk: Risk, settings: PolicySettings, confines: boolean): Decision {
   const { approval, sandbox } = settings;
-  if (risk === "harmless") return "allow";
   if (approval === "disabled") return "deny";
+  if (risk === "harmless") return "allow";
+  const held = confines || sandbox === "full-access";
+  if (approval === "auto") return sandbox === "full-access" || (risk !== "escalation" && held) ? "allow" : "deny";
   const refuses = approval === "never";
   if (risk === "escalation" || risk === "dangerous") return refuses ? "deny" : "ask";
   if (approval === "unless-trusted") return "ask";
-  if (confines || sandbox === "full-access") return "allow";
+  if (held) return "allow";
   return refuses ? "deny" : "ask";
 }
 
-/** One line for a person, after "because". */
+/** Why it was decided so, as the end of a sentence that begins with what the call does. */
 export function modeReason(risk: Risk, settings: PolicySettings, confines: boolean): string {
   const { approval, sandbox } = settings;
-  if (risk === "harmless") return "known to be harmless";
-  if (approval === "disabled") return "approval mode 'disabled' refuses everything that is not known to be harmless";
-  if (risk === "escalation") return "it needs more than the sandbox gives";
-  if (risk === "dangerous") return "it is dangerous or cannot be understood";
-  if (approval === "unless-trusted") return "approval is 'unless-trusted'";
-  if (confines) return "the sandbox confines it";
+  if (approval === "disabled") return switchedOff;
+  if (risk === "harmless") return "it is known to be harmless";
+  if (approval === "auto" && byMode(risk, settings, confines) === "allow")
+    return sandbox === "full-access"
+      ? "approval 'auto' runs whatever no rule denies"
+      : "approval 'auto' runs it inside the sandbox";
+  const who = asksNobody(approval) ? `approval '${approval}' refuses` : "a person has to agree to";
+  if (risk === "escalation") return `${who} what needs more than the sandbox gives`;
+  if (risk === "dangerous") return `${who} what is dangerous or cannot be understood`;
+  if (approval === "unless-trusted") return "approval 'unless-trusted' asks about it";
+  if (confines) return "it may run here because the sandbox confines it";
   return sandbox === "full-access" ? "you chose full access" : "nothing here can confine it";
 }
+
+export const switchedOff = "tool calls are switched off (approval 'disabled')";

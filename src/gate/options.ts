@@ -1,16 +1,19 @@
 /** What a gate is made of, and the policy that follows from it. */
 import { homedir } from "node:os";
 import type { Grant, NetworkGrant } from "../spec/access.ts";
-import type { Checked, Ruling } from "../spec/call.ts";
-import type { Approver, Confinement, Emit, PolicySettings } from "../spec/stages.ts";
+import type { Ruling } from "../spec/call.ts";
+import type { Approver, Confinement, Emit } from "../spec/stages.ts";
 import type { Memory } from "./approval.ts";
-import type { Hook } from "./hooks.ts";
+import { checkOptions, type Shape } from "../base/shape.ts";
+import { hookShape, type Hook } from "./hooks.ts";
+import { approvalNames, sandboxNames, toSettings, type PolicyNames } from "./modes.ts";
 import { defaultMask, defaultProtect, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy.ts";
-import { compileRules, type Rule } from "./rules.ts";
+import { compileRules, ruleProblem, type Rule } from "./rules.ts";
 
 export interface PolicyOptions {
-  readonly settings: PolicySettings;
+  /** Every name of a mode is taken; left out, `on-request` and `workspace-write`. */
+  readonly settings?: PolicyNames;
   readonly workspace: string;
   readonly extraWritableRoots?: readonly string[];
   /** Folders outside the workspace that may be read without a question (kept outputs, skills). */
@@ -34,33 +37,80 @@ export interface GateOptions extends PolicyOptions {
   readonly always?: { readonly file: string; save(rule: Rule): Promise<void> };
   /** Told every decision, with who made it and why (audit log). */
   readonly record?: (entry: GateRecord) => void | Promise<void>;
-  /** A diff to show for a call that changes files. */
-  readonly preview?: (checked: Checked) => Promise<string | undefined>;
 }
 
 export interface GateRecord {
   readonly call: string;
   readonly tool: string;
-  /** Of the exact call, what it touches and the grant. */
-  readonly hash: string;
+  /** Of the exact call, what it touches and the grant; the same for a question and its answer. */
+  readonly hash?: string;
   readonly ruling: Ruling;
-  readonly outcome: "permitted" | "refused";
+  /** `withheld`: it ran, and an after-hook kept its result back. */
+  readonly outcome: "permitted" | "refused" | "withheld";
   readonly grant?: Grant;
 }
 
+const policyFields = {
+  settings: { fields: { approval: { oneOf: approvalNames }, sandbox: { oneOf: sandboxNames } }, noun: "setting" },
+  workspace: "string",
+  extraWritableRoots: "strings",
+  readableRoots: "strings",
+  protect: "strings",
+  mask: "strings",
+  network: {
+    either: [{ oneOf: ["off", "on"] }, "strings"],
+    words: "'off', 'on' or a list of hosts",
+  },
+  rules: { list: "any" },
+  confinement: {
+    either: ["function", { fields: { name: "string", available: "boolean" } }],
+    words: "what confines commands, or a function that finds out",
+  },
+  home: "string",
+} as const satisfies Record<keyof PolicyOptions, Shape>;
+
+const gateFields = {
+  ...policyFields,
+  approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
+  hooks: { list: hookShape },
+  emit: "function",
+  memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
+  always: { fields: { file: "string", save: "function" }, required: ["file", "save"] },
+  record: "function",
+} as const satisfies Record<keyof GateOptions, Shape>;
+
+const { settings: _settings, workspace: _workspace, approver: _approver, emit: _emit, ...ofAnEngine } = gateFields;
+
+/** The gate's options as part of an engine's, which says the rest itself. */
+export const engineGateShape: Shape = { fields: ofAnEngine, noun: "option" };
+
+/** TypeError for a rule that is none: one that says nothing we understand would be a door left open. */
+export function checkRules(owner: string, rules: readonly unknown[]): void {
+  for (const [index, rule] of rules.entries()) {
+    const problem = ruleProblem(rule);
+    if (problem !== undefined) throw new TypeError(`${owner}[${index}]: ${problem}`);
+  }
+}
+
+export function checkGateOptions(owner: string, options: GateOptions): void {
+  checkOptions(owner, options, { fields: gateFields, required: ["workspace", "confinement"], noun: "option" });
+}
+
 export function createPolicy(options: PolicyOptions): Policy {
+  checkRules("rules", options.rules ?? []);
+  const settings = toSettings(options.settings?.approval, options.settings?.sandbox);
   const home = options.home ?? homedir();
   const workspace = resolveReal(options.workspace, "/") ?? options.workspace;
   const real = (path: string) => resolveReal(path, workspace) ?? path;
   const { confinement, extraWritableRoots = [], readableRoots = [] } = options;
-  const { sandbox } = options.settings;
+  const { sandbox } = settings;
   const inPolicy = {
     "full-access": ["/"],
     "workspace-write": [workspace, ...extraWritableRoots.map(real)],
     "read-only": [],
   };
   return {
-    settings: options.settings,
+    settings,
     real: resolveReal,
     workspace,
     home,

@@ -11,7 +11,7 @@ import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { byMode, isStricter, modeReason, type Decision, type Risk } from "./modes.ts";
+import { asksNobody, byMode, isStricter, modeReason, switchedOff, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
@@ -57,7 +57,8 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...(access.read ?? []).map((path) => readVerdict(path, policy.workspace, policy)),
     ...(access.write ?? []).map((path) => writeVerdict(path, policy.workspace, policy)),
     ...(access.network ?? []).map((host) => networkVerdict(host, policy)),
-    ...(access.escalation === undefined
+    // Where nothing is confined there is nothing to leave.
+    ...(access.escalation === undefined || policy.settings.sandbox === "full-access"
       ? []
       : [modeVerdict("escalation", policy, "the model asks to run it outside the sandbox")]),
   ];
@@ -68,7 +69,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...toolRules.map(ruleVerdict),
     ...remote,
     ...(allowed ? touched.map(forgive) : touched),
-    ...(allowed || touched.length + remote.length > 0 ? [] : [ownVerdict(call, policy)]),
+    ...(allowed || remote.length > 0 || statesItsChanges(call, touched.length > 0) ? [] : [ownVerdict(call, policy)]),
     ...(call.markerless === true && commands.length > 0 ? [quoted] : []),
   ];
   return extend(refuseToAsk(strictest(verdicts), policy.settings), {
@@ -91,10 +92,17 @@ function forgive(verdict: Verdict): Verdict {
     : verdict;
 }
 
-/** A tool of ours or the user's that states no access. */
+/** Does the access say all there is to say? One that changes something has to state a change, not only what it reads. */
+function statesItsChanges({ access, mutates }: CallToDecide, touches: boolean): boolean {
+  if (!mutates) return touches;
+  const changes = [access.write, access.commands, access.network].some((list) => (list?.length ?? 0) > 0);
+  return changes || access.escalation !== undefined;
+}
+
+/** A call that states no change: harmless where its tool says that it changes nothing, else unknown, and nothing confines it. */
 function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
   if (!call.mutates) return modeVerdict("harmless", policy, "it changes nothing");
-  return modeVerdict("other", { ...policy, confines: true }, `${call.tool} changes something outside itself`);
+  return unheldVerdict(`${call.tool} changes something and does not say what`, policy);
 }
 
 /** What happens on an MCP server is judged by the rules for that server, whichever tool leads there. */
@@ -111,8 +119,14 @@ function serverByMode(name: string, mutates: boolean, policy: Policy): Verdict {
   const { approval } = policy.settings;
   if (!mutates && approval !== "unless-trusted" && approval !== "disabled")
     return modeVerdict("harmless", policy, "it changes nothing");
-  const reason = `${name} runs on an MCP server, outside every sandbox`;
-  return modeVerdict("other", { ...policy, confines: false }, reason);
+  return unheldVerdict(`${name} runs on an MCP server, outside every sandbox`, policy);
+}
+
+/** What no sandbox of ours holds. Whoever chose 'auto' wants it to run; a sandbox named beside it is for commands. */
+function unheldVerdict(what: string, policy: Policy): Verdict {
+  if (policy.settings.approval === "auto")
+    return { decision: "allow", reason: `${what}; approval 'auto' runs whatever no rule denies`, risk: "other" };
+  return modeVerdict("other", { ...policy, confines: false }, what);
 }
 
 function commandVerdicts(command: Command, understood: Understood, policy: Policy): readonly Verdict[] {
@@ -230,10 +244,21 @@ function withRules(rules: readonly Rule[], otherwise: () => Verdict): Verdict {
   return strictest(rules.some((rule) => rule.decision === "allow") ? spoken : [...spoken, otherwise()]);
 }
 
-/** Where nobody is asked, a rule that asks refuses. */
+/** Where nobody is asked, a rule that asks refuses; under 'auto' only a rule that denies does. Under 'disabled' nothing runs. */
 function refuseToAsk(verdict: Verdict, { approval }: PolicySettings): Verdict {
-  if (verdict.decision !== "ask" || (approval !== "never" && approval !== "disabled")) return verdict;
+  if (approval === "disabled") return { ...withoutRule(verdict), decision: "deny", reason: switchedOff };
+  if (verdict.decision !== "ask" || !asksNobody(approval)) return verdict;
+  if (approval === "auto" && verdict.rule !== undefined)
+    return {
+      ...verdict,
+      decision: "allow",
+      reason: `${verdict.reason} (approval 'auto' asks nobody, and no rule denies it)`,
+    };
   return { ...verdict, decision: "deny", reason: `${verdict.reason} (nobody is asked under approval '${approval}')` };
+}
+
+function withoutRule({ rule: _rule, ...verdict }: Verdict): Verdict {
+  return verdict;
 }
 
 function ruleVerdict(rule: Rule): Verdict {
@@ -258,7 +283,7 @@ function matchVerdict({ rule, unsure }: Match): Verdict {
 function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {
   const decision = byMode(risk, policy.settings, policy.confines);
   const why = modeReason(risk, policy.settings, policy.confines);
-  return { decision, reason: risk === "harmless" ? what : `${what} (${why})`, risk };
+  return { decision, reason: risk === "harmless" ? what : `${what}; ${why}`, risk };
 }
 
 /** The strictest; among equals a rule's word before the table's, then the first. */

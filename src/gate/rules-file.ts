@@ -6,11 +6,20 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { isObject } from "../base/json.ts";
-import { nearest } from "../base/text.ts";
 import { matchStep } from "./command/match.ts";
 import { understand } from "./command/understand.ts";
 import { resolveReal } from "./paths.ts";
-import { compileRules, matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
+import {
+  compileRules,
+  fileKeys,
+  matchHost,
+  matchMcp,
+  matchName,
+  matchPath,
+  ruleName,
+  ruleProblem,
+  type Rule,
+} from "./rules.ts";
 import { describeRule } from "./suggest.ts";
 
 /** Where and why a rules file cannot be used. */
@@ -89,50 +98,11 @@ function headerLines(text: string): readonly number[] {
   return text.split("\n").flatMap((line, index) => (/^\s*\[\[\s*rules?\s*\]\]/.test(line) ? [index + 1] : []));
 }
 
-const textKeys = ["id", "tool", "mcp", "path", "host", "reason"] as const;
-const listKeys = ["match", "not_match"] as const;
-const subjects = ["tool", "mcp", "command", "path", "host"] as const;
-const knownKeys: readonly string[] = [...textKeys, ...listKeys, "command", "access", "decision"];
-
 function toRule(entry: unknown, fail: (message: string) => RulesError, source: string): Rule {
-  if (!isObject(entry)) throw fail("a rule must be a table");
-  for (const key of Object.keys(entry)) {
-    if (knownKeys.includes(key)) continue;
-    const [guess] = nearest(key, knownKeys, 1);
-    throw fail(`unknown key '${key}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
-  }
-  const { decision, access } = entry;
-  if (decision !== "allow" && decision !== "ask" && decision !== "deny")
-    throw fail(`decision must be "allow", "ask" or "deny"`);
-  if (access !== undefined && access !== "read" && access !== "write") throw fail(`access must be "read" or "write"`);
-  const named = subjects.filter((key) => entry[key] !== undefined);
-  if (named.length !== 1)
-    throw fail(
-      `a rule speaks about exactly one of ${subjects.join(", ")}; this one names ${named.length === 0 ? "none" : named.join(" and ")}`,
-    );
-  for (const key of textKeys)
-    if (entry[key] !== undefined && (typeof entry[key] !== "string" || entry[key] === ""))
-      throw fail(`${key} must be text`);
-  for (const key of listKeys)
-    if (entry[key] !== undefined && !isTextList(entry[key])) throw fail(`${key} must be a list of texts`);
-  const { command } = entry;
-  if (command !== undefined && !isPrefix(command))
-    throw fail(`command must be text or a list of words, each a text or a list of alternatives`);
-  // Every key was checked above; the compiler cannot follow the loops.
-  return { ...entry, source } as unknown as Rule;
-}
-
-function isTextList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-function isPrefix(value: unknown): boolean {
-  if (typeof value === "string") return value.trim() !== "";
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((item) => (typeof item === "string" ? item !== "" : isTextList(item) && (item as string[]).length > 0))
-  );
+  const problem = ruleProblem(entry, fileKeys);
+  if (problem !== undefined) throw fail(problem);
+  // Every key was checked; the compiler cannot follow that.
+  return { ...(entry as Rule), source };
 }
 
 export interface ExampleFailure {

@@ -2,6 +2,8 @@
  * Rules as data. A rule speaks about a tool, an MCP server's tool, a command prefix, a path or a host.
  * All matching rules count and the strictest wins, so their order never matters.
  */
+import { isObject } from "../base/json.ts";
+import { nearest } from "../base/text.ts";
 import type { Decision } from "./modes.ts";
 import { foldName } from "./paths.ts";
 
@@ -27,6 +29,63 @@ export interface Rule {
   readonly not_match?: readonly string[];
   /** Where it was written. */
   readonly source?: string;
+}
+
+const textKeys = ["id", "tool", "mcp", "path", "host", "reason"] as const;
+const listKeys = ["match", "not_match", "except"] as const;
+const subjects = ["tool", "mcp", "command", "path", "host"] as const;
+
+/** What a rule in a file may say; code may say more. */
+export const fileKeys: readonly string[] = [...textKeys, "match", "not_match", "command", "access", "decision"];
+const codeKeys: readonly string[] = [...fileKeys, "except", "source"];
+
+/** What is wrong with a rule, in one sentence, or undefined. Rules in files and in code are held to the same. */
+export function ruleProblem(entry: unknown, known: readonly string[] = codeKeys): string | undefined {
+  if (!isObject(entry)) return "a rule must be a table";
+  for (const [key, value] of Object.entries(entry)) {
+    if (known.includes(key)) continue;
+    if (value === undefined) continue;
+    const [guess] = nearest(key, known, 1);
+    return `unknown key '${key}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`;
+  }
+  const { decision, access, command } = entry;
+  const wrongWord =
+    wordProblem("decision", decision, ["allow", "ask", "deny"]) ??
+    (access === undefined ? undefined : wordProblem("access", access, ["read", "write"]));
+  if (wrongWord !== undefined) return wrongWord;
+  const named = subjects.filter((key) => entry[key] !== undefined);
+  if (named.length !== 1)
+    return `a rule speaks about exactly one of ${subjects.join(", ")}; this one names ${named.length === 0 ? "none" : named.join(" and ")}`;
+  for (const key of textKeys)
+    if (entry[key] !== undefined && (typeof entry[key] !== "string" || entry[key] === "")) return `${key} must be text`;
+  for (const key of listKeys)
+    if (entry[key] !== undefined && !isTextList(entry[key])) return `${key} must be a list of texts`;
+  if (command !== undefined && !isPrefix(command))
+    return "command must be text or a list of words, each a text or a list of alternatives";
+  return undefined;
+}
+
+function wordProblem(key: string, value: unknown, words: readonly string[]): string | undefined {
+  if (typeof value === "string" && words.includes(value)) return undefined;
+  const [guess] = typeof value === "string" ? nearest(value, words, 1) : [];
+  const list = words
+    .map((word) => `"${word}"`)
+    .join(", ")
+    .replace(/, ([^,]*)$/, " or $1");
+  return `${key} must be ${list}${guess === undefined ? "" : `; did you mean '${guess}'?`}`;
+}
+
+function isTextList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function isPrefix(value: unknown): boolean {
+  if (typeof value === "string") return value.trim() !== "";
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((item) => (typeof item === "string" ? item !== "" : isTextList(item) && (item as string[]).length > 0))
+  );
 }
 
 export interface CommandRule {

@@ -1,9 +1,8 @@
 /** A handler's answer in one form, whatever it handed back. */
-import type { Part } from "../base/content.ts";
-import { text } from "../base/content.ts";
+import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
-import type { Json } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, type Json } from "../base/json.ts";
+import { isBlock, isResult } from "../spec/result.ts";
 import type { ExecOutcome, ToolOutput } from "../spec/tool.ts";
 
 export interface PlainOutput {
@@ -13,58 +12,112 @@ export interface PlainOutput {
   readonly ok: boolean;
 }
 
-/** Text, JSON, parts, a ToolResult or MCP content, as one form. What none of these is, is the handler's fault. */
+/**
+ * Text, JSON, parts, a marked result or an MCP result, as one form. Whatever cannot be read or written down (a cycle,
+ * a function, an object whose fields throw) is the handler's failure: a CallError, and nothing else is ever thrown.
+ */
 export function readOutput(output: ToolOutput): PlainOutput {
+  try {
+    return read(output);
+  } catch (error) {
+    if (CallError.is(error)) throw error;
+    throw new CallError("failed", "The tool gave back something that cannot be read.", { cause: error });
+  }
+}
+
+function read(output: unknown): PlainOutput {
   if (output === undefined) return { parts: [], ok: true };
   if (typeof output === "string") return { parts: [text(output)], ok: true };
-  if (Array.isArray(output) && output.length > 0 && output.every(isPart)) return { parts: output, ok: true };
-  if (isObject(output)) {
-    if (isPart(output)) return { parts: [output], ok: true };
-    if (isResult(output)) return readResult(output);
+  if (Array.isArray(output) && output.length > 0 && output.every(isBlock))
+    return { parts: output.map(toPart), ok: true };
+  if (isPart(output)) return { parts: [output], ok: true };
+  if (isResult(output)) return readFields(output);
+  if (isMcpResult(output)) {
+    const { content, isError, structuredContent: structured } = output;
+    return readFields({ content, ok: isError !== true, structured });
   }
-  return { parts: [text(writeJson(output))], structured: output as Json, ok: true };
+  const written = writeJson(output);
+  // What the journal keeps and a client gets is what was written: dates as text, nothing that only code can hold.
+  const structured = JSON.parse(written) as Json;
+  return isFailure(structured)
+    ? { parts: [text(structured.error)], structured, ok: false }
+    : { parts: [text(written)], structured, ok: true };
 }
 
-const resultKeys = new Set(["content", "structured", "structuredContent", "ok", "isError", "exec", "_meta"]);
-
-/** A ToolResult or MCP content, told apart from a plain object that merely has a field of that name. */
-function isResult(output: Record<string, unknown>): boolean {
-  const { content, exec } = output;
-  if (!Array.isArray(content) && typeof content !== "string" && !isObject(exec)) return false;
-  return Object.keys(output).every((key) => resultKeys.has(key));
+/** `{ error: "why" }`, alone or beside an `output` that is empty, is how many tools say that they failed. */
+function isFailure(value: Json): value is { readonly error: string } {
+  if (!isObject(value) || typeof value["error"] !== "string" || value["error"] === "") return false;
+  return Object.entries(value).every(([key, field]) => key === "error" || (key === "output" && (field ?? "") === ""));
 }
 
-function readResult(output: Record<string, unknown>): PlainOutput {
-  const content = output["content"];
-  const parts = typeof content === "string" ? [text(content)] : Array.isArray(content) ? content.map(readPart) : [];
-  const structured = output["structured"] ?? output["structuredContent"];
+interface Fields {
+  readonly content?: unknown;
+  readonly structured?: unknown;
+  readonly ok?: unknown;
+  readonly error?: unknown;
+  readonly exec?: unknown;
+}
+
+function readFields({ content = [], structured, ok, error, exec }: Fields): PlainOutput {
+  const given = typeof content === "string" ? [text(content)] : Array.isArray(content) ? content.map(toPart) : [];
+  const json = structured === undefined ? undefined : writeJson(structured);
+  const failed = ok === false || typeof error === "string";
+  const words = typeof error === "string" ? [text(error), ...given] : given;
   return {
-    parts: parts.length === 0 && structured !== undefined ? [text(writeJson(structured))] : parts,
-    ...(structured === undefined ? {} : { structured: structured as Json }),
-    ...(isObject(output["exec"]) ? { exec: output["exec"] as unknown as ExecOutcome } : {}),
-    ok: output["ok"] !== false && output["isError"] !== true,
+    parts: words.length === 0 && json !== undefined ? [text(json)] : words,
+    ...(json === undefined ? {} : { structured: JSON.parse(json) as Json }),
+    ...(exec === undefined ? {} : { exec: readExec(exec) }),
+    ok: !failed,
   };
 }
 
-/** Our own part, or an MCP content block. */
-function readPart(block: unknown): Part {
-  if (isPart(block)) return block;
-  if (!isObject(block)) return text(writeJson(block));
-  const mediaType = block["mimeType"];
-  switch (block["type"]) {
-    case "image":
-    case "audio":
-      return { type: block["type"], mediaType: String(mediaType), data: String(block["data"]) };
-    case "resource":
-      return isObject(block["resource"]) ? readResource(block["resource"]) : text(writeJson(block));
-    case "resource_link":
-      return readResource(block);
-    default:
-      return text(writeJson(block));
-  }
+/** The outcome of a command is laid out field by field: one that lacks any of them is no outcome. */
+function readExec(exec: unknown): ExecOutcome {
+  const fits =
+    isObject(exec) &&
+    ["stdout", "stderr", "output"].every((key) => typeof exec[key] === "string") &&
+    (exec["exitCode"] === null || typeof exec["exitCode"] === "number") &&
+    typeof exec["durationMs"] === "number" &&
+    typeof exec["timedOut"] === "boolean";
+  if (!fits) throw new CallError("failed", "The tool gave back a command's outcome without all of its fields.");
+  // The fields every reader relies on were checked above.
+  return exec as unknown as ExecOutcome;
 }
 
-function readResource(resource: Record<string, unknown>): Part {
+const mcpFields: readonly string[] = ["content", "isError", "structuredContent", "_meta"];
+
+/**
+ * A whole result as MCP defines it: every block with what it needs, and nothing beside. Anything less is plain JSON; an
+ * empty list of content says nothing by itself.
+ */
+function isMcpResult(value: unknown): value is {
+  readonly content: readonly unknown[];
+  readonly isError?: boolean;
+  readonly structuredContent?: unknown;
+} {
+  if (!isObject(value) || !Array.isArray(value["content"]) || !value["content"].every(isBlock)) return false;
+  const { content, isError, structuredContent } = value;
+  return (
+    Object.keys(value).every((key) => mcpFields.includes(key)) &&
+    (isError === undefined || typeof isError === "boolean") &&
+    (structuredContent === undefined || isObject(structuredContent)) &&
+    (content.length > 0 || isError !== undefined || structuredContent !== undefined)
+  );
+}
+
+/** Our own part, or an MCP content block. */
+function toPart(block: unknown): Part {
+  if (isPart(block)) return block;
+  if (!isObject(block)) return text(writeJson(block));
+  const { type, mimeType, data } = block;
+  if (type === "text" && typeof block["text"] === "string") return text(block["text"]);
+  if ((type === "image" || type === "audio") && typeof data === "string")
+    return { type, mediaType: String(mimeType), data };
+  if (type === "resource" && isObject(block["resource"])) return toResource(block["resource"]);
+  return type === "resource_link" ? toResource(block) : text(writeJson(block));
+}
+
+function toResource(resource: Record<string, unknown>): Part {
   const { uri, name, mimeType, text: words, blob } = resource;
   return {
     type: "resource",
@@ -74,25 +127,6 @@ function readResource(resource: Record<string, unknown>): Part {
     ...(typeof words === "string" ? { text: words } : {}),
     ...(typeof blob === "string" ? { data: blob } : {}),
   };
-}
-
-function isPart(value: unknown): value is Part {
-  if (!isObject(value)) return false;
-  switch (value["type"]) {
-    case "text":
-      return typeof value["text"] === "string";
-    case "image":
-    case "audio":
-      return typeof value["mediaType"] === "string" || typeof value["url"] === "string";
-    case "file":
-      return (
-        typeof value["data"] === "string" || typeof value["url"] === "string" || typeof value["fileId"] === "string"
-      );
-    case "resource":
-      return typeof value["uri"] === "string";
-    default:
-      return false;
-  }
 }
 
 /** JSON text, or a CallError that says what the handler gave back (a cycle, a function, a bigint). */

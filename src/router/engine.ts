@@ -4,6 +4,7 @@
  */
 import type { CallError } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
+import { asksNobody, toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import type { GateOptions } from "../gate/options.ts";
 import { createRegistry, type Registry } from "../registry/registry.ts";
 import { createMetrics, type Metrics } from "../result/metrics.ts";
@@ -13,19 +14,10 @@ import { createRuntime } from "../runtime/runtime.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { toSchema } from "../schema/schema.ts";
 import { loadValidator } from "../schema/validate.ts";
-import type {
-  ApprovalMode,
-  Approver,
-  CallEvent,
-  Confinement,
-  Emit,
-  Gate,
-  PolicySettings,
-  Recorder,
-} from "../spec/stages.ts";
+import type { Approver, CallEvent, Confinement, Emit, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
-import type { SandboxPolicy } from "../spec/access.ts";
+import { checkEngineOptions } from "./engine-shape.ts";
 import { createHost, type Host, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
@@ -35,8 +27,10 @@ export interface EngineOptions extends HostOptions {
   readonly tools?: readonly AnyTool[];
   /** A registry of your own, instead of `tools`. */
   readonly registry?: Registry;
-  readonly approval?: ApprovalMode;
-  readonly sandbox?: SandboxPolicy;
+  /** Every name of a mode is taken: `never`, `on-request` (the default), `on-failure`, `unless-trusted`, `auto`, `interactive`, `disabled`. */
+  readonly approval?: ApprovalName;
+  /** `read-only`, `workspace-write` (the default; also `restricted`), `full-access` (also `none`; the default under `auto`). */
+  readonly sandbox?: SandboxName;
   /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
   readonly approver?: Approver;
   readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit">>;
@@ -82,6 +76,7 @@ const never = new AbortController().signal;
 const nothing: Recorder = { async started() {}, async ended() {} };
 
 export function createEngine(options: EngineOptions): Engine {
+  checkEngineOptions(options);
   const listeners = new Set<(event: CallEvent) => void>();
   const emit = (event: CallEvent) => {
     for (const listener of listeners) listener(event);
@@ -149,7 +144,7 @@ function createStages(
   const { workspace, cwd, capabilities } = host;
   const { approver, service, model, timeoutMs, log = silent } = options;
   const gate = createLazyGate({
-    settings: settingsOf(options),
+    settings: toSettings(options.approval, options.sandbox),
     workspace,
     confinement: host.confinement,
     emit,
@@ -170,10 +165,6 @@ function createStages(
   });
   const result = createShaper({ checkOutput, spill: host.spill, ...options.result });
   return { registry, gate, runtime, result, record: nothing, emit, at: { workspace, cwd } };
-}
-
-function settingsOf({ approval = "on-request", sandbox = "workspace-write" }: EngineOptions): PolicySettings {
-  return { approval, sandbox };
 }
 
 let counter = 0;
@@ -203,14 +194,14 @@ async function checkOutput(ran: { readonly tool: AnyTool }, structured: Json | u
 }
 
 function toSituation({ gate, at }: Stages, options: EngineOptions): Situation {
-  const { approval, sandbox } = settingsOf(options);
+  const { approval, sandbox } = toSettings(options.approval, options.sandbox);
   const grant = gate.baseGrant();
   return {
     ...at,
     sandbox,
     writableRoots: grant.write,
     network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
-    canEscalate: approval !== "never" && approval !== "disabled",
+    canEscalate: !asksNobody(approval),
     platform: process.platform,
   };
 }

@@ -24,7 +24,7 @@ export function createLazyGate(options: GateOptions): LazyGate {
   const gate = () => loaded ?? (loading ??= load());
   return {
     load: async () => gate(),
-    pass: async (checked, signal) => (await gate()).pass(checked, signal),
+    pass: async (checked, signal, rehearse) => (await gate()).pass(checked, signal, rehearse),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
     after: async (ended, signal) => (await gate()).after(ended, signal),
     baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(ownPolicy()),

@@ -1,10 +1,12 @@
 /**
  * The whole life of one tool call, top to bottom. There is no other way for a tool to run, and no
- * stage calls another.
+ * stage calls another. Where the gate has to ask a person, the call is rehearsed for them: this file
+ * hands the runtime's rehearsal to the gate as a function, so that neither knows the other.
  */
 import { CallError } from "../base/error.ts";
+import { extend } from "../base/extend.ts";
 import type { Shaper } from "../result/shape.ts";
-import type { Asked, Bound, Checked, Ended, Permitted, Ran } from "../spec/call.ts";
+import { Refusal, type Asked, type Bound, type Checked, type Ended, type Permitted, type Ran } from "../spec/call.ts";
 import { check } from "../check/check.ts";
 import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
@@ -27,15 +29,24 @@ interface Reached {
 /** A hook that rewrites its own rewriting would never end. */
 const maxRewrites = 4;
 
-/** Always ends: a CallError becomes an ending the model is told; anything else is a fault and is thrown. */
+/**
+ * Always ends, with a record and `call.ended`, whatever happens on the way: a CallError becomes an ending the model is
+ * told; anything else is a fault of ours, and is thrown once the end has been recorded.
+ */
 export async function route(asked: Asked, stages: Stages, signal: AbortSignal): Promise<Ended> {
   stages.emit({ type: "call.asked", call: asked });
   const reached: Reached = { call: asked };
-  const ended = await attempt(reached, stages, signal).catch((error: unknown) =>
-    stages.result.refuse(reached.call, toCallError(error, signal)),
-  );
+  let fault: { readonly error: unknown } | undefined;
+  const ended = await attempt(reached, stages, signal).catch((error: unknown) => {
+    const known = toCallError(error, signal);
+    if (known === undefined) fault = { error };
+    const ruling = Refusal.rulingOf(error);
+    const call = ruling === undefined ? reached.call : extend(reached.call, { ruling });
+    return stages.result.refuse(call, known ?? new CallError("failed", "The call was given up: the engine failed."));
+  });
   await stages.record.ended(ended);
   stages.emit({ type: "call.ended", call: ended });
+  if (fault !== undefined) throw fault.error;
   return ended;
 }
 
@@ -47,8 +58,11 @@ async function attempt(reached: Reached, stages: Stages, signal: AbortSignal): P
   return stages.gate.after(await stages.result.shape(ran), signal);
 }
 
+/** Shown, recorded, and only then run: a second time as the first. */
 async function run(permitted: Permitted, reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ran> {
   reached.call = permitted;
+  const { id, tool, mutates, grant, ruling } = permitted;
+  stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
   await stages.record.started(permitted);
   return stages.runtime.run(permitted, signal);
 }
@@ -62,12 +76,10 @@ async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Pr
     reached.call = bound;
     const checked = await check(bound, stages.at);
     reached.call = checked;
-    const passed = await stages.gate.pass(checked, signal);
-    if (!("rewritten" in passed)) {
-      const { id, tool, mutates, grant, ruling } = passed;
-      stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
-      return passed;
-    }
+    const passed = await stages.gate.pass(checked, signal, (grant, isHidden) =>
+      stages.runtime.rehearse(checked, grant, isHidden, signal),
+    );
+    if (!("rewritten" in passed)) return passed;
     asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
   }
   throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
@@ -82,8 +94,10 @@ function unlessAborted(waited: Promise<unknown>, signal: AbortSignal): Promise<u
   });
 }
 
-function toCallError(error: unknown, signal: AbortSignal): CallError {
+/** Undefined: a fault. */
+function toCallError(error: unknown, signal: AbortSignal): CallError | undefined {
   if (CallError.is(error)) return error;
-  if (signal.aborted) return new CallError("aborted", "The call was interrupted before it ended.", { cause: error });
-  throw error;
+  return signal.aborted
+    ? new CallError("aborted", "The call was interrupted before it ended.", { cause: error })
+    : undefined;
 }

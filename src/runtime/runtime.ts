@@ -74,6 +74,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         stop.release();
       }
     },
+    async rehearse(checked, grant, isHidden, signal) {
+      if (checked.tool.rehearsable !== true) return undefined;
+      // Loaded when somebody is asked: most calls are not.
+      const { rehearse } = await import("./rehearse.ts");
+      const { workspace, cwd } = options;
+      return rehearse(checked, { workspace, cwd, grant, isHidden, signal });
+    },
     close: () => options.capabilities.close(),
   };
 }

@@ -4,7 +4,7 @@
  */
 import { defined } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";
-import { CallError, Fault } from "../base/error.ts";
+import { CallError, Fault, isRefusal } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
 import type { Ended } from "../spec/call.ts";
 import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest } from "../spec/model.ts";
@@ -83,7 +83,7 @@ export async function runTurn(host: TurnHost): Promise<TurnEnd> {
       return end("done");
     }
     const outcome = await runCalls(host, calls, answer);
-    refused += outcome.filter(isRefusal).length;
+    refused += outcome.filter(({ code }) => isRefusal(code)).length;
     if (host.signal.aborted) return end("interrupted");
     if (outcome.some((ended) => ended.stopsTurn)) return end("stopped", "The user stopped the turn.");
     const repeats = Math.max(...outcome.map((ended, index) => watch.seen(calls[index]!, toResultItem(ended))));
@@ -181,15 +181,6 @@ function hasSteering(host: TurnHost): boolean {
   const messages = host.takeSteering();
   for (const message of messages) host.add(message);
   return messages.length > 0;
-}
-
-function isRefusal(ended: Ended): boolean {
-  return (
-    ended.code === "denied" ||
-    ended.code === "needs_approval" ||
-    ended.code === "rejected" ||
-    ended.code === "no_sandbox"
-  );
 }
 
 function describeNote(raw: unknown): string {

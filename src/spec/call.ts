@@ -1,6 +1,6 @@
 /** One call's states in order. Each adds fields to the one before and changes none. */
 import type { Part } from "../base/content.ts";
-import type { CallError, CallErrorCode } from "../base/error.ts";
+import { CallError, type CallErrorCode, type CallErrorOptions } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
 import type { Access, Denial, Grant } from "./access.ts";
 import type { CallKind } from "./model.ts";
@@ -78,4 +78,18 @@ export interface Ruling {
   readonly by: "policy" | "rule" | "person" | "hook" | "memory";
   /** The commands found in the call, as words. */
   readonly commands?: readonly (readonly string[])[];
+}
+
+/** A no of the gate: what the model is told, with the ruling for the record. */
+export class Refusal extends CallError {
+  readonly ruling: Ruling;
+
+  constructor(ruling: Ruling, code: CallErrorCode, message: string, options: CallErrorOptions = {}) {
+    super(code, message, options);
+    this.ruling = ruling;
+  }
+
+  static rulingOf(error: unknown): Ruling | undefined {
+    return error instanceof Refusal ? error.ruling : undefined;
+  }
 }

@@ -14,7 +14,7 @@ export interface Binder {
 
 export interface Gate {
   /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
-  pass(checked: Checked, signal: AbortSignal): Promise<Permitted | Rewritten>;
+  pass(checked: Checked, signal: AbortSignal, rehearse?: Rehearse): Promise<Permitted | Rewritten>;
   /**
    * After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. `undefined`: it ends with
    * what it had. Throws when a person said no.
@@ -26,12 +26,20 @@ export interface Gate {
   baseGrant(): Grant;
 }
 
+/**
+ * What a call would change, as a diff to show to whoever is asked. The grant says what may be read; nothing is ever
+ * written. Files that `isHidden` names are left out.
+ */
+export type Rehearse = (grant: Grant, isHidden: (path: string) => boolean) => Promise<string | undefined>;
+
 export interface Rewritten {
   readonly rewritten: Asked;
 }
 
 export interface Runtime {
   run(permitted: Permitted, signal: AbortSignal): Promise<Ran>;
+  /** The handler of a tool that says it can be rehearsed, on files that remember instead of writing. */
+  rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
   close(): Promise<void>;
 }
 
@@ -48,7 +56,7 @@ export interface Recorder {
   ended(ended: Ended): Promise<void>;
 }
 
-export type ApprovalMode = "never" | "on-request" | "on-failure" | "unless-trusted" | "disabled";
+export type ApprovalMode = "never" | "on-request" | "on-failure" | "unless-trusted" | "auto" | "disabled";
 
 /** Asked of a person, or of whatever stands in for one. */
 export interface ApprovalRequest {

@@ -8,6 +8,7 @@ import type { Access, ServerUse } from "./access.ts";
 import type { Exec, Fetch, Files } from "./capability.ts";
 import type { Infer, InputSchema } from "./infer.ts";
 import type { Ask } from "./question.ts";
+import type { McpBlock, ToolResult } from "./result.ts";
 
 export interface Tool<S extends InputSchema = InputSchema> {
   /** `snake_case`; `server/tool` for a server's. Where a tool runs is said by `origin`, never by its name. */
@@ -27,6 +28,8 @@ export interface Tool<S extends InputSchema = InputSchema> {
   readonly mutates?: boolean | ((input: Infer<S>) => boolean);
   /** May be run a second time after the sandbox stopped it. */
   readonly repeatable?: boolean;
+  /** Its handler touches nothing but `ctx.files`: it can be tried out on files that are not written, to show what would change. */
+  readonly rehearsable?: boolean;
   readonly timeoutMs?: number;
   readonly xml?: XmlMapping;
   readonly examples?: readonly ToolExample<Infer<S>>[];
@@ -91,16 +94,15 @@ export interface XmlParameter {
 }
 
 /** Anything a handler may hand back; `result/` turns it into parts. `undefined` means done, nothing to say. */
-export type ToolOutput = string | Json | Part | readonly Part[] | ToolResult | McpContent | undefined | void;
-
-/** The explicit form: parts, structured content, and success told apart from a thrown error. */
-export interface ToolResult {
-  readonly content: readonly Part[] | string;
-  readonly structured?: Json;
-  readonly ok?: boolean;
-  /** A command's outcome; laid out by the profile (seed 000's or codex's). */
-  readonly exec?: ExecOutcome;
-}
+export type ToolOutput =
+  | string
+  | Json
+  | Part
+  | readonly (Part | McpBlock)[]
+  | ToolResult
+  | McpContent
+  | undefined
+  | void;
 
 export interface ExecOutcome {
   readonly stdout: string;

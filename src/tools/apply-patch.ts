@@ -1,6 +1,6 @@
 /** `apply_patch` in its three forms: text under a grammar, a function's input, whole files. */
 import { resolve } from "node:path";
-import { defineTool, freeform, type ToolResult } from "../index.ts";
+import { defineTool, freeform, result, type ToolResult } from "../index.ts";
 import { patchGrammar } from "./patch/grammar.ts";
 import { parsePatch } from "./patch/parse.ts";
 import { applyPatch as runPatch, patchedPaths, type PatchOutcome } from "./patch/patch.ts";
@@ -29,6 +29,7 @@ export const applyPatch = defineTool({
     return { write: paths.map((path) => resolve(cwd, path)) };
   },
   mutates: true,
+  rehearsable: true,
   aliases: ["applypatch"],
   group: "file",
   run(input, ctx) {
@@ -72,6 +73,7 @@ export const applyPatchFunction = defineTool({
   },
   access: ({ input }, { cwd }) => ({ write: patchedPaths(parsePatch(input)).map((path) => resolve(cwd, path)) }),
   mutates: true,
+  rehearsable: true,
   aliases: ["applypatch"],
   group: "file",
   run: ({ input }, ctx) => answer(runPatch(input, ctx)),
@@ -103,6 +105,7 @@ export const applyPatchFiles = defineTool({
   },
   access: ({ files }, { cwd }) => ({ write: files.map(({ path }) => resolve(cwd, path)) }),
   mutates: true,
+  rehearsable: true,
   group: "file",
   run: ({ files }, ctx) => answer(writeWhole(files, ctx)),
 });
@@ -110,5 +113,5 @@ export const applyPatchFiles = defineTool({
 /** The words and names only: what the files held before stays here. */
 async function answer(outcome: Promise<PatchOutcome>): Promise<ToolResult> {
   const { content, structured } = await outcome;
-  return { content, ...(structured === undefined ? {} : { structured }) };
+  return result({ content, ...(structured === undefined ? {} : { structured }) });
 }

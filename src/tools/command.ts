@@ -1,7 +1,7 @@
 /** What the command tools share: what a call touches, how a description tells of the sandbox, how an outcome is told. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import type { Access, ExecResult, Situation, ToolContext, ToolResult } from "../index.ts";
+import { result, type Access, type ExecResult, type Situation, type ToolContext, type ToolResult } from "../index.ts";
 import { findPatchCommand, patchTargets, type PatchCommand } from "./patch/in-shell.ts";
 import { applyPatch, describeOutcome } from "./patch/patch.ts";
 
@@ -84,20 +84,20 @@ export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<T
 }
 
 /** How a command ended, as a tool's result: laid out and cut like the shell tools' own, and not ok where it failed. */
-export function toCommandResult(result: ExecResult): ToolResult {
-  return { content: [], exec: toOutcome(result) };
+export function toCommandResult(ended: ExecResult): ToolResult {
+  return result({ exec: toOutcome(ended) });
 }
 
 export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: string): Promise<ToolResult> {
   if (patch.kind === "bare") {
     const content = "This is a patch, not a command. Call apply_patch with it, or run: apply_patch <<'EOF' … EOF";
-    return { content, ok: false };
+    return result({ content, ok: false });
   }
   const started = performance.now();
   const outcome = await applyPatch(patch.text, ctx, { cwd: resolve(cwd, patch.workdir ?? "") });
   const stdout = `${describeOutcome(outcome)}\n`;
   const durationMs = performance.now() - started;
-  return { content: [], exec: { stdout, stderr: "", output: stdout, exitCode: 0, durationMs, timedOut: false } };
+  return result({ exec: { stdout, stderr: "", output: stdout, exitCode: 0, durationMs, timedOut: false } });
 }
 
 export function toOutcome(result: ExecResult): Outcome {

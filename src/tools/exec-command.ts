@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { CallError, defineTool } from "../index.ts";
-import type { ToolContext, ToolResult } from "../index.ts";
+import { CallError, defineTool, result, type ToolContext, type ToolResult } from "../index.ts";
 import {
   captured,
   commandAccess,
@@ -100,8 +99,7 @@ export function viewResult(view: TerminalView, maxTokens: number): ToolResult {
     ...(view.waitingForInput ? ["the process is waiting for input"] : []),
     ...(view.output.binary ? ["the output is not text"] : []),
   ];
-  return {
-    content: [],
+  return result({
     exec: {
       stdout: output,
       stderr: "",
@@ -114,5 +112,5 @@ export function viewResult(view: TerminalView, maxTokens: number): ToolResult {
       ...(view.id === undefined ? {} : { sessionId: view.id }),
       ...(notes.length === 0 ? {} : { notes }),
     },
-  };
+  });
 }

@@ -48,6 +48,7 @@ export const strReplaceEditor = defineTool({
   access: ({ command, path }, { cwd }) =>
     command === "view" ? { read: [resolve(cwd, path)] } : { write: [resolve(cwd, path)] },
   mutates: ({ command }) => command !== "view",
+  rehearsable: true,
   group: "file",
   run(input, ctx) {
     switch (input.command) {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { defined } from "../base/json.ts";
 import type { FileChange } from "../runtime/files.ts";
-import { changeWords, unifiedDiff } from "./diff-text.ts";
+import { changeWords, unifiedDiff } from "../runtime/diff-text.ts";
 import { takeSnapshot, type Snapshot, type SnapshotFile, type SnapshotLimits } from "./snapshot.ts";
 
 /** What one turn changed on disk, whoever changed it: a patch, an edit tool or a command. */

@@ -84,7 +84,7 @@ describe("the table of modes", () => {
   const dangerous = run("rm -rf src");
   const other = run("npm test");
   const escalated = { ...run("npm test"), escalation: { justification: "why not" } };
-  const modes = ["never", "on-request", "on-failure", "unless-trusted", "disabled"] as const;
+  const modes = ["never", "on-request", "on-failure", "unless-trusted", "auto", "disabled"] as const;
   const outcome = async (access: Access, options: Partial<GateOptions>) =>
     permit(gate(options).pass(checked(access), signal)).then(
       (permitted) => (permitted.grant.confined ? "confined" : "open"),
@@ -97,59 +97,29 @@ describe("the table of modes", () => {
       ),
     );
 
-  test("known harmless runs in every mode", async () => {
-    expect(await row(harmless, "workspace-write")).toEqual([
-      "confined",
-      "confined",
-      "confined",
-      "confined",
-      "confined",
-    ]);
-    expect(await row(harmless, "full-access")).toEqual(["open", "open", "open", "open", "open"]);
+  test("known harmless runs in every mode but 'disabled', which runs nothing", async () => {
+    const confined = ["confined", "confined", "confined", "confined", "confined", "denied"];
+    expect(await row(harmless, "workspace-write")).toEqual(confined);
+    expect(await row(harmless, "full-access")).toEqual(["open", "open", "open", "open", "open", "denied"]);
   });
-  test("dangerous is refused or asked about, with or without a sandbox", async () => {
-    expect(await row(dangerous, "workspace-write")).toEqual([
-      "denied",
-      "needs_approval",
-      "needs_approval",
-      "needs_approval",
-      "denied",
-    ]);
-    expect(await row(dangerous, "full-access")).toEqual([
-      "denied",
-      "needs_approval",
-      "needs_approval",
-      "needs_approval",
-      "denied",
-    ]);
+  test("dangerous is refused or asked about, with or without a sandbox; 'auto' runs it where it may", async () => {
+    const asked = ["denied", "needs_approval", "needs_approval", "needs_approval"];
+    expect(await row(dangerous, "workspace-write")).toEqual([...asked, "confined", "denied"]);
+    expect(await row(dangerous, "full-access")).toEqual([...asked, "open", "denied"]);
   });
   test("other runs confined, or is asked about under unless-trusted", async () => {
-    expect(await row(other, "workspace-write")).toEqual([
-      "confined",
-      "confined",
-      "confined",
-      "needs_approval",
-      "denied",
-    ]);
+    const confined = ["confined", "confined", "confined", "needs_approval", "confined", "denied"];
+    expect(await row(other, "workspace-write")).toEqual(confined);
   });
   test("other with nothing to confine it runs only under full access", async () => {
-    expect(await row(other, "full-access")).toEqual(["open", "open", "open", "needs_approval", "denied"]);
-    expect(await row(other, "workspace-write", false)).toEqual([
-      "denied",
-      "needs_approval",
-      "needs_approval",
-      "needs_approval",
-      "denied",
-    ]);
+    expect(await row(other, "full-access")).toEqual(["open", "open", "open", "needs_approval", "open", "denied"]);
+    const asked = ["denied", "needs_approval", "needs_approval", "needs_approval", "denied", "denied"];
+    expect(await row(other, "workspace-write", false)).toEqual(asked);
   });
-  test("escalation is refused or asked about", async () => {
-    expect(await row(escalated, "workspace-write")).toEqual([
-      "denied",
-      "needs_approval",
-      "needs_approval",
-      "needs_approval",
-      "denied",
-    ]);
+  test("escalation is refused or asked about; where nothing confines there is nothing to leave", async () => {
+    const asked = ["denied", "needs_approval", "needs_approval", "needs_approval", "denied", "denied"];
+    expect(await row(escalated, "workspace-write")).toEqual(asked);
+    expect(await row(escalated, "full-access")).toEqual(["open", "open", "open", "needs_approval", "open", "denied"]);
   });
 });
 

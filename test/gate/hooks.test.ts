@@ -57,12 +57,95 @@ test("a hook for another tool is not run", async () => {
   expect(await runBefore([{ tool: "apply_*", before: () => ({ block: "x" }) }], call, signal)).toBeUndefined();
 });
 
-test("a program can replace the output; one that fails changes nothing", async () => {
-  const result = { ...call, ok: true, content: [{ type: "text" as const, text: "secret" }] };
-  const good = createCommandHook({
-    when: "after",
-    argv: script("after", `console.log(JSON.stringify({ content: "[cut]" }));`),
+const secret = {
+  ...call,
+  ok: true,
+  content: [{ type: "text" as const, text: "secret" }],
+  structured: { key: "secret" },
+};
+
+test("a program can replace the output; what was structured goes with the words", async () => {
+  const argv = script("after", `console.log(JSON.stringify({ content: "[cut]" }));`);
+  expect(await runAfter([createCommandHook({ when: "after", argv })], secret, signal)).toEqual({
+    content: [{ type: "text", text: "[cut]" }],
+    structured: undefined,
   });
-  const bad = createCommandHook({ when: "after", argv: script("after-bad", `process.exit(1);`) });
-  expect(await runAfter([good, bad], result, signal)).toEqual([{ type: "text", text: "[cut]" }]);
+});
+
+test("an after-hook that says nothing leaves the result as it is, and the next one sees what the last one made of it", async () => {
+  const seen: unknown[] = [];
+  const hooks = [
+    { after: () => undefined },
+    { after: () => ({ content: "one", structured: 1 }) },
+    { after: (result: unknown) => void seen.push(result) },
+  ];
+  expect(await runAfter(hooks, secret, signal)).toEqual({ content: [{ type: "text", text: "one" }], structured: 1 });
+  expect(seen).toMatchObject([{ content: [{ text: "one" }], structured: 1, ok: true }]);
+});
+
+test.each([
+  ["exits with another code", `process.exit(1);`, "ended with 1"],
+  ["exits with 2", `console.error("a key is in it"); process.exit(2);`, "a key is in it"],
+  ["prints no JSON", `console.log("hello");`, "failed"],
+  ["answers with a word nobody knows", `console.log(JSON.stringify({ contents: "x" }));`, "'contents'"],
+  ["answers with content that is none", `console.log(JSON.stringify({ content: 5 }));`, "neither text nor content"],
+  ["does not end", `setInterval(() => undefined, 1000);`, "no answer within"],
+])("an after-hook that %s withholds the result", async (name, body, reason) => {
+  const argv = script(`after-${name.replaceAll(" ", "-")}`, body);
+  const hook = createCommandHook({ when: "after", argv, timeoutMs: 1_500 });
+  const told = await runAfter([hook], secret, signal);
+  expect(told).toEqual({ content: [], structured: undefined, withheld: expect.stringContaining(reason) });
+});
+
+test("an after-function that throws withholds the result; one that only watches is told of, and changes nothing", async () => {
+  const broken = () => {
+    throw new Error("no idea");
+  };
+  expect(await runAfter([{ name: "redact", after: broken }], secret, signal)).toMatchObject({
+    withheld: "the hook redact failed: no idea",
+  });
+  const failures: string[] = [];
+  const watching = [
+    { name: "log", watches: true, after: broken },
+    { watches: true, after: () => ({ content: "x" }) },
+  ];
+  expect(await runAfter(watching, secret, signal, (what) => failures.push(what))).toEqual({
+    content: secret.content,
+    structured: secret.structured,
+  });
+  expect(failures).toEqual(["the hook log failed: no idea"]);
+});
+
+test("a before-hook that only watches cannot block, and its failure is told", async () => {
+  const failures: string[] = [];
+  const hooks = [
+    { watches: true, before: () => ({ block: "no" }) },
+    { watches: true, before: () => Promise.reject(new Error("down")) },
+  ];
+  expect(await runBefore(hooks, call, signal, (what) => failures.push(what))).toBeUndefined();
+  expect(failures).toEqual(["a hook failed: down"]);
+});
+
+test.each([[{ blok: "no" }], [false], ["no"], [{ block: 5 }]])(
+  "a before-hook that answers %j blocks",
+  async (answer) => {
+    // What JavaScript can return and TypeScript would refuse.
+    const hook = { before: () => answer as never };
+    expect(await runBefore([hook], call, signal)).toMatchObject({ block: expect.stringContaining("failed") });
+  },
+);
+
+test("a stopped turn withholds the result rather than letting it pass unread", async () => {
+  const stopped = AbortSignal.abort();
+  const hook = { after: () => new Promise<undefined>(() => undefined) };
+  expect(await runAfter([hook], secret, stopped)).toMatchObject({ withheld: expect.stringContaining("stopped") });
+});
+
+test("options of a hook are checked when it is made", () => {
+  // @ts-expect-error a misspelt option
+  expect(() => createCommandHook({ argv: ["x"], when: "after", timeoutMS: 1 })).toThrow(
+    "createCommandHook: there is no option 'timeoutMS'; did you mean 'timeoutMs'?",
+  );
+  // @ts-expect-error a word that is none
+  expect(() => createCommandHook({ argv: ["x"], when: "afterwards" })).toThrow("'when' must be one of before, after");
 });

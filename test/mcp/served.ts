@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createEngine, defineTool, freeform } from "../../src/index.ts";
+import { createEngine, defineTool, freeform, result } from "../../src/index.ts";
 import { createElicitingApprover, serveMcp, type ServeOptions } from "../../src/mcp/index.ts";
 
 export const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -26,7 +26,7 @@ export function tools(ran: Ran) {
       } as const,
       output: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] } as const,
       mutates: false,
-      run: ({ a, b }) => ({ content: String(a + b), structured: { sum: a + b } }),
+      run: ({ a, b }) => result({ content: String(a + b), structured: { sum: a + b } }),
     }),
     defineTool({
       name: "picture",

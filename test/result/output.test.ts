@@ -1,5 +1,8 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
+import { CallError } from "../../src/base/error.ts";
 import { readOutput } from "../../src/result/output.ts";
+import { result } from "../../src/spec/result.ts";
 
 const textOf = (output: Parameters<typeof readOutput>[0]) => readOutput(output).parts;
 
@@ -43,10 +46,112 @@ test("an object that merely has a field named content is JSON", () => {
   });
 });
 
-test("a result with text and structure keeps both", () => {
-  expect(readOutput({ content: "two files", structured: { files: 2 } })).toEqual({
+test("a marked result with text and structure keeps both", () => {
+  expect(readOutput(result({ content: "two files", structured: { files: 2 } }))).toEqual({
     parts: [{ type: "text", text: "two files" }],
     structured: { files: 2 },
     ok: true,
   });
+  expect(readOutput(result({ error: "no such file" }))).toEqual({
+    parts: [{ type: "text", text: "no such file" }],
+    ok: false,
+  });
+  expect(readOutput(result({ ok: false, structured: { n: 1 } }))).toMatchObject({
+    ok: false,
+    parts: [{ text: '{"n":1}' }],
+  });
+});
+
+test("without the mark an object is plain JSON, whatever its keys are called", () => {
+  for (const plain of [
+    { content: "two files", structured: { files: 2 } },
+    { content: [] },
+    { content: [], exec: { status: "ok" } },
+    { ok: false },
+    { content: [{ type: "text" }] },
+    { content: [{ type: "text", text: "x" }], title: "a document" },
+    { type: "text", text: "x", author: "Ada" },
+    { error: "none", rows: [1] },
+    { error: { code: 1 } },
+    { error: "", output: "fine" },
+    { error: "it warned", output: "and went on" },
+  ])
+    expect(readOutput(plain)).toEqual({
+      parts: [{ type: "text", text: JSON.stringify(plain) }],
+      structured: plain,
+      ok: true,
+    });
+});
+
+test("{ error } is a failure, with or without an empty output beside it", () => {
+  expect(readOutput({ error: "not found" })).toEqual({
+    parts: [{ type: "text", text: "not found" }],
+    structured: { error: "not found" },
+    ok: false,
+  });
+  expect(readOutput({ output: null, error: "not found" })).toMatchObject({ ok: false });
+});
+
+test("a list of parts is content in MCP's spelling too", () => {
+  const image = { type: "image", mimeType: "image/png", data: "AA==" };
+  expect(readOutput([{ type: "text", text: "a" }, image])).toEqual({
+    parts: [
+      { type: "text", text: "a" },
+      { type: "image", mediaType: "image/png", data: "AA==" },
+    ],
+    ok: true,
+  });
+  expect(readOutput([image, { type: "image" }])).toMatchObject({ structured: [image, { type: "image" }] });
+});
+
+test("a command's outcome must be whole, and a field that a result does not have is a mistake", () => {
+  const exec = { status: "ok" } as never;
+  expect(() => readOutput(result({ exec }))).toThrow("without all of its fields");
+  // @ts-expect-error a misspelt field
+  expect(() => result({ contents: "x" })).toThrow("did you mean 'content'?");
+});
+
+test("whatever a handler hands back ends in a form or in a CallError, and what is structured is JSON", () => {
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  const throwing = Object.defineProperty({}, "type", {
+    enumerable: true,
+    get() {
+      throw new Error("no");
+    },
+  });
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const odd = [
+    cycle,
+    throwing,
+    proxy,
+    () => 1,
+    Symbol("x"),
+    1n,
+    { a: 1n },
+    result({ content: "x", structured: 1n as never }),
+  ];
+  // Handlers are typed, and JavaScript is not.
+  for (const value of odd) {
+    const caught = (() => {
+      try {
+        return readOutput(value as never);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(CallError.is(caught), String(typeof value)).toBe(true);
+  }
+  expect(readOutput({ at: new Date(0) } as never).structured).toEqual({ at: "1970-01-01T00:00:00.000Z" });
+  fc.assert(
+    fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), (value) => {
+      try {
+        const { structured, parts } = readOutput(value as never);
+        JSON.stringify([structured, parts]);
+      } catch (error) {
+        expect(CallError.is(error)).toBe(true);
+      }
+    }),
+  );
 });

@@ -269,3 +269,158 @@ test("a link swapped in after the yes leads a write nowhere, inside the workspac
   expect(ended).toMatchObject({ ok: false, code: "sandbox_denied" });
   expect(readFileSync(join(workspace, "victim.txt"), "utf8")).toBe("untouched");
 });
+
+test("whatever a handler hands back, the call ends with a record and an event", async () => {
+  const odd: readonly unknown[] = [{ content: [], exec: { status: "ok" } }, 1n, () => 1, { get: Symbol("x") }, null];
+  for (const value of odd) {
+    const tool = defineTool({ name: "odd", description: "Odd.", input: anything, run: () => value as never });
+    const engine = engineWith([tool]);
+    const events: string[] = [];
+    const recorded: string[] = [];
+    engine.on(({ type }) => events.push(type));
+    const asked = { id: "1", name: "odd", kind: "function", arguments: "{}", askedAt: 0 } as const;
+    const recorder = { async started() {}, ended: async ({ id }: { id: string }) => void recorded.push(id) };
+    await engine.run(asked, new AbortController().signal, recorder);
+    expect(events.at(-1)).toBe("call.ended");
+    expect(recorded).toEqual(["1"]);
+  }
+});
+
+test("a fault is thrown, and the call has ended all the same", async () => {
+  const engine = engineWith([add], {
+    gate: {
+      record: () => {
+        throw new Error("the disk is full");
+      },
+    },
+  });
+  const events: CallEvent[] = [];
+  engine.on((event) => events.push(event));
+  await expect(engine.call("add", { a: 1, b: 1 })).rejects.toThrow("the disk is full");
+  expect(events.at(-1)).toMatchObject({ type: "call.ended", call: { ok: false, code: "failed" } });
+  expect(JSON.stringify(events)).not.toContain("the disk is full");
+});
+
+test("a refused call carries the ruling: which rule, or who, said no", async () => {
+  const tool = defineTool({ ...add, name: "send" });
+  const byRule = await engineWith([tool], {
+    gate: { rules: [{ id: "no-sending", tool: "send", decision: "deny" }] },
+  }).call("send", { a: 1, b: 1 });
+  expect(byRule).toMatchObject({ code: "denied", ruling: { decision: "deny", by: "rule", rule: "no-sending" } });
+  const byHook = await engineWith([tool], { gate: { hooks: [{ before: () => ({ block: "not on Fridays" }) }] } }).call(
+    "send",
+    { a: 1, b: 1 },
+  );
+  expect(byHook).toMatchObject({ code: "denied", ruling: { by: "hook", reason: "not on Fridays" } });
+  const changing = defineTool({ ...add, name: "change", mutates: true });
+  const byPerson = await engineWith([changing], {
+    approval: "on-request",
+    approver: { ask: async () => ({ answer: "no", message: "later" }) },
+  }).call("change", { a: 1, b: 1 });
+  expect(byPerson).toMatchObject({ code: "rejected", ruling: { by: "person", reason: "the person said no: later" } });
+  const byNobody = await engineWith([changing], { approval: "on-request" }).call("change", { a: 1, b: 1 });
+  expect(byNobody).toMatchObject({ code: "needs_approval", ruling: { decision: "ask", by: "policy" } });
+});
+
+test("an after-hook that fails withholds the result from the model, and the operator and the record are told", async () => {
+  const tool = defineTool({ ...add, name: "look", run: () => ({ password: "hunter2" }) });
+  const records: unknown[] = [];
+  const engine = engineWith([tool], {
+    gate: {
+      record: (entry) => void records.push(entry),
+      hooks: [
+        {
+          name: "redact",
+          after: () => {
+            throw new Error("out of order");
+          },
+        },
+      ],
+    },
+  });
+  const events: CallEvent[] = [];
+  engine.on((event) => events.push(event));
+  const ended = await engine.call("look", { a: 1, b: 1 });
+  expect(ended).toMatchObject({ ok: false, code: "withheld" });
+  expect(JSON.stringify(ended)).not.toContain("hunter2");
+  expect(said(ended)).toContain("the hook redact failed: out of order");
+  expect(ended.notes).toEqual(["result withheld: the hook redact failed: out of order"]);
+  expect(events).toContainEqual(expect.objectContaining({ type: "call.log", level: "error" }));
+  expect(records).toContainEqual(
+    expect.objectContaining({ outcome: "withheld", ruling: expect.objectContaining({ by: "hook" }) }),
+  );
+});
+
+test("a hook that changes the words takes back what was structured, and the file that holds the whole", async () => {
+  const long = "secret\n".repeat(20_000);
+  const tool = defineTool({ ...add, name: "look", run: () => long });
+  const engine = engineWith([tool], { gate: { hooks: [{ after: () => ({ content: "[cut]" }) }] } });
+  const ended = await engine.call("look", { a: 1, b: 1 });
+  expect(said(ended)).toBe("[cut]");
+  expect(ended.structured).toBeUndefined();
+  expect(ended.cut?.bytes).toBeGreaterThan(0);
+  expect(ended.cut?.file).toBeUndefined();
+});
+
+test("a second run after widening is permitted, shown and recorded like the first", async () => {
+  const workspace = mkdtempSync(join(tmpdir(), "callgate-route-"));
+  let tries = 0;
+  const tool = defineTool({
+    name: "reach",
+    description: "Reaches out.",
+    input: anything,
+    access: { commands: [{ argv: ["make"] }] },
+    repeatable: true,
+    run() {
+      if (tries++ === 0)
+        throw new CallError("sandbox_denied", "no network", {
+          data: { what: "network", target: "h.test", reason: "off" },
+        });
+      return "there";
+    },
+  });
+  const engine = engineWith([tool], {
+    workspace,
+    approval: "on-request",
+    gate: { confinement: { name: "test", available: true } },
+    approver: { ask: async () => ({ answer: "once" }) },
+  });
+  const permitted: CallEvent[] = [];
+  engine.on((event) => event.type === "call.permitted" && permitted.push(event));
+  const started: unknown[] = [];
+  const ended = await engine.run(
+    { id: "1", name: "reach", kind: "function", arguments: "{}", askedAt: 0 },
+    new AbortController().signal,
+    { started: async ({ grant }) => void started.push(grant.network), async ended() {} },
+  );
+  expect(said(ended)).toBe("there");
+  expect(permitted).toMatchObject([
+    { grant: { network: "off" } },
+    { grant: { network: ["h.test"] }, ruling: { by: "person" } },
+  ]);
+  expect(started).toEqual(["off", ["h.test"]]);
+});
+
+test("nothing runs before its start is recorded", async () => {
+  const order: string[] = [];
+  const tool = defineTool({ ...add, name: "late", run: () => void order.push("ran") });
+  let release = () => {};
+  const kept = new Promise<void>((resolve) => (release = resolve));
+  const running = engineWith([tool]).run(
+    { id: "1", name: "late", kind: "function", arguments: '{"a":1,"b":1}', askedAt: 0 },
+    new AbortController().signal,
+    {
+      async started() {
+        order.push("recording");
+        await kept;
+        order.push("recorded");
+      },
+      async ended() {},
+    },
+  );
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(order).toEqual(["recording"]);
+  release();
+  await running;
+  expect(order).toEqual(["recording", "recorded", "ran"]);
+});

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
-import type { ExecOutcome, ToolResult } from "../../src/spec/tool.ts";
+import type { ToolResult } from "../../src/spec/result.ts";
+import type { ExecOutcome } from "../../src/spec/tool.ts";
 import { createExec } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { execCommand } from "../../src/tools/exec-command.ts";

@@ -1,5 +1,6 @@
 import { buildCommand } from "@stricli/core";
 import { partsToText } from "../../base/content.ts";
+import { isRefusal } from "../../base/error.ts";
 import { defined, isObject } from "../../base/json.ts";
 import { createEngine, type Engine } from "../../router/engine.ts";
 import type { Asked, Ended } from "../../spec/call.ts";
@@ -130,9 +131,7 @@ async function readArguments(input: string | undefined): Promise<string> {
 function exitCodeOf({ ok, code }: Ended): number {
   if (ok) return exitCodes.done;
   if (code === "aborted") return exitCodes.interrupted;
-  return code === "denied" || code === "needs_approval" || code === "rejected" || code === "no_sandbox"
-    ? exitCodes.refused
-    : exitCodes.failed;
+  return isRefusal(code) ? exitCodes.refused : exitCodes.failed;
 }
 
 function withNewline(text: string): string {

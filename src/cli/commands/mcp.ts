@@ -1,6 +1,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import { partsToText } from "../../base/content.ts";
+import { isRefusal } from "../../base/error.ts";
 import { toVisible } from "../../gate/show.ts";
 import type { McpClients } from "../../mcp/index.ts";
 import { createEngine } from "../../router/engine.ts";
@@ -212,8 +213,6 @@ async function callTool(flags: ListFlags, name: string, given = "{}"): Promise<n
     if (flags.json) printJson(ended);
     else print(toVisible(partsToText(ended.content)));
     if (ended.ok) return exitCodes.done;
-    return ended.code === "denied" || ended.code === "needs_approval" || ended.code === "rejected"
-      ? exitCodes.refused
-      : exitCodes.failed;
+    return isRefusal(ended.code) ? exitCodes.refused : exitCodes.failed;
   });
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { configDir } from "../../base/paths.ts";
 import { configKeys, shapeOf, type ConfigKey, type ConfigName } from "./keys.ts";
-import { checkShape, type Shape } from "./shape.ts";
+import { checkShape, type Shape } from "../../base/shape.ts";
 import { UsageError } from "../io.ts";
 import { lineOf } from "./toml-line.ts";
 

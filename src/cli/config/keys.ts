@@ -1,5 +1,5 @@
 /** Every setting: its type, where else it can be set, and what it does. One row per key; docs/configuration.md is made from it. */
-import type { Shape } from "./shape.ts";
+import type { Shape } from "../../base/shape.ts";
 
 const hook: Shape = {
   fields: { command: "strings", tool: "string", timeout_ms: "number" },

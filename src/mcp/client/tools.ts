@@ -1,7 +1,8 @@
 /** A server's tools as ours: the same declaration, the same line, the same gate. */
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import { toVisible } from "../../gate/show.ts";
-import type { AnyTool, McpContent, ToolContext } from "../../spec/tool.ts";
+import { result, type McpBlock, type ToolResult } from "../../spec/result.ts";
+import type { AnyTool, ToolContext } from "../../spec/tool.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerTool } from "../protocol.ts";
 import type { McpEvent } from "./metrics.ts";
@@ -121,7 +122,7 @@ function onlyReads({ name, annotations }: ServerTool): boolean {
   return verb === undefined || reading.has(verb);
 }
 
-async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptOptions): Promise<McpContent> {
+async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptOptions): Promise<ToolResult> {
   const { connection, sandboxState, emit, verify } = options;
   const at = { server: connection.config.name, tool, callId: ctx.callId };
   const startedAt = performance.now();
@@ -130,7 +131,7 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
   emit?.({ type: "server.call.started", ...at });
   try {
     await verify?.(tool);
-    const result = await connection.callTool(tool, input, {
+    const answer = await connection.callTool(tool, input, {
       signal: ctx.signal,
       callId: ctx.callId,
       onProgress: ({ progress, total, message }) =>
@@ -140,8 +141,8 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
         }),
       ...(sandboxState ? { sandboxState } : {}),
     });
-    ended(result.isError !== true);
-    return toContent(result);
+    ended(answer.isError !== true);
+    return toContent(answer);
   } catch (error) {
     ended(false);
     throw error;
@@ -163,16 +164,18 @@ function isWords(key: string): boolean {
   return key === "description" || key === "title" || key === "$comment";
 }
 
-/** Text that merely repeats the structured content is left to it: the same thing is told once. */
-function toContent(result: {
+/** Whatever a server sent, marked as a result: an empty one, too, and one with blocks we do not know. */
+function toContent(given: {
   readonly content?: unknown;
   readonly isError?: boolean | undefined;
   readonly structuredContent?: unknown;
-}): McpContent {
-  const content = Array.isArray(result.content) ? (result.content as McpContent["content"]) : [];
-  return {
-    content,
-    ...(result.isError === true ? { isError: true } : {}),
-    ...defined({ structuredContent: result.structuredContent }),
-  };
+}): ToolResult {
+  const content = Array.isArray(given.content) ? (given.content as readonly unknown[]).filter(isObject) : [];
+  return result({
+    // Blocks of a kind we do not know are written out as JSON.
+    content: content as unknown as readonly McpBlock[],
+    ok: given.isError !== true,
+    // It came as JSON from the server.
+    ...(given.structuredContent === undefined ? {} : { structured: given.structuredContent as Json }),
+  });
 }

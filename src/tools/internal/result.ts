@@ -1,6 +1,6 @@
-/** The form every internal tool's result has: MCP content with one text. */
-export function mcpText(value: unknown): {
-  readonly content: readonly [{ readonly type: "text"; readonly text: string }];
-} {
-  return { content: [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value, null, 2) }] };
+import { result, type ToolResult } from "../../index.ts";
+
+/** The form every internal tool's result has: one text. */
+export function mcpText(value: unknown): ToolResult {
+  return result({ content: typeof value === "string" ? value : JSON.stringify(value, null, 2) });
 }

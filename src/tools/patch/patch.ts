@@ -1,5 +1,5 @@
 /** applyPatch: a patch's text to changed files, through the files it is given. */
-import { CallError, type ToolContext, type ToolResult } from "../../index.ts";
+import { CallError, result, type ToolContext, type ToolResult } from "../../index.ts";
 import { commit, type Step } from "./commit.ts";
 import { parsePatch, type Hunk, type Patch } from "./parse.ts";
 import { createPlan } from "./plan.ts";
@@ -110,7 +110,8 @@ export function toOutcome(
   changes: PatchOutcome["changes"],
 ): PatchOutcome {
   const named = files.map(({ path, action, from }) => ({ path, action, ...(from === undefined ? {} : { from }) }));
-  return { content: describeOutcome({ files, notes }), structured: { files: named }, files, notes, changes };
+  const content = describeOutcome({ files, notes });
+  return { ...result({ structured: { files: named } }), content, files, notes, changes };
 }
 
 /** What the model reads: added files first, then changed, then deleted, by the names it used. */

@@ -21,6 +21,7 @@ export default defineTool({
   },
   access: ({ path }, { cwd }) => ({ write: [resolve(cwd, path)] }),
   mutates: true,
+  rehearsable: true,
   async run({ path, content, append = false, overwrite_changed: force = false }, { files }) {
     if (append && (await files.stat(path))) {
       await editText(files, path, (text) => text + content);

@@ -2,7 +2,6 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Json } from "../../src/base/json.ts";
-import { createPreview } from "../../src/workspace/preview.ts";
 import type { ApprovalRequest } from "../../src/spec/stages.ts";
 import { engineIn, newWorkspace } from "../tools/workspace.ts";
 
@@ -17,7 +16,6 @@ async function shownFor(tool: string, input: Json | string): Promise<string | un
   const asked: ApprovalRequest[] = [];
   const { engine } = engineIn(ws, {
     approval: "unless-trusted",
-    gate: { preview: createPreview({ workspace: ws }) },
     approver: {
       ask: async (request) => {
         asked.push(request);

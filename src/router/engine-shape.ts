@@ -1,0 +1,69 @@
+/** What `createEngine` takes, checked when the engine is made: a word nobody knows is a mistake, not a wish to ignore. */
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { checkOptions, type Shape } from "../base/shape.ts";
+import { approvalNames, sandboxNames } from "../gate/modes.ts";
+import { checkRules, engineGateShape } from "../gate/options.ts";
+import type { EngineOptions } from "./engine.ts";
+
+const log: Shape = {
+  methods: ["debug", "info", "warn", "error"],
+  words: "a logger with debug, info, warn and error",
+};
+
+const engineShape: Shape = {
+  fields: {
+    tools: { list: "any" },
+    registry: { methods: ["find", "bind"], words: "a registry, as createRegistry makes it" },
+    approval: { oneOf: approvalNames },
+    sandbox: { oneOf: sandboxNames },
+    approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
+    gate: engineGateShape,
+    result: {
+      fields: {
+        budget: { fields: { maxTokens: { above: 0 }, maxLines: { above: 0 } }, noun: "option" },
+        layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+        spill: "function",
+        checkOutput: "function",
+        now: "function",
+      } satisfies Record<keyof NonNullable<EngineOptions["result"]>, Shape>,
+      noun: "option",
+    },
+    service: "any",
+    model: "any",
+    log,
+    telemetry: { methods: ["record"], words: "what createTelemetry gives" },
+    timeoutMs: { above: 0 },
+    workspace: "string",
+    cwd: "string",
+    environment: {
+      fields: {
+        inherit: { oneOf: ["safe", "core", "all", "none"] },
+        ignoreDefaultExcludes: "boolean",
+        exclude: "strings",
+        set: { each: "string" },
+        includeOnly: "strings",
+      } satisfies Record<keyof NonNullable<EngineOptions["environment"]>, Shape>,
+      noun: "option",
+    },
+    launcher: "string",
+    spillDir: "string",
+    onFileChange: "function",
+  } satisfies Record<keyof EngineOptions, Shape>,
+  noun: "option",
+};
+
+/** TypeError that names what is wrong, where, and the nearest right word. */
+export function checkEngineOptions(options: EngineOptions): void {
+  checkOptions("createEngine", options, engineShape);
+  checkRules("createEngine: gate.rules", options.gate?.rules ?? []);
+  if (options.tools !== undefined && options.registry !== undefined)
+    throw new TypeError("createEngine: give 'tools' or a 'registry', not both");
+  const workspace = options.workspace ?? process.cwd();
+  for (const [name, path] of [
+    ["workspace", workspace],
+    ["cwd", resolve(workspace, options.cwd ?? ".")],
+  ] as const)
+    if (!(statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false))
+      throw new TypeError(`createEngine: '${name}' is not a folder: ${path}`);
+}

@@ -1,0 +1,126 @@
+/**
+ * What a call would change, found out before anybody agrees to it: its handler runs on files that
+ * remember instead of writing. It may read what the policy lets any call read and no more, it may
+ * start nothing, and its time is short.
+ */
+import { relative } from "node:path";
+import { CallError } from "../base/error.ts";
+import type { Grant } from "../spec/access.ts";
+import type { Checked } from "../spec/call.ts";
+import type { Files } from "../spec/capability.ts";
+import type { ToolContext } from "../spec/tool.ts";
+import { unifiedDiff } from "./diff-text.ts";
+import { createFiles } from "./files.ts";
+import { runHandler } from "./handler.ts";
+import { createStop, type Stop } from "./stop.ts";
+
+export interface RehearseOptions {
+  readonly workspace: string;
+  readonly cwd: string;
+  /** What may be read. Nothing of it is ever written, whatever it says. */
+  readonly grant: Grant;
+  /** Files whose content is not shown. */
+  readonly isHidden: (path: string) => boolean;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly maxChars?: number;
+}
+
+/** A person is waiting for the question. */
+const defaultTimeoutMs = 3_000;
+const defaultMaxChars = 64 * 1024;
+
+/** A unified diff; undefined where there is nothing to show, the call would fail anyway, or it took too long. */
+export async function rehearse(checked: Checked, options: RehearseOptions): Promise<string | undefined> {
+  const { workspace, isHidden, timeoutMs = defaultTimeoutMs, maxChars = defaultMaxChars } = options;
+  const { files, changes } = recordingFiles(options);
+  const stop = createStop(options.signal);
+  try {
+    // check() has proved that this input fits this tool; `never` is how a registry forgets the type.
+    const handler = (ctx: ToolContext) => checked.tool.run(checked.input as never, ctx);
+    await runHandler(handler, createContext(checked, options, files, stop), timeoutMs, stop);
+  } catch {
+    // Whatever goes wrong here is told by the call itself, if somebody agrees to it.
+    return undefined;
+  } finally {
+    stop.release();
+  }
+  const diff = [...changes]
+    .map(([path, sides]) => {
+      const name = relative(workspace, path);
+      return isHidden(path)
+        ? `diff --git a/${name} b/${name}\n(Not shown: it may hold secrets.)\n`
+        : unifiedDiff({ path: name, ...sides });
+    })
+    .join("");
+  if (diff === "") return undefined;
+  return diff.length > maxChars ? `${diff.slice(0, maxChars)}\n(The rest of the diff is left out.)\n` : diff;
+}
+
+interface Sides {
+  readonly before: Uint8Array | undefined;
+  readonly after: Uint8Array | undefined;
+}
+
+function recordingFiles({ workspace, cwd, grant }: RehearseOptions) {
+  const looking: Grant = { ...grant, policy: "read-only", confined: true, write: [], network: "off" };
+  const real = createFiles({ workspace, cwd, grant: looking });
+  // Asked only where a path leads to, as the call itself would ask; nothing is written through it.
+  const places = createFiles({
+    workspace,
+    cwd,
+    grant: { ...looking, policy: "full-access", write: ["/"], protect: [] },
+  });
+  const changes = new Map<string, Sides>();
+  const remember = async (path: string, after: Uint8Array | undefined) => {
+    const at = await places.resolve(path, "write");
+    const before = changes.has(at) ? changes.get(at)!.before : (await real.stat(at)) ? await real.read(at) : undefined;
+    changes.set(at, { before, after });
+    return { path: at, token: "rehearsed" };
+  };
+  const files: Files = {
+    ...real,
+    resolve: (path, use) => (use === "write" ? places : real).resolve(path, use),
+    write: (path, data) => remember(path, typeof data === "string" ? Buffer.from(data) : data),
+    remove: async (path) => void (await remember(path, undefined)),
+    mkdir: async () => undefined,
+    move: () => Promise.reject(notRehearsed()),
+    copy: () => Promise.reject(notRehearsed()),
+  };
+  return { files, changes };
+}
+
+function notRehearsed(): CallError {
+  return new CallError("failed", "This cannot be rehearsed.");
+}
+
+function createContext(checked: Checked, { workspace, cwd }: RehearseOptions, files: Files, stop: Stop): ToolContext {
+  const silent = () => undefined;
+  const refuse = (): never => {
+    throw notRehearsed();
+  };
+  return {
+    callId: checked.id,
+    tool: checked.tool.name,
+    workspace,
+    cwd,
+    get signal() {
+      return stop.signal;
+    },
+    files,
+    get exec() {
+      return refuse();
+    },
+    get fetch() {
+      return refuse();
+    },
+    get ask() {
+      return refuse();
+    },
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    progress: silent,
+    service: {},
+    model: {},
+    session: new Map(),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * The explicit form of a handler's result. It carries a mark, so that it is never mistaken for plain
+ * JSON that happens to have a field called `content`.
+ */
+import { isPart, type Part } from "../base/content.ts";
+import { isObject, type Json } from "../base/json.ts";
+import { checkOptions, type Shape } from "../base/shape.ts";
+import type { ExecOutcome } from "./tool.ts";
+
+/** Shared by every copy of this package in a process: a tool may have been written against another one. */
+export const resultMark: unique symbol = Symbol.for("callgate.result");
+
+/** A block as MCP spells it: `mimeType` instead of `mediaType`, resources one level deeper. */
+export interface McpBlock {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+
+export interface ResultFields {
+  /** What the model is told: text, or parts (MCP's spelling is taken too). */
+  readonly content?: string | readonly (Part | McpBlock)[];
+  readonly structured?: Json;
+  /** False: the call failed, and `content` says why. */
+  readonly ok?: boolean;
+  /** The same as `ok: false` with this text. */
+  readonly error?: string;
+  /** A command's outcome; laid out by the profile. */
+  readonly exec?: ExecOutcome;
+}
+
+export interface ToolResult extends ResultFields {
+  readonly [resultMark]: true;
+}
+
+const shape: Shape = {
+  fields: {
+    content: {
+      either: ["string", { list: { either: ["table"], words: "a content part" } }],
+      words: "text or a list of content parts",
+    },
+    structured: "any",
+    ok: "boolean",
+    error: "string",
+    exec: "table",
+  } satisfies Record<keyof ResultFields, Shape>,
+  noun: "field of a result",
+};
+
+/**
+ * What a handler gives back when plain text or JSON does not say it all: words beside structured content, a failure
+ * without an exception, a command's outcome.
+ */
+export function result(fields: ResultFields): ToolResult {
+  checkOptions("result", fields, shape);
+  return { ...fields, [resultMark]: true };
+}
+
+export function isResult(value: unknown): value is ToolResult {
+  return isObject(value) && value[resultMark as unknown as string] === true;
+}
+
+const blockFields: Readonly<Record<string, readonly string[]>> = {
+  text: ["text"],
+  image: ["data", "mimeType"],
+  audio: ["data", "mimeType"],
+  resource_link: ["uri"],
+};
+
+/** A content part, or a block in MCP's spelling with everything it needs. */
+export function isBlock(value: unknown): value is Part | McpBlock {
+  if (isPart(value)) return true;
+  if (!isObject(value) || typeof value["type"] !== "string") return false;
+  if (value["type"] === "resource") return isObject(value["resource"]) && typeof value["resource"]["uri"] === "string";
+  if (!Object.hasOwn(blockFields, value["type"])) return false;
+  const optional = ["annotations", "_meta", "name", "title", "description", "mimeType", "size", "icons"];
+  const needed = blockFields[value["type"]] ?? [];
+  return (
+    needed.every((field) => typeof value[field] === "string") &&
+    Object.keys(value).every((key) => key === "type" || needed.includes(key) || optional.includes(key))
+  );
+}
