@@ -5,25 +5,18 @@
 import { resolve } from "node:path";
 import { extend } from "../base/extend.ts";
 import type { Access, Command, ServerUse } from "../spec/access.ts";
-import type { PolicySettings } from "../spec/stages.ts";
 import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
 import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { asksNobody, byMode, isStricter, modeReason, switchedOff, type Decision, type Risk } from "./modes.ts";
 import { findProtected, isHarmlessDevice, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
+import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdict } from "./verdict.ts";
 
 export type { Policy } from "./policy-type.ts";
-
-export interface Verdict {
-  readonly decision: Decision;
-  readonly reason: string;
-  readonly rule?: string;
-  readonly risk: Risk;
-}
+export type { Verdict } from "./verdict.ts";
 
 export interface CommandVerdict extends Verdict {
   /** Every simple command found, as words, in the order they were found. */
@@ -238,38 +231,6 @@ function pathRules(path: string, cwd: string, use: "read" | "write" | undefined,
   );
 }
 
-/** A rule that allows settles it; one that asks or denies only ever adds to what the mode says. */
-function withRules(rules: readonly Rule[], otherwise: () => Verdict): Verdict {
-  const spoken = rules.map(ruleVerdict);
-  return strictest(rules.some((rule) => rule.decision === "allow") ? spoken : [...spoken, otherwise()]);
-}
-
-/** Where nobody is asked, a rule that asks refuses; under 'auto' only a rule that denies does. Under 'disabled' nothing runs. */
-function refuseToAsk(verdict: Verdict, { approval }: PolicySettings): Verdict {
-  if (approval === "disabled") return { ...withoutRule(verdict), decision: "deny", reason: switchedOff };
-  if (verdict.decision !== "ask" || !asksNobody(approval)) return verdict;
-  if (approval === "auto" && verdict.rule !== undefined)
-    return {
-      ...verdict,
-      decision: "allow",
-      reason: `${verdict.reason} (approval 'auto' asks nobody, and no rule denies it)`,
-    };
-  return { ...verdict, decision: "deny", reason: `${verdict.reason} (nobody is asked under approval '${approval}')` };
-}
-
-function withoutRule({ rule: _rule, ...verdict }: Verdict): Verdict {
-  return verdict;
-}
-
-function ruleVerdict(rule: Rule): Verdict {
-  return {
-    decision: rule.decision,
-    reason: rule.reason ?? `a rule says so: ${ruleName(rule)}`,
-    rule: ruleName(rule),
-    risk: "other",
-  };
-}
-
 function matchVerdict({ rule, unsure }: Match): Verdict {
   const verdict = ruleVerdict(rule);
   return unsure
@@ -278,29 +239,4 @@ function matchVerdict({ rule, unsure }: Match): Verdict {
         reason: `only running it tells what it starts, and a rule denies some commands (${ruleName(rule)})`,
       }
     : verdict;
-}
-
-function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {
-  const decision = byMode(risk, policy.settings, policy.confines);
-  const why = modeReason(risk, policy.settings, policy.confines);
-  return { decision, reason: risk === "harmless" ? what : `${what}; ${why}`, risk };
-}
-
-/** The strictest; among equals a rule's word before the table's, then the first. */
-function strictest(verdicts: readonly Verdict[]): Verdict {
-  const [first, ...rest] = verdicts;
-  if (first === undefined) return { decision: "allow", reason: "it touches nothing", risk: "harmless" };
-  return rest.reduce(
-    (best, next) =>
-      isStricter(next.decision, best.decision) || (next.decision === best.decision && weight(next) > weight(best))
-        ? next
-        : best,
-    first,
-  );
-}
-
-const weights = { harmless: 0, other: 1, dangerous: 2, escalation: 3 } as const;
-
-function weight(verdict: Verdict): number {
-  return verdict.rule === undefined ? weights[verdict.risk] : 4;
 }

@@ -17,32 +17,13 @@ import { loadValidator } from "../schema/validate.ts";
 import type { Approver, CallEvent, Confinement, Emit, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
-import { checkEngineOptions } from "./engine-shape.ts";
+import { checkEngineOptions, type EngineOptions } from "./engine-options.ts";
 import { createHost, type Host, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
 import { route, type Stages } from "./route.ts";
 
-export interface EngineOptions extends HostOptions {
-  readonly tools?: readonly AnyTool[];
-  /** A registry of your own, instead of `tools`. */
-  readonly registry?: Registry;
-  /** Every name of a mode is taken: `never`, `on-request` (the default), `on-failure`, `unless-trusted`, `auto`, `interactive`, `disabled`. */
-  readonly approval?: ApprovalName;
-  /** `read-only`, `workspace-write` (the default; also `restricted`), `full-access` (also `none`; the default under `auto`). */
-  readonly sandbox?: SandboxName;
-  /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
-  readonly approver?: Approver;
-  readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit">>;
-  readonly result?: ShapeOptions;
-  readonly service?: Readonly<Record<string, unknown>>;
-  readonly model?: Readonly<Record<string, unknown>>;
-  /** Told about every call; the default prints nothing. */
-  readonly log?: Logger;
-  /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
-  readonly telemetry?: Telemetry;
-  readonly timeoutMs?: number;
-}
+export type { EngineOptions } from "./engine-options.ts";
 
 export interface Engine {
   readonly workspace: string;

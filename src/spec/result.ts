@@ -5,10 +5,24 @@
 import { isPart, type Part } from "../base/content.ts";
 import { isObject, type Json } from "../base/json.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
-import type { ExecOutcome } from "./tool.ts";
 
 /** Shared by every copy of this package in a process: a tool may have been written against another one. */
 export const resultMark: unique symbol = Symbol.for("callgate.result");
+
+export interface ExecOutcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly output: string;
+  readonly exitCode: number | null;
+  readonly durationMs: number;
+  readonly timedOut: boolean;
+  readonly sessionId?: number;
+  readonly notes?: readonly string[];
+  /** Of a tool whose processes may outlive the call: codex's profile lays these out in their own way. */
+  readonly chunkId?: string;
+  /** The call's own limit for what the model is told, below the profile's. */
+  readonly maxTokens?: number;
+}
 
 /** A block as MCP spells it: `mimeType` instead of `mediaType`, resources one level deeper. */
 export interface McpBlock {

@@ -10,6 +10,8 @@ import type { Infer, InputSchema } from "./infer.ts";
 import type { Ask } from "./question.ts";
 import type { McpBlock, ToolResult } from "./result.ts";
 
+export type { ExecOutcome } from "./result.ts";
+
 export interface Tool<S extends InputSchema = InputSchema> {
   /** `snake_case`; `server/tool` for a server's. Where a tool runs is said by `origin`, never by its name. */
   readonly name: string;
@@ -103,21 +105,6 @@ export type ToolOutput =
   | McpContent
   | undefined
   | void;
-
-export interface ExecOutcome {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly output: string;
-  readonly exitCode: number | null;
-  readonly durationMs: number;
-  readonly timedOut: boolean;
-  readonly sessionId?: number;
-  readonly notes?: readonly string[];
-  /** Of a tool whose processes may outlive the call: codex's profile lays these out in their own way. */
-  readonly chunkId?: string;
-  /** The call's own limit for what the model is told, below the profile's. */
-  readonly maxTokens?: number;
-}
 
 /** A result as an MCP server gives it, taken as it is. */
 export interface McpContent {

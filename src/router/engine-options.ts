@@ -2,9 +2,35 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { checkOptions, type Shape } from "../base/shape.ts";
-import { approvalNames, sandboxNames } from "../gate/modes.ts";
-import { checkRules, engineGateShape } from "../gate/options.ts";
-import type { EngineOptions } from "./engine.ts";
+import { approvalNames, sandboxNames, type ApprovalName, type SandboxName } from "../gate/modes.ts";
+import { checkRules, engineGateShape, type GateOptions } from "../gate/options.ts";
+import type { ShapeOptions } from "../result/shape.ts";
+import type { Telemetry } from "../result/telemetry.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Approver } from "../spec/stages.ts";
+import type { AnyTool, Logger } from "../spec/tool.ts";
+import type { HostOptions } from "./host.ts";
+
+export interface EngineOptions extends HostOptions {
+  readonly tools?: readonly AnyTool[];
+  /** A registry of your own, instead of `tools`. */
+  readonly registry?: Registry;
+  /** Every name of a mode is taken: `never`, `on-request` (the default), `on-failure`, `unless-trusted`, `auto`, `interactive`, `disabled`. */
+  readonly approval?: ApprovalName;
+  /** `read-only`, `workspace-write` (the default; also `restricted`), `full-access` (also `none`; the default under `auto`). */
+  readonly sandbox?: SandboxName;
+  /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
+  readonly approver?: Approver;
+  readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit">>;
+  readonly result?: ShapeOptions;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly model?: Readonly<Record<string, unknown>>;
+  /** Told about every call; the default prints nothing. */
+  readonly log?: Logger;
+  /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
+  readonly telemetry?: Telemetry;
+  readonly timeoutMs?: number;
+}
 
 const log: Shape = {
   methods: ["debug", "info", "warn", "error"],
