@@ -1,25 +1,39 @@
-/** sed scripts that only print: no w, W, r, R, e, no flags that write or run, no text commands. What is not recognised asks. */
+/**
+ * What a sed script can do: only print, read or write other files, or run programs. Every command has
+ * to be one that is known; what is not understood is told as such, and asks.
+ */
 
-const plainCommands = new Set("pdPDgGhHxnNqQ=lzF");
+export type SedEffect = "prints" | "reads" | "writes" | "runs" | "unknown";
+
+const rank: Readonly<Record<SedEffect, number>> = { prints: 0, reads: 1, writes: 2, runs: 3, unknown: 4 };
+const maxLength = 20_000;
+
+export function sedEffect(script: string): SedEffect {
+  if (script.length > maxLength || script.includes("\0")) return "unknown";
+  const scanner = { text: script, at: 0 };
+  let worst: SedEffect = "prints";
+  for (;;) {
+    skip(scanner, /[\s;]*/y);
+    if (scanner.at >= script.length) return worst;
+    if (!readAddresses(scanner)) return "unknown";
+    skip(scanner, /[\s!]*/y);
+    const effect = readCommand(scanner);
+    if (effect === "unknown") return effect;
+    if (rank[effect] > rank[worst]) worst = effect;
+  }
+}
+
+const doubts: Readonly<Record<SedEffect, string | undefined>> = {
+  prints: undefined,
+  reads: "the sed script reads another file",
+  writes: "the sed script writes a file",
+  runs: "the sed script runs a program",
+  unknown: "the sed script is not understood",
+};
 
 /** Why the script might do more than print, or undefined. */
 export function sedScriptDoubt(script: string): string | undefined {
-  const scanner = { text: script, at: 0 };
-  if (script.length > 2_000) return "the sed script is very long";
-  for (;;) {
-    skip(scanner, /[\s;{}]*/y);
-    if (scanner.at >= script.length) return undefined;
-    if (script[scanner.at] === "#") {
-      // `#n` on the first line is -n; any comment ends with its line.
-      skip(scanner, /[^\n]*/y);
-      continue;
-    }
-    if (!readAddresses(scanner)) return "a sed address that is not understood";
-    skip(scanner, /[\s!]*/y);
-    if (script[scanner.at] === "{") continue;
-    const doubt = readCommand(scanner);
-    if (doubt !== undefined) return doubt;
-  }
+  return doubts[sedEffect(script)];
 }
 
 interface Scanner {
@@ -35,19 +49,27 @@ function skip(scanner: Scanner, pattern: RegExp): string {
 }
 
 function readAddresses(scanner: Scanner): boolean {
-  for (let count = 0; count < 2; count++) {
-    const next = scanner.text[scanner.at] ?? "";
-    if (/[0-9$+~]/.test(next)) skip(scanner, /\$|[+~]?\d+(~\d+)?/y);
-    else if (next === "/") {
-      scanner.at++;
-      if (!readUntil(scanner, "/")) return false;
-      skip(scanner, /[IM]*/y);
-    } else return next !== "\\" || count > 0;
-    skip(scanner, /\s*/y);
-    if (scanner.text[scanner.at] !== ",") return true;
-    skip(scanner, /,\s*/y);
-  }
+  if (!readAddress(scanner, /\$|\d+(~\d+)?/y)) return false;
+  skip(scanner, /[ \t]*/y);
+  if (scanner.text[scanner.at] !== ",") return true;
+  skip(scanner, /,[ \t]*/y);
+  const before = scanner.at;
+  return readAddress(scanner, /\$|[+~]?\d+/y) && scanner.at > before;
+}
+
+function readAddress(scanner: Scanner, plain: RegExp): boolean {
+  const next = scanner.text[scanner.at];
+  if (next === "/" || next === "\\") {
+    scanner.at++;
+    const delimiter = next === "/" ? next : (scanner.text[scanner.at++] ?? "");
+    if (!isDelimiter(delimiter) || !readUntil(scanner, delimiter)) return false;
+    skip(scanner, /[IM]*/y);
+  } else skip(scanner, plain);
   return true;
+}
+
+function isDelimiter(char: string): boolean {
+  return /^[/|,:#@%!_~^=+;&"'-]$/.test(char);
 }
 
 /** To the closing delimiter; false if there is none, or if a bracket makes it unsure which one closes. */
@@ -55,43 +77,89 @@ function readUntil(scanner: Scanner, delimiter: string): boolean {
   let inBracket = false;
   for (; scanner.at < scanner.text.length; scanner.at++) {
     const char = scanner.text[scanner.at]!;
-    if (char === "\\") {
-      scanner.at++;
-      continue;
-    }
     if (char === "\n") return false;
-    if (char === delimiter) {
+    if (char === "\\") {
+      if (scanner.text[++scanner.at] === "\n") return false;
+    } else if (char === delimiter) {
       if (inBracket) return false;
       scanner.at++;
       return true;
-    }
-    if (char === "[") inBracket = true;
+    } else if (char === "[") inBracket = true;
     else if (char === "]") inBracket = false;
   }
   return false;
 }
 
-function readCommand(scanner: Scanner): string | undefined {
+function readCommand(scanner: Scanner): SedEffect {
   const name = scanner.text[scanner.at++] ?? "";
-  if (name === "s" || name === "y") return readSubstitute(scanner, name);
-  if (!plainCommands.has(name)) return `the sed command '${name}'`;
-  skip(scanner, /[ \t]*\d*/y);
-  const rest = skip(scanner, /[ \t]*/y) && scanner.text[scanner.at];
-  return rest === undefined || rest === "" || /[\n;}]/.test(scanner.text[scanner.at] ?? "\n")
-    ? undefined
-    : "a sed script that is not understood";
+  switch (name) {
+    case "{":
+      return "prints";
+    case "}":
+      return endOfCommand(scanner);
+    case "#":
+      skip(scanner, /[^\n]*/y);
+      return "prints";
+    case "s":
+    case "y":
+      return readSubstitution(scanner, name);
+    case ":":
+    case "b":
+    case "t":
+    case "T":
+      skip(scanner, /[ \t]*[A-Za-z0-9_.-]*/y);
+      return endOfCommand(scanner);
+    case "a":
+    case "i":
+    case "c":
+      return readText(scanner);
+    case "q":
+    case "Q":
+    case "l":
+    case "L":
+      skip(scanner, /[ \t]*\d*/y);
+      return endOfCommand(scanner);
+    case "r":
+    case "R":
+      skip(scanner, /[^\n]*/y);
+      return "reads";
+    case "w":
+    case "W":
+      skip(scanner, /[^\n]*/y);
+      return "writes";
+    case "e":
+      skip(scanner, /[^\n]*/y);
+      return "runs";
+    default:
+      return name !== "" && "pdPDgGhHxnN=zF".includes(name) ? endOfCommand(scanner) : "unknown";
+  }
 }
 
-function readSubstitute(scanner: Scanner, name: string): string | undefined {
+function endOfCommand(scanner: Scanner): SedEffect {
+  skip(scanner, /[ \t]*/y);
+  const next = scanner.text[scanner.at];
+  return next === undefined || /[;\n}#]/.test(next) ? "prints" : "unknown";
+}
+
+/** Text to put in goes to the end of the line; a backslash before the break carries it on. */
+function readText(scanner: Scanner): SedEffect {
+  skip(scanner, /[ \t]*(\\[ \t]*\n)?/y);
+  const text = skip(scanner, /(?:[^\\\n]|\\[^])*/y);
+  return text === "" || scanner.text[scanner.at] === "\\" ? "unknown" : "prints";
+}
+
+function readSubstitution(scanner: Scanner, name: "s" | "y"): SedEffect {
   const delimiter = scanner.text[scanner.at++] ?? "";
-  if (!/[/|,:#@%!_~^=+;-]/.test(delimiter)) return "an unusual sed delimiter";
-  if (!readUntil(scanner, delimiter) || !readReplacement(scanner, delimiter))
-    return "a sed substitution that is not understood";
-  if (name === "y") return undefined;
-  const flags = skip(scanner, /[^\s;}\n]*/y);
-  return /^[gpiIM0-9]*$/.test(flags) && !/^\s*[weW]/.test(scanner.text.slice(scanner.at).split(/[;\n}]/)[0] ?? "")
-    ? undefined
-    : "a sed flag that writes or runs something";
+  if (!isDelimiter(delimiter) || !readUntil(scanner, delimiter) || !readReplacement(scanner, delimiter))
+    return "unknown";
+  if (name === "y") return endOfCommand(scanner);
+  const flags = skip(scanner, /[gpiImMe0-9]*/y);
+  if (scanner.text[scanner.at] === "w") {
+    skip(scanner, /[^\n]*/y);
+    return flags.includes("e") ? "runs" : "writes";
+  }
+  const end = endOfCommand(scanner);
+  return flags.includes("e") ? "runs" : end;
 }
 
 function readReplacement(scanner: Scanner, delimiter: string): boolean {

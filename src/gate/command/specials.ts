@@ -1,5 +1,7 @@
 /** Programs that are harmless only in some forms, each with its own reading of its arguments. */
+import { awkEffect, isPlainAwkVariable } from "./awk.ts";
 import { judgeGit } from "./git.ts";
+import { isPlainJq } from "./jq.ts";
 import type { Judgement } from "./found.ts";
 import { parseOptions, type OptionSpec } from "./options.ts";
 import { sedScriptDoubt } from "./sed.ts";
@@ -49,7 +51,8 @@ function judgeSed(args: readonly string[]): Judgement {
     .map((option) => option.value ?? "");
   const [first, ...rest] = parsed.operands;
   const script = scripts.length > 0 ? scripts : first === undefined ? [] : [first];
-  const doubt = script.map(sedScriptDoubt).find((text) => text !== undefined);
+  // The pieces of several -e are lines of one script.
+  const doubt = sedScriptDoubt(script.join("\n"));
   return doubt === undefined ? { reads: scripts.length > 0 ? parsed.operands : rest } : why(doubt);
 }
 
@@ -58,18 +61,17 @@ const awkSpec: OptionSpec = { short: "F:v:", long: "field-separator= assign= ver
 function judgeAwk(args: readonly string[]): Judgement {
   const parsed = parseOptions(args, awkSpec);
   if ("unknown" in parsed) return why(`awk ${parsed.unknown} is not known to be harmless`);
-  const [script = "", ...files] = parsed.operands;
-  if (script.length > 2_000 || doesMore(script)) return why("the awk program may do more than print");
+  const [script, ...files] = parsed.operands;
+  if (script === undefined) return nothing;
+  if (awkEffect(script) !== "prints") return why("the awk program may do more than print");
+  const assigned = [
+    ...parsed.options.flatMap(({ name, value = "" }) => (name === "v" || name === "assign" ? [value] : [])),
+    ...files.filter((file) => /^[A-Za-z_]\w*=/.test(file)),
+  ];
+  const special = assigned.find((text) => !isPlainAwkVariable(text.split("=")[0] ?? ""));
+  if (special !== undefined) return why(`awk ${special} sets more than a variable`);
   // `name=value` among the files sets a variable; what looks like one is no path.
   return { reads: files.filter((file) => !/^[A-Za-z_]\w*=/.test(file)) };
-}
-
-/** Pipes, calls and names that reach out; `>` compares before the first print and writes a file after it. */
-function doesMore(script: string): boolean {
-  const bare = script.replaceAll("||", "  ");
-  if (/[|@\\]|\b(system|getline|close|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARGV|ARGC|ARGIND)\b/.test(bare)) return true;
-  const print = bare.indexOf("print");
-  return print >= 0 && bare.includes(">", print);
 }
 
 const jqSpec: OptionSpec = {
@@ -86,9 +88,8 @@ function judgeJq(args: readonly string[]): Judgement {
   }
   const parsed = parseOptions(plain, jqSpec);
   if ("unknown" in parsed) return why(`jq ${parsed.unknown} is not known to be harmless`);
-  const [filter = "", ...files] = parsed.operands;
-  if (/\benv\b|\$ENV|\$__prog|\b(import|include|input_filename|getpath|modulemeta|get_search_list)\b/.test(filter))
-    return why("the jq filter may look at more than its input");
+  const [filter = ".", ...files] = parsed.operands;
+  if (!isPlainJq(filter)) return why("the jq filter may look at more than its input");
   return { reads: files };
 }
 
@@ -137,13 +138,13 @@ function judgeBracket(args: readonly string[]): Judgement {
   return args.at(-1) === "]" ? judgeTest(args.slice(0, -1)) : why("[ without ]");
 }
 
+/** Every conversion has to be one that only prints: `%n` in any of its lengths sets a variable. */
+const plainFormat = /^(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:[diouxXcsbqQeEfFgGaA]|\([^()]*\)T))*$/;
+
 function judgePrintf(args: readonly string[]): Judgement {
   const [format = ""] = args[0] === "--" ? args.slice(1) : args;
-  return args[0]?.startsWith("-") && args[0] !== "--"
-    ? why("printf -v sets a variable")
-    : /%[^%a-zA-Z]*n/.test(format)
-      ? why("printf %n")
-      : nothing;
+  if (args[0]?.startsWith("-") && args[0] !== "--") return why("printf -v sets a variable");
+  return plainFormat.test(format) ? nothing : why("a printf format that is not known to be harmless");
 }
 
 const dateSpec: OptionSpec = {
