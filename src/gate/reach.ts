@@ -1,5 +1,5 @@
 /** Does a command that a rule allows by name reach further than the workspace? */
-import { notWrappers } from "./command/deny.ts";
+import { notWrappers } from "./command/handed.ts";
 import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
 import type { Step } from "./command/understand.ts";

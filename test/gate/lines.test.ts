@@ -56,3 +56,24 @@ describe("is denied where rm is", () => {
     expect(`${decision}: ${reason}`).toMatch(/^deny/);
   });
 });
+
+describe("stays allowed although other commands are denied", () => {
+  const rules = ["rm", "git push", "sudo"].map((command) => ({ command, decision: "deny" as const }));
+  const settings = { approval: "on-request", sandbox: "workspace-write" } as const;
+  test.each(load("ordinary"))("%s", (line) => {
+    const { decision, reason } = workspace.decide(line, { rules, settings });
+    expect(`${decision}: ${reason}`).toMatch(/^allow/);
+  });
+});
+
+describe("is denied where it is handed on, fed, written and run, or spelled by a pattern", () => {
+  const settings = { approval: "on-request", sandbox: "workspace-write" } as const;
+  const lines = [
+    ...load("handed-rm").map((line) => ["rm", line] as const),
+    ...load("handed-push").map((line) => ["git push", line] as const),
+  ];
+  test.each(lines)("%s: %s", (denied, line) => {
+    const { decision, reason } = workspace.decide(line, { rules: [{ command: denied, decision: "deny" }], settings });
+    expect(`${decision}: ${reason}`).toMatch(/^deny/);
+  });
+});

@@ -53,7 +53,7 @@ function tokenize(text: string): readonly Token[] | undefined {
   const tokens: Token[] = [];
   const next =
     /[ \t\r]+|(#[^\n\\]*)(?=\n|$)|(\n)|("(?:[^"\\\n]|\\[^\n])*")|((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![A-Za-z_0-9.])|([A-Za-z_]\w*)|(\|\||&&|\+\+|--|[-+*%^!=<>~]=?|[/{}()[\];,?:$&|@\\'`])/y;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     if (text[at] === "/" && mayBeginRegex(tokens.at(-1))) {
       const regex = readRegex(text, at);
       if (regex === undefined) return undefined;

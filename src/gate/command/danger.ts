@@ -1,9 +1,12 @@
 /** The commands that get a second look in every mode, recognised however they are spelled. */
 
+/** The one danger that is a matter of course for programs that merely name it (`apk add curl`). */
+export const talksToNetwork = "it talks to the network";
+
 const always = new Map<string, string>(
   Object.entries({
     "sudo doas su pkexec runuser": "it takes on another user's rights",
-    "curl wget nc ncat netcat socat telnet ftp tftp aria2c": "it talks to the network",
+    "curl wget nc ncat netcat socat telnet ftp tftp aria2c": talksToNetwork,
     "dd shred wipefs fdisk sfdisk gdisk parted mkswap blkdiscard": "it can overwrite whole disks",
     "shutdown reboot halt poweroff": "it stops the machine",
   }).flatMap(([names, reason]) => names.split(" ").map((name) => [name, reason] as const)),

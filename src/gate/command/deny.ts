@@ -7,9 +7,10 @@ import type { CommandRule, Rule, RuleSet } from "../rules.ts";
 import { optionsOut } from "./escape.ts";
 import { isPlainForZsh } from "./foreign.ts";
 import { mayMatch } from "./prefix.ts";
-import { readers } from "./readers.ts";
-import { sedScriptDoubt } from "./sed.ts";
-import { specials } from "./specials.ts";
+import { matchPieces } from "./glob.ts";
+import { takesCommands } from "./handed.ts";
+import { sedEffect } from "./sed.ts";
+import { runsWhatItWrites } from "./wrote.ts";
 import type { Step, Understood } from "./understand.ts";
 import { containers, isShell, isWrapper, packageRunners } from "./wrappers.ts";
 
@@ -23,13 +24,6 @@ export const sure = ({ rule }: CommandRule): Match => ({ rule, unsure: false });
 const unsure = (rules: RuleSet): readonly Match[] =>
   rules.denials.slice(0, 1).map(({ rule }) => ({ rule, unsure: true }));
 
-/** Programs whose words are not commands, beside the ones that only look. */
-export const notWrappers: ReadonlySet<string> = new Set(
-  "git docker podman kubectl npm pnpm yarn bun pip pip3 cargo rustup go gem apt apt-get brew dnf yum pacman systemctl gh hg svn cp mv mkdir rmdir touch ln chmod chown chgrp rm tee tar zip unzip gzip gunzip bzip2 xz dd curl wget gcc cc g++ clang ld ar cmake ninja tsc eslint prettier vitest jest pytest mocha kill pkill truncate install export unset set alias mktemp useradd usermod".split(
-    " ",
-  ),
-);
-
 const maxText = 100_000;
 
 export function stepDenials(step: Step, rules: RuleSet): readonly Match[] {
@@ -40,14 +34,66 @@ export function stepDenials(step: Step, rules: RuleSet): readonly Match[] {
     ...denialsNamedIn(texts.join("\n"), rules),
     ...handed.flatMap((_, index) => denialsOf(handed.slice(index), rules)),
     ...gitByFile(step, rules),
+    ...patternDenials(step, rules),
+    ...step.possible.flatMap((inner) => directDenials(inner, rules)),
   ];
   const untold =
     step.hidden ||
     step.name === undefined ||
-    startsPrograms(step) ||
+    (step.untold && step.risk !== "harmless") ||
+    isUnknownGit(step, rules) ||
     (step.found.fed && handed.some((word) => isShell(programName(word ?? "").name)));
   return [...named.map(sure), ...(untold ? unsure(rules) : [])];
 }
+
+/** Denials of a command that may be run, and of what it in turn may be made to run. */
+function directDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
+  const args = step.found.words.slice(1).map(({ value }) => value);
+  return [
+    ...(step.name === undefined ? [] : denialsBy(step.name, args, rules)),
+    ...gitByFile(step, rules),
+    ...step.possible.flatMap((inner) => directDenials(inner, rules)),
+  ];
+}
+
+/** A pattern may have become the denied word by the time the line runs: `touch rm; r[m] f`. */
+function patternDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
+  const { words } = step.found;
+  if (words.every((item) => item.pattern === undefined)) return [];
+  const mayBe = (index: number, text: string): boolean => {
+    const { pattern, value } = words[index] ?? {};
+    return value === text || (pattern !== undefined && matchPieces(text, pattern));
+  };
+  return rules.denials.filter(({ prefix }) => {
+    const [first = [], ...rest] = prefix;
+    if (!first.some((text) => mayBe(0, text) || step.name === text)) return false;
+    return rest.every((alternatives) =>
+      words.slice(1).some((_, index) => alternatives.some((text) => mayBe(index + 1, text))),
+    );
+  });
+}
+
+/** git takes a word it does not know for an alias, and what stands behind that nobody has looked at. */
+function isUnknownGit({ name, argv, risk }: Step, rules: RuleSet): boolean {
+  if (name !== "git" || risk === "harmless" || !rules.denials.some(({ prefix }) => prefix[0]?.includes("git")))
+    return false;
+  const [, sub] = gitSubcommand(argv);
+  return sub !== undefined && !gitCommands.has(sub);
+}
+
+/** Where the subcommand stands, and what it is. */
+function gitSubcommand(argv: readonly string[]): readonly [number, string | undefined] {
+  let at = 1;
+  for (; argv[at]?.startsWith("-"); at++)
+    if (/^(-[cC]|--(git-dir|work-tree|namespace|exec-path|config-env|super-prefix))$/.test(argv[at]!)) at++;
+  return [at, argv[at]];
+}
+
+const gitCommands = new Set(
+  "add am annotate apply archive bisect blame branch bugreport bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick citool clean clone column commit commit-graph commit-tree config count-objects credential describe diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck gc get-tar-commit-id grep gui hash-object help hook index-pack init instaweb interpret-trailers lfs log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base merge-file merge-index merge-tree mergetool mktag mktree multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id prune prune-packed pull push range-diff read-tree rebase receive-pack reflog remote repack replace request-pull rerere reset restore rev-list rev-parse revert rm send-email send-pack shell shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule subtree svn switch symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var verify-commit verify-pack verify-tag version web--browse whatchanged worktree write-tree flow".split(
+    " ",
+  ),
+);
 
 /** The words that may begin a command of their own. */
 function handedOver(step: Step): readonly (string | undefined)[] {
@@ -56,7 +102,7 @@ function handedOver(step: Step): readonly (string | undefined)[] {
   const args = step.found.words.slice(1, 201).map((item) => item.value);
   if (containers.has(name)) return after(args, ["exec", "run"]);
   if (packageRunners.has(name)) return after(args, ["exec", "x", "dlx"]);
-  if (!system || !(notWrappers.has(name) || readers.has(name) || specials.has(name))) return args;
+  if (takesCommands({ name, system })) return args;
   // A program's file among the words of one that changes things: a copy of it, or a link to it.
   return step.risk === "harmless" ? [] : args.filter((arg) => arg?.startsWith("/") && programName(arg).system);
 }
@@ -80,8 +126,12 @@ function denialsBy(name: string, args: readonly (string | undefined)[], rules: R
   );
 }
 
-/** `git-push` is git push. */
+/** `git-push` is git push, and so is what `git subtree push` ends in. */
 function gitByFile({ name, argv }: Step, rules: RuleSet): readonly CommandRule[] {
+  if (name === "git") {
+    const [at, sub] = gitSubcommand(argv);
+    return sub === "subtree" ? denialsBy("git", argv.slice(at + 1), rules) : [];
+  }
   return name?.startsWith("git-") ? denialsBy("git", [name.slice("git-".length), ...argv.slice(1)], rules) : [];
 }
 
@@ -93,7 +143,7 @@ function settings(step: Step): readonly string[] {
 /** Words of a program's own that name a program to run. */
 function programTexts({ name = "", argv }: Step): readonly string[] {
   const args = argv.slice(1);
-  if (name === "sed") return args.filter((arg) => sedScriptDoubt(arg) !== undefined);
+  if (name === "sed") return args.filter((arg) => ["runs", "unknown"].includes(sedEffect(arg)));
   if (name !== "git") return optionsOut(name, args);
   const options = /^-(x|-(upload|receive|exec|extc|open|\w+-filter))/;
   return args.flatMap((arg, index) => {
@@ -101,18 +151,6 @@ function programTexts({ name = "", argv }: Step): readonly string[] {
     if (arg.startsWith("-O")) return [arg.slice(2)];
     return options.test(arg) ? [arg.slice(arg.indexOf("=") + 1)] : [];
   });
-}
-
-/** Code that can put a name together and run it: which one, only running it tells. */
-function startsPrograms({ name = "", code, risk }: Step): boolean {
-  if (risk === "harmless") return false;
-  const text = code.filter((arg) => !arg.startsWith("-")).join("\n");
-  return (
-    /`|\b(system|popen|exec[lv]?[pe]*|exec(Sync|File|FileSync)|spawn\w*|subprocess|child_process|shell_exec|passthru|proc_open|posix_spawn|ProcessBuilder|qx|__import__|getattr|eval)\b/.test(
-      text,
-    ) ||
-    (/^[gmn]?awk$/.test(name) && /[|@]/.test(text))
-  );
 }
 
 function denialsNamedIn(text: string, rules: RuleSet): readonly CommandRule[] {
@@ -125,7 +163,7 @@ function denialsNamedIn(text: string, rules: RuleSet): readonly CommandRule[] {
 /** What a line might evaluate although no command of it says so. */
 export function lineDenials(understood: Understood, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0) return [];
-  if (understood.unclear.length > 0 || understood.evaluates) return unsure(rules);
+  if (understood.unclear.length > 0 || understood.evaluates || runsWhatItWrites(understood)) return unsure(rules);
   return understood.dormant.flatMap((text) => denialsNamedIn(text, rules)).map(sure);
 }
 

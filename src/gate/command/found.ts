@@ -1,9 +1,13 @@
 /** What reading a shell line gives: the simple commands in it, and what could not be told without running it. */
 
+import type { GlobPiece } from "./glob.ts";
+
 /** A word of a command. `value` is undefined when only running the line would tell. */
 export interface ShellWord {
   readonly raw: string;
   readonly value: string | undefined;
+  /** A file pattern: which names it stands for may have changed by the time it runs. */
+  readonly pattern?: readonly GlobPiece[];
 }
 
 /** `NAME=value` in front of a command. */
@@ -34,6 +38,10 @@ export interface LineReading {
   readonly dormant: readonly string[];
   /** Something is evaluated that was put together on the line: a deny rule then holds for all of it. */
   readonly evaluates: boolean;
+  /** It writes a file that only running it tells. */
+  readonly writesBlindly: boolean;
+  /** It sets PATH: any program may be another one. */
+  readonly setsPath: boolean;
 }
 
 export interface Redirected {

@@ -41,7 +41,7 @@ function readFilter(text: string, from: number, names: Names, depth: number): nu
   if (depth > 50) return -1;
   let previous = "";
   let open = 0;
-  for (let at = from; at < text.length; ) {
+  for (let at = from; at < text.length;) {
     const char = text[at]!;
     if (char === '"') {
       at = readString(text, at + 1, names, depth);

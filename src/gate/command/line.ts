@@ -30,7 +30,7 @@ import {
   type LineContext,
   type State,
 } from "./state.ts";
-import { commandTypes, construct, evaluating, hasStrayParenthesis, isLooking } from "./syntax.ts";
+import { commandTypes, construct, evaluates, hasStrayParenthesis, isLooking } from "./syntax.ts";
 import { readWord } from "./word.ts";
 
 export function readLine(line: string, context: LineContext): LineReading {
@@ -47,6 +47,8 @@ export function readLine(line: string, context: LineContext): LineReading {
     unclear: [...state.unclear],
     dormant: [...state.dormant],
     evaluates: state.evaluates && state.tainted,
+    writesBlindly: state.writesBlindly,
+    setsPath: state.setsPath,
   };
 }
 
@@ -96,14 +98,13 @@ function readNode(node: SyntaxNode, state: State, fed: boolean): void {
     case "Function":
       return readFunction(node, state);
     default:
-      if (node.type === "ArithmeticCommand" || node.type === "ArithmeticFor") state.evaluates = true;
+      state.evaluates ||= node.type === "ArithmeticCommand" || node.type === "ArithmeticFor";
       state.doubts.add(construct(node.type));
       return readLoosely(node, state);
   }
 }
 
-function readAndOr(node: AndOr, state: State, fed: boolean): void {
-  const [first, ...rest] = node.commands;
+function readAndOr({ commands: [first, ...rest] }: AndOr, state: State, fed: boolean): void {
   if (first !== undefined) readNode(first, state, fed);
   perhaps(state, () => rest.forEach((command) => readNode(command, state, fed)));
 }
@@ -126,10 +127,8 @@ function perhaps(state: State, read: () => void): void {
 
 function readIf(node: Extract<SyntaxNode, { type: "If" }>, state: State): void {
   readScript(node.clause, state);
-  perhaps(state, () => {
-    for (const list of [node.then, ...node.elif.flatMap((elif) => [elif.clause, elif.then]), node.else])
-      if (list !== undefined) readScript(list, state);
-  });
+  const lists = [node.then, ...node.elif.flatMap((elif) => [elif.clause, elif.then]), node.else];
+  perhaps(state, () => lists.forEach((list) => list !== undefined && readScript(list, state)));
 }
 
 /** A loop over words that are known is read once for each of them. */
@@ -213,7 +212,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   const found = { words, cwds: state.cwds, env, fed };
   state.commands.push(found);
   // These set or look at variables by name, and evaluate subscripts in the name.
-  if (evaluating.has(words[0]?.value ?? "")) {
+  if (evaluates(words.map(({ value, raw }) => value ?? raw))) {
     state.evaluates = true;
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
     for (const { value } of words) noteDormant(value, state);
@@ -244,6 +243,7 @@ function readAssignment(node: Assignment, state: State): { name: string; value: 
     readLoosely(node, state);
     return { name: node.name, value: undefined };
   }
+  if (node.name === "PATH") state.setsPath = true;
   const words = readWords(node.value, state);
   const value = words.length === 1 ? words[0]?.value : undefined;
   if (value === undefined || !plainValue.test(value)) state.tainted = true;
@@ -288,8 +288,11 @@ function readRedirect(redirect: Redirection, state: State): void {
   const words = readWords(redirect.target, state);
   const target = words.length === 1 ? words[0]?.value : undefined;
   if (redirect.type === "HereString") return;
-  if (target === undefined) return void state.doubts.add(`only running it tells where ${redirect.target.text} points`);
   const { operator } = redirect;
+  if (target === undefined) {
+    state.writesBlindly ||= operator !== "<";
+    return void state.doubts.add(`only running it tells where ${redirect.target.text} points`);
+  }
   // `>&1` and `<&-` move descriptors; `>& name` opens a file.
   if ((operator === ">&" || operator === "<&") && /^(\d+-?|-)$/.test(target)) return;
   const use = writing.has(operator) || operator === ">&" ? "write" : "read";

@@ -25,6 +25,8 @@ export interface State {
   readonly unclear: Set<string>;
   readonly functions: Set<string>;
   readonly dormant: Set<string>;
+  writesBlindly: boolean;
+  setsPath: boolean;
   /** A value was put together that is more than plain text. */
   tainted: boolean;
   /** Arithmetic, tests or `@P` look at values. */
@@ -50,6 +52,8 @@ export function createState(line: string, context: LineContext): State {
     unclear: new Set(),
     functions: new Set(),
     dormant: new Set(),
+    writesBlindly: false,
+    setsPath: false,
     tainted: false,
     evaluates: false,
     cwds: context.cwds,

@@ -22,11 +22,21 @@ export function construct(type: string): string {
 }
 
 /** Builtins that set or look at variables by name, and evaluate subscripts in the name. */
-export const evaluating: ReadonlySet<string> = new Set(
+const evaluating: ReadonlySet<string> = new Set(
   "let declare typeset local export readonly unset read mapfile readarray printf test [ wait set eval getopts".split(
     " ",
   ),
 );
+
+/** Does this builtin, with these words, evaluate a name or a number that may hold code? */
+export function evaluates([name = "", ...args]: readonly string[]): boolean {
+  if (!evaluating.has(name)) return false;
+  if (name === "export" || name === "readonly") return args.some((arg) => !/^[A-Za-z_]\w*(\+?=|$)/.test(arg));
+  if (name === "printf") return /^[-$`"]|%[^%]*n/.test(args[0] ?? "$");
+  if (name === "test" || name === "[")
+    return args.some((arg) => arg === "-v" || arg === "-R" || /^-(eq|ne|lt|le|gt|ge)$|[$`]/.test(arg));
+  return true;
+}
 
 /** The parser passes over a `(` after a command's name, which bash refuses. */
 export function hasStrayParenthesis(node: Command, source: string | undefined): boolean {

@@ -2,14 +2,15 @@
 import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
 import { isSecretName, programName } from "../paths.ts";
-import { dangerOf } from "./danger.ts";
+import { dangerOf, talksToNetwork } from "./danger.ts";
 import { isSafeAssignment, toArgv, word, type Found, type LineReading, type Redirected } from "./found.ts";
 import { foreignDoubts } from "./foreign.ts";
 import { judge } from "./harmless.ts";
 import { readLine } from "./line.ts";
 import { createLook, type Look, type Surroundings } from "./look.ts";
-import { unwrap } from "./unwrap.ts";
-import { isInterpreter } from "./wrappers.ts";
+import { takesCommands } from "./handed.ts";
+import { unwrap, type Unwrapped } from "./unwrap.ts";
+import { isInterpreter, isWrapper } from "./wrappers.ts";
 
 export interface Step {
   readonly found: Found;
@@ -24,6 +25,12 @@ export interface Step {
   readonly hidden: boolean;
   /** Text in another language it is given: searched for denied names. */
   readonly code: readonly string[];
+  /** It may start anything: only a deny rule minds. */
+  readonly untold: boolean;
+  /** Commands it may be made to run, by options and variables. */
+  readonly possible: readonly Step[];
+  /** Files it runs, as they are written. */
+  readonly runs: readonly string[];
 }
 
 /** The same for everything inside it: lines in lines, commands in commands. */
@@ -45,6 +52,8 @@ export function understand(command: Command, at: Surroundings): Understood {
     unclear: new Set(),
     dormant: new Set(),
     evaluates: false,
+    writesBlindly: false,
+    setsPath: false,
     text: 0,
     home: at.home,
     look: createLook(at),
@@ -59,11 +68,13 @@ export function understand(command: Command, at: Surroundings): Understood {
     if (total > maxText || command.argv.length > maxWords) pile.unclear.add("the words are too long to look at");
     else addCommands([{ words: command.argv.map(word), cwds: [cwd], env: [], fed: false }], pile);
   } else pile.unclear.add("there is no command");
-  const { steps, redirects, evaluates } = pile;
+  const { steps, redirects, evaluates, writesBlindly, setsPath } = pile;
   return {
     steps,
     redirects,
     evaluates,
+    writesBlindly,
+    setsPath,
     doubts: [...pile.doubts],
     unclear: [...pile.unclear],
     dormant: [...pile.dormant],
@@ -79,6 +90,8 @@ interface Pile {
   readonly home: string;
   readonly look: Look;
   evaluates: boolean;
+  writesBlindly: boolean;
+  setsPath: boolean;
   /** Characters of shell text read so far, texts inside texts included. */
   text: number;
 }
@@ -92,6 +105,8 @@ function addLine(line: string, cwds: readonly string[], pile: Pile): void {
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
   reading.dormant.forEach((text) => pile.dormant.add(text));
   pile.evaluates ||= reading.evaluates;
+  pile.writesBlindly ||= reading.writesBlindly;
+  pile.setsPath ||= reading.setsPath;
   pile.redirects.push(...reading.redirects);
   addCommands(reading.commands, pile);
 }
@@ -102,26 +117,91 @@ function addCommands(first: readonly Found[], pile: Pile): void {
   for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
     if (pile.steps.length >= maxSteps) return void pile.unclear.add(`it runs more than ${maxSteps} commands`);
     const inner = unwrap(found);
-    pile.steps.push(toStep(found, inner, pile.look));
+    pile.steps.push(toStep(found, inner, readPossible(found, inner, pile), pile.look));
     waiting.push(...inner.commands.toReversed());
     for (const line of inner.lines) addLine(line, found.cwds, pile);
   }
 }
 
-function toStep(found: Found, inner: ReturnType<typeof unwrap>, look: Look): Step {
+interface Possible {
+  readonly steps: readonly Step[];
+  readonly untold: boolean;
+}
+
+const nothingPossible: Possible = { steps: [], untold: false };
+
+/** What is handed on, read in a pile of its own: it is shown to nobody, and judged only for denial and danger. */
+function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
+  const { maybe, perhaps } = inner;
+  if (maybe.length === 0 && perhaps.length === 0) return nothingPossible;
+  const steps: Step[] = [];
+  let untold = false;
+  for (const [index, text] of [...maybe, ...perhaps].entries()) {
+    const own: Pile = {
+      ...pile,
+      steps: [],
+      redirects: [],
+      doubts: new Set(),
+      unclear: new Set(),
+      dormant: new Set(),
+    };
+    addLine(text, found.cwds, own);
+    pile.text = own.text;
+    const certain = index < maybe.length;
+    const hides = own.steps.some((step) => step.hidden || step.untold);
+    if (certain ? own.unclear.size > 0 || hides : hides && own.unclear.size === 0 && isDisguised(text)) untold = true;
+    if (certain || own.unclear.size === 0) steps.push(...own.steps);
+  }
+  return { steps, untold };
+}
+
+/** A spelling that only a shell undoes, where the program's name should be. */
+function isDisguised(text: string): boolean {
+  const [first = ""] = /^\s*(?:\$\([^)]*\)|\$\{[^}]*\}|`[^`]*`|\S)*/.exec(text) ?? [];
+  return /\$\(|\$\{\w*[^\w}]|`|""|''|\\|\w\$\w/.test(first);
+}
+
+function toStep(found: Found, inner: Unwrapped, possible: Possible, look: Look): Step {
   const typed = found.words[0]?.value;
   const { name, system } = typed === undefined ? { name: undefined, system: false } : programName(typed);
   const argv = toArgv(found);
   const code = name !== undefined && isInterpreter(name) ? argv.slice(1) : [];
-  const base = { found, argv, name, system, hidden: inner.hidden !== undefined, code };
+  const base = {
+    found,
+    argv,
+    name,
+    system,
+    hidden: inner.hidden !== undefined,
+    code,
+    untold: inner.untold || possible.untold,
+    possible: possible.steps,
+    runs: inner.runs,
+  };
   if (name === undefined) return { ...base, risk: "dangerous", reason: inner.hidden ?? "the program is not known" };
   const danger = dangerOf(name, argv.slice(1));
   if (danger !== undefined) return { ...base, risk: "dangerous", reason: `${argv.slice(0, 4).join(" ")}: ${danger}` };
   if (inner.hidden !== undefined) return { ...base, risk: "dangerous", reason: inner.hidden };
+  const handed = dangerHanded(name, system, found, possible.steps);
+  if (handed !== undefined) return { ...base, risk: "dangerous", reason: handed };
   const why = notHarmless(found, name, system, inner.transparent, look);
   return why === undefined
     ? { ...base, risk: "harmless", reason: `${name} only looks` }
     : { ...base, risk: "other", reason: why };
+}
+
+/** A dangerous command among what a program is handed: by an option, a variable, or as its own words. */
+function dangerHanded(name: string, system: boolean, found: Found, possible: readonly Step[]): string | undefined {
+  const inside = possible.find((step) => step.risk === "dangerous" && step.name !== undefined && !step.hidden);
+  if (inside !== undefined) return inside.reason;
+  if (isWrapper(name) || !takesCommands({ name, system })) return undefined;
+  const words = found.words.slice(1, 101).map(({ value }) => value ?? "");
+  for (const [index, word] of words.entries()) {
+    const rest = words.slice(index + 1);
+    if (rest.length === 0 || word.startsWith("-")) continue;
+    const danger = dangerOf(programName(word).name, rest);
+    if (danger !== undefined && danger !== talksToNetwork) return `${[word, ...rest].slice(0, 4).join(" ")}: ${danger}`;
+  }
+  return undefined;
 }
 
 /** Why a step is not known to be harmless, or undefined. */

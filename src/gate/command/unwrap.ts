@@ -6,7 +6,9 @@ import { programName } from "../paths.ts";
 import { isPlainOverride } from "./git.ts";
 import { unknownWord, type Found, type ShellWord } from "./found.ts";
 import { parseOptions, type OptionsResult, type ParsedOptions } from "./options.ts";
-import { isInterpreter, isShell, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
+import { handedOn, noneHanded, settingText } from "./handed.ts";
+import { isFedPath, noScripts, scriptsOf } from "./scripts.ts";
+import { isShell, shellSpec, wrappers, type Wrapper } from "./wrappers.ts";
 
 export interface Unwrapped {
   readonly commands: readonly Found[];
@@ -14,13 +16,48 @@ export interface Unwrapped {
   readonly lines: readonly string[];
   /** Why what it runs cannot be told; undefined if it can, or if it runs nothing. */
   readonly hidden?: string;
+  /** Text that may be run, read as lines for deny rules and danger only. */
+  readonly maybe: readonly string[];
+  /** The same, where it reads as a line at all. */
+  readonly perhaps: readonly string[];
+  /** It may start anything, though it need not: only a deny rule minds. */
+  readonly untold: boolean;
+  /** Files it runs, as they are written. */
+  readonly runs: readonly string[];
   /** Beside what it runs, the program itself does nothing that matters. */
   readonly transparent: boolean;
 }
 
-const nothing: Unwrapped = { commands: [], lines: [], transparent: false };
+const nothing: Unwrapped = {
+  commands: [],
+  lines: [],
+  maybe: [],
+  perhaps: [],
+  untold: false,
+  runs: [],
+  transparent: false,
+};
 
 export function unwrap(found: Found): Unwrapped {
+  const inner = unwrapOne(found);
+  const typed = found.words[0]?.value;
+  if (typed === undefined) return inner;
+  const { name, system } = programName(typed);
+  const handed = handedOn(found, { name, system, wraps: wrappers.has(name), shell: isShell(name) });
+  const scripted = isShell(name) ? noScripts : scriptsOf(found, name);
+  if (handed === noneHanded && scripted === noScripts) return inner;
+  const hidden = inner.hidden ?? scripted.hidden;
+  return {
+    ...inner,
+    ...(hidden === undefined ? {} : { hidden }),
+    maybe: [...inner.maybe, ...handed.texts],
+    perhaps: handed.perhaps,
+    untold: inner.untold || handed.untold || scripted.untold,
+    runs: [...inner.runs, ...handed.files, ...scripted.files],
+  };
+}
+
+function unwrapOne(found: Found): Unwrapped {
   const typed = found.words[0]?.value;
   if (typed === undefined)
     return { ...nothing, hidden: `only running it tells which program ${found.words[0]?.raw ?? ""} is` };
@@ -30,12 +67,15 @@ export function unwrap(found: Found): Unwrapped {
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
   if (wrapper !== undefined) return unwrapProgram(found, name, wrapper);
-  if (name === "eval") return unwrapText(found.words.slice(1), "eval");
-  if (name === "trap") return unwrapText(found.words.slice(1, 2), "trap");
+  if (name === "eval") return unwrapText(found.words.slice(found.words[1]?.value === "--" ? 2 : 1), "eval");
+  if (name === "trap") {
+    const [first, ...rest] = found.words.slice(1);
+    return unwrapText(first?.value === "--" ? rest.slice(0, 1) : first === undefined ? [] : [first], "trap");
+  }
+  if (name === "run-parts") return { ...nothing, hidden: "run-parts runs every program of a folder" };
   if (name === "source" || name === ".") return unwrapSource(found);
   if (name === "alias")
     return { ...nothing, lines: values(found.words.slice(1)).map((item) => item.slice(item.indexOf("=") + 1)) };
-  if (isFedCode(found, name)) return { ...nothing, hidden: `${name} runs what it is fed` };
   if (name === "find") return unwrapFind(found);
   if (name === "git") return unwrapGit(found);
   return nothing;
@@ -43,24 +83,15 @@ export function unwrap(found: Found): Unwrapped {
 
 function unwrapSource(found: Found): Unwrapped {
   const [, file] = found.words;
-  const isFile = file !== undefined && !found.fed && isScriptFile(file);
-  return isFile ? nothing : { ...nothing, hidden: "it runs what it is fed in this shell" };
+  const isFile = file !== undefined && !found.fed && isScriptFile(file, found);
+  return isFile
+    ? { ...nothing, runs: [file.value ?? ""] }
+    : { ...nothing, hidden: "it runs what it is fed in this shell" };
 }
 
 /** A file by its name is a script like any other; what is fed or made on the way is not to be told. */
-function isScriptFile({ value }: ShellWord): boolean {
-  return value !== undefined && !/^\/(dev|proc)\//.test(value);
-}
-
-/** An interpreter without a script takes its input for one. */
-function isFedCode(found: Found, name: string): boolean {
-  if (name === "at" || name === "batch") return true;
-  // These take commands from their input whatever file they are given.
-  if (/^(crontab|ed|ex|ftp|sftp|psql|mysql|sqlite3|gdb|lldb|dc)$/.test(name)) return found.fed;
-  if (/^g?make$/.test(name))
-    return found.words.some(({ value = "" }) => /^(-|-f-|--(make)?file=-|.*\/dev\/stdin)$/.test(value));
-  if (!found.fed || !isInterpreter(name) || /^(bc|[gmn]?awk)$/.test(name)) return false;
-  return found.words.slice(1).every((item) => item.value === undefined || item.value.startsWith("-"));
+function isScriptFile({ value }: ShellWord, found: Found): boolean {
+  return value !== undefined && !isFedPath(value, found.cwds);
 }
 
 function unwrapText(words: readonly ShellWord[], name: string): Unwrapped {
@@ -86,10 +117,19 @@ function unwrapShell(found: Found): Unwrapped {
     const startup = [...names].some((name) => ["i", "rcfile", "init-file", "O", "o", "s"].includes(name));
     // Another shell than bash or sh may read the text differently.
     const same = ["bash", "sh", "dash"].includes(programName(found.words[0]?.value ?? "").name);
-    return { commands: [], lines: [first.value], transparent: same && !startup };
+    return { ...nothing, lines: [first.value], runs: startupFiles(parsed, found), transparent: same && !startup };
   }
-  if (first === undefined) return { ...nothing, hidden: "the shell runs what it is fed" };
-  return isScriptFile(first) ? nothing : { ...nothing, hidden: "only running it tells which script the shell runs" };
+  if (first === undefined || names.has("s")) return { ...nothing, hidden: "the shell runs what it is fed" };
+  return isScriptFile(first, found)
+    ? { ...nothing, runs: [first.value ?? "", ...startupFiles(parsed, found)] }
+    : { ...nothing, hidden: "only running it tells which script the shell runs" };
+}
+
+/** Files a shell reads before anything else. */
+function startupFiles(parsed: ParsedOptions, found: Found): readonly string[] {
+  const options = parsed.options.filter(({ name }) => name === "rcfile" || name === "init-file");
+  const variables = found.env.filter(({ name }) => name === "ENV" || name === "BASH_ENV");
+  return [...options, ...variables].map(({ value }) => value ?? "\0");
 }
 
 function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped {
@@ -98,6 +138,9 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
   if ("unknown" in parsed) return { ...nothing, hidden: `cannot tell what ${name} runs (${parsed.unknown})` };
   const lines = textOptions(parsed, wrapper);
   let operands = args.slice(args.length - parsed.operands.length);
+  // `env -` is `env -i`; the architecture of setarch may be left out.
+  if (name === "env" && operands[0]?.value === "-") operands = operands.slice(1);
+  const leaveOut = wrapper.optional?.test(operands[0]?.value ?? "") === false;
   const env = [...found.env];
   for (let [item] = operands; wrapper.assignments && item?.raw.includes("="); [item] = operands) {
     env.push({
@@ -106,7 +149,9 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
     });
     operands = operands.slice(1);
   }
-  const inner = operands.slice(wrapper.skip ?? 0).map((item) => (isReplaced(item, parsed) ? unknownWord : item));
+  const inner = operands
+    .slice(leaveOut ? 0 : (wrapper.skip ?? 0))
+    .map((item) => (isReplaced(item, parsed) ? unknownWord : item));
   if (wrapper.joins && inner.length === 0) return { ...nothing, hidden: "it runs the lines it is fed" };
   // The split string of env has escapes and variables of its own.
   const odd = lines.find((line) => name === "env" && /[\\$]/.test(line));
@@ -126,6 +171,7 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
     ["S", "split-string", "o", "output", "a", "append", "C", "chdir"].includes(option.name),
   );
   return {
+    ...nothing,
     commands,
     lines: [...lines, ...joined, ...(later === undefined ? [] : textOptions(later, wrapper))],
     transparent: wrapper.transparent === true && !risky && inner.length > 0,
@@ -163,12 +209,14 @@ function unwrapFind(found: Found): Unwrapped {
 function unwrapGit(found: Found): Unwrapped {
   const args = found.words.slice(1);
   const lines: string[] = [];
+  const maybe: string[] = [];
   const commands: Found[] = [];
   args.forEach((item, index) => {
     const value = item.value ?? "";
-    if (value === "-c" || value === "--config-env") {
+    if (value === "-c") {
       const setting = args[index + 1]?.value ?? "";
-      if (!isPlainOverride(setting)) lines.push(settingText(setting));
+      if (/^alias\./i.test(setting)) lines.push(settingText(setting));
+      else if (!isPlainOverride(setting) && !isIdentity(setting)) maybe.push(settingText(setting));
     }
     if (/^alias\./i.test(value) && args[index - 1]?.value !== "-c")
       lines.push(settingText(`${value}=${args[index + 1]?.value ?? ""}`));
@@ -181,15 +229,16 @@ function unwrapGit(found: Found): Unwrapped {
   return {
     ...nothing,
     commands: commands.filter((command) => command.words.length > 0),
+    maybe,
     lines: lines.filter((line) => line !== ""),
   };
 }
 
-/** What a setting of git may run: an alias is a subcommand unless it begins with `!`. */
-function settingText(setting: string): string {
-  const value = setting.slice(setting.indexOf("=") + 1);
-  if (value.startsWith("!")) return value.slice(1);
-  return /^alias\./i.test(setting) && value !== "" ? `git ${value}` : value;
+/** Who commits, and where to: text that git runs in no case. */
+function isIdentity(setting: string): boolean {
+  return /^(user|author|committer)\.(name|email)=|^(init\.defaultbranch|commit\.gpgsign|tag\.gpgsign|safe\.directory|core\.autocrlf|pull\.rebase|push\.default|merge\.conflictstyle|diff\.(algorithm|renames)|protocol\.version|http\.(postbuffer|sslverify)|gc\.auto)=/i.test(
+    setting,
+  );
 }
 
 /** A word nobody can know never looks like an option here; the unknown stays visible in the words themselves. */

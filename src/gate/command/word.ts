@@ -30,18 +30,18 @@ function isPattern(part: WordPart): boolean {
 }
 
 function expandPattern(raw: string, parts: readonly WordPart[], context: WordContext): readonly ShellWord[] {
-  const unknown = [{ raw, value: undefined }];
-  const [cwd] = context.cwds;
-  if (cwd === undefined || context.cwds.length > 1 || raw.startsWith("~")) return unknown;
   const pieces: GlobPiece[] = parts.map((part) =>
     isPattern(part) ? { text: part.text, literal: false } : { text: literal(part, context) ?? "", literal: true },
   );
+  const unknown = [{ raw, value: undefined, pattern: pieces }];
+  const [cwd] = context.cwds;
+  if (cwd === undefined || context.cwds.length > 1 || raw.startsWith("~")) return unknown;
   const names = expandGlob(pieces, cwd, (folder) => context.mayList(folder, cwd));
   if (names === undefined) return unknown;
   // Without a match bash hands the pattern over as it is written.
   return names.length === 0
-    ? [{ raw, value: pieces.map((piece) => piece.text).join("") }]
-    : names.map((value) => ({ raw, value }));
+    ? [{ raw, value: pieces.map((piece) => piece.text).join(""), pattern: pieces }]
+    : names.map((value) => ({ raw, value, pattern: pieces }));
 }
 
 function literal(part: WordPart, context: WordContext, quoted = false): string | undefined {

@@ -5,6 +5,8 @@ export interface Wrapper {
   readonly spec: OptionSpec;
   /** Operands before the command (timeout's duration, chroot's folder). */
   readonly skip?: number;
+  /** The operands before the command may be left out; one that is there looks like this. */
+  readonly optional?: RegExp;
   readonly transparent?: boolean;
   /** `NAME=value` operands before the command. */
   readonly assignments?: boolean;
@@ -20,6 +22,11 @@ const w = (short: string, long: string, more: Omit<Wrapper, "spec"> = {}): Wrapp
   spec: { short, long, stopAtOperand: true },
   ...more,
 });
+
+const personality =
+  "32bit fdpic-funcptrs short-inode addr-compat-layout addr-no-randomize whole-seconds sticky-timeouts read-implies-exec mmap-page-zero 3gb 4gb uname-2.6 verbose show? list";
+const architecture =
+  /^(linux(32|64)|uname26|x86_64|i[3-6]86|amd64|athlon|arm\w*|aarch64|ppc\w*|powerpc\w*|s390x?|mips\w*|sparc\w*|riscv\w*|alpha|ia64|parisc\w*)$/;
 
 export const wrappers: ReadonlyMap<string, Wrapper> = new Map(
   Object.entries({
@@ -71,7 +78,13 @@ export const wrappers: ReadonlyMap<string, Wrapper> = new Map(
     chrt: w("abfiormdpRT:P:D:", "all-tasks batch deadline fifo idle other rr max pid", { skip: 1 }),
     prlimit: w("p:o:", "pid= output= raw noheadings verbose"),
     setpriv: w("d", "clear-groups keep-groups init-groups no-new-privs reuid= regid= groups= inh-caps= bounding-set="),
-    setarch: w("BFILRSTXZv", "", { skip: 1 }),
+    setarch: w("BFILRSTXZv", personality, { skip: 1, optional: architecture }),
+    ...Object.fromEntries(
+      ["linux32", "linux64", "i386", "i486", "i586", "i686", "x86_64", "uname26"].map((name) => [
+        name,
+        w("BFILRSTXZv", personality),
+      ]),
+    ),
     busybox: w("", ""),
     toybox: w("", ""),
     strace: w("fFcCqvyTtrzZDo:e:s:p:P:a:b:E:I:O:S:u:U:X:", "output= trace= follow-forks"),
@@ -96,7 +109,7 @@ export const wrappers: ReadonlyMap<string, Wrapper> = new Map(
       "dry-run keep-order jobs= halt= colsep= null xargs group ungroup tag bar eta progress",
       { joins: true, appends: true },
     ),
-    entr: w("acdnprsz", "", { appends: true }),
+    entr: w("acdnprsz", "", { appends: true, joins: true }),
     fakeroot: w("uhvl:s:i:b:", "lib= faked= unknown-is-real save-file= load-file="),
     catchsegv: w("", ""),
     "systemd-run": w(

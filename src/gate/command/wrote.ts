@@ -1,0 +1,83 @@
+/** Files that a line writes and then runs: what stands in them then, only running the line tells. */
+import { basename } from "node:path";
+import { resolveReal, statOf } from "../paths.ts";
+import type { Step, Understood } from "./understand.ts";
+
+/** Programs that put a file where they are told, beside redirects. What compilers make comes from sources that are there. */
+const movers = new Set(
+  "cp mv ln link install dd tee tar gtar bsdtar unzip cpio rsync sed patch scp sftp curl wget base64 xxd openssl gunzip gzip zstd xz bzip2 7z split csplit objcopy strip mkfifo truncate sponge awk gawk mawk perl python python3 node ruby php".split(
+    " ",
+  ),
+);
+
+/** Files that a program runs without being told. */
+const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    "make gmake": "Makefile makefile GNUmakefile",
+    "npm npx yarn pnpm bun bunx": "package.json .npmrc .yarnrc.yml .pnpmfile.cjs",
+    "pytest py.test tox": "conftest.py pytest.ini setup.cfg tox.ini pyproject.toml",
+    "python python3 pip pip3": "sitecustomize.py usercustomize.py setup.py",
+    "cargo rustc": "build.rs config.toml Cargo.toml",
+    git: "config .gitconfig pre-commit post-checkout post-commit pre-push",
+    "rake bundle": "Rakefile Gemfile",
+    just: "justfile Justfile",
+    "cmake ctest": "CMakeLists.txt",
+    ninja: "build.ninja",
+    "gradle gradlew": "build.gradle settings.gradle build.gradle.kts",
+    direnv: ".envrc",
+    "vim vi nvim": ".vimrc .exrc",
+    "bash sh": ".bashrc .profile .bash_profile",
+    "docker docker-compose": "Dockerfile docker-compose.yml compose.yaml",
+  }).flatMap(([names, files]) => names.split(" ").map((name) => [name, files.split(" ")] as const)),
+);
+
+/** Does the line run a file that it also writes, or may write? */
+export function runsWhatItWrites(understood: Understood): boolean {
+  const steps = [...understood.steps, ...understood.steps.flatMap((step) => step.possible)];
+  // An interpreter that runs a file of its own is not given code that could write another.
+  const moving = steps.filter(
+    (step) =>
+      step.risk !== "harmless" &&
+      movers.has(step.name ?? "") &&
+      (step.code.length === 0 || (step.runs.length === 0 && step.code.some((arg) => /[(;>]/.test(arg)))),
+  );
+  const written = understood.redirects
+    .filter(({ use, target }) => use === "write" && !/^\/dev\/\w+$/.test(target))
+    .map(({ target }) => basename(target));
+  if (moving.length === 0 && written.length === 0 && !understood.writesBlindly) return false;
+  return (
+    understood.setsPath ||
+    steps.some((step) =>
+      filesRun(step).some(
+        ({ path, told }) =>
+          written.includes(basename(path)) ||
+          moving.some((mover) => mover !== step && mentions(mover, basename(path))) ||
+          (told && (understood.writesBlindly || (!exists(path, step) && moving.some((mover) => mover !== step)))),
+      ),
+    )
+  );
+}
+
+/** `told`: named on the line, not found by the program itself. */
+function filesRun(step: Step): readonly { readonly path: string; readonly told: boolean }[] {
+  const [typed] = step.argv;
+  const own = ownFiles.get(step.name ?? "") ?? [];
+  const program = typed?.includes("/") === true && !step.system ? [typed] : [];
+  return [
+    ...[...program, ...step.runs].map((path) => ({ path, told: true })),
+    ...own.map((path) => ({ path, told: false })),
+  ];
+}
+
+function mentions(mover: Step, name: string): boolean {
+  return mover.found.words
+    .slice(1)
+    .some(
+      ({ value }) =>
+        value === undefined || basename(value) === name || (value.includes(name) && !/^[\w./-]*$/.test(value)),
+    );
+}
+
+function exists(path: string, step: Step): boolean {
+  return step.found.cwds.some((cwd) => statOf(resolveReal(path, cwd) ?? "") !== undefined);
+}
