@@ -2,7 +2,7 @@
 import { defined } from "../base/json.ts";
 import type { Model } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
-import { createProviderModel } from "../model/provider-model.ts";
+import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
 import { providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { WireName } from "../wire/codec.ts";
 import type { Config } from "./config/config.ts";
@@ -37,6 +37,7 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
     wire,
     env,
     ...defined({ provider: config.provider, baseUrl, apiKey }),
+    ...readAnswerLimits(config.answer_limits),
     keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
     // A dialect reads the text itself, thoughts and all.
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
@@ -50,6 +51,25 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
       http.close();
       await server?.close();
     },
+  };
+}
+
+/** What a server may send, as far as the settings say; the rest has its defaults. */
+function readAnswerLimits(table: Config["answer_limits"]): Pick<ProviderModelOptions, "limits" | "answerLimits"> {
+  const given = new Map(Object.entries(table ?? {}).filter((entry) => typeof entry[1] === "number"));
+  const read = (name: string, times = 1): number | undefined => {
+    const value = given.get(name);
+    return typeof value === "number" ? value * times : undefined;
+  };
+  const totalMs = read("seconds", 1000);
+  return {
+    ...(totalMs === undefined ? {} : { limits: { totalMs } }),
+    answerLimits: defined({
+      calls: read("calls"),
+      argumentCharacters: read("argument_characters"),
+      characters: read("characters"),
+      bodyBytes: read("bytes"),
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { defined, isObject } from "../base/json.ts";
 import type { ModelError } from "../spec/model.ts";
+import { isOverflow } from "../wire/failure.ts";
 import { TransportError } from "./transport.ts";
 
 /** What kind of trouble a model's refusal is. Decides whether asking again can help. */
@@ -15,6 +16,7 @@ const failureKinds = [
   "bad_request",
   "network",
   "aborted",
+  "limit",
 ] as const;
 
 const kinds: ReadonlySet<string> = new Set(failureKinds);
@@ -48,7 +50,8 @@ export function classify(error: ModelError): ModelError {
   const { code, type, status, message } = error;
   if (kinds.has(type ?? "")) return error;
   const named = kindsByCode.get(code?.toLowerCase() ?? "") ?? kindsByCode.get(type?.toLowerCase() ?? "");
-  const kind = named ?? (status === undefined ? undefined : kindOf(status, defined({ message, code })));
+  const told = status === undefined ? undefined : kindOf(status, defined({ message, code }));
+  const kind = isOverflow(message) ? "context_overflow" : (named ?? told);
   if (kind === undefined) return error;
   const own = code ?? type;
   return { ...error, type: kind, ...defined({ code: own }) };
@@ -75,13 +78,14 @@ export function readHttpFailure(
     message: advise(kind, status, said.message, at),
     type: kind,
     status,
-    ...defined({ code: said.code, retryAfterMs }),
+    ...defined({ code: said.code, retryAfterMs, raw: body === "" ? undefined : body }),
   };
 }
 
 export function readTransportFailure(error: unknown): ModelError {
   if (!(error instanceof TransportError)) throw error;
-  return { message: error.message, type: error.kind === "aborted" ? "aborted" : "network", code: error.kind };
+  const kind = error.kind === "aborted" ? "aborted" : error.kind === "too_large" ? "limit" : "network";
+  return { message: error.message, type: kind, code: error.kind };
 }
 
 function readMessage(body: string): { readonly message: string; readonly code?: string } {
@@ -108,12 +112,7 @@ function kindOf(status: number, said: { readonly message: string; readonly code?
   const text = said.message;
   if (status === 401 || status === 403) return "auth";
   if (status === 429) return "rate_limit";
-  if (
-    said.code === "context_length_exceeded" ||
-    status === 413 ||
-    /prompt is too long|context (length|window)|maximum context|too many tokens/i.test(text)
-  )
-    return "context_overflow";
+  if (said.code === "context_length_exceeded" || status === 413 || isOverflow(text)) return "context_overflow";
   if (status === 404 || said.code === "model_not_found") return "unknown_model";
   if (status >= 500) return "overloaded";
   if (/\btools?\b|function|schema|parameters/i.test(text)) return "bad_tool";

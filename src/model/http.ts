@@ -2,9 +2,10 @@
  * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
  * providers; it knows nothing of tools, gates or sessions.
  */
+import { defined } from "../base/json.ts";
 import { describeMs } from "../base/text.ts";
-import type { Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
-import type { Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
+import type { AskOptions, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
+import type { AnswerLimits, Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { createBodyWriter } from "./body.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
 import { createReader, notAnApi } from "./reader.ts";
@@ -20,7 +21,9 @@ export interface HttpModelOptions {
   readonly encode?: EncodeOptions;
   /** Read `<think>…</think>` at the front of the text as reasoning. */
   readonly thinkTags?: boolean;
-  readonly limits?: TimeLimits;
+  readonly limits?: Partial<TimeLimits>;
+  /** What the server may send in one answer. */
+  readonly answerLimits?: Partial<AnswerLimits>;
   /** How often a request that failed before anything was shown is sent again. */
   readonly retries?: number;
   readonly transport?: Transport;
@@ -35,43 +38,52 @@ export interface HttpModel extends Model {
 const maxWaitMs = 60_000;
 
 export function createHttpModel(options: HttpModelOptions): HttpModel {
-  const transport = options.transport ?? createTransport(options.limits);
+  const transport = options.transport ?? createTransport(options.limits, options.answerLimits?.bodyBytes);
   const retries = options.retries ?? 3;
   const sleep = options.sleep ?? wait;
-  const url = new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(options.model, true)}`);
   const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };
   const writeBody = createBodyWriter();
+  const urlOf = (model: string) => new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(model, true)}`);
+  const ownUrl = urlOf(options.model);
 
   /** One request, up to its first byte. */
-  const send = async (encoded: EncodedRequest, signal: AbortSignal): Promise<HttpAnswer | ModelError> => {
+  const send = async (
+    encoded: EncodedRequest,
+    { model = options.model, headers: more }: AskOptions,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer | ModelError> => {
+    const url = model === options.model ? ownUrl : urlOf(model);
     try {
-      const answer = await transport.post(url, writeBody(encoded.body), headers, signal);
+      const all = more === undefined ? headers : { ...headers, ...more };
+      const answer = await transport.post(url, writeBody(encoded.body), all, signal);
       if ((answer.headers["content-type"] ?? "").includes("html")) return notAnApi(url, answer.status, "<");
       if (answer.status >= 200 && answer.status < 300) return answer;
       return readHttpFailure(
         answer.status,
         answer.headers,
         await readText(answer),
-        failureContext(options, url, encoded),
+        failureContext({ ...options, model }, url, encoded),
       );
     } catch (error) {
       return readTransportFailure(error);
     }
   };
 
-  async function* ask(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const encoded = options.codec.encodeRequest({ ...request, model: options.model, stream: true }, options.encode);
+  async function* ask(request: ModelRequest, signal: AbortSignal, asked: AskOptions = {}): AsyncGenerator<ModelEvent> {
+    const model = asked.model ?? options.model;
+    const encoded = options.codec.encodeRequest({ ...request, model, stream: true }, options.encode);
     for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
     // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
     const how = {
       names: encoded.names,
       idSeed: String(request.input.length),
       thinkTags: options.thinkTags === true,
+      ...defined({ limits: options.answerLimits }),
     };
     for (let attempt = 0; ; attempt++) {
-      const answer = await send(encoded, signal);
+      const answer = await send(encoded, asked, signal);
       const isRefused = !("body" in answer);
-      const reader = createReader(options.codec, how, url);
+      const reader = createReader(options.codec, how, ownUrl, isRefused ? {} : answer.headers);
       try {
         for await (const chunk of isRefused ? [] : answer.body) {
           for (const event of reader.push(chunk)) yield event;
@@ -117,10 +129,17 @@ function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedReq
   };
 }
 
+/** As much of a refusal as anybody reads. */
+const longestRefusal = 64 << 10;
+
 async function readText(answer: HttpAnswer): Promise<string> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of answer.body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
+  let length = 0;
+  for await (const chunk of answer.body) {
+    chunks.push(chunk);
+    if ((length += chunk.length) > longestRefusal) break;
+  }
+  return Buffer.concat(chunks).toString("utf8").slice(0, longestRefusal);
 }
 
 function wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,10 @@ import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.t
 import { providerForWire, providers, type Provider } from "./providers.ts";
 
 /** A model at a provider we have a row for, or at an address of one's own that speaks one of the wires. */
-export interface ProviderModelOptions extends Pick<HttpModelOptions, "model" | "limits" | "retries" | "keyName"> {
+export interface ProviderModelOptions extends Pick<
+  HttpModelOptions,
+  "model" | "limits" | "answerLimits" | "retries" | "keyName"
+> {
   /** A name of `providers`. Left out: whoever answers at `baseUrl`. */
   readonly provider?: string;
   /** Where it is, if not at the provider's own address. */
@@ -28,7 +31,7 @@ const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
 
 export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
   const provider = findProvider(options);
-  const { model, limits, retries, keyName = isStranger(options) ? undefined : provider.keyEnv } = options;
+  const { model, limits, answerLimits, retries, keyName = isStranger(options) ? undefined : provider.keyEnv } = options;
   return createHttpModel({
     model,
     codec: await loadCodec[options.wire ?? provider.wire](),
@@ -36,7 +39,7 @@ export async function createProviderModel(options: ProviderModelOptions): Promis
     headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
     encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
     thinkTags: options.thinkTags ?? provider.thinkTags === true,
-    ...defined({ keyName, limits, retries }),
+    ...defined({ keyName, limits, answerLimits, retries }),
   });
 }
 

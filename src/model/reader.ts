@@ -1,4 +1,4 @@
-import { parseJson } from "../base/json.ts";
+import { parseJson, type JsonObject } from "../base/json.ts";
 import type { ModelError, ModelEvent } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import type { Codec, DecodeOptions } from "../wire/codec.ts";
@@ -19,7 +19,12 @@ export interface Reader {
   failure(): ModelError | undefined;
 }
 
-export function createReader(codec: Codec, options: DecodeOptions, url: URL): Reader {
+export function createReader(
+  codec: Codec,
+  options: DecodeOptions,
+  url: URL,
+  headers: Readonly<Record<string, string | undefined>> = {},
+): Reader {
   const sse = createSseReader();
   const decoder = codec.createDecoder(options);
   /** What came while nothing looked like an event: it may be no stream at all. */
@@ -30,6 +35,7 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   let strangeCount = 0;
   let isOver = false;
   let failure: ModelError | undefined;
+  let told = tellingHeaders(headers);
 
   /** How the answer ended, in our words for it; undefined if it is to be tried again. */
   function judge(event: Ended): ModelEvent | undefined {
@@ -41,7 +47,13 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
   }
 
   function sift(events: readonly ModelEvent[]): readonly ModelEvent[] {
+    const [first] = events;
     const last = events.at(-1);
+    if (first?.type === "answer.started" && told !== undefined) {
+      const started = { ...first, extra: { wire: "http", fields: told } };
+      told = undefined;
+      return sift([started, ...events.slice(1)]);
+    }
     isShown ||= events.some((event) => event.type.startsWith("item."));
     strangeCount += events.filter((event) => event.type === "other").length;
     if (last?.type !== "answer.ended") return events;
@@ -78,6 +90,15 @@ export function createReader(codec: Codec, options: DecodeOptions, url: URL): Re
     },
     failure: () => failure,
   };
+}
+
+/** Headers that say which request it was and how much more may be asked; undefined where there are none. */
+function tellingHeaders(headers: Readonly<Record<string, string | undefined>>): JsonObject | undefined {
+  const found = Object.entries(headers).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && /request-id|ratelimit|^retry-after|^openai-/.test(entry[0]),
+  );
+  return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
 function isTruncated(event: ModelEvent): boolean {

@@ -1,15 +1,16 @@
 import { toTextRequest, wrapTextCalls } from "../dialect/index.ts";
-import type { Model, ToolSpec } from "../spec/model.ts";
+import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
 
 /** A model that only writes text, given tools through a dialect: taught in the prompt, read back from the answer. */
 export function createTextModel(inner: Model, dialect: string): Model {
   return {
     name: inner.name,
-    ask(asked, signal) {
-      const request = { ...asked, tools: spelled(asked.tools) };
+    ask(asked, signal, how) {
+      const { loaded: _loaded, ...rest } = asked;
+      const request: ModelRequest = { ...rest, tools: spelled(asked) };
       const options = { dialect, tools: request.tools, history: request.input };
-      return wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal), options);
+      return wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal, how), options);
     },
   };
 }
@@ -17,12 +18,16 @@ export function createTextModel(inner: Model, dialect: string): Model {
 /** Made once per list: a session asks with the same one again and again. */
 const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
 
-/** `server/tool` can be no tag: it is taught as other wires spell it, and the registry knows every spelling. */
-function spelled(tools: readonly ToolSpec[]): readonly ToolSpec[] {
-  let list = known.get(tools);
-  if (list === undefined) {
-    const names = spellNames(tools.map(({ name }) => name));
-    known.set(tools, (list = tools.map((tool) => ({ ...tool, name: names.get(tool.name) ?? tool.name }))));
-  }
+/**
+ * `server/tool` can be no tag: it is taught as other wires spell it, and the registry knows every spelling. Tools that
+ * came as items of the conversation are taught with the others: text has one list only.
+ */
+function spelled({ tools: declared, loaded = [] }: ModelRequest): readonly ToolSpec[] {
+  const kept = loaded.length === 0 ? known.get(declared) : undefined;
+  if (kept !== undefined) return kept;
+  const tools = [...declared, ...loaded];
+  const names = spellNames(tools.map(({ name }) => name));
+  const list = tools.map((tool) => ({ ...tool, name: names.get(tool.name) ?? tool.name }));
+  if (loaded.length === 0) known.set(declared, list);
   return list;
 }

@@ -1,5 +1,7 @@
 /** One HTTP exchange with a model: sent, waited for, read piece by piece, each with its own limit of time. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { defaultAnswerLimits } from "../wire/limits.ts";
 
 /** Separate limits, because a slow model, a dead host and a stuck stream are different troubles. */
 export interface TimeLimits {
@@ -27,7 +29,7 @@ export interface HttpAnswer {
 /** What went wrong before or below HTTP. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
-  readonly kind: "connect" | "timeout" | "broken" | "aborted";
+  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "too_large";
 
   constructor(kind: TransportError["kind"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -48,9 +50,14 @@ export interface Transport {
 
 /**
  * Kept-alive connections on node:http. Loaded when first used and not through `import`: on newer Node
- * versions the ES-module form of node:http costs as much as starting Node itself.
+ * versions the ES-module form of node:http costs as much as starting Node itself. A body longer than `bodyBytes`,
+ * unpacked, is ended.
  */
-export function createTransport(limits: TimeLimits = defaultLimits): Transport {
+export function createTransport(
+  given: Partial<TimeLimits> = {},
+  bodyBytes: number = defaultAnswerLimits.bodyBytes,
+): Transport {
+  const limits = { ...defaultLimits, ...given };
   const agents = new Map<string, Agent>();
 
   const load = (protocol: string) => {
@@ -83,7 +90,7 @@ export function createTransport(limits: TimeLimits = defaultLimits): Transport {
           resolve({
             status: incoming.statusCode ?? 0,
             headers: Object.fromEntries(flat),
-            body: readBody(incoming, clock, url, signal),
+            body: readBody(incoming, clock, url, signal, bodyBytes),
           });
         });
         for (const piece of body) outgoing.write(piece);
@@ -166,27 +173,38 @@ async function* readBody(
   clock: Clock,
   url: URL,
   signal: AbortSignal,
+  maxBytes: number,
 ): AsyncGenerator<Uint8Array> {
+  const body = unpacked(incoming);
   let chunks: Uint8Array[] = [];
+  let bytes = 0;
   let over: { readonly error?: unknown } | undefined;
   let wake: (() => void) | undefined;
   const end = (error?: unknown) => {
     over ??= { error };
     wake?.();
   };
-  incoming.on("data", (chunk: Uint8Array) => {
+  body.on("data", (chunk: Uint8Array) => {
     clock.heard();
-    if (chunks.push(chunk) === maxWaiting) incoming.pause();
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      end(new TransportError("too_large", `${url.host} sent more than ${maxBytes} bytes: the answer was ended`));
+      return void incoming.destroy();
+    }
+    if (chunks.push(chunk) === maxWaiting) body.pause();
     wake?.();
   });
-  incoming.on("end", end);
+  body.on("end", () => end());
+  body.on("error", end);
+  const broken = () => end(new TransportError("broken", `the connection to ${url.host} broke`));
   incoming.on("error", end);
-  incoming.on("close", () => end(new TransportError("broken", `the connection to ${url.host} broke`)));
+  // What was packed may still be on its way through the unpacker.
+  incoming.on("close", () => (body === incoming || !incoming.complete ? broken() : undefined));
   try {
     for (;;) {
       const ready = chunks;
       chunks = [];
-      if (incoming.isPaused()) incoming.resume();
+      if (body.isPaused()) body.resume();
       for (const chunk of ready) yield chunk;
       if (chunks.length > 0) continue;
       if (over?.error !== undefined) throw asTransportError(over.error, url, signal, clock.expired());
@@ -195,6 +213,23 @@ async function* readBody(
     }
   } finally {
     if (over === undefined) letGo(incoming);
+  }
+}
+
+/** Servers that pack an answer although nobody asked them to. */
+function unpacked(incoming: IncomingMessage): Readable {
+  const coding = incoming.headers["content-encoding"]?.trim().toLowerCase();
+  if (coding === undefined || coding === "" || coding === "identity") return incoming;
+  const zlib = process.getBuiltinModule("node:zlib");
+  switch (coding) {
+    case "gzip":
+    case "x-gzip":
+    case "deflate":
+      return incoming.pipe(zlib.createUnzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }));
+    case "br":
+      return incoming.pipe(zlib.createBrotliDecompress());
+    default:
+      return incoming;
   }
 }
 

@@ -198,6 +198,8 @@ export interface ModelError {
   readonly type?: string;
   readonly status?: number;
   readonly retryAfterMs?: number;
+  /** The server's own words, where `message` is ours: for a client that knows that server. */
+  readonly raw?: string;
 }
 
 /**
@@ -206,7 +208,7 @@ export interface ModelError {
  * to be executable.
  */
 export type ModelEvent =
-  | { readonly type: "answer.started"; readonly id?: string; readonly model?: string }
+  | { readonly type: "answer.started"; readonly id?: string; readonly model?: string; readonly extra?: Extra }
   | { readonly type: "item.started"; readonly index: number; readonly item: Item }
   | {
       readonly type: "item.delta";
@@ -239,5 +241,13 @@ export interface Answer extends AnswerEnd {
 /** Anything that can be asked. Implementations live in `model/` and `testing/`; users write their own. */
 export interface Model {
   readonly name: string;
-  ask(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  ask(request: ModelRequest, signal: AbortSignal, options?: AskOptions): AsyncIterable<ModelEvent>;
+}
+
+/** What one request says for itself, where one model object serves many askers. A model may know nothing of it. */
+export interface AskOptions {
+  /** Asked for instead of the model the object was made for. */
+  readonly model?: string;
+  /** Added to the object's own, and instead of those of the same name. */
+  readonly headers?: Readonly<Record<string, string>>;
 }

@@ -5,8 +5,10 @@
  * from position, so that a replay invents the same ones.
  */
 import type { JsonObject } from "../base/json.ts";
-import type { Answer, ModelEvent, ModelRequest } from "../spec/model.ts";
+import type { Answer, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
+import type { Sign } from "./envelope.ts";
+import type { WireFailure } from "./failure.ts";
 
 export interface Codec {
   readonly name: WireName;
@@ -17,9 +19,11 @@ export interface Codec {
   createDecoder(options?: DecodeOptions): AnswerDecoder;
   decodeAnswer(body: unknown, options?: DecodeOptions): Answer;
 
-  decodeRequest(body: unknown): ModelRequest;
+  decodeRequest(body: unknown, options?: DecodeRequestOptions): ModelRequest;
   createEncoder(options?: AnswerEncodeOptions): AnswerEncoder;
   encodeAnswer(answer: Answer, options?: AnswerEncodeOptions): JsonObject;
+  /** A failure before the first item of an answer: the HTTP status and the body that this wire's clients understand. */
+  encodeError(error: ModelError): WireFailure;
 }
 
 export type WireName = "chat" | "responses" | "messages" | "gemini";
@@ -85,6 +89,24 @@ export interface DecodeOptions {
   readonly idSeed?: string;
   /** Read `<think>…</think>` at the front of the text as reasoning. Off: text stays text. */
   readonly thinkTags?: boolean;
+  /** What a server may send in one answer. Whatever is left out has its default. */
+  readonly limits?: Partial<AnswerLimits>;
+}
+
+/** Bounds on what a model's server may send in one answer. */
+export interface AnswerLimits {
+  /** Characters in the arguments of one call. */
+  readonly argumentCharacters: number;
+  readonly calls: number;
+  /** Characters in all texts, thoughts and arguments together. */
+  readonly characters: number;
+  /** Bytes of a body over HTTP, unpacked. */
+  readonly bodyBytes: number;
+}
+
+export interface DecodeRequestOptions {
+  /** The signature that state we sealed for a client must bear. Without it any sealed state is taken. */
+  readonly sign?: Sign;
 }
 
 export interface AnswerDecoder {
@@ -98,6 +120,8 @@ export interface AnswerEncodeOptions {
   readonly id?: string;
   readonly createdAt?: number;
   readonly names?: NameTable;
+  /** Signs the state of other wires that a client carries for us, so that it cannot be forged. */
+  readonly sign?: Sign;
 }
 
 export interface AnswerEncoder {

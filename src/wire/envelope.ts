@@ -1,10 +1,14 @@
 /**
- * One wire's opaque state inside another's. Clients give back a provider's opaque strings untouched, so a
- * gateway that has nothing to remember finds the state again in the next request.
+ * State of one wire carried by a client of another. Clients give back a provider's opaque strings untouched, so a
+ * gateway that remembers nothing finds the state again in the next request. What we put into such a string is plain
+ * base64 (some clients drop anything else) and can be signed, so that no client can forge it.
  */
-import { base64ToText, textToBase64 } from "./base64.ts";
-import type { Extra, Item } from "../spec/model.ts";
-import { jsonObject, parseObject, string } from "./raw.ts";
+import type { CallItem, Extra, Item, ReasoningItem } from "../spec/model.ts";
+import { isObject } from "../base/json.ts";
+import { array, json, jsonObject, object, objects, parseObject, string } from "./raw.ts";
+
+/** A keyed hash of a text (HMAC), as text. The gateway has the key; this folder has no cryptography. */
+export type Sign = (text: string) => string;
 
 export interface Opaque {
   readonly wire: string;
@@ -12,38 +16,91 @@ export interface Opaque {
   readonly value: string;
 }
 
-const mark = "callgate1.";
+/** "callgate1" in base64: nine bytes, so that what follows is base64 as well. */
+const mark = "Y2FsbGdhdGUx";
+/** How strings began that 0.1 sealed. */
+const oldMark = "callgate1.";
 
-function seal(opaque: Opaque): string {
-  return mark + textToBase64(JSON.stringify([opaque.wire, opaque.kind, opaque.value]));
+/** Our own state, which belongs to no provider. */
+const ours = "callgate";
+
+interface Sealed extends Opaque {
+  /** The words of the thought, for clients that give back its state alone. */
+  readonly text?: string | undefined;
 }
 
-/** What we sealed, or undefined for a string that is the provider's own or that a client changed. */
-function unseal(value: string): Opaque | undefined {
-  if (!value.startsWith(mark)) return undefined;
-  const text = base64ToText(value.slice(mark.length));
-  const held = text === undefined ? undefined : parseObject(`{"held":${text}}`)?.["held"];
-  const [wire, kind, inner] = Array.isArray(held) ? held.map(string) : [];
-  return wire !== undefined && kind !== undefined && inner !== undefined ? { wire, kind, value: inner } : undefined;
+function seal({ wire, kind, value, text }: Sealed, sign: Sign | undefined): string {
+  const held = JSON.stringify(text === undefined ? [wire, kind, value] : [wire, kind, value, text]);
+  return mark + textToBase64(sign === undefined ? held : JSON.stringify([held, sign(held)]));
+}
+
+function isSealed(value: string): boolean {
+  return value.startsWith(mark) || value.startsWith(oldMark);
+}
+
+/** Undefined for what a client changed, or sealed with another key. */
+function unseal(value: string, sign: Sign | undefined): Sealed | undefined {
+  const isOld = value.startsWith(oldMark);
+  const words = base64ToText(value.slice(isOld ? oldMark.length : mark.length));
+  let list = parseList(words);
+  const inner = list.length === 2 ? string(list[0]) : undefined;
+  if (inner !== undefined) {
+    if (sign !== undefined && sign(inner) !== list[1]) return undefined;
+    list = parseList(inner);
+  } else if (sign !== undefined) return undefined;
+  const [wire, kind, held, text] = list.map(string);
+  return wire === undefined || kind === undefined || held === undefined ? undefined : { wire, kind, value: held, text };
+}
+
+function parseList(text: string | undefined): readonly unknown[] {
+  return text === undefined ? [] : array(parseObject(`{"list":${text}}`)?.["list"]);
 }
 
 /** The string for a wire's opaque field: its own value as it is, another's sealed. */
-export function carry(opaque: Opaque | undefined, wire: string): string | undefined {
+export function carry(opaque: Opaque | undefined, wire: string, sign?: Sign): string | undefined {
   if (opaque === undefined) return undefined;
-  return opaque.wire === wire ? opaque.value : seal(opaque);
+  return opaque.wire === wire ? opaque.value : seal(opaque, sign);
 }
 
-/** The way back of `carry`. */
-export function uncarry(value: string | undefined, wire: string, kind: string): Opaque | undefined {
+/** The way back of `carry`. A sealed string that is not ours any more says nothing. */
+export function uncarry(value: string | undefined, wire: string, kind: string, sign?: Sign): Opaque | undefined {
   if (value === undefined || value === "") return undefined;
-  return unseal(value) ?? { wire, kind, value };
+  if (!isSealed(value)) return { wire, kind, value };
+  const opened = unseal(value, sign);
+  return opened === undefined ? undefined : { wire: opened.wire, kind: opened.kind, value: opened.value };
+}
+
+/**
+ * The opaque string of a thought for a client. A thought always has one: clients show an unsigned thought as text in
+ * their next request, or drop it. `text` is added where the client gives back the string alone.
+ */
+export function carryThought(item: ReasoningItem, wire: string, sign: Sign | undefined, text?: string): string {
+  if (item.opaque?.wire === wire) return item.opaque.value;
+  return seal({ ...(item.opaque ?? { wire: ours, kind: "thought", value: "" }), text }, sign);
+}
+
+/** The way back of `carryThought`: the provider's state, and the words that travelled with it. */
+export function uncarryThought(
+  value: string | undefined,
+  wire: string,
+  kind: string,
+  sign: Sign | undefined,
+): { readonly opaque?: Opaque; readonly text?: string } {
+  if (value === undefined || value === "") return {};
+  if (!isSealed(value)) return { opaque: { wire, kind, value } };
+  const opened = unseal(value, sign);
+  if (opened === undefined) return {};
+  const words = opened.text === undefined ? {} : { text: opened.text };
+  return opened.wire === ours
+    ? words
+    : { opaque: { wire: opened.wire, kind: opened.kind, value: opened.value }, ...words };
 }
 
 const callKind = "call ";
 
 /**
  * What another wire said of a call and wants back with it (Gemini's thought signature), as a thought of its own
- * before the call: clients echo opaque thoughts, and drop fields of a call they do not know.
+ * before the call: clients of Responses and Messages echo opaque thoughts, and drop fields of a call they do not know.
  */
 export function withCarrier(item: Item, wire: string): readonly Item[] {
   if (item.type !== "call" || item.extra === undefined || item.extra.wire === wire) return [item];
@@ -66,4 +123,64 @@ export function unpackCarriers(items: readonly Item[]): readonly Item[] {
     const extra = item.type === "call" && item.extra === undefined ? extras.get(item.id) : undefined;
     return item.type === "call" && extra !== undefined ? { ...item, extra } : item;
   });
+}
+
+/**
+ * The thoughts before a call and the call's own state in one string, for clients that give back nothing but a call's
+ * signature (Chat and Gemini). Undefined where there is nothing that this wire does not carry by itself.
+ */
+export function sealTurn(
+  thoughts: readonly ReasoningItem[],
+  call: CallItem,
+  wire: string,
+  sign: Sign | undefined,
+): string | undefined {
+  const extra = call.extra?.wire === wire ? undefined : call.extra;
+  if (thoughts.length === 0 && extra === undefined) return undefined;
+  return seal({ wire: ours, kind: "turn", value: JSON.stringify({ thoughts, extra }) }, sign);
+}
+
+/**
+ * The items of one turn as a client sent them, with the thoughts that its calls carried put back in front of them.
+ * `stateOf` finds the string of `sealTurn` in a call; thoughts that the client sent besides are the same ones, unsigned.
+ */
+export function openTurn(
+  items: readonly Item[],
+  stateOf: (call: CallItem) => string | undefined,
+  sign: Sign | undefined,
+): readonly Item[] {
+  let hasThoughts = false;
+  const opened = items.flatMap((item): readonly Item[] => {
+    const state = item.type === "call" ? stateOf(item) : undefined;
+    if (item.type !== "call" || state === undefined || !isSealed(state)) return [item];
+    const { extra: _state, ...call } = item;
+    const turn = unseal(state, sign);
+    if (turn?.wire !== ours || turn.kind !== "turn") return [call];
+    const held = object(parseObject(turn.value));
+    const thoughts = objects(held["thoughts"]).filter((one) => one["type"] === "reasoning");
+    hasThoughts ||= thoughts.length > 0;
+    const extra = held["extra"];
+    // We wrote both ourselves, from values of these types.
+    const before = json(thoughts) as unknown as readonly ReasoningItem[];
+    return [...before, isObject(extra) ? { ...call, extra: extra as unknown as Extra } : call];
+  });
+  if (!hasThoughts) return opened;
+  return opened.filter((item) => item.type !== "reasoning" || item.opaque !== undefined || !items.includes(item));
+}
+
+/** Text as base64 and back, by UTF-8, without Node. */
+export function textToBase64(text: string): string {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(text)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/** Undefined where it is no base64. */
+export function base64ToText(data: string): string | undefined {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));
+  } catch {
+    // Somebody changed it, or it never was.
+    return undefined;
+  }
 }

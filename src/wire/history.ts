@@ -51,11 +51,13 @@ export function prepareHistory(
   request: Pick<ModelRequest, "instructions" | "input">,
   options: HistoryOptions,
 ): History {
-  const lead = leadingSystem(request.input);
+  // What another wire alone understands says nothing here, and does not end the instructions it stands among.
+  const input = request.input.filter((item) => item.type !== "other" || item.wire === options.wire);
+  const lead = leadingSystem(input);
   const system = [request.instructions ?? "", ...lead.map((message) => wordsOf(message.content))].filter(
     (words) => words !== "",
   );
-  const items = pairUp(request.input.slice(lead.length));
+  const items = pairUp(input.slice(lead.length));
   return { system: system.length === 0 ? undefined : system.join("\n\n"), turns: toTurns(items, options) };
 }
 
@@ -152,7 +154,6 @@ function toTurns(items: readonly Paired[], options: HistoryOptions): readonly Tu
         turns.push(isSystem(item) ? laterSystem(item, options) : { role: "user", message: item });
         break;
       case "other":
-        if (item.wire !== options.wire) break;
         if (options.isSaid?.(item) === true) {
           said.push(item);
           break;

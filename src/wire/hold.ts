@@ -1,39 +1,93 @@
 /**
- * Holding events back for clients that run a call as soon as they see its end: from the first event that
- * must wait, everything waits for the end of the answer, which says whether calls may run.
+ * Calls on their way to a client. A client runs a call as soon as it sees it whole, so calls wait for the end of the
+ * answer, and those that must not run are never written at all: on every wire some client runs whatever it finds.
  */
-import type { AnswerEnd, ModelEvent } from "../spec/model.ts";
+import { text } from "../base/content.ts";
+import { parseJson } from "../base/json.ts";
+import type { Answer, AnswerEnd, CallItem, Item, MessageItem, ModelEvent } from "../spec/model.ts";
 
 export interface Hold {
   push(event: ModelEvent): void;
 }
 
 export interface HoldOptions {
-  mustWait(event: ModelEvent): boolean;
+  /** True: from the first call on everything waits, and comes out item after item. False: only calls wait. */
+  readonly inOrder: boolean;
+  /** Other events that must wait. */
+  mustWait?(event: ModelEvent): boolean;
   /** The item that is being written while others wait; its events come out before theirs. */
   openItem?(): number | undefined;
-  /** `end` is how the answer ended, for events that waited for it. */
-  write(event: ModelEvent, end?: AnswerEnd): void;
+  write(event: ModelEvent): void;
 }
 
-export function createHold({ mustWait, openItem, write }: HoldOptions): Hold {
-  let held: ModelEvent[] | undefined;
+export function createHold({ inOrder, mustWait, openItem, write }: HoldOptions): Hold {
+  const calls = new Set<number>();
+  let held: ModelEvent[] = [];
+  let isHolding = false;
+
+  function waits(event: ModelEvent): boolean {
+    if ((event.type === "item.started" || event.type === "item.done") && event.item.type === "call")
+      calls.add(event.index);
+    if ("index" in event && calls.has(event.index)) return true;
+    return mustWait?.(event) === true;
+  }
+
   return {
     push(event) {
-      if (held === undefined && mustWait(event)) held = [];
       if (event.type === "answer.ended") {
-        for (const earlier of byItem(held ?? [], openItem?.())) write(earlier, event.answer);
-        held = undefined;
-        write(event, event.answer);
-      } else if (held === undefined) write(event);
-      else held.push(event);
+        const end = event.answer;
+        const released = held.flatMap((earlier) => release(earlier, calls, end));
+        for (const earlier of inOrder ? byItem(released, openItem?.()) : released) write(earlier);
+        held = [];
+        const isCalling = released.some((one) => one.type === "item.done" && one.item.type === "call");
+        return write({ ...event, answer: withoutCalls(end, isCalling) });
+      }
+      if (waits(event) || (isHolding && inOrder)) {
+        isHolding = true;
+        held.push(event);
+      } else write(event);
     },
   };
 }
 
-/** A call, announced or done. */
-export function isCall(event: ModelEvent): boolean {
-  return (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
+/** A held event, as what the end of the answer makes of it. Of calls only their last, whole form is written. */
+function release(event: ModelEvent, calls: ReadonlySet<number>, end: AnswerEnd): readonly ModelEvent[] {
+  if (!("index" in event) || !calls.has(event.index)) return [event];
+  if (event.type !== "item.done" || event.item.type !== "call") return [];
+  return handOut(event.item, end).map((item) => ({ ...event, item }));
+}
+
+/** The answer as a client may have it. */
+export function handedOut(answer: Answer): Answer {
+  const items = answer.items.flatMap((item) => (item.type === "call" ? handOut(item, answer) : [item]));
+  const isCalling = items.some((item) => item.type === "call");
+  return { ...answer, ...withoutCalls(answer, isCalling), items };
+}
+
+/**
+ * Only an answer that ended well has calls. One whose arguments are no JSON is handed on as such, for the client to
+ * refuse and tell the model; any other that must not run is told in words.
+ */
+function handOut(call: CallItem, end: AnswerEnd): readonly Item[] {
+  if (end.outcome !== "ok" || end.finish === "refusal") return [];
+  if (call.complete || isBroken(call)) return [call];
+  const name = call.name === "" ? "a tool without a name" : `'${call.name}'`;
+  const message: MessageItem = {
+    type: "message",
+    role: "assistant",
+    content: [text(`[A call of ${name} was left out: its input is not whole.]`)],
+  };
+  return [message];
+}
+
+/** Text that every reader of JSON refuses, under a name that somebody can refuse it by. */
+function isBroken(call: CallItem): boolean {
+  return call.name !== "" && call.kind !== "custom" && call.arguments.trim() !== "" && !parseJson(call.arguments).ok;
+}
+
+/** `tool_calls` is no way to end where none is left. */
+function withoutCalls(end: AnswerEnd, isCalling: boolean): AnswerEnd {
+  return end.finish === "tool_calls" && !isCalling ? { ...end, finish: "stop" } : end;
 }
 
 /** Item after item, in the order of their index: items cannot interleave, nor overtake each other. */

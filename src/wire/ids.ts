@@ -15,6 +15,25 @@ export function withId(item: Item, seed: string | undefined, position: number): 
   return item.type === "call" && item.id === "" ? { ...item, id: inventId(seed ?? "", position) } : item;
 }
 
+/** The longest key of a prompt cache that OpenAI takes. */
+const longestKey = 64;
+
+/** A cache key that every provider takes. */
+export function legalCacheKey(key: string | undefined): string | undefined {
+  return key === undefined || key.length <= longestKey ? key : `cg_${hashHex(key, 32)}`;
+}
+
+/**
+ * The conversation in a client's `user_id`. Claude Code puts device, account and session into it, as JSON or joined
+ * by underscores: only the session goes on to other providers.
+ */
+export function sessionKey(userId: string | undefined): string | undefined {
+  if (userId === undefined) return undefined;
+  const session = /"session_id"\s*:\s*"([^"]{1,64})"/.exec(userId)?.[1] ?? /_session_([\w-]{1,64})$/.exec(userId)?.[1];
+  if (session !== undefined) return session;
+  return userId.length > longestKey || userId.startsWith("{") ? `cg_${hashHex(userId, 32)}` : userId;
+}
+
 /** Gives out ids that differ from all it has seen. */
 export interface IdMaker {
   /** `id` itself if it is there and new, otherwise an invented one. */

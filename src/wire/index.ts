@@ -23,8 +23,10 @@ export type {
   AnswerDecoder,
   AnswerEncodeOptions,
   AnswerEncoder,
+  AnswerLimits,
   Codec,
   DecodeOptions,
+  DecodeRequestOptions,
   EncodedRequest,
   EncodeOptions,
   Frame,
@@ -34,6 +36,8 @@ export type {
   WireName,
 } from "./codec.ts";
 export { reportAnswer } from "./report.ts";
-export { RequestError } from "./request-error.ts";
+export { RequestError, type WireFailure } from "./failure.ts";
+export type { Sign } from "./envelope.ts";
+export { defaultAnswerLimits } from "./limits.ts";
 export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
 export { decodeRecording, decodeStream, readAnswer } from "./stream.ts";

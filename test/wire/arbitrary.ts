@@ -87,6 +87,14 @@ export const brokenAnswer: fc.Arbitrary<Answer> = fc.oneof(
   })),
 );
 
+/** As a client gets it: an answer that did not end well has no calls, and one that was cut off is an error. */
+export function asHandedOut(answer: Answer): Answer {
+  const given = answer.outcome === "ok" ? answer.items : answer.items.filter((item) => item.type !== "call");
+  if (answer.outcome !== "truncated") return { ...answer, items: given };
+  const error = { message: "The model's answer ended before it was complete.", type: "server_error" };
+  return { ...answer, items: given, outcome: "error", error };
+}
+
 /** A conversation: users speak, models think, speak and call, every call is answered. */
 export const conversation: fc.Arbitrary<readonly Item[]> = fc
   .array(fc.tuple(words, turn(true), fc.array(fc.tuple(words, fc.boolean()), { minLength: 3, maxLength: 3 })), {

@@ -53,6 +53,20 @@ export const configKeys = {
     about: "tokens the model can take; the history is shortened before",
   },
   max_output_tokens: { type: "number", about: "tokens per answer" },
+  answer_limits: {
+    type: "table",
+    shape: {
+      fields: {
+        calls: "number",
+        argument_characters: "number",
+        characters: "number",
+        bytes: "number",
+        seconds: "number",
+      },
+    },
+    about:
+      "what a model's server may send in one answer: calls (128), argument_characters of one call (1000000), characters (16000000), bytes (268435456), seconds (3600)",
+  },
   reasoning_effort: { type: "string", about: "low, medium, high: where the model has it" },
   max_requests: { type: "number", about: "requests per turn" },
   max_calls: { type: "number", about: "tool calls per turn" },

@@ -1,17 +1,21 @@
 /** A whole answer as a Chat Completions body, and the pieces that its chunks share with it. */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { Answer, CallItem, Finish, Item, ModelError, Usage } from "../../spec/model.ts";
+import type { Answer, CallItem, Finish, Item, ReasoningItem, Usage } from "../../spec/model.ts";
 import { thoughtsOf, wordsOf } from "../answer.ts";
+import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions } from "../codec.ts";
+import { sealTurn, type Sign } from "../envelope.ts";
+import { chatError } from "../failure.ts";
+import { handedOut } from "../hold.ts";
 import { type Spell, spellerOf } from "../names.ts";
 import { echoed } from "../raw.ts";
 
 /** What the chunks of the same answer add up to. */
-export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
-  if (answer.outcome === "error") return { error: encodeError(answer.error) };
-  const spell = spellerOf(options.names);
-  const calls = answer.items.flatMap((item) => (item.type === "call" ? [encodeAnswerCall(item, spell)] : []));
-  const isEnded = answer.outcome !== "truncated";
+export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): JsonObject {
+  const answer = handedOut(given);
+  if (answer.outcome === "error" || answer.outcome === "truncated") return { error: chatError(answer.error) };
+  const writeCall = createCallWriter(spellerOf(options.names), options.sign);
+  const calls = answer.items.flatMap((item) => writeCall(item) ?? []);
   return defined({
     ...headOf(answer, options),
     object: "chat.completion",
@@ -19,7 +23,7 @@ export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}):
       {
         index: 0,
         message: defined({ ...encodeWords(answer.items), tool_calls: calls.length === 0 ? undefined : calls }),
-        finish_reason: isEnded ? encodeFinish(answer.finish, calls.length) : null,
+        finish_reason: encodeFinish(answer.finish, calls.length),
       },
     ],
     usage: answer.usage === undefined ? undefined : encodeUsage(answer.usage),
@@ -38,11 +42,6 @@ export function headOf(
   };
 }
 
-export function encodeError(error: ModelError | undefined): JsonObject {
-  const { message = "the model's answer broke off", type = "server_error", code } = error ?? {};
-  return { message, type, param: null, code: code ?? null };
-}
-
 export function encodeFinish(finish: Finish | undefined, calls: number): string {
   if (finish === "length" || finish === "content_filter") return finish;
   if (finish === "refusal") return "content_filter";
@@ -59,11 +58,29 @@ export function encodeUsage(usage: Usage): JsonObject {
   });
 }
 
-export function encodeAnswerCall(item: CallItem, spell: Spell): JsonObject {
-  const name = spell(item.name, item.namespace);
-  const extra = echoed(item.extra, "chat");
-  if (item.kind === "custom") return { id: item.id, type: "custom", custom: { name, input: item.arguments }, ...extra };
-  return { id: item.id, type: "function", function: { name, arguments: item.arguments }, ...extra };
+/**
+ * Writes the calls of an answer, given all of its items in order. State of other wires has one place here that clients
+ * give back: where Google's own Chat endpoint keeps the signature of a call.
+ */
+export function createCallWriter(spell: Spell, sign: Sign | undefined): (item: Item) => JsonObject | undefined {
+  let thoughts: ReasoningItem[] = [];
+  return (item) => {
+    if (item.type === "reasoning" && item.opaque !== undefined) thoughts.push(item);
+    if (item.type !== "call") return undefined;
+    const extra = { ...stateOf(item, thoughts, sign), ...echoed(item.extra, "chat") };
+    thoughts = [];
+    const name = spell(item.name, item.namespace);
+    if (item.kind === "custom")
+      return { id: item.id, type: "custom", custom: { name, input: item.arguments }, ...extra };
+    const args = item.complete ? item.arguments : argumentsText(item);
+    return { id: item.id, type: "function", function: { name, arguments: args }, ...extra };
+  };
+}
+
+function stateOf(call: CallItem, thoughts: readonly ReasoningItem[], sign: Sign | undefined): JsonObject {
+  const own = thoughts.length === 0 ? echoed(call.extra, "gemini")["thoughtSignature"] : undefined;
+  const state = own ?? sealTurn(thoughts, call, "chat", sign);
+  return state === undefined ? {} : { extra_content: { google: { thought_signature: state } } };
 }
 
 function encodeWords(items: readonly Item[]): JsonObject {

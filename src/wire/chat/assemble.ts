@@ -7,7 +7,7 @@
 import { createGrowingText } from "../../base/growing-text.ts";
 import { createNesting } from "./nesting.ts";
 import { createPlaces } from "../places.ts";
-import { absorbs, type GrowingArgs, saidOnce, sayingAgain } from "./repeats.ts";
+import { absorbs, announcement, type GrowingArgs, saidOnce, sayingAgain } from "./repeats.ts";
 
 export interface CallDelta {
   readonly index?: number | undefined;
@@ -114,6 +114,7 @@ function createOpenCall(slot: number, custom: boolean): OpenCall {
     args: createGrowingText(),
     nesting: createNesting(),
     snapshot: undefined,
+    isAnnounced: false,
     extra: undefined,
   };
 }
@@ -177,8 +178,10 @@ function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   }
   if (delta.custom) call.custom = true;
   if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
-  // The whole call said a second time adds nothing.
-  if (delta.args === "" || (isFinished(call) && delta.args === call.args.toString())) return "";
+  // The whole call said a second time, name and all, adds nothing.
+  const isWholeCall = delta.name !== undefined && delta.id !== undefined && isFinished(call);
+  if (delta.args === "" || (isWholeCall && delta.args === call.args.toString())) return "";
+  if (call.args.length === 0) call.isAnnounced = delta.args === announcement;
   call.snapshot = sayingAgain(call, delta.args);
   call.args.add(delta.args);
   call.nesting.read(delta.args);

@@ -7,7 +7,10 @@ import { createIdMaker } from "../ids.ts";
 import { lookUp } from "../names.ts";
 import { isWhole, jsonObject } from "../raw.ts";
 import { declaredNames, expandParallel, isParallelWrapper } from "../parallel.ts";
-import { slots } from "./slots.ts";
+import { readArgumentsText } from "../arguments.ts";
+
+/** Calls stand behind all words of an answer, in the order of their own index. */
+const firstCall = 1_000_000;
 
 export interface Calls {
   take(delta: CallDelta): void;
@@ -24,7 +27,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
   function show(call: OpenCall, added: string): void {
     if (call.name === "" || isParallelWrapper(call.name)) return;
     if (assembler.isPartialName(call.name) || assembler.isRepeat(call)) return;
-    const index = slots.calls + call.slot;
+    const index = firstCall + call.slot;
     const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
     const isNew = !shown.has(call);
     if (isNew) {
@@ -54,7 +57,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
       for (const call of open) {
         const several = expandParallel(call, declared)?.map((inner) => ({ ...call, ...inner })) ?? [call];
         for (const [at, one] of several.entries()) {
-          const index = slots.calls + (at === 0 ? call.slot : next++);
+          const index = firstCall + (at === 0 ? call.slot : next++);
           emit({ type: "item.done", index, item: toItem(one, ids.claim(one.id, position++), outcome, options) });
         }
       }
@@ -67,13 +70,14 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
 function toItem(call: WholeCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
   const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
   const isWrapped = tool.kind === "custom" && !call.custom;
-  const raw = isWrapped ? unwrapFreeform(call.args, tool.name) : call.args;
-  const isRight = call.custom || (isWrapped ? raw !== undefined : isWhole(call.args));
+  const said = call.custom ? { arguments: call.args, complete: true } : readArgumentsText(call.args);
+  const raw = isWrapped ? unwrapFreeform(said.arguments, tool.name) : said.arguments;
+  const isRight = said.complete && (call.custom || (isWrapped ? raw !== undefined : isWhole(said.arguments)));
   return {
     type: "call",
     ...tool,
     id,
-    arguments: raw ?? call.args,
+    arguments: raw ?? said.arguments,
     complete: outcome === "ok" && call.name !== "" && isRight,
     ...(call.extra === undefined ? {} : { extra: { wire: "chat", fields: jsonObject(call.extra) } }),
   };

@@ -14,6 +14,8 @@ import type {
   ToolSpec,
 } from "../../spec/model.ts";
 import { readArgumentsText, writeArguments } from "../arguments.ts";
+import type { DecodeRequestOptions } from "../codec.ts";
+import { openTurn, type Sign } from "../envelope.ts";
 import { inventId } from "../ids.ts";
 import {
   array,
@@ -51,9 +53,9 @@ const knownFields = new Set([
   "prompt_cache_key",
 ]);
 
-export function decodeRequest(body: unknown): ModelRequest {
+export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}): ModelRequest {
   const raw = object(body);
-  const { instructions, input } = decodeMessages(objects(raw["messages"]));
+  const { instructions, input } = decodeMessages(objects(raw["messages"]), sign);
   return {
     model: string(raw["model"]) ?? "",
     ...defined({ instructions }),
@@ -145,13 +147,24 @@ function decodeCustom(tool: Raw): CustomSpec {
 }
 
 /** The first system message is the instructions; everything later keeps its place. */
-function decodeMessages(messages: readonly Raw[]): { readonly instructions?: string; readonly input: readonly Item[] } {
+function decodeMessages(
+  messages: readonly Raw[],
+  sign: Sign | undefined,
+): { readonly instructions?: string; readonly input: readonly Item[] } {
   const [first, ...rest] = messages;
   const words = first?.["role"] === "system" ? decodeContent(first["content"]) : [];
   const isInstructions = words.length > 0 && words.every((part) => part.type === "text");
   const calls = new Map<string, CallItem>();
-  const input = (isInstructions ? rest : messages).flatMap((message, at) => decodeMessage(message, at, calls));
+  const input = (isInstructions ? rest : messages).flatMap((message, at) =>
+    openTurn(decodeMessage(message, at, calls), stateOf, sign),
+  );
   return isInstructions ? { instructions: partsToText(words), input } : { input };
+}
+
+/** Where clients give back what they were given for Google's Chat endpoint. */
+function stateOf(call: CallItem): string | undefined {
+  const content = object(call.extra?.wire === "chat" ? call.extra.fields["extra_content"] : undefined);
+  return word(object(content["google"])["thought_signature"]);
 }
 
 function decodeMessage(message: Raw, at: number, calls: Map<string, CallItem>): readonly Item[] {

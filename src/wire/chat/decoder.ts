@@ -50,7 +50,9 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
     if (ending.error !== undefined) return;
     const delta = isObject(choice["delta"]) ? choice["delta"] : object(choice["message"]);
     words.take(delta);
-    for (const call of readCalls(delta)) calls.take(call);
+    const called = readCalls(delta);
+    if (called.length > 0) words.endThought();
+    for (const call of called) calls.take(call);
   }
 
   function pushChunk(chunk: Raw): readonly ModelEvent[] {

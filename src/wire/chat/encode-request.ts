@@ -5,9 +5,9 @@ import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from 
 import { argumentsText } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions, Quirks } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
-import { legalId } from "../ids.ts";
+import { legalCacheKey, legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
-import { echoed } from "../raw.ts";
+import { array, echoed, json } from "../raw.ts";
 import { choiceNames, type LoweredTools, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 
@@ -42,7 +42,7 @@ function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
     stop: stops === undefined || stops.length === 0 ? undefined : stops,
     reasoning_effort: request.reasoning?.effort,
     response_format: schema && encodeFormat(schema),
-    prompt_cache_key: quirks.noCacheKey === true ? undefined : request.cacheKey,
+    prompt_cache_key: quirks.noCacheKey === true ? undefined : legalCacheKey(request.cacheKey),
     stream: request.stream,
     stream_options: request.stream === true && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
   });
@@ -177,7 +177,9 @@ function emptyContent(hasCalls: boolean, quirks: Quirks): string | null {
 /** Servers that think want their thoughts back beside calls, and an empty string where there were none. */
 function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: Quirks): JsonObject {
   const thoughts = items.filter((item) => item.type === "reasoning");
-  const details = Object.assign({}, ...thoughts.map((item) => echoed(item.extra, "chat"))) as JsonObject; // echoed fields are JSON
+  const echoes = thoughts.map((item) => echoed(item.extra, "chat"));
+  const lists = echoes.flatMap((fields) => array(fields["reasoning_details"]).map(json));
+  const details: JsonObject = Object.assign({}, ...echoes, lists.length === 0 ? {} : { reasoning_details: lists });
   if (quirks.echoReasoning === undefined) return details;
   const known = thoughts.filter((item) => item.text !== undefined);
   if (known.length === 0 && !hasCalls) return details;
@@ -188,9 +190,17 @@ function encodeCall(call: CallItem, { book, quirks }: Speech): JsonObject {
   const id = wireId(call.id, quirks);
   const name = book.spell(call.name, call.namespace);
   if (call.kind === "custom" && quirks.customTools === true) {
-    return { id, type: "custom", custom: { name, input: call.arguments }, ...echoed(call.extra, "chat") };
+    return { id, type: "custom", custom: { name, input: call.arguments }, ...callExtra(call) };
   }
-  return { id, type: "function", function: { name, arguments: argumentsText(call) }, ...echoed(call.extra, "chat") };
+  return { id, type: "function", function: { name, arguments: argumentsText(call) }, ...callExtra(call) };
+}
+
+/** Google's Chat endpoint has a field of its own for the signature that its other API puts on a call. */
+function callExtra(call: CallItem): JsonObject {
+  const signature = echoed(call.extra, "gemini")["thoughtSignature"];
+  return signature === undefined
+    ? echoed(call.extra, "chat")
+    : { extra_content: { google: { thought_signature: signature } } };
 }
 
 /** OpenAI refuses ids over 40 characters on this wire; nobody minds shorter ones. */

@@ -3,15 +3,20 @@
  * when it is done, because only then its name and arguments are known to be what the model meant.
  */
 import type { JsonObject } from "../../base/json.ts";
-import type { AnswerEnd, CallItem, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
+import type { AnswerEnd, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
-import { type Spell, spellerOf } from "../names.ts";
-import { echoed } from "../raw.ts";
-import { encodeAnswerCall, encodeError, encodeFinish, encodeUsage, headOf } from "./answer.ts";
+import { chatError } from "../failure.ts";
+import { createHold } from "../hold.ts";
+import { spellerOf } from "../names.ts";
+import { createOutbox } from "../outbox.ts";
+import { echoed, object } from "../raw.ts";
+import { createCallWriter, encodeFinish, encodeUsage, headOf } from "./answer.ts";
 
 export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
-  const spell = spellerOf(options.names);
+  const writeCall = createCallWriter(spellerOf(options.names), options.sign);
+  const frames = createOutbox<Frame>();
+  const hold = createHold({ inOrder: false, write: (event) => write(event).forEach(frames.push) });
   const sent = new Map<string, string>();
   let head = headOf({}, options);
   let calls = 0;
@@ -39,7 +44,8 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
 
   /** What a done item holds beyond what its deltas said: answers that were not streamed have no deltas. */
   function finish(index: number, item: Item): readonly Frame[] {
-    if (item.type === "call") return [...start(), ...callDeltas(item, calls++, spell).map(chunk)];
+    const call = writeCall(item);
+    if (call !== undefined) return [...start(), ...callDeltas(call, calls++).map(chunk)];
     if (item.type === "message")
       return [...sayRest(index, "content", wordsOf(item)), ...sayRest(index, "refusal", item.refusal ?? "")];
     if (item.type !== "reasoning") return [];
@@ -48,22 +54,27 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     return Object.keys(details).length === 0 ? rest : [...rest, ...start(), chunk(details)];
   }
 
+  function write(event: ModelEvent): readonly Frame[] {
+    switch (event.type) {
+      case "answer.started":
+        head = headOf(event, options);
+        return start();
+      case "item.delta":
+        return event.field === "arguments" ? [] : say(event.index, wordFields[event.field], event.delta);
+      case "item.done":
+        return finish(event.index, event.item);
+      case "answer.ended":
+        return [...start(), ...endFrames(event.answer, head, calls)];
+      case "item.started":
+      case "other":
+        return [];
+    }
+  }
+
   return {
     push(event: ModelEvent) {
-      switch (event.type) {
-        case "answer.started":
-          head = headOf(event, options);
-          return start();
-        case "item.delta":
-          return event.field === "arguments" ? [] : say(event.index, wordFields[event.field], event.delta);
-        case "item.done":
-          return finish(event.index, event.item);
-        case "answer.ended":
-          return [...start(), ...endFrames(event.answer, head, calls)];
-        case "item.started":
-        case "other":
-          return [];
-      }
+      hold.push(event);
+      return frames.drain();
     },
   };
 }
@@ -78,13 +89,12 @@ const wordFields: Readonly<Record<Exclude<DeltaField, "arguments">, WordField>> 
 };
 
 /** A function is announced by name before its arguments follow; a freeform call comes whole. */
-function callDeltas(item: CallItem, index: number, spell: Spell): readonly JsonObject[] {
-  const body = encodeAnswerCall(item, spell);
-  if (item.kind === "custom") return [{ tool_calls: [{ index, ...body }] }];
-  const name = spell(item.name, item.namespace);
+function callDeltas(call: JsonObject, index: number): readonly JsonObject[] {
+  if (call["type"] === "custom") return [{ tool_calls: [{ index, ...call }] }];
+  const { name = "", arguments: args = "" } = object(call["function"]) as JsonObject; // written by the call writer
   return [
-    { tool_calls: [{ index, ...body, function: { name, arguments: "" } }] },
-    { tool_calls: [{ index, function: { arguments: item.arguments } }] },
+    { tool_calls: [{ index, ...call, function: { name, arguments: "" } }] },
+    { tool_calls: [{ index, function: { arguments: args } }] },
   ];
 }
 
@@ -92,10 +102,9 @@ function toFrame(value: JsonObject): Frame {
   return { data: JSON.stringify(value) };
 }
 
-/** A stream that broke has no `finish_reason` and no `[DONE]`, so that the client sees it too. */
+/** A stream that broke ends with an error and has no `finish_reason` and no `[DONE]`, so that the client sees it too. */
 function endFrames(end: AnswerEnd, head: JsonObject, calls: number): readonly Frame[] {
-  if (end.outcome === "error") return [toFrame({ error: encodeError(end.error) })];
-  if (end.outcome === "truncated") return [];
+  if (end.outcome === "error" || end.outcome === "truncated") return [toFrame({ error: chatError(end.error) })];
   const finish = encodeFinish(end.finish, calls);
   const last = { ...head, choices: [{ index: 0, delta: {}, finish_reason: finish }] };
   const usage = end.usage === undefined ? [] : [{ ...head, choices: [], usage: encodeUsage(end.usage) }];

@@ -1,7 +1,10 @@
-/** Servers that say things twice: arguments from the start again, an empty object before the real one, one call at two indexes. */
+/**
+ * Servers that say things twice: arguments from their start again in every delta, an empty object before the real
+ * one, one call at two indexes. Two values in one text of arguments are another matter: the model wrote them, nobody
+ * knows which it meant, and such a call never runs.
+ */
 import type { GrowingText } from "../../base/growing-text.ts";
-import { isObject } from "../../base/json.ts";
-import { isWhole, parseObject } from "../raw.ts";
+import { isWhole } from "../raw.ts";
 import type { Nesting } from "./nesting.ts";
 
 /** What is known of a call whose arguments grow. */
@@ -12,37 +15,29 @@ export interface GrowingArgs {
   readonly nesting: Nesting;
   /** The last delta, where it said everything again that came before it. */
   snapshot: string | undefined;
+  /** The first delta was an empty object, which is how some servers announce arguments. */
+  isAnnounced: boolean;
 }
 
-/** `added`, if it begins with all that was said before it; then it may be meant to replace that. */
-export function sayingAgain({ args, snapshot }: GrowingArgs, added: string): string | undefined {
+/** `added`, if it begins with all that was said before it and that was not whole; then it is meant to replace that. */
+export function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: string): string | undefined {
+  if (nesting.isOver && snapshot === undefined) return undefined;
   // Looking at the length first keeps the usual delta, which is short, from touching the long text at all.
   if (added.length < (snapshot ?? args).length) return undefined;
   return added.startsWith(snapshot ?? args.toString()) ? added : undefined;
 }
 
 /** The arguments without what was said twice. Only text that makes no sense as it stands is looked at. */
-export function saidOnce({ args: said, custom, nesting, snapshot }: GrowingArgs): string {
+export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingArgs): string {
   const args = said.toString();
   if (custom) return args;
   if (snapshot !== undefined && snapshot !== args && !isWhole(args) && isWhole(snapshot)) return snapshot;
-  if (!nesting.isOver || nesting.end >= args.trimEnd().length) return args;
-  const first = args.slice(0, nesting.end);
-  const second = args.slice(nesting.end);
-  if (isEmpty(second) || isEqual(first, second)) return first;
-  return isEmpty(first) && isWhole(second) ? second : args;
+  const rest = args.slice(announcement.length);
+  return isAnnounced && rest.trim() !== "" && isWhole(rest) ? rest : args;
 }
 
-function isEmpty(text: string): boolean {
-  const value = parseObject(text);
-  return value !== undefined && Object.keys(value).length === 0;
-}
-
-/** Spaces and line ends apart. */
-function isEqual(left: string, right: string): boolean {
-  const [one, other] = [parseObject(left), parseObject(right)];
-  return isObject(one) && isObject(other) && JSON.stringify(one) === JSON.stringify(other);
-}
+/** What a server that announces arguments sends first. */
+export const announcement = "{}";
 
 interface WholeCall {
   readonly name: string;

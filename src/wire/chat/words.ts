@@ -1,52 +1,86 @@
-/** The words and thoughts of one Chat answer, however the server spreads them over fields. */
+/**
+ * The words and thoughts of one Chat answer, however the server spreads them over fields. One item grows at a time: a
+ * thought is done when text or a call begins, so that a client sees the text live.
+ */
 import { text as textPart, type Part } from "../../base/content.ts";
-import { createGrowingText } from "../../base/growing-text.ts";
+import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import type { Item, ModelEvent } from "../../spec/model.ts";
 import { json, objects, word, type Raw } from "../raw.ts";
 import { createThinkSplitter } from "./think.ts";
 import { readContent, readReasoning } from "./delta.ts";
 import { decodeContent } from "./parts.ts";
-import { slots } from "./slots.ts";
 
 export interface Words {
   take(delta: Raw): void;
+  /** A call begins: nothing more belongs to the thought before it. */
+  endThought(): void;
   done(): void;
+}
+
+interface Thought {
+  readonly type: "reasoning";
+  readonly index: number;
+  readonly text: GrowingText;
+}
+
+interface Message {
+  readonly type: "message";
+  readonly index: number;
+  readonly text: GrowingText;
+  readonly refusal: GrowingText;
+  readonly media: Part[];
 }
 
 export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolean): Words {
   const think = thinkTags ? createThinkSplitter() : undefined;
-  const text = createGrowingText();
-  const refusal = createGrowingText();
-  const reasoning = createGrowingText();
-  let hasMessage = false;
-  const media: Part[] = [];
-  const details: Raw[] = [];
+  let next = 0;
+  let open: Thought | Message | undefined;
+  let details: Raw[] = [];
 
-  function open(): void {
-    if (hasMessage) return;
-    hasMessage = true;
-    emit({ type: "item.started", index: slots.message, item: { type: "message", role: "assistant", content: [] } });
+  function close(): void {
+    if (open === undefined) return;
+    const item = open.type === "message" ? toMessage(open) : toReasoning(open.text.toString(), details);
+    if (open.type === "reasoning") details = [];
+    emit({ type: "item.done", index: open.index, item });
+    open = undefined;
+  }
+
+  function thought(): Thought {
+    if (open?.type === "reasoning") return open;
+    close();
+    const begun: Thought = { type: "reasoning", index: next++, text: createGrowingText() };
+    emit({ type: "item.started", index: begun.index, item: { type: "reasoning" } });
+    open = begun;
+    return begun;
+  }
+
+  function message(): Message {
+    if (open?.type === "message") return open;
+    close();
+    const begun: Message = {
+      type: "message",
+      index: next++,
+      text: createGrowingText(),
+      refusal: createGrowingText(),
+      media: [],
+    };
+    emit({ type: "item.started", index: begun.index, item: { type: "message", role: "assistant", content: [] } });
+    open = begun;
+    return begun;
   }
 
   function say(field: "text" | "refusal", delta: string): void {
     if (delta === "") return;
-    open();
-    (field === "text" ? text : refusal).add(delta);
-    emit({ type: "item.delta", index: slots.message, field, delta });
-  }
-
-  /** Pictures a model made stand beside its words. */
-  function show(images: unknown): void {
-    if (!Array.isArray(images) || images.length === 0) return;
-    open();
-    media.push(...decodeContent(images));
+    const item = message();
+    item[field].add(delta);
+    emit({ type: "item.delta", index: item.index, field, delta });
   }
 
   function muse(delta: string): void {
     if (delta === "") return;
-    if (reasoning.length === 0) emit({ type: "item.started", index: slots.reasoning, item: { type: "reasoning" } });
-    reasoning.add(delta);
-    emit({ type: "item.delta", index: slots.reasoning, field: "reasoning", delta });
+    const item = thought();
+    item.text.add(delta);
+    emit({ type: "item.delta", index: item.index, field: "reasoning", delta });
   }
 
   function sayPieces(pieces: readonly { readonly inside: boolean; readonly text: string }[]): void {
@@ -68,18 +102,20 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       if (think === undefined) say("text", words);
       else sayPieces(think.push(words));
       say("refusal", word(delta["refusal"]) ?? "");
-      show(delta["images"]);
+      // Pictures a model made stand beside its words.
+      const images = delta["images"];
+      if (Array.isArray(images) && images.length > 0) message().media.push(...decodeContent(images));
+    },
+    endThought() {
+      if (open?.type === "reasoning") close();
     },
     done() {
       sayPieces(think?.end() ?? []);
-      if (reasoning.length > 0 || details.length > 0)
-        emit({ type: "item.done", index: slots.reasoning, item: toReasoning(reasoning.toString(), details) });
-      if (hasMessage)
-        emit({
-          type: "item.done",
-          index: slots.message,
-          item: toMessage(text.toString(), refusal.toString(), media),
-        });
+      close();
+      // Details that came when their thought was over go back as they came.
+      if (details.length === 0) return;
+      thought();
+      close();
     },
   };
 }
@@ -92,7 +128,9 @@ function toReasoning(text: string, details: readonly Raw[]): Item {
   };
 }
 
-function toMessage(text: string, refusal: string, media: readonly Part[]): Item {
+function toMessage({ text: said, refusal: refused, media }: Message): Item {
+  const text = said.toString();
+  const refusal = refused.toString();
   const content = text === "" ? media : [textPart(text), ...media];
   return { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) };
 }

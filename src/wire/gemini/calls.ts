@@ -1,6 +1,6 @@
 /** The calls of one Gemini answer: whole as a rule, value by value where Vertex was asked to stream them. */
 import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
-import { writeArguments } from "../arguments.ts";
+import { readArgumentsText, writeArguments } from "../arguments.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { createIdMaker } from "../ids.ts";
@@ -82,12 +82,13 @@ function isStreamed(body: Raw): boolean {
 function toCall(body: Raw, part: Raw, args: string, options: DecodeOptions): Omit<CallItem, "id"> {
   const name = word(body["name"]) ?? "";
   const tool = lookUp(options.names, name);
-  const raw = tool.kind === "custom" ? unwrapFreeform(args, tool.name) : args;
+  const said = readArgumentsText(args);
+  const raw = tool.kind === "custom" ? unwrapFreeform(said.arguments, tool.name) : said.arguments;
   return {
     type: "call",
     ...tool,
-    arguments: raw ?? args,
-    complete: name !== "" && raw !== undefined && isWhole(args),
+    arguments: raw ?? said.arguments,
+    complete: said.complete && name !== "" && raw !== undefined && isWhole(said.arguments),
     ...signatureExtra(part),
   };
 }

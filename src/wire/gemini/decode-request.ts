@@ -12,6 +12,8 @@ import type {
   ToolSpec,
 } from "../../spec/model.ts";
 import { readArgumentsText } from "../arguments.ts";
+import type { DecodeRequestOptions } from "../codec.ts";
+import { openTurn, type Sign } from "../envelope.ts";
 import { inventId } from "../ids.ts";
 import {
   array,
@@ -30,7 +32,7 @@ import { decodePart, keptItem, signatureExtra, signatureOf, wire } from "./parts
 
 const knownFields = new Set(["model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig"]);
 
-export function decodeRequest(body: unknown): ModelRequest {
+export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}): ModelRequest {
   const raw = camelCased(object(body));
   const system = raw["systemInstruction"];
   const said = typeof system === "string" ? [{ text: system }] : partsOf(object(system));
@@ -39,7 +41,7 @@ export function decodeRequest(body: unknown): ModelRequest {
   return {
     model: string(raw["model"]) ?? "",
     ...defined({ instructions: instructions === "" ? undefined : instructions }),
-    input: decodeContents(objects(raw["contents"])),
+    input: decodeContents(objects(raw["contents"]), sign),
     tools: objects(raw["tools"]).flatMap(decodeTools),
     ...defined({
       toolChoice: decodeChoice(object(object(raw["toolConfig"])["functionCallingConfig"])),
@@ -89,7 +91,8 @@ function decodeRest(raw: Raw): Extra | undefined {
 }
 
 function decodeSchema(schema: unknown): ModelRequest["outputSchema"] {
-  return isObject(schema) ? { name: "answer", schema: jsonObject(schema) } : undefined;
+  // An object stays one.
+  return isObject(schema) ? { name: "answer", schema: jsonObject(lowerTypes(schema) as Raw) } : undefined;
 }
 
 function decodeThinking(config: unknown): ModelRequest["reasoning"] {
@@ -151,13 +154,14 @@ function partsOf(content: Raw): readonly Raw[] {
   return isObject(parts) ? [parts] : objects(parts);
 }
 
-function decodeContents(contents: readonly Raw[]): readonly Item[] {
+function decodeContents(contents: readonly Raw[], sign: Sign | undefined): readonly Item[] {
   const waiting: CallItem[] = [];
   let position = 0;
   return contents.flatMap((content) => {
     const parts = partsOf(content);
     if (content["role"] === "model") {
-      const items = parts.flatMap((part) => decodeSaid(part, position++));
+      const said = parts.flatMap((part) => decodeSaid(part, position++));
+      const items = openTurn(said, (call) => word(call.extra?.fields["thoughtSignature"]), sign);
       waiting.push(...items.filter((item) => item.type === "call"));
       return mergeWords(items);
     }
@@ -189,10 +193,21 @@ function mergeWords(items: readonly Item[]): readonly Item[] {
   for (const item of items) {
     const before = merged.at(-1);
     if (item.type === "message" && before?.type === "message" && before.extra === undefined) {
-      merged[merged.length - 1] = { ...item, content: [...before.content, ...item.content] };
+      merged[merged.length - 1] = { ...item, content: joined([...before.content, ...item.content]) };
     } else merged.push(item);
   }
   return merged;
+}
+
+/** Pieces of one text, cut where the stream happened to cut them. */
+function joined(parts: readonly Part[]): readonly Part[] {
+  const whole: Part[] = [];
+  for (const part of parts) {
+    const before = whole.at(-1);
+    if (part.type === "text" && before?.type === "text") whole[whole.length - 1] = text(before.text + part.text);
+    else whole.push(part);
+  }
+  return whole;
 }
 
 function decodeUser(parts: readonly Raw[], waiting: CallItem[]): readonly Item[] {

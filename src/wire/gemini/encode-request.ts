@@ -7,7 +7,7 @@ import { argumentsObject } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import type { NameBook } from "../names.ts";
-import { echoed, jsonObject, object } from "../raw.ts";
+import { echoed, jsonObject, object, word } from "../raw.ts";
 import { choiceNames, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodePart, skipSignature, wire } from "./parts.ts";
 
@@ -110,7 +110,7 @@ function encodeSaid(items: readonly SaidItem[], book: NameBook): readonly JsonOb
         if (item.opaque?.wire !== wire) return [];
         return [{ text: item.text ?? "", thought: true, thoughtSignature: item.opaque.value }];
       case "call": {
-        const signed = { ...(isFirstCall ? { thoughtSignature: skipSignature } : {}), ...echoed(item.extra, wire) };
+        const signed = { ...(isFirstCall ? { thoughtSignature: skipSignature } : {}), ...signatureOf(item) };
         isFirstCall = false;
         return [{ functionCall: encodeCall(item, book), ...signed }];
       }
@@ -119,6 +119,13 @@ function encodeSaid(items: readonly SaidItem[], book: NameBook): readonly JsonOb
         return [item.raw];
     }
   });
+}
+
+/** A call's signature, wherever the wire that it came through keeps it. */
+function signatureOf(call: CallItem): JsonObject {
+  const google = object(object(echoed(call.extra, "chat")["extra_content"])["google"]);
+  const signature = word(google["thought_signature"]);
+  return signature === undefined ? echoed(call.extra, wire) : { thoughtSignature: signature };
 }
 
 function encodeSigned(parts: readonly JsonObject[], signature: JsonObject): readonly JsonObject[] {

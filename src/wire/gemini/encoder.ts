@@ -1,9 +1,13 @@
 /** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, Item, ModelEvent, Usage } from "../../spec/model.ts";
+import type { Answer, AnswerEnd, CallItem, Item, ModelEvent, ReasoningItem, Usage } from "../../spec/model.ts";
 import { answerToEvents, thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions, AnswerEncoder } from "../codec.ts";
+import { sealTurn } from "../envelope.ts";
+import { geminiError } from "../failure.ts";
+import { createHold } from "../hold.ts";
 import { spellerOf } from "../names.ts";
+import { createOutbox } from "../outbox.ts";
 import { echoed } from "../raw.ts";
 import { encodeCall } from "./encode-request.ts";
 import { encodePart, wire } from "./parts.ts";
@@ -14,8 +18,11 @@ interface ChunkEncoder {
 
 function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
   const book = { spell: spellerOf(options.names) };
+  const chunks = createOutbox<JsonObject>();
+  const hold = createHold({ inOrder: true, write: (event) => write(event).forEach(chunks.push) });
   const sent = new Map<number, string>();
   let head: JsonObject = {};
+  let thoughts: ReasoningItem[] = [];
   const chunk = (parts: readonly JsonObject[]): JsonObject => ({
     candidates: [{ content: { role: "model", parts }, index: 0 }],
     ...head,
@@ -27,9 +34,18 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     return [chunk([isThought ? { text: delta, thought: true } : { text: delta }])];
   }
 
+  /** Clients of this wire drop thoughts and give back the signature of a call: other wires' state travels in it. */
+  function call(item: CallItem): JsonObject {
+    const own = echoed(item.extra, wire);
+    const state = Object.keys(own).length > 0 ? undefined : sealTurn(thoughts, item, wire, options.sign);
+    thoughts = [];
+    return { functionCall: encodeCall(item, book), ...(state === undefined ? own : { thoughtSignature: state }) };
+  }
+
   /** Whatever the deltas have not said: other content, the signature, or everything. */
   function finish(index: number, item: Item): readonly JsonObject[] {
-    if (item.type === "call") return [chunk([{ functionCall: encodeCall(item, book), ...echoed(item.extra, wire) }])];
+    if (item.type === "call") return [chunk([call(item)])];
+    if (item.type === "reasoning" && item.opaque?.wire !== wire) thoughts.push(item);
     if (item.type === "server_call") return item.wire === wire ? [chunk([item.raw])] : [];
     if (item.type !== "message" && item.type !== "reasoning") return [];
     const whole = item.type === "message" ? wordsOf(item) + (item.refusal ?? "") : thoughtsOf(item);
@@ -44,23 +60,28 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     ];
   }
 
+  function write(event: ModelEvent): readonly JsonObject[] {
+    switch (event.type) {
+      case "answer.started":
+        head = defined({ modelVersion: options.model ?? event.model, responseId: options.id ?? event.id });
+        return [];
+      case "item.delta":
+        if (event.field === "arguments") return [];
+        return say(event.index, event.delta, event.field === "reasoning" || event.field === "summary");
+      case "item.done":
+        return finish(event.index, event.item);
+      case "answer.ended":
+        return [encodeEnd(event.answer, head)];
+      case "item.started":
+      case "other":
+        return [];
+    }
+  }
+
   return {
     push(event) {
-      switch (event.type) {
-        case "answer.started":
-          head = defined({ modelVersion: options.model ?? event.model, responseId: options.id ?? event.id });
-          return [];
-        case "item.delta":
-          if (event.field === "arguments") return [];
-          return say(event.index, event.delta, event.field === "reasoning" || event.field === "summary");
-        case "item.done":
-          return finish(event.index, event.item);
-        case "answer.ended":
-          return [encodeEnd(event.answer, head)];
-        case "item.started":
-        case "other":
-          return [];
-      }
+      hold.push(event);
+      return chunks.drain();
     },
   };
 }
@@ -76,29 +97,18 @@ function encodeEnd(end: AnswerEnd, head: JsonObject): JsonObject {
   const usage = end.usage === undefined ? {} : { usageMetadata: encodeUsage(end.usage) };
   if (end.outcome === "error" && end.finish === "content_filter")
     return { promptFeedback: { blockReason: end.error?.code ?? "OTHER" }, ...usage, ...head };
-  if (end.outcome === "error" && end.finish !== "error") return { error: encodeError(end.error) };
+  if (end.outcome === "truncated" || end.outcome === "error") return { error: geminiError(end.error) };
   const candidate = defined({
     index: 0,
     finishReason: finishReason(end),
-    finishMessage: end.outcome === "error" ? end.error?.message : undefined,
     ...echoed(end.extra, wire),
   });
   return { candidates: [candidate], ...usage, ...head };
 }
 
-function finishReason(end: AnswerEnd): string | undefined {
-  if (end.outcome === "truncated") return undefined;
-  if (end.finish === "length") return "MAX_TOKENS";
-  if (end.finish === "content_filter" || end.finish === "refusal") return "SAFETY";
-  return end.finish === "error" ? (end.error?.code ?? "OTHER") : "STOP";
-}
-
-function encodeError(error: AnswerEnd["error"]): JsonObject {
-  return {
-    code: error?.status ?? 500,
-    message: error?.message ?? "the model's answer broke off",
-    status: error?.code ?? "INTERNAL",
-  };
+function finishReason(end: AnswerEnd): string {
+  if (end.finish === "length" || (end.outcome === "incomplete" && end.finish === undefined)) return "MAX_TOKENS";
+  return end.finish === "content_filter" || end.finish === "refusal" ? "SAFETY" : "STOP";
 }
 
 function encodeUsage(usage: Usage): JsonObject {

@@ -9,8 +9,8 @@ export interface BlockWriter {
   end(last?: JsonObject): void;
   /** A block that comes in one piece, as the deltas that would have brought it. */
   whole(block: JsonObject): void;
-  /** A call. Stopped means run it: one that must not run is left unstopped. */
-  call(block: JsonObject, input: string, isStopped: boolean): void;
+  /** A call. A client runs it when its block is stopped. */
+  call(block: JsonObject, input: string): void;
 }
 
 export function createBlockWriter(emit: (type: string, fields: JsonObject) => void): BlockWriter {
@@ -64,12 +64,10 @@ export function createBlockWriter(emit: (type: string, fields: JsonObject) => vo
           return stop();
       }
     },
-    call(block, input, isStopped) {
+    call(block, input) {
       start(block);
       delta("input_json_delta", "partial_json", input);
-      if (isStopped) return stop();
-      index++;
-      isOpen = false;
+      stop();
     },
   };
 }

@@ -2,7 +2,7 @@
 import { defined, isObject } from "../../base/json.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { NameTable } from "../codec.ts";
-import { uncarry } from "../envelope.ts";
+import { type Sign, uncarry, uncarryThought } from "../envelope.ts";
 import { readArgumentsText, writeArguments } from "../arguments.ts";
 import { unwrapFreeform } from "../freeform.ts";
 import { lookUp } from "../names.ts";
@@ -18,7 +18,7 @@ const compactionFields: ReadonlySet<string> = new Set(["type", "content", "encry
  * A block of an assistant message. `input` is the raw text of a call's arguments where it was streamed; without
  * it the block's own `input` object counts.
  */
-export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: string): Item {
+export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: string, sign?: Sign): Item {
   switch (raw["type"]) {
     case "text": {
       const words = string(raw["text"]) ?? "";
@@ -34,13 +34,15 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
         extra,
       });
     }
-    case "thinking":
+    case "thinking": {
+      const state = uncarryThought(word(raw["signature"]), wire, "signature", sign);
       return defined({
         type: "reasoning" as const,
-        text: word(raw["thinking"]),
-        opaque: uncarry(word(raw["signature"]), wire, "signature"),
+        text: word(raw["thinking"]) ?? state.text,
+        opaque: state.opaque,
         extra: extraFields(wire, raw, thinkingFields),
       });
+    }
     case "redacted_thinking":
       return defined({
         type: "reasoning" as const,
@@ -64,7 +66,7 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
       return defined({
         type: "compaction" as const,
         text: word(raw["content"]),
-        opaque: uncarry(word(raw["encrypted_content"]), wire, "encrypted_content"),
+        opaque: uncarry(word(raw["encrypted_content"]), wire, "encrypted_content", sign),
         extra: extraFields(wire, raw, compactionFields),
       });
     default:

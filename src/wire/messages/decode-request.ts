@@ -14,8 +14,10 @@ import {
   withFields,
   word,
 } from "../raw.ts";
-import { unpackCarriers } from "../envelope.ts";
-import { RequestError } from "../request-error.ts";
+import { type Sign, unpackCarriers } from "../envelope.ts";
+import type { DecodeRequestOptions } from "../codec.ts";
+import { RequestError } from "../failure.ts";
+import { sessionKey } from "../ids.ts";
 import { decodeBlock } from "./decode-block.ts";
 import { wire } from "./ending.ts";
 import { decodeContent, decodeSystem } from "./parts.ts";
@@ -27,19 +29,20 @@ const namedFields: ReadonlySet<string> = new Set(
   ),
 );
 
-export function decodeRequest(body: unknown): ModelRequest {
+export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}): ModelRequest {
   const raw = object(body);
   if (raw["thread"] !== undefined && raw["thread"] !== null) throw threadRefused();
   const config = object(raw["output_config"]);
   const thinking = object(raw["thinking"]);
   const format = object(config["format"]);
+  const tools = decodeTools(raw["tools"]);
   const stop = array(raw["stop_sequences"]).filter((entry) => typeof entry === "string");
   return defined({
     model: string(raw["model"]) ?? "",
     instructions: decodeSystem(raw["system"]),
-    input: unpackCarriers(objects(raw["messages"]).flatMap(decodeMessage)),
-    tools: decodeTools(raw["tools"]),
-    ...decodeChoice(raw["tool_choice"]),
+    input: unpackCarriers(objects(raw["messages"]).flatMap((message) => decodeMessage(message, sign))),
+    tools,
+    ...(tools.length === 0 ? {} : decodeChoice(raw["tool_choice"])),
     maxOutputTokens: number(raw["max_tokens"]),
     temperature: number(raw["temperature"]),
     topP: number(raw["top_p"]),
@@ -47,7 +50,7 @@ export function decodeRequest(body: unknown): ModelRequest {
     reasoning: nonEmpty(defined({ effort: word(config["effort"]), budgetTokens: number(thinking["budget_tokens"]) })),
     outputSchema:
       format["type"] === "json_schema" ? { name: "output", schema: jsonObject(object(format["schema"])) } : undefined,
-    cacheKey: word(object(raw["metadata"])["user_id"]) ?? (hasBreakpoint(raw) ? "default" : undefined),
+    cacheKey: sessionKey(word(object(raw["metadata"])["user_id"])) ?? (hasBreakpoint(raw) ? "default" : undefined),
     stream: boolean(raw["stream"]),
     extra: decodeExtra(raw),
   });
@@ -63,10 +66,10 @@ function threadRefused(): RequestError {
   return new RequestError(400, message, { type: "error", error: { type: "invalid_request_error", message, details } });
 }
 
-function decodeMessage(raw: Raw): readonly Item[] {
+function decodeMessage(raw: Raw, sign: Sign | undefined): readonly Item[] {
   switch (raw["role"]) {
     case "assistant":
-      return blocksOf(raw["content"]).map((block) => decodeBlock(block, undefined));
+      return blocksOf(raw["content"]).map((block) => decodeBlock(block, undefined, undefined, sign));
     case "system":
       return [{ type: "message", role: "system", ...decodeContent(raw["content"]) }];
     default:
@@ -120,10 +123,8 @@ function decodeExtra(raw: Raw): Extra | undefined {
     if (Object.keys(fields).length > 0) extra = withFields(wire, extra, { [key]: fields });
   };
   if (array(raw["system"]).length > 1) extra = withFields(wire, extra, { system: raw["system"] });
-  const thinking = object(raw["thinking"]);
-  const { type, budget_tokens, ...shown } = thinking;
-  // `enabled` with its budget has a neutral name; any other way of thinking is this API's own.
-  if (type !== "enabled" || budget_tokens === undefined || Object.keys(shown).length > 0) keep("thinking", thinking);
+  // The budget has a neutral name as well; on this wire the field goes back as it came.
+  keep("thinking", object(raw["thinking"]));
   const { effort: _effort, format: _format, ...config } = object(raw["output_config"]);
   keep("output_config", config);
   const { user_id: _user, ...metadata } = object(raw["metadata"]);

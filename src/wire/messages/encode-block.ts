@@ -2,20 +2,20 @@
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type { CallItem, Item, ReasoningItem } from "../../spec/model.ts";
 import { argumentsObject } from "../arguments.ts";
-import { carry } from "../envelope.ts";
+import { carryThought, type Sign } from "../envelope.ts";
 import { idRules, legalId } from "../ids.ts";
 import type { Spell } from "../names.ts";
 import { echoed } from "../raw.ts";
 import { wire } from "./ending.ts";
 
 /** Blocks for a client. Opaque state of other wires travels sealed, so that it can come back. */
-export function answerBlocks(item: Item, spell: Spell): readonly JsonObject[] {
+export function answerBlocks(item: Item, spell: Spell, sign?: Sign): readonly JsonObject[] {
   if (item.type !== "reasoning") return requestBlocks(item, spell);
   if (item.opaque?.wire === wire && item.opaque.kind === "redacted_thinking")
     return [redacted(item, item.opaque.value)];
   const thinking = item.text ?? item.summary?.join("\n\n") ?? "";
   if (thinking === "" && item.opaque === undefined) return [];
-  return [{ type: "thinking", thinking, signature: carry(item.opaque, wire) ?? "", ...echoed(item.extra, wire) }];
+  return [{ type: "thinking", thinking, signature: carryThought(item, wire, sign), ...echoed(item.extra, wire) }];
 }
 
 /** Blocks for the model's own server: only thoughts that it signed itself. */

@@ -3,9 +3,9 @@ import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { Item, ModelRequest, OtherItem, ResultItem } from "../../spec/model.ts";
 import type { EncodedRequest, EncodeOptions } from "../codec.ts";
 import { prepareHistory, type Turn } from "../history.ts";
-import { idRules, legalId } from "../ids.ts";
+import { idRules, legalCacheKey, legalId } from "../ids.ts";
 import type { Spell } from "../names.ts";
-import { echoed, jsonObject, object } from "../raw.ts";
+import { echoed, jsonObject, object, objects } from "../raw.ts";
 import { requestBlocks } from "./encode-block.ts";
 import { wire } from "./ending.ts";
 import { decodeSystem, encodeContent } from "./parts.ts";
@@ -15,7 +15,7 @@ import { encodeChoice, encodeTools } from "./tools.ts";
 const defaultMaxTokens = 16_384;
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
-  const { tools, book, dropped } = encodeTools(request, options.target ?? "anthropic");
+  const { tools, book, dropped, isCalling } = encodeTools(request, options.target ?? "anthropic");
   const laterSystem = options.quirks?.laterSystem === true;
   const history = prepareHistory(
     { ...request, input: request.input.map(asBlock) },
@@ -29,24 +29,57 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     format: encodeFormat(request),
   });
   const isCached = request.cacheKey !== undefined && options.quirks?.noCacheKey !== true;
-  const budget = request.reasoning?.budgetTokens;
+  const choice = tools.length === 0 ? undefined : encodeChoice(request, book, isCalling);
+  const thinks = encodeThinking(request, thinking, messages, choice);
+  const isThinking = thinking === undefined && thinks !== undefined;
   const body = defined({
     model: request.model,
     max_tokens: request.maxOutputTokens ?? defaultMaxTokens,
     system: encodeSystem(history.system, system, isCached),
     messages: isCached ? markLastUser(messages) : messages,
     tools: tools.length === 0 ? undefined : isCached ? markLast(tools) : tools,
-    tool_choice: tools.length === 0 ? undefined : encodeChoice(request, book),
-    temperature: request.temperature,
-    top_p: request.topP,
+    tool_choice: choice,
+    // A model that thinks on a budget takes neither.
+    temperature: isThinking ? undefined : request.temperature,
+    top_p: isThinking ? undefined : request.topP,
     stop_sequences: request.stop,
-    thinking: budget === undefined ? thinking : { type: "enabled", budget_tokens: budget },
+    thinking: thinks,
     output_config: Object.keys(config).length > 0 ? config : undefined,
-    metadata: request.cacheKey === undefined ? metadata : { ...object(metadata), user_id: request.cacheKey },
+    metadata:
+      request.cacheKey === undefined ? metadata : { ...object(metadata), user_id: legalCacheKey(request.cacheKey) },
     stream: request.stream,
     ...more,
   });
   return { body: jsonObject(body), names: book.table, dropped };
+}
+
+/** The least that this API takes as a budget for thoughts. */
+const leastBudget = 1024;
+
+/** What a client of this API said of its thinking as it said it; a budget of another wire where the rest of the request allows it. */
+function encodeThinking(
+  request: ModelRequest,
+  own: Json | undefined,
+  messages: readonly JsonObject[],
+  choice: JsonObject | undefined,
+): Json | undefined {
+  const isLost = lacksThoughts(messages);
+  if (own !== undefined) return isLost && object(own)["type"] === "enabled" ? undefined : own;
+  const wanted = request.reasoning?.budgetTokens;
+  if (wanted === undefined) return undefined;
+  const isForced = choice?.["type"] === "any" || choice?.["type"] === "tool";
+  const max = request.maxOutputTokens ?? defaultMaxTokens;
+  // Something must be left for the answer.
+  const budget = Math.min(Math.max(wanted, leastBudget), Math.floor(max * 0.8));
+  if (isForced || budget < leastBudget || isLost) return undefined;
+  return { type: "enabled", budget_tokens: budget };
+}
+
+/** The turn that goes on called tools and its thoughts are gone: the API refuses to think on without them. */
+function lacksThoughts(messages: readonly JsonObject[]): boolean {
+  const isAnswering = objects(messages.at(-1)?.["content"]).some((block) => block["type"] === "tool_result");
+  const first = objects(messages.findLast((message) => message["role"] === "assistant")?.["content"])[0];
+  return isAnswering && first?.["type"] !== "thinking" && first?.["type"] !== "redacted_thinking";
 }
 
 /** The client's own blocks, cut and marked as it likes, as long as they still say the same. */

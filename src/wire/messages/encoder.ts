@@ -8,13 +8,14 @@ import type { Answer, AnswerEnd, CallItem, Item, ModelEvent } from "../../spec/m
 import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { withCarrier } from "../envelope.ts";
-import { createHold, isCall } from "../hold.ts";
+import { messagesError } from "../failure.ts";
+import { createHold, handedOut } from "../hold.ts";
 import { inventId } from "../ids.ts";
 import { spellerOf } from "../names.ts";
 import { createOutbox } from "../outbox.ts";
 import { createBlockWriter } from "./block-writer.ts";
 import { answerBlocks, callBlock } from "./encode-block.ts";
-import { encodeError, encodeStop, encodeUsage, wire } from "./ending.ts";
+import { encodeStop, encodeUsage, wire } from "./ending.ts";
 import { createOpenItem } from "./open-item.ts";
 
 interface Started {
@@ -32,10 +33,13 @@ function headOf(started: Started, options: AnswerEncodeOptions): JsonObject {
   };
 }
 
-export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
-  if (answer.outcome === "error" || answer.outcome === "truncated") return encodeError(answer);
+export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): JsonObject {
+  const answer = handedOut(given);
+  if (answer.outcome === "error" || answer.outcome === "truncated") return messagesError(answer.error);
   const spell = spellerOf(options.names);
-  const content = answer.items.flatMap((item) => withCarrier(item, wire)).flatMap((item) => answerBlocks(item, spell));
+  const content = answer.items
+    .flatMap((item) => withCarrier(item, wire))
+    .flatMap((item) => answerBlocks(item, spell, options.sign));
   return {
     ...headOf(answer, options),
     content,
@@ -57,7 +61,8 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
   const blocks = createBlockWriter(emit);
   const open = createOpenItem(blocks);
   const hold = createHold({
-    mustWait: (event) => isCall(event) || open.isBarredTo(event),
+    inOrder: true,
+    mustWait: open.isBarredTo,
     openItem: open.index,
     write,
   });
@@ -75,21 +80,21 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     emit("message_start", { message: { ...headOf(started, options), ...stop, usage: encodeUsage(undefined) } });
   }
 
-  function finishCall(item: CallItem, end: AnswerEnd | undefined): void {
-    for (const carrier of withCarrier(item, wire).slice(0, -1)) answerBlocks(carrier, spell).forEach(blocks.whole);
-    const isCut = !item.complete && end?.outcome !== "ok";
-    blocks.call(callBlock(item, spell), isCut ? item.arguments : argumentsText(item), !isCut);
+  function finishCall(item: CallItem): void {
+    for (const carrier of withCarrier(item, wire).slice(0, -1))
+      answerBlocks(carrier, spell, options.sign).forEach(blocks.whole);
+    blocks.call(callBlock(item, spell), argumentsText(item));
   }
 
-  function write(event: ModelEvent, end?: AnswerEnd): void {
+  function write(event: ModelEvent): void {
     begin(event.type === "answer.started" ? event : {});
     switch (event.type) {
       case "item.delta":
         return open.grow(event.index, event.field, event.part ?? 0, event.delta);
       case "item.done":
         done.push(event.item);
-        if (event.item.type === "call") return finishCall(event.item, end);
-        return open.finish(event.index, event.item, answerBlocks(event.item, spell));
+        if (event.item.type === "call") return finishCall(event.item);
+        return open.finish(event.index, event.item, answerBlocks(event.item, spell, options.sign));
       case "answer.ended":
         return conclude(event.answer, done, emit);
       case "answer.started":
@@ -109,7 +114,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
 
 function conclude(end: AnswerEnd, said: readonly Item[], emit: (type: string, fields: JsonObject) => void): void {
   if (end.outcome === "error" || end.outcome === "truncated") {
-    const { type: _type, ...error } = encodeError(end);
+    const { type: _type, ...error } = messagesError(end.error);
     return emit("error", error);
   }
   emit("message_delta", { delta: encodeStop(end, refusalOf(said)), usage: encodeUsage(end.usage) });

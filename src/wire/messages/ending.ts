@@ -143,38 +143,3 @@ export function decodeError(raw: unknown): ModelError {
     status: count(outer["status"]),
   });
 }
-
-export function encodeError(end: AnswerEnd): JsonObject {
-  const error = end.error ?? { message: "The model's answer ended before it was complete." };
-  return { type: "error", error: { type: errorType(error), message: error.message } };
-}
-
-const errorTypes: ReadonlySet<string> = new Set([
-  "invalid_request_error",
-  "authentication_error",
-  "billing_error",
-  "permission_error",
-  "not_found_error",
-  "request_too_large",
-  "rate_limit_error",
-  "timeout_error",
-  "api_error",
-  "overloaded_error",
-]);
-
-/** The names this API uses, for codes of other wires too. */
-function errorType(error: ModelError): string {
-  for (const name of [error.code, error.type]) if (name !== undefined && errorTypes.has(name)) return name;
-  switch (error.code) {
-    case "rate_limit_exceeded":
-      return "rate_limit_error";
-    case "server_is_overloaded":
-    case "slow_down":
-      return "overloaded_error";
-    case "context_length_exceeded":
-    case "invalid_prompt":
-      return "invalid_request_error";
-    default:
-      return "api_error";
-  }
-}

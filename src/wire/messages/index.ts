@@ -1,5 +1,7 @@
 /** Anthropic's Messages API, both ways. It must not know how anything is sent or run. */
 import type { Codec } from "../codec.ts";
+import { messagesError, toFailure } from "../failure.ts";
+import { limitAnswer, limitDecoder } from "../limits.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { createDecoder, decodeAnswer } from "./decoder.ts";
 import { encodeRequest } from "./encode-request.ts";
@@ -9,9 +11,10 @@ export const messages: Codec = {
   name: "messages",
   path: () => "/messages",
   encodeRequest,
-  createDecoder,
-  decodeAnswer,
+  createDecoder: (options) => limitDecoder(createDecoder(options), options?.limits),
+  decodeAnswer: (body, options) => limitAnswer(decodeAnswer(body, options), options?.limits),
   decodeRequest,
   createEncoder,
   encodeAnswer,
+  encodeError: (error) => toFailure(error, "messages", messagesError(error)),
 };

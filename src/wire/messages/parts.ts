@@ -3,7 +3,7 @@ import type { FilePart, ImagePart, Part } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
 import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
-import { base64ToText, textToBase64 } from "../base64.ts";
+import { base64ToText, textToBase64 } from "../envelope.ts";
 import { extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 import { wire } from "./ending.ts";
 

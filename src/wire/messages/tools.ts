@@ -11,6 +11,8 @@ export interface EncodedTools {
   readonly tools: readonly JsonObject[];
   readonly book: NameBook;
   readonly dropped: readonly Dropped[];
+  /** False: the tools are named only because the history has calls of them. */
+  readonly isCalling: boolean;
 }
 
 /** Provider-side tools that this API has under a name of its own. */
@@ -34,13 +36,32 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
         ...echoed(tool.spec.extra, wire),
       }),
     );
-  return { tools: [...tools.map(jsonObject), ...own], book: lowered.book, dropped: lowered.dropped };
+  const { book, dropped } = lowered;
+  const offered = [...tools.map(jsonObject), ...own];
+  const isCalling = offered.length > 0;
+  return { tools: isCalling ? offered : calledTools(request, book), book, dropped, isCalling };
 }
+
+/** This API wants every tool of the history declared, even where none may be called any more. */
+function calledTools(request: ModelRequest, book: NameBook): readonly JsonObject[] {
+  const called = request.input.flatMap((item) => (item.type === "call" ? [book.spell(item.name, item.namespace)] : []));
+  return [...new Set(called)].toSorted().map((name) => ({
+    name,
+    description: notAvailable,
+    input_schema: { type: "object", properties: {} },
+  }));
+}
+
+/** Says of a tool that it stands in the list for the sake of the history alone. */
+const notAvailable = "Called earlier in this conversation; not available any more.";
 
 function encodeTyped(spec: NativeSpec): JsonObject | undefined {
   if (spec.wire === wire) return { type: spec.type, name: spec.name, ...spec.options };
   const type = serverTools.get(spec.type);
-  return type === undefined ? undefined : { type, name: spec.type };
+  if (type === undefined) return undefined;
+  const domains = object(object(spec.options)["filters"])["allowed_domains"];
+  const location = object(spec.options)["user_location"];
+  return jsonObject(defined({ type, name: spec.type, allowed_domains: domains, user_location: location ?? undefined }));
 }
 
 const functionFields: ReadonlySet<string> = new Set(
@@ -48,11 +69,13 @@ const functionFields: ReadonlySet<string> = new Set(
 );
 
 export function decodeTools(value: unknown): readonly ToolSpec[] {
-  return objects(value).map((raw) =>
-    raw["type"] === undefined || raw["type"] === null || raw["type"] === "custom"
-      ? decodeFunction(raw)
-      : decodeTyped(raw),
-  );
+  return objects(value)
+    .filter((raw) => raw["description"] !== notAvailable)
+    .map((raw) =>
+      raw["type"] === undefined || raw["type"] === null || raw["type"] === "custom"
+        ? decodeFunction(raw)
+        : decodeTyped(raw),
+    );
 }
 
 function decodeFunction(raw: Raw): FunctionSpec {
@@ -79,7 +102,8 @@ function decodeTyped(raw: Raw): NativeSpec {
 }
 
 /** Choice and 'one call at a time' are one field here. */
-export function encodeChoice(request: ModelRequest, book: NameBook): JsonObject | undefined {
+export function encodeChoice(request: ModelRequest, book: NameBook, isCalling: boolean): JsonObject | undefined {
+  if (!isCalling) return { type: "none" };
   const base = encodeBase(request.toolChoice, book);
   if (request.parallel === undefined || base?.["type"] === "none") return base;
   return { ...(base ?? { type: "auto" }), disable_parallel_tool_use: !request.parallel };

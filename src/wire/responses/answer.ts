@@ -1,6 +1,7 @@
 /** How a Responses answer ended: status, usage and errors, both ways. */
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
+import { responsesError } from "../failure.ts";
 import { count, json, object, type Raw, string, word } from "../raw.ts";
 import { wire } from "./decode-item.ts";
 
@@ -156,6 +157,5 @@ function statusOf(outcome: Outcome): string {
 /** A stream that was cut upstream is a failure here: there is no other way to say it. */
 function encodeFailure(end: AnswerEnd): JsonObject | null {
   if (end.outcome !== "error" && end.outcome !== "truncated") return null;
-  const error = end.error ?? { message: "The model's answer ended before it was complete." };
-  return defined({ code: error.code ?? "server_error", message: error.message, type: error.type });
+  return responsesError(end.error);
 }

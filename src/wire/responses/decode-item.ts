@@ -23,8 +23,8 @@ import {
   withFields,
   word,
 } from "../raw.ts";
-import { writeArguments } from "../arguments.ts";
-import { uncarry } from "../envelope.ts";
+import { readArgumentsText, writeArguments } from "../arguments.ts";
+import { type Sign, uncarry, uncarryThought } from "../envelope.ts";
 import { decodeContent } from "./parts.ts";
 
 export const wire = "responses";
@@ -47,7 +47,7 @@ const callFields = fieldsOf("call_id name namespace arguments input caller actio
 const resultFields = fieldsOf("call_id name namespace output");
 const compactionFields = fieldsOf("encrypted_content");
 
-export function decodeItem(raw: Raw): Item {
+export function decodeItem(raw: Raw, sign?: Sign): Item {
   const type = string(raw["type"]) ?? (typeof raw["role"] === "string" ? "message" : "");
   const server = serverCalls.get(type);
   if (server !== undefined) {
@@ -63,9 +63,9 @@ export function decodeItem(raw: Raw): Item {
     case "message":
       return decodeMessage(raw);
     case "reasoning":
-      return decodeReasoning(raw);
+      return decodeReasoning(raw, sign);
     case "compaction":
-      return decodeCompaction(raw);
+      return decodeCompaction(raw, sign);
     default:
       return decodeCall(type, raw) ?? decodeResult(type, raw) ?? { type: "other", wire, raw: jsonObject(raw) };
   }
@@ -91,28 +91,25 @@ function decodeMessage(raw: Raw): Item {
   });
 }
 
-function decodeReasoning(raw: Raw): ReasoningItem {
+function decodeReasoning(raw: Raw, sign: Sign | undefined): ReasoningItem {
   const summary = objects(raw["summary"]).map((part) => string(part["text"]) ?? "");
   const content = objects(raw["content"]).map((part) => string(part["text"]) ?? "");
   const extra = extraFields(wire, raw, reasoningFields);
+  const state = uncarryThought(word(raw["encrypted_content"]), wire, "encrypted_content", sign);
   return defined({
     type: "reasoning" as const,
     id: word(raw["id"]),
     summary: summary.length > 0 ? summary : undefined,
-    text: content.length > 0 ? content.join("") : undefined,
-    opaque: opaqueOf(raw),
+    text: content.length > 0 ? content.join("") : summary.length > 0 ? undefined : state.text,
+    opaque: state.opaque,
     // Where the thoughts came in several pieces, the places of the cuts go back with them.
     extra: content.length > 1 ? withFields(wire, extra, { lengths: content.map((piece) => piece.length) }) : extra,
   });
 }
 
-function opaqueOf(raw: Raw): ReasoningItem["opaque"] {
-  return uncarry(word(raw["encrypted_content"]), wire, "encrypted_content");
-}
-
 /** The provider's own, or a summary of ours that a client brings back. */
-function decodeCompaction(raw: Raw): CompactionItem {
-  const opaque = opaqueOf(raw);
+function decodeCompaction(raw: Raw, sign: Sign | undefined): CompactionItem {
+  const opaque = uncarry(word(raw["encrypted_content"]), wire, "encrypted_content", sign);
   const isOurs = opaque?.wire === "callgate";
   return defined({
     type: "compaction" as const,
@@ -161,8 +158,10 @@ function serverCall(raw: Raw, name: string): Item {
   return defined({ type: "server_call" as const, name, id: word(raw["id"]), wire, raw: jsonObject(raw) });
 }
 
-function callItem(raw: Raw, kind: CallKind, name: string, text: string): CallItem {
+function callItem(raw: Raw, kind: CallKind, name: string, said: string): CallItem {
   const itemId = word(raw["id"]);
+  const { arguments: text, complete } =
+    kind === "custom" ? { arguments: said, complete: true } : readArgumentsText(said);
   return defined({
     type: "call" as const,
     kind,
@@ -170,7 +169,7 @@ function callItem(raw: Raw, kind: CallKind, name: string, text: string): CallIte
     name,
     namespace: word(raw["namespace"]),
     arguments: text,
-    complete: name !== "" && raw["status"] !== "incomplete" && (kind === "custom" || isWhole(text)),
+    complete: complete && name !== "" && raw["status"] !== "incomplete" && (kind === "custom" || isWhole(text)),
     itemId,
     caller: raw["caller"] === null || raw["caller"] === undefined ? undefined : json(raw["caller"]),
     extra: extraFields(wire, raw, callFields),

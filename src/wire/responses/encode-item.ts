@@ -5,7 +5,8 @@
 import { partsToText } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallItem, CompactionItem, Item, MessageItem, ReasoningItem, ResultItem } from "../../spec/model.ts";
-import { carry } from "../envelope.ts";
+import { argumentsText } from "../arguments.ts";
+import { carry, carryThought, type Sign } from "../envelope.ts";
 import { idRules, inventId, legalId } from "../ids.ts";
 import { array, echoed, json, jsonObject, object, parseObject, word } from "../raw.ts";
 import { wire } from "./decode-item.ts";
@@ -25,7 +26,7 @@ const prefixes = {
 } as const;
 
 /** An item of an answer, or undefined where this wire has no words for it. `place` makes up ids that are missing. */
-export function encodeOutputItem(item: Item, seed: string, place: number): JsonObject | undefined {
+export function encodeOutputItem(item: Item, seed: string, place: number, sign?: Sign): JsonObject | undefined {
   const idOf = (id: string | undefined, prefix: string) => ownId(id, prefix) ?? inventId(seed, place, prefix);
   switch (item.type) {
     case "message":
@@ -34,20 +35,21 @@ export function encodeOutputItem(item: Item, seed: string, place: number): JsonO
       return {
         ...encodeReasoning(item),
         id: idOf(item.id, prefixes.reasoning),
-        encrypted_content: carry(item.opaque, wire) ?? null,
+        // Some clients give back this string and nothing else of a thought.
+        encrypted_content: carryThought(item, wire, sign, item.text),
       };
     case "call":
       return {
-        ...encodeCall(item),
+        ...encodeCall(item.complete || item.kind === "custom" ? item : { ...item, arguments: argumentsText(item) }),
         id: idOf(item.itemId, prefixes[item.kind]),
-        status: item.complete ? "completed" : "incomplete",
+        status: "completed",
       };
     case "compaction": {
       const sealed = item.opaque ?? { wire: "callgate", kind: "text", value: item.text ?? "" };
       return {
         ...encodeCompaction(item),
         id: idOf(item.id, prefixes.compaction),
-        encrypted_content: carry(sealed, wire) ?? "",
+        encrypted_content: carry(sealed, wire, sign) ?? "",
       };
     }
     case "server_call":

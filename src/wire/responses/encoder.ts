@@ -5,10 +5,10 @@
  * call as soon as they see it done.
  */
 import type { JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, ModelEvent } from "../../spec/model.ts";
+import type { Answer, ModelEvent } from "../../spec/model.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
 import { withCarrier } from "../envelope.ts";
-import { createHold, isCall } from "../hold.ts";
+import { createHold, handedOut } from "../hold.ts";
 import { inventId } from "../ids.ts";
 import { createOutbox } from "../outbox.ts";
 import { encodeResponse, type ResponseHead } from "./answer.ts";
@@ -16,11 +16,12 @@ import { wire } from "./decode-item.ts";
 import { encodeOutputItem } from "./encode-item.ts";
 import { createOutput } from "./output.ts";
 
-export function encodeAnswer(answer: Answer, options: AnswerEncodeOptions = {}): JsonObject {
+export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): JsonObject {
+  const answer = handedOut(given);
   const head = headOf(answer, options);
   const output = answer.items
     .flatMap((item) => withCarrier(item, wire))
-    .map((item, place) => encodeOutputItem(item, head.id, place))
+    .map((item, place) => encodeOutputItem(item, head.id, place, options.sign))
     .filter((item) => item !== undefined);
   return encodeResponse(head, output, answer);
 }
@@ -40,8 +41,8 @@ function headOf(started: Started, options: AnswerEncodeOptions): ResponseHead {
 
 export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder {
   const frames = createOutbox<Frame>();
-  const hold = createHold({ mustWait: isCall, write });
-  const output = createOutput(emit, () => begin({}).id);
+  const hold = createHold({ inOrder: true, write });
+  const output = createOutput(emit, () => begin({}).id, options.sign);
   let head: ResponseHead | undefined;
   let sequence = 0;
 
@@ -58,7 +59,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     return head;
   }
 
-  function write(event: ModelEvent, end?: AnswerEnd): void {
+  function write(event: ModelEvent): void {
     switch (event.type) {
       case "answer.started":
         begin(event);
@@ -70,7 +71,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
       case "item.delta":
         return output.grow(event.index, event.field, event.part ?? 0, event.delta);
       case "item.done":
-        return output.finish(event.index, event.item, end);
+        return output.finish(event.index, event.item);
       case "answer.ended": {
         const response = encodeResponse(begin({}), output.items(), event.answer);
         return emit(`response.${String(response["status"])}`, { response });

@@ -3,6 +3,8 @@
  * tool; it must not know how anything is sent or run.
  */
 import type { Codec } from "../codec.ts";
+import { responsesError, toFailure } from "../failure.ts";
+import { limitAnswer, limitDecoder } from "../limits.ts";
 import { createDecoder, decodeAnswer } from "./decoder.ts";
 import { createEncoder, encodeAnswer } from "./encoder.ts";
 import { decodeRequest, encodeRequest } from "./request.ts";
@@ -11,9 +13,10 @@ export const responses: Codec = {
   name: "responses",
   path: () => "/responses",
   encodeRequest,
-  createDecoder,
-  decodeAnswer,
+  createDecoder: (options) => limitDecoder(createDecoder(options), options?.limits),
+  decodeAnswer: (body, options) => limitAnswer(decodeAnswer(body, options), options?.limits),
   decodeRequest,
   createEncoder,
   encodeAnswer,
+  encodeError: (error) => toFailure(error, "responses", { error: { param: null, ...responsesError(error) } }),
 };

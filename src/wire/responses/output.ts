@@ -1,7 +1,7 @@
 /** The output of one response on its way out: every item announced, numbered without gaps, and kept for the last event. */
 import type { JsonObject } from "../../base/json.ts";
-import type { AnswerEnd, DeltaField, Item } from "../../spec/model.ts";
-import { withCarrier } from "../envelope.ts";
+import type { DeltaField, Item } from "../../spec/model.ts";
+import { type Sign, withCarrier } from "../envelope.ts";
 import { wire } from "./decode-item.ts";
 import { encodeOutputItem } from "./encode-item.ts";
 import { createWriter, type Emit, type Writer } from "./writer.ts";
@@ -9,20 +9,19 @@ import { createWriter, type Emit, type Writer } from "./writer.ts";
 export interface Output {
   announce(index: number, item: Item): void;
   grow(index: number, field: DeltaField, part: number, delta: string): void;
-  /** Ends an item. `end` is how the answer ended, where that is known already. */
-  finish(index: number, item: Item, end: AnswerEnd | undefined): void;
+  finish(index: number, item: Item): void;
   /** In their final form, as far as they have one. */
   items(): readonly JsonObject[];
 }
 
 /** `responseId` seeds the ids of items that have none; asking for it starts the response. */
-export function createOutput(emit: Emit, responseId: () => string): Output {
+export function createOutput(emit: Emit, responseId: () => string, sign: Sign | undefined): Output {
   const writers = new Map<number, Writer>();
   const items: JsonObject[] = [];
 
   /** Places are given in the order of announcing, so that readers who count see no gap. */
   function open(item: Item): Writer | undefined {
-    const raw = encodeOutputItem(item, responseId(), items.length);
+    const raw = encodeOutputItem(item, responseId(), items.length, sign);
     if (raw === undefined) return undefined;
     const writer = createWriter(item.type, raw, items.length, emit);
     items.push(raw);
@@ -35,19 +34,17 @@ export function createOutput(emit: Emit, responseId: () => string): Output {
     return writer;
   }
 
-  function finish(index: number, item: Item, end: AnswerEnd | undefined): void {
-    for (const carrier of withCarrier(item, wire).slice(0, -1)) close(open(carrier), carrier, "finish");
-    // A call of a turn that failed is shown, never declared done: done means run it.
-    const isHeldBack = item.type === "call" && !item.complete && end?.outcome !== "ok";
-    close(announce(index, item), item, isHeldBack ? "suspend" : "finish");
+  function finish(index: number, item: Item): void {
+    for (const carrier of withCarrier(item, wire).slice(0, -1)) close(open(carrier), carrier);
+    close(announce(index, item), item);
   }
 
-  function close(writer: Writer | undefined, item: Item, how: "finish" | "suspend"): void {
+  function close(writer: Writer | undefined, item: Item): void {
     if (writer === undefined) return;
     const { place } = writer;
     // Whatever id it ends with, it keeps the one it was announced under.
-    const raw = { ...encodeOutputItem(item, responseId(), place), id: items[place]!["id"] ?? "" };
-    items[place] = writer[how](raw);
+    const raw = { ...encodeOutputItem(item, responseId(), place, sign), id: items[place]!["id"] ?? "" };
+    items[place] = writer.finish(raw);
   }
 
   return {

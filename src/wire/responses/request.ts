@@ -17,7 +17,9 @@ import {
   withFields,
   word,
 } from "../raw.ts";
-import { unpackCarriers } from "../envelope.ts";
+import type { DecodeRequestOptions } from "../codec.ts";
+import { type Sign, unpackCarriers } from "../envelope.ts";
+import { legalCacheKey } from "../ids.ts";
 import { decodeItem, wire } from "./decode-item.ts";
 import { encodeInputItem } from "./encode-item.ts";
 import { pairCalls } from "./history.ts";
@@ -52,7 +54,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     top_p: request.topP,
     reasoning: Object.keys(thought).length > 0 ? jsonObject(thought) : undefined,
     text: Object.keys(held).length > 0 ? jsonObject(held) : undefined,
-    prompt_cache_key: options.quirks?.noCacheKey === true ? undefined : request.cacheKey,
+    prompt_cache_key: options.quirks?.noCacheKey === true ? undefined : legalCacheKey(request.cacheKey),
     store: false,
     include,
     stream: request.stream,
@@ -88,9 +90,9 @@ const namedFields: ReadonlySet<string> = new Set(
   ),
 );
 
-export function decodeRequest(body: unknown): ModelRequest {
+export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}): ModelRequest {
   const raw = object(body);
-  const input = decodeInput(raw["input"]);
+  const input = decodeInput(raw["input"], sign);
   const reasoning = object(raw["reasoning"]);
   const format = object(object(raw["text"])["format"]);
   const isSchema = format["type"] === "json_schema";
@@ -119,10 +121,10 @@ export function decodeRequest(body: unknown): ModelRequest {
   });
 }
 
-function decodeInput(input: unknown): readonly Item[] {
+function decodeInput(input: unknown, sign: Sign | undefined): readonly Item[] {
   if (typeof input === "string")
     return input === "" ? [] : [{ type: "message", role: "user", content: [{ type: "text", text: input }] }];
-  return unpackCarriers(objects(input).map(decodeItem));
+  return unpackCarriers(objects(input).map((item) => decodeItem(item, sign)));
 }
 
 /** Tools that came as items. The items stay where they are; this is for wires that know one list only. */

@@ -121,9 +121,20 @@ function encodeNative(
   dropped: Dropped[],
 ): readonly JsonObject[] {
   if (spec.wire === undefined || spec.wire === wire) return [{ type: spec.type, ...spec.options }];
+  if (spec.wire === "messages" && /^web_search(_\d+)?$/.test(spec.type)) return [encodeSearch(spec)];
   if (spec.asFunction !== undefined) return lower(spec.asFunction);
   dropped.push({ name: spec.name, reason: `${spec.type} belongs to another API and has no function form` });
   return [];
+}
+
+/** Both APIs have a web search of their own; the domains stand elsewhere. */
+function encodeSearch({ options = {} }: NativeSpec): JsonObject {
+  const { allowed_domains: domains, user_location: location } = options;
+  return defined({
+    type: "web_search",
+    filters: domains === undefined ? undefined : { allowed_domains: domains },
+    user_location: location,
+  });
 }
 
 const functionFields: ReadonlySet<string> = new Set("type name description parameters strict output_schema".split(" "));
@@ -203,6 +214,8 @@ export function encodeChoice(choice: ToolChoice | undefined, tools: EncodedTools
   }
   const native = nativeKinds.find((kind) => kind === choice.kind);
   if (native !== undefined) return { type: native };
+  const isProvided = !tools.names.has(choice.name) && tools.tools.some((tool) => tool["type"] === choice.name);
+  if (isProvided) return { type: choice.name };
   return defined({
     type: choice.kind ?? "function",
     name: tools.spell(choice.name, choice.namespace),

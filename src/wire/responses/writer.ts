@@ -12,8 +12,6 @@ export interface Writer {
   grow(field: DeltaField, part: number, delta: string): void;
   /** Ends the item in its final form; returns the form that was told. */
   finish(raw: JsonObject): JsonObject;
-  /** Shows the item's final form without declaring it done. */
-  suspend(raw: JsonObject): JsonObject;
 }
 
 /** A text that was begun. */
@@ -76,7 +74,6 @@ export function createWriter(type: Item["type"], raw: JsonObject, place: number,
       emit("response.output_item.done", { output_index: place, item: told });
       return told;
     },
-    suspend: complete,
   };
 }
 

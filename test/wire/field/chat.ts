@@ -37,13 +37,21 @@ const repeated: readonly FieldCase[] = [
     [...pieces("{}", '{"city":', '"Oslo"}'), ...end],
     { calls: [weather] },
   ],
-  ["an empty object follows the arguments", [...pieces(oslo, "{}"), ...end], { calls: [weather] }],
   [
-    "the arguments come in pieces, then once more as a whole",
-    [...pieces('{"city":', '"Oslo"}', oslo), ...end],
-    { calls: [weather] },
+    "an empty object follows the arguments: two values, so none runs",
+    [...pieces(oslo, "{}"), ...end],
+    { calls: [broken("call_a", "get_weather", `${oslo}{}`)] },
   ],
-  ["the same, with other spaces", [...pieces(oslo, '{ "city": "Oslo" }'), ...end], { calls: [weather] }],
+  [
+    "the arguments come in pieces, then once more as a whole: nobody runs the first half",
+    [...pieces('{"city":', '"Oslo"}', oslo), ...end],
+    { calls: [broken("call_a", "get_weather", oslo + oslo)] },
+  ],
+  [
+    "the same in one piece",
+    [...pieces(oslo + oslo), ...end],
+    { calls: [broken("call_a", "get_weather", oslo + oslo)] },
+  ],
   ["the whole comes before the pieces were done", [...pieces('{"city":', '"Os', oslo), ...end], { calls: [weather] }],
   [
     "two different objects under one call: nobody knows which, so none runs",

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Item, ModelRequest } from "../../../src/spec/model.ts";
+import type { Answer, Item, ModelRequest } from "../../../src/spec/model.ts";
 import { answerToEvents } from "../../../src/wire/answer.ts";
 import { gemini } from "../../../src/wire/gemini/index.ts";
 import { encodeSse } from "../../../src/wire/sse.ts";
 import { decodeRecording } from "../../../src/wire/stream.ts";
-import { brokenAnswer, endedAnswer, request } from "../arbitrary.ts";
+import { asHandedOut, brokenAnswer, endedAnswer, request } from "../arbitrary.ts";
 
 function streamed(answer: Parameters<typeof answerToEvents>[0]): string {
   const encoder = gemini.createEncoder();
@@ -20,13 +20,25 @@ function asSpoken(items: readonly Item[]): readonly Item[] {
   });
 }
 
+/** Without the thoughts that a call carries for clients that drop them. */
+function withoutState(answer: Answer): Answer {
+  const items = answer.items.map((item) => {
+    if (item.type !== "call") return item;
+    const { extra: _state, ...call } = item;
+    return call;
+  });
+  return { ...answer, items };
+}
+
 describe("Gemini generateContent", () => {
   test("an answer written as a stream or whole is read back the same", () => {
     const whole = endedAnswer.filter((answer) => answer.outcome === "ok");
     fc.assert(
       fc.property(whole, (answer) => {
-        expect(decodeRecording(gemini, [streamed(answer)])).toEqual(answer);
-        expect(gemini.decodeAnswer(JSON.parse(JSON.stringify(gemini.encodeAnswer(answer))))).toEqual(answer);
+        expect(withoutState(decodeRecording(gemini, [streamed(answer)]))).toEqual(answer);
+        expect(withoutState(gemini.decodeAnswer(JSON.parse(JSON.stringify(gemini.encodeAnswer(answer)))))).toEqual(
+          answer,
+        );
       }),
       { numRuns: 200 },
     );
@@ -36,7 +48,7 @@ describe("Gemini generateContent", () => {
     fc.assert(
       fc.property(fc.oneof(brokenAnswer, endedAnswer), (answer) => {
         const back = decodeRecording(gemini, [streamed(answer)]);
-        expect(back.outcome).toBe(answer.outcome);
+        expect(back.outcome).toBe(asHandedOut(answer).outcome);
         expect(back.items.some((item) => item.type === "call" && item.complete)).toBe(
           answer.items.some((item) => item.type === "call" && item.complete),
         );
