@@ -7,7 +7,7 @@ import OpenAI from "openai";
 import { text } from "../src/base/content.ts";
 import type { Answer, Item, ModelEvent, ModelRequest } from "../src/spec/model.ts";
 import type { BenchRow } from "./measure.ts";
-import { answerToEvents, codecs, encodeSse, readAnswer, type WireName } from "../src/wire/index.ts";
+import { answerToEvents, codecs, collect, decodeStream, encodeSse, type WireName } from "../src/wire/index.ts";
 
 /** A long answer in small deltas, as models write: words, then a call with a big argument. */
 function longAnswer(): readonly ModelEvent[] {
@@ -115,7 +115,7 @@ const peers: Readonly<Record<WireName, readonly (readonly [name: string, read: R
 export async function run(): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const wire of ["chat", "responses", "messages", "gemini"] as const) {
-    const own: Reader = (body) => readAnswer(codecs[wire], chunked(body));
+    const own: Reader = (body) => collect(decodeStream(codecs[wire], chunked(body)));
     const [ours = 0, split = 0, parsed = 0, ...theirs] = await speeds(bodyOf(wire), [
       own,
       splitOnly,

@@ -3,8 +3,7 @@ import type { ModelError, ModelEvent } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import type { Codec, DecodeOptions } from "../wire/codec.ts";
 import { createSseReader } from "../wire/sse.ts";
-import { decodeRecording } from "../wire/stream.ts";
-import { coalesce } from "./coalesce.ts";
+import { coalesce, decodeRecording } from "../wire/stream.ts";
 import { classify, isRetryable, readTransportFailure } from "./failure.ts";
 
 /** A body's bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */

@@ -2,7 +2,7 @@
 import { partsToText, text } from "../base/content.ts";
 import { cutStart } from "../base/text.ts";
 import type { CompactionItem, Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";
-import { collectAsync } from "../wire/answer.ts";
+import { collect } from "../wire/answer.ts";
 import { estimateItem } from "./tokens.ts";
 
 /** What the next model needs to know beyond the words: kept through every compaction. */
@@ -76,7 +76,7 @@ async function askProvider(
 ): Promise<CompactionItem | undefined> {
   const trigger: Item = { type: "other", wire: "responses", raw: { type: "compaction_trigger" } };
   for (let attempt = 0; attempt < providerAttempts; attempt++) {
-    const answer = await collectAsync(model.ask({ ...request, input: [...request.input, trigger] }, signal));
+    const answer = await collect(model.ask({ ...request, input: [...request.input, trigger] }, signal));
     signal.throwIfAborted();
     const sealed = answer.items.filter((item) => item.type === "compaction");
     if (answer.outcome === "ok" && sealed.length === 1) return sealed[0];
@@ -89,7 +89,7 @@ async function summarize(model: Model, request: ModelRequest, signal: AbortSigna
   const question: MessageItem = { type: "message", role: "user", content: [text(summaryPrompt)] };
   for (let from = 0; ; from = from + Math.max(1, Math.ceil((request.input.length - from) / 3))) {
     const { toolChoice: _choice, parallel: _parallel, ...rest } = request;
-    const answer = await collectAsync(
+    const answer = await collect(
       model.ask({ ...rest, input: [...request.input.slice(from), question], tools: [] }, signal),
     );
     const said = answer.items

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Model, ModelEvent } from "../spec/model.ts";
 import type { Codec } from "../wire/codec.ts";
-import { collectAsync } from "../wire/answer.ts";
+import { collect } from "../wire/answer.ts";
 import { codecs } from "../wire/index.ts";
 import { encodeFrame } from "../wire/sse.ts";
 import { speakText } from "./text-mode.ts";
@@ -65,7 +65,7 @@ async function answer(
   const events = model.ask(asked, stop.signal);
   const streams = asked.stream === true || (request.url ?? "").includes("streamGenerateContent");
   if (streams) return writeStream(codec, events, asked.model, response);
-  const whole = JSON.stringify(codec.encodeAnswer(await collectAsync(events), { model: asked.model }));
+  const whole = JSON.stringify(codec.encodeAnswer(await collect(events), { model: asked.model }));
   response.writeHead(200, { "content-type": "application/json" });
   response.end(whole);
 }

@@ -1,7 +1,7 @@
 import { partsToText, text } from "../base/content.ts";
 import { decodeText, encodeCalls, findDialect } from "../dialect/index.ts";
 import type { Item, Model, ModelRequest } from "../spec/model.ts";
-import { answerToEvents, collectAsync } from "../wire/answer.ts";
+import { answerToEvents, collect } from "../wire/answer.ts";
 
 /**
  * A model as a text-only one would behave: it sees calls and results as words, and writes its own
@@ -11,7 +11,7 @@ export function speakText(model: Model, dialect: string): Model {
   return {
     name: model.name,
     async *ask(request, signal) {
-      const { items, ...end } = await collectAsync(model.ask(readConversation(request, dialect), signal));
+      const { items, ...end } = await collect(model.ask(readConversation(request, dialect), signal));
       const said = items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []));
       const taught = taughtTools(request);
       const calls = items

@@ -1,6 +1,6 @@
 /** `apply_patch` in its three forms: text under a grammar, a function's input, whole files. */
 import { resolve } from "node:path";
-import { defineTool, freeform, result, type ToolResult } from "../index.ts";
+import { CallError, defineTool, freeform, result, type ToolResult } from "../index.ts";
 import { patchGrammar } from "./patch/grammar.ts";
 import { parsePatch } from "./patch/parse.ts";
 import { applyPatch as runPatch, patchedPaths, type PatchOutcome } from "./patch/patch.ts";
@@ -25,7 +25,7 @@ export const applyPatch = defineTool({
   description,
   input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch" }),
   access(input, { cwd }) {
-    const paths = readWhole(input)?.map(({ path }) => path) ?? patchedPaths(parsePatch(input));
+    const paths = readWhole(input)?.map(({ path }) => path) ?? patchedPaths(parsePatch(toPatch(input)));
     return { write: paths.map((path) => resolve(cwd, path)) };
   },
   mutates: true,
@@ -34,7 +34,7 @@ export const applyPatch = defineTool({
   group: "file",
   run(input, ctx) {
     const files = readWhole(input);
-    return answer(files === undefined ? runPatch(input, ctx) : writeWhole(files, ctx));
+    return answer(files === undefined ? runPatch(toPatch(input), ctx) : writeWhole(files, ctx));
   },
 });
 
@@ -44,6 +44,40 @@ function readWhole(input: string): readonly WholeFile[] | undefined {
   try {
     const { files } = JSON.parse(input) as { readonly files?: unknown };
     return Array.isArray(files) && files.length > 0 && files.every(isWholeFile) ? files : undefined;
+  } catch {
+    return undefined; // no JSON: the patch parser says what is wrong with it
+  }
+}
+
+/** One operation as OpenAI's own `apply_patch` tool writes it, as the patch that says the same; any other text as it is. */
+function toPatch(input: string): string {
+  const operation = readOperation(input);
+  if (operation === undefined) return input;
+  const { type, path, diff } = operation;
+  if (/[\r\n]/.test(path)) throw new CallError("invalid_input", "a path with a line break in it");
+  const lines = diff.replace(/\r?\n$/, "").split(/\r?\n/);
+  // A new file is all plus signs; some models leave them out.
+  const added = lines.every((line) => line.startsWith("+")) ? lines : lines.map((line) => `+${line}`);
+  const body: Readonly<Record<Operation["type"], readonly string[]>> = {
+    create_file: [`*** Add File: ${path}`, ...(diff === "" ? [] : added)],
+    update_file: [`*** Update File: ${path}`, ...lines],
+    delete_file: [`*** Delete File: ${path}`],
+  };
+  return ["*** Begin Patch", ...body[type], "*** End Patch", ""].join("\n");
+}
+
+interface Operation {
+  readonly type: "create_file" | "update_file" | "delete_file";
+  readonly path: string;
+  readonly diff: string;
+}
+
+function readOperation(input: string): Operation | undefined {
+  if (!input.trimStart().startsWith("{")) return undefined;
+  try {
+    const { type, path, diff = "" } = JSON.parse(input) as Readonly<Record<string, unknown>>;
+    const isKnown = type === "create_file" || type === "update_file" || type === "delete_file";
+    return isKnown && typeof path === "string" && typeof diff === "string" ? { type, path, diff } : undefined;
   } catch {
     return undefined; // no JSON: the patch parser says what is wrong with it
   }

@@ -77,14 +77,16 @@ export function createCollector(): Collector {
 }
 
 /** Items in order of their index. Without `answer.ended` the answer is truncated. */
-export function collect(events: Iterable<ModelEvent>): Answer {
+export function collect(events: Iterable<ModelEvent>): Answer;
+export function collect(events: AsyncIterable<ModelEvent>): Promise<Answer>;
+export function collect(events: Iterable<ModelEvent> | AsyncIterable<ModelEvent>): Answer | Promise<Answer> {
   const collector = createCollector();
+  if (Symbol.asyncIterator in events) return collectLater(events, collector);
   for (const event of events) collector.push(event);
   return collector.answer();
 }
 
-export async function collectAsync(events: AsyncIterable<ModelEvent>): Promise<Answer> {
-  const collector = createCollector();
+async function collectLater(events: AsyncIterable<ModelEvent>, collector: Collector): Promise<Answer> {
   for await (const event of events) collector.push(event);
   return collector.answer();
 }

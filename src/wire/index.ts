@@ -18,7 +18,7 @@ export function getCodec(name: WireName): Codec {
   return codecs[name];
 }
 
-export { answerToEvents, collect, collectAsync, createCollector, type Collector } from "./answer.ts";
+export { answerToEvents, collect } from "./answer.ts";
 export type {
   AnswerDecoder,
   AnswerEncodeOptions,
@@ -40,4 +40,4 @@ export { RequestError, type WireFailure } from "./failure.ts";
 export type { Sign } from "./envelope.ts";
 export { defaultAnswerLimits } from "./limits.ts";
 export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
-export { decodeRecording, decodeStream, readAnswer } from "./stream.ts";
+export { decodeRecording, decodeStream } from "./stream.ts";

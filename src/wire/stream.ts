@@ -7,7 +7,7 @@ import { createSseReader } from "./sse.ts";
 
 export type Chunk = string | Uint8Array;
 
-/** The events of one streamed answer. Ends with `answer.ended`, whatever the body does. */
+/** The events of one streamed answer; deltas that arrive together are one. Ends with `answer.ended`, whatever the body does. */
 export async function* decodeStream(
   codec: Codec,
   body: AsyncIterable<Chunk>,
@@ -15,35 +15,8 @@ export async function* decodeStream(
 ): AsyncGenerator<ModelEvent> {
   const reader = createSseReader();
   const decoder = codec.createDecoder(options);
-  for await (const chunk of body) {
-    for (const frame of reader.push(chunk)) yield* decoder.push(frame);
-  }
-  for (const frame of reader.end()) yield* decoder.push(frame);
-  yield* decoder.end();
-}
-
-/** The same, whole: `onEvent` sees each event as it comes, without a promise for each. */
-export async function readAnswer(
-  codec: Codec,
-  body: AsyncIterable<Chunk>,
-  options?: DecodeOptions,
-  onEvent?: (event: ModelEvent) => void,
-): Promise<Answer> {
-  const reader = createSseReader();
-  const decoder = codec.createDecoder(options);
-  const collector = createCollector();
-  const take = (events: readonly ModelEvent[]): void => {
-    for (const event of events) {
-      collector.push(event);
-      onEvent?.(event);
-    }
-  };
-  for await (const chunk of body) {
-    for (const frame of reader.push(chunk)) take(decoder.push(frame));
-  }
-  for (const frame of reader.end()) take(decoder.push(frame));
-  take(decoder.end());
-  return collector.answer();
+  for await (const chunk of body) yield* coalesce(reader.push(chunk).flatMap((frame) => decoder.push(frame)));
+  yield* coalesce([...reader.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
 }
 
 /** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
@@ -79,4 +52,30 @@ function readJson(text: string): unknown {
     // Not JSON after all: the stream reader makes of it what it can.
     return undefined;
   }
+}
+
+type Delta = Extract<ModelEvent, { type: "item.delta" }>;
+
+/** Joins neighbouring deltas of one item that arrived together: a reader sees fewer, larger pieces, in the same order. */
+export function coalesce(events: readonly ModelEvent[]): readonly ModelEvent[] {
+  const joined: ModelEvent[] = [];
+  let pieces: string[] = [];
+  let open: Delta | undefined;
+  const flush = () => {
+    if (open) joined.push(pieces.length === 1 ? open : { ...open, delta: pieces.join("") });
+    open = undefined;
+    pieces = [];
+  };
+  for (const event of events) {
+    if (event.type !== "item.delta") {
+      flush();
+      joined.push(event);
+      continue;
+    }
+    if (open && (open.index !== event.index || open.field !== event.field || open.part !== event.part)) flush();
+    open ??= event;
+    pieces.push(event.delta);
+  }
+  flush();
+  return joined;
 }

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { createHttpModel, createTransport, defaultLimits, type HttpModelOptions } from "../../src/model/index.ts";
 import { chat } from "../../src/wire/chat/index.ts";
-import { collectAsync } from "../../src/wire/index.ts";
+import { collect } from "../../src/wire/index.ts";
 import { responses } from "../../src/wire/responses/index.ts";
 
 const servers: Server[] = [];
@@ -34,7 +34,7 @@ const request = {
   tools: [],
 } as const;
 const ask = (model: Awaited<ReturnType<typeof modelAt>>, signal = new AbortController().signal) =>
-  collectAsync(model.ask(request, signal));
+  collect(model.ask(request, signal));
 const refuse =
   (status: number, body: object, headers: Record<string, string> = {}): RequestListener =>
   (_request, response) => {
@@ -162,7 +162,7 @@ test("a server that never answers ends at its limit", async () => {
 
 test("nobody there is told with the address", async () => {
   const model = createHttpModel({ codec: chat, baseUrl: "http://127.0.0.1:9/v1", model: "m", retries: 0 });
-  expect((await collectAsync(model.ask(request, new AbortController().signal))).error).toMatchObject({
+  expect((await collect(model.ask(request, new AbortController().signal))).error).toMatchObject({
     message: expect.stringContaining("127.0.0.1:9"),
   });
 });

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { defined } from "../../base/json.ts";
 import { text } from "../../base/content.ts";
 import { providers } from "../../model/providers.ts";
-import { collectAsync } from "../../wire/answer.ts";
+import { collect } from "../../wire/answer.ts";
 import { userConfigFile, type Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, runCommand, say, UsageError } from "../io.ts";
@@ -97,7 +97,7 @@ async function tryIt(config: Config): Promise<number> {
   const selected = await selectModel(config, process.env);
   say(`asking ${selected.model.name} …`);
   const question = { type: "message", role: "user", content: [text("Answer with the single word: ready")] } as const;
-  const answer = await collectAsync(
+  const answer = await collect(
     selected.model.ask({ model: selected.model.name, input: [question], tools: [] }, AbortSignal.timeout(60_000)),
   );
   await selected.close();

@@ -6,7 +6,7 @@ import type { Engine } from "../../router/engine.ts";
 import type { Checked } from "../../spec/call.ts";
 import type { Item, Model } from "../../spec/model.ts";
 import type { AnyTool } from "../../spec/tool.ts";
-import { collectAsync } from "../../wire/answer.ts";
+import { collect } from "../../wire/answer.ts";
 
 type Sample = NonNullable<McpHost["sample"]>;
 type SampleRequest = Parameters<Sample>[1];
@@ -58,7 +58,7 @@ function toCall(server: string, id: string, request: SampleRequest, askedAt: num
 
 async function answer(model: Model, request: SampleRequest, signal: AbortSignal): ReturnType<Sample> {
   const { systemPrompt, stopSequences = [] } = request;
-  const { items, outcome, error, finish } = await collectAsync(
+  const { items, outcome, error, finish } = await collect(
     model.ask(
       {
         model: model.name,

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
 import { isObject } from "../../../src/base/json.ts";
 import type { Answer } from "../../../src/spec/model.ts";
-import { answerToEvents, collectAsync } from "../../../src/wire/answer.ts";
+import { answerToEvents, collect } from "../../../src/wire/answer.ts";
 import { chat } from "../../../src/wire/chat/index.ts";
 import { encodeSse } from "../../../src/wire/sse.ts";
 import { decodeStream } from "../../../src/wire/stream.ts";
@@ -152,7 +152,7 @@ test("our decoder reads what a server built on the openai types writes, over a r
   const body = `${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`;
   const typed = await serve(() => ({ type: "text/event-stream", body }));
   const response = await fetch(`${typed.url}${chat.path("m", true)}`, { method: "POST", body: "{}" });
-  const read = await collectAsync(decodeStream(chat, response.body!));
+  const read = await collect(decodeStream(chat, response.body!));
   await typed.close();
   expect(read).toEqual({
     id: "chatcmpl-7",

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
 import { isObject } from "../../../src/base/json.ts";
 import type { Answer } from "../../../src/spec/model.ts";
-import { answerToEvents, collectAsync } from "../../../src/wire/answer.ts";
+import { answerToEvents, collect } from "../../../src/wire/answer.ts";
 import { messages } from "../../../src/wire/messages/index.ts";
 import { encodeSse } from "../../../src/wire/sse.ts";
 import { decodeStream } from "../../../src/wire/stream.ts";
@@ -259,7 +259,7 @@ test("our decoder reads what a server built on the SDK's types writes, over a re
     body: events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
   }));
   const response = await fetch(`${typed.url}${messages.path("m", true)}`, { method: "POST", body: "{}" });
-  const read = await collectAsync(decodeStream(messages, response.body!));
+  const read = await collect(decodeStream(messages, response.body!));
   await typed.close();
   expect(read).toMatchObject({
     outcome: "ok",

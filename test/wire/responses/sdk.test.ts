@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { text } from "../../../src/base/content.ts";
 import { isObject } from "../../../src/base/json.ts";
 import type { Answer } from "../../../src/spec/model.ts";
-import { answerToEvents, collectAsync } from "../../../src/wire/answer.ts";
+import { answerToEvents, collect } from "../../../src/wire/answer.ts";
 import { responses } from "../../../src/wire/responses/index.ts";
 import { encodeSse } from "../../../src/wire/sse.ts";
 import { decodeStream } from "../../../src/wire/stream.ts";
@@ -312,7 +312,7 @@ test("our decoder reads what a server built on the openai types writes, over a r
   const body = [...events, end].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
   const typed = await serve(() => ({ type: "text/event-stream", body }));
   const response = await fetch(`${typed.url}${responses.path("m", true)}`, { method: "POST", body: "{}" });
-  const read = await collectAsync(decodeStream(responses, response.body!));
+  const read = await collect(decodeStream(responses, response.body!));
   await typed.close();
   expect(read.items).toEqual([
     { type: "message", id: "msg_1", role: "assistant", content: [text("Hi")] },
