@@ -25,7 +25,7 @@ async function run(operation: object) {
     tools: [applyPatch],
     cwd: folder,
     approval: "never",
-    sandbox: "workspace-write",
+    sandbox: "full-access",
   });
   const ended = await engine.run({ ...call, askedAt: 0 }, new AbortController().signal);
   await engine.close();
