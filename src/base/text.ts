@@ -12,7 +12,7 @@ export function nearest(wanted: string, names: readonly string[], count: number)
 }
 
 /** Edit distance, on at most 64 characters of each: names are short, hostile ones are not. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   const left = a.slice(0, 64);
   const right = b.slice(0, 64);
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);

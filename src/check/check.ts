@@ -4,8 +4,9 @@
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
-import { isObject, typeName, type Json } from "../base/json.ts";
-import type { Access } from "../spec/access.ts";
+import { isObject, type Json } from "../base/json.ts";
+import { checkShape } from "../base/shape.ts";
+import { accessShape, type Access } from "../spec/access.ts";
 import type { Bound, Checked } from "../spec/call.ts";
 import { coerce } from "../schema/coerce.ts";
 import type { Issue } from "../schema/explain.ts";
@@ -96,9 +97,10 @@ async function askAccess(tool: AnyTool, input: Json, at: AccessContext): Promise
   // The input passed the tool's own schema, which is what the forgotten type stood for.
   const ask = tool.access as (input: Json, at: AccessContext) => Access | Promise<Access>;
   try {
-    const access: unknown = await ask(input, at);
-    if (isObject(access)) return access;
-    throw new TypeError(`access returned ${typeName(access)}, not an object`);
+    const access: Access = await ask(input, at);
+    const problem = checkShape(access, accessShape, ["access"]);
+    if (problem === undefined) return access;
+    throw new TypeError(problem.message);
   } catch (cause) {
     throw toolFault(tool, "say what the call would touch", cause);
   }

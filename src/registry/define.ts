@@ -1,5 +1,8 @@
 /** Declaring a tool, and everything that is wrong with a declaration before it is ever called. */
 import { isObject, type JsonObject } from "../base/json.ts";
+import { checkShape, type Shape } from "../base/shape.ts";
+import { distance, nearest } from "../base/text.ts";
+import { accessShape } from "../spec/access.ts";
 import { findFaults } from "../schema/fault.ts";
 import { isFreeform } from "../spec/freeform.ts";
 import type { InputSchema, JsonSchemaLiteral } from "../spec/infer.ts";
@@ -36,17 +39,58 @@ export function fromObject(
     throw new TypeError(`tool '${String(object.name)}': handler is not a function`);
   const { inputSchema, handler, ...rest } = object;
   return checkDeclaration({
-    ...rest,
+    ...toolFields(rest, object.name),
     input: inputSchema ?? { type: "object", properties: {} },
     // `this` stays the object, as its author wrote it; `ctx.logger` is the seed's name for `ctx.log`.
     run: (input: never, ctx: ToolContext) => handler.call(object, input, withLogger(ctx)),
   });
 }
 
+/** The object may hold more, for its handler's `this`; what is almost a tool's field was meant as one. */
+function toolFields<Rest extends { readonly name: string; readonly description: string }>(
+  rest: Rest,
+  name: string,
+): Rest {
+  const known = Object.keys(toolShape.fields);
+  const own = Object.keys(rest).filter((key) => !known.includes(key));
+  for (const key of own) {
+    const meant = nearest(key, known, 1).find((field) => distance(key, field) <= 2);
+    if (meant !== undefined)
+      throw new TypeError(`tool '${name}': there is no field '${key}'; did you mean '${meant}'?`);
+  }
+  // Only fields that a tool does not have were left out.
+  return Object.fromEntries(Object.entries(rest).filter(([key]) => !own.includes(key))) as Rest;
+}
+
 /** Inherits, so that the capabilities of `ctx` stay what they are. */
 function withLogger(ctx: ToolContext): ToolContext & { readonly logger: ToolContext["log"] } {
   return Object.create(ctx, { logger: { value: ctx.log, enumerable: true } });
 }
+
+const toolShape = {
+  fields: {
+    name: "string",
+    description: { either: ["string", "function"], words: "text, or a function that returns it" },
+    input: "any",
+    unlisted: "function",
+    output: "any",
+    access: { either: ["function", accessShape], words: "what a call touches, or a function that says so" },
+    parallel: "boolean",
+    mutates: { either: ["boolean", "function"], words: "true, false or a function" },
+    repeatable: "boolean",
+    rehearsable: "boolean",
+    timeoutMs: { above: 0 },
+    xml: "table",
+    examples: { list: { fields: { input: "any", note: "string" }, required: ["input"], noun: "field" } },
+    native: { fields: { type: "string", options: "table" }, required: ["type"], noun: "field" },
+    aliases: "strings",
+    group: "string",
+    origin: { fields: { server: "string", name: "string" }, required: ["server", "name"], noun: "field" },
+    metadata: "table",
+    run: "function",
+  } satisfies Record<keyof AnyTool, Shape>,
+  noun: "field",
+} as const;
 
 /** Throws TypeError with one sentence; returns the tool. Used wherever a tool enters, typed or not. */
 export function checkDeclaration<T extends AnyTool>(tool: T): T {
@@ -57,10 +101,8 @@ export function checkDeclaration<T extends AnyTool>(tool: T): T {
   if (typeof tool.description !== "string" && typeof tool.description !== "function")
     throw wrong("description must be text, or a function that returns it");
   if (typeof tool.run !== "function") throw wrong("run is not a function");
-  const { origin } = tool;
-  if (origin !== undefined && !(typeof origin?.server === "string" && typeof origin.name === "string"))
-    throw wrong("origin is { server, name }, the MCP server it runs on and its name there; leave it out otherwise");
-  if (tool.timeoutMs !== undefined && !(tool.timeoutMs > 0)) throw wrong("timeoutMs must be more than 0");
+  const problem = checkShape(tool, toolShape, []);
+  if (problem) throw wrong(problem.message);
   for (const key of ["input", "output"] as const) {
     const reason = tool[key] === undefined && key === "output" ? undefined : schemaFault(tool[key], tool.origin);
     if (reason) throw wrong(`${key}: ${reason}`);

@@ -2,6 +2,8 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { checkOptions, type Shape } from "../base/shape.ts";
+import { distance, nearest } from "../base/text.ts";
+import { matchName, ruleName } from "../gate/rules.ts";
 import { approvalNames, sandboxNames, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { checkRules, engineGateShape, type GateOptions } from "../gate/options.ts";
 import type { ShapeOptions } from "../result/shape.ts";
@@ -92,4 +94,44 @@ export function checkEngineOptions(options: EngineOptions): void {
   ] as const)
     if (!(statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false))
       throw new TypeError(`createEngine: '${name}' is not a folder: ${path}`);
+}
+
+/** Closer than this, a name that no tool has is a slip of the pen. */
+const slip = 2;
+
+/**
+ * Rules and hooks that name a tool nobody has. One that is almost the name of a tool is a TypeError; a rule from a file
+ * speaks about many engines, and a tool may come later, so those only warn, with the first call.
+ */
+export function checkToolNames({ gate = {}, log }: EngineOptions, registry: Registry): { warn(): void } {
+  const { rules = [], hooks = [] } = gate;
+  const names = registry.list().map(({ name }) => name);
+  const misspelt = (tool: string | undefined) => {
+    if (tool === undefined || tool.includes("*") || names.includes(tool)) return undefined;
+    // Calls find a tool under any spelling; rules match its own name.
+    return registry.find(tool)?.name ?? nearest(tool, names, 1).find((name) => distance(tool, name) <= slip);
+  };
+  const fail = (where: string, tool: string | undefined) => {
+    const meant = misspelt(tool);
+    if (meant !== undefined)
+      throw new TypeError(`createEngine: ${where}: there is no tool '${tool}'; did you mean '${meant}'?`);
+  };
+  for (const [index, { tool, source }] of rules.entries()) if (source === undefined) fail(`gate.rules[${index}]`, tool);
+  for (const [index, { tool }] of hooks.entries()) fail(`gate.hooks[${index}]`, tool);
+  let warned = false;
+  return {
+    warn() {
+      if (warned) return;
+      warned = true;
+      const tools = registry.list().map(({ name }) => name);
+      for (const [index, rule] of rules.entries()) {
+        const { tool, source } = rule;
+        if (tool === undefined || tools.some((name) => matchName(name, tool))) continue;
+        const where = source === undefined ? `gate.rules[${index}]` : `a rule of ${source}`;
+        const message = `${where} (${ruleName(rule)}) matches no tool`;
+        if (log !== undefined) log.warn(message);
+        else if (source === undefined) process.emitWarning(message);
+      }
+    },
+  };
 }

@@ -17,7 +17,7 @@ import { loadValidator } from "../schema/validate.ts";
 import type { Approver, CallEvent, Confinement, Emit, Gate, Recorder } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
-import { checkEngineOptions, type EngineOptions } from "./engine-options.ts";
+import { checkEngineOptions, checkToolNames, type EngineOptions } from "./engine-options.ts";
 import { createHost, type Host, type HostOptions } from "./host.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
@@ -63,6 +63,7 @@ export function createEngine(options: EngineOptions): Engine {
     for (const listener of listeners) listener(event);
   };
   const registry = options.registry ?? createRegistry(options.tools ?? []);
+  const toolNames = checkToolNames(options, registry);
   const host = createHost(options);
   const stages = createStages(options, { registry, host, emit });
   const metrics = createMetrics();
@@ -75,8 +76,10 @@ export function createEngine(options: EngineOptions): Engine {
     log.info("call ended", { id, tool, ok, durationMs, ...(code === undefined ? {} : { code }) });
     return ended;
   };
-  const run = async (asked: Asked, signal: AbortSignal, recorder: Recorder = nothing) =>
-    book(await route(asked, recorder === nothing ? stages : { ...stages, record: recorder }, signal));
+  const run = async (asked: Asked, signal: AbortSignal, recorder: Recorder = nothing) => {
+    toolNames.warn();
+    return book(await route(asked, recorder === nothing ? stages : { ...stages, record: recorder }, signal));
+  };
 
   return {
     workspace: host.workspace,

@@ -2,6 +2,8 @@
  * What a call touches, as one plain value: the tool states it (`Access`), the gate narrows it to
  * what was agreed (`Grant`), the runtime and the sandbox are built from that and nothing else.
  */
+import type { Shape } from "../base/shape.ts";
+
 export interface Access {
   /** Paths that will be read; relative ones are relative to the workspace. */
   readonly read?: readonly string[];
@@ -35,6 +37,31 @@ export type ShellDialect = "bash" | "zsh" | "powershell";
 export interface Escalation {
   readonly justification?: string;
 }
+
+const serverUse: Shape = { fields: { server: "string", name: "string" }, required: ["server", "name"], noun: "field" };
+
+/** What an access may say. A word that nobody knows would leave something unsaid. */
+export const accessShape: Shape = {
+  fields: {
+    read: "strings",
+    write: "strings",
+    commands: {
+      list: {
+        fields: {
+          argv: "strings",
+          shell: "string",
+          dialect: { oneOf: ["bash", "zsh", "powershell"] },
+          cwd: "string",
+        } satisfies Record<keyof Command, Shape>,
+        noun: "field",
+      },
+    },
+    network: "strings",
+    servers: { list: serverUse },
+    escalation: { fields: { justification: "string" } satisfies Record<keyof Escalation, Shape>, noun: "field" },
+  } satisfies Record<keyof Access, Shape>,
+  noun: "field",
+};
 
 export type SandboxPolicy = "read-only" | "workspace-write" | "full-access";
 
