@@ -80,6 +80,8 @@ export function createSessionRecorder(
         confined: grant.confined,
         ruling,
       });
+      // What changes something must be known to have begun, even after a power cut; a look can be lost.
+      if (mutates) await journal?.sync?.();
     },
     async ended(ended) {
       flush();

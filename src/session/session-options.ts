@@ -9,7 +9,7 @@ import type { TurnLimits } from "./limits.ts";
 import type { Price } from "./price.ts";
 
 /** Where a session writes what happens: a journal of `callgate/store`, or a place of one's own. A record is kept when `append` returns. */
-export type SessionJournal = Pick<Journal, "append" | "close">;
+export type SessionJournal = Pick<Journal, "append" | "close"> & Partial<Pick<Journal, "sync">>;
 
 /** What a session is made of. */
 export interface SessionOptions {

@@ -1,11 +1,14 @@
 /**
  * Every decision, in a chain: each line carries the hash of the one before, so a line that was
- * changed, taken out or put in shows. `verifyAudit` says where the chain breaks.
+ * changed, taken out or put in shows. How far the chain had come is kept apart, so that cutting off
+ * its end shows too. `verifyAudit` says what is wrong, and where.
  */
 import { createHash } from "node:crypto";
 import {
   closeSync,
+  constants,
   fstatSync,
+  ftruncateSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -16,7 +19,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { isObject, parseJson } from "../base/json.ts";
+import { defined, isObject, parseJson } from "../base/json.ts";
 
 /** What is recorded: who or what decided about which call, and why. Plain JSON. */
 export type AuditEntry = Readonly<Record<string, unknown>>;
@@ -26,25 +29,42 @@ export interface Audit {
   append(entry: AuditEntry): void;
 }
 
+export interface AuditProblem {
+  readonly line: number;
+  /** `changed`: a line is not as it was written; `order`: lines were taken out, put in or moved; `cut`: the end is missing. */
+  readonly kind: "changed" | "order" | "cut";
+  readonly what: string;
+}
+
 export interface AuditReport {
   readonly ok: boolean;
   readonly entries: number;
-  /** Of the last good line: keep it elsewhere to notice a log that was cut short. */
+  /** Of the last good line. */
   readonly head: string;
-  readonly problem?: { readonly line: number; readonly what: string };
+  readonly problem?: AuditProblem;
+  /** Bytes of an incomplete last line, the sign of a kill. Its call never ran; the next entry cuts it off. */
+  readonly tornBytes?: number;
 }
 
 export interface AuditOptions {
   readonly path: string;
+  /** Where the number and the hash of the last entry are kept. Left out: beside the log, with `.head` after its name. */
+  readonly headPath?: string;
   readonly now?: () => number;
 }
 
-const start = "0".repeat(64);
+/** How many entries there are, and the hash of the last one. */
+interface Head {
+  readonly count: number;
+  readonly hash: string;
+}
 
-export function createAudit({ path, now = Date.now }: AuditOptions): Audit {
+const start: Head = { count: 0, hash: "0".repeat(64) };
+
+export function createAudit({ path, headPath = `${path}.head`, now = Date.now }: AuditOptions): Audit {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Where our own last line ended: as long as nobody else has written, its hash need not be read back.
-  let own = { size: -1, hash: start };
+  // Where our own last line ended: as long as nobody else has written, nothing need be read back.
+  let own: Head & { readonly size: number } = { ...start, size: -1 };
   return {
     path,
     append(entry) {
@@ -52,12 +72,18 @@ export function createAudit({ path, now = Date.now }: AuditOptions): Audit {
         const fd = openSync(path, "a+", 0o600);
         try {
           const { size } = fstatSync(fd);
-          const tail = size === own.size ? { hash: own.hash, torn: false } : readTail(fd, size);
-          const body = JSON.stringify({ at: now(), ...entry });
+          const known = size === own.size;
+          const tail = known ? { ...own, torn: 0 } : readTail(fd, size, path);
+          if (tail.torn > 0) ftruncateSync(fd, size - tail.torn);
+          const missing = known ? undefined : missingEntries(tail, readHead(headPath));
+          const head = { count: tail.count + 1, hash: "" };
+          // What was found on the way is part of the chain: it is said here, and cannot be taken back later.
+          const found = defined({ missing, torn: tail.torn === 0 ? undefined : tail.torn });
+          const body = JSON.stringify({ ...entry, ...found, n: head.count, at: now() });
           const hash = link(tail.hash, body);
-          // A torn last line stays as evidence; the next one begins on its own line.
-          const line = `${tail.torn ? "\n" : ""}${JSON.stringify({ hash, previous: tail.hash, entry: body })}\n`;
-          own = { size: size + writeSync(fd, line), hash };
+          const line = `${JSON.stringify({ hash, previous: tail.hash, entry: body })}\n`;
+          own = { ...head, hash, size: size - tail.torn + writeSync(fd, line) };
+          writeHead(headPath, own);
         } finally {
           closeSync(fd);
         }
@@ -70,56 +96,132 @@ function link(previous: string, body: string): string {
   return createHash("sha256").update(previous).update("\n").update(body).digest("hex");
 }
 
-export function verifyAudit(path: string): AuditReport {
-  const text = readFileSync(path, "utf8");
-  let head = start;
-  let entries = 0;
-  const lines = text.split("\n");
-  for (const [index, line] of lines.entries()) {
-    if (line === "" && index === lines.length - 1) break;
-    const what = checkLine(line, head);
-    if (typeof what === "string") return { ok: false, entries, head, problem: { line: index + 1, what } };
-    head = what.hash;
-    entries++;
+/** Entries that were written once and are not in the log any more. A head that lags behind it is the sign of a kill, and no loss. */
+function missingEntries(log: Head, head: Head | undefined): number | undefined {
+  return head !== undefined && head.count > log.count ? head.count - log.count : undefined;
+}
+
+/** Always of one length and written in one piece: a kill leaves the old one or the new one. */
+function writeHead(path: string, { count, hash }: Head): void {
+  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
+  try {
+    writeSync(fd, `${String(count).padStart(15)} ${hash}\n`, 0);
+  } finally {
+    closeSync(fd);
   }
-  return { ok: true, entries, head };
+}
+
+function readHead(path: string): Head | undefined {
+  try {
+    const match = /^ *(\d+) ([0-9a-f]{64})\n$/.exec(readFileSync(path, "utf8"));
+    return match === null ? undefined : { count: Number(match[1]), hash: match[2]! };
+  } catch {
+    // Logs of older versions have none, and somebody may have removed it: `verify` says so.
+    return undefined;
+  }
+}
+
+export interface VerifyOptions {
+  readonly headPath?: string;
+  /** The last hash, as it was noted elsewhere. */
+  readonly head?: string;
+}
+
+export function verifyAudit(path: string, options: VerifyOptions = {}): AuditReport {
+  const lines = readFileSync(path, "utf8").split("\n");
+  // After the last line break there is nothing, or a line that was not finished.
+  const torn = Buffer.byteLength(lines.pop() ?? "");
+  let head = start;
+  const hashes = new Set<string>();
+  const report = (problem?: Omit<AuditProblem, "line">): AuditReport => ({
+    ok: problem === undefined,
+    entries: head.count,
+    head: head.hash,
+    ...(problem === undefined ? {} : { problem: { line: head.count + 1, ...problem } }),
+    ...(torn === 0 ? {} : { tornBytes: torn }),
+  });
+  for (const text of lines) {
+    const line = readLine(text);
+    if (line === undefined) return report({ kind: "changed", what: "it is not a whole line of this log" });
+    if (line.previous !== head.hash)
+      return report({
+        kind: "order",
+        what: "it does not follow the line before: something was taken out, put in or reordered",
+      });
+    if (link(line.previous, line.entry) !== line.hash)
+      return report({ kind: "changed", what: "it was changed after it was written" });
+    if (line.missing !== undefined)
+      return report({ kind: "cut", what: `it says that ${line.missing} entries before it were cut off` });
+    head = { count: head.count + 1, hash: line.hash };
+    hashes.add(line.hash);
+  }
+  return report(endProblem(head, hashes, readHead(options.headPath ?? `${path}.head`), options.head));
+}
+
+function endProblem(
+  log: Head,
+  hashes: ReadonlySet<string>,
+  kept: Head | undefined,
+  noted: string | undefined,
+): Omit<AuditProblem, "line"> | undefined {
+  if (noted !== undefined && noted !== log.hash)
+    return { kind: "cut", what: "the log does not end with the hash you gave" };
+  if (kept === undefined || kept.hash === log.hash) return undefined;
+  if (kept.count > log.count)
+    return { kind: "cut", what: `the end was cut off: ${kept.count} entries were written, and ${log.count} are here` };
+  return hashes.has(kept.hash)
+    ? undefined
+    : { kind: "cut", what: "it is another log than the one its head was kept of" };
 }
 
 interface Line {
   readonly hash: string;
   readonly previous: string;
   readonly entry: string;
-}
-
-function checkLine(text: string, head: string): Line | string {
-  const line = readLine(text);
-  if (line === undefined) return "not a whole line of this log";
-  if (line.previous !== head) return "it does not follow the line before: something was taken out, put in or reordered";
-  return link(line.previous, line.entry) === line.hash ? line : "it was changed after it was written";
+  readonly count?: number;
+  readonly missing?: number;
 }
 
 function readLine(text: string): Line | undefined {
   const parsed = parseJson(text);
   if (!parsed.ok || !isObject(parsed.value)) return undefined;
   const { hash, previous, entry } = parsed.value;
-  return typeof hash === "string" && typeof previous === "string" && typeof entry === "string"
-    ? { hash, previous, entry }
-    : undefined;
+  if (typeof hash !== "string" || typeof previous !== "string" || typeof entry !== "string") return undefined;
+  const body = parseJson(entry);
+  const { n, missing } = body.ok && isObject(body.value) ? body.value : {};
+  return {
+    hash,
+    previous,
+    entry,
+    ...(typeof n === "number" ? { count: n } : {}),
+    ...(typeof missing === "number" ? { missing } : {}),
+  };
 }
 
-/** The last whole line's hash, from the end of the file: the log is never read as a whole to append to it. */
-function readTail(fd: number, size: number): { readonly hash: string; readonly torn: boolean } {
-  if (size === 0) return { hash: start, torn: false };
+/** The last whole line, from the end of the file: the log is not read as a whole to append to it. */
+function readTail(fd: number, size: number, path: string): Head & { readonly torn: number } {
+  if (size === 0) return { ...start, torn: 0 };
   for (let length = 64 * 1024; ; length *= 2) {
     const from = Math.max(0, size - length);
     const buffer = Buffer.alloc(size - from);
     readSync(fd, buffer, 0, buffer.length, from);
-    const text = buffer.toString("utf8");
-    const lines = text.split("\n");
-    const whole = (from === 0 ? lines : lines.slice(1)).findLast((line) => line !== "" && readLine(line) !== undefined);
-    if (whole !== undefined) return { hash: readLine(whole)!.hash, torn: !text.endsWith("\n") };
-    if (from === 0) return { hash: start, torn: !text.endsWith("\n") };
+    const end = buffer.lastIndexOf(0x0a);
+    const torn = buffer.length - end - 1;
+    const before = end <= 0 ? -1 : buffer.lastIndexOf(0x0a, end - 1);
+    if (end < 0 || (before < 0 && from > 0)) {
+      if (from === 0) return { ...start, torn };
+      continue;
+    }
+    const line = readLine(buffer.toString("utf8", before + 1, end));
+    // A last line that somebody spoilt is no place to go on from: the chain breaks there, and `verify` says so.
+    const hash = line?.hash ?? start.hash;
+    return { count: line?.count ?? countLines(path), hash, torn };
   }
+}
+
+/** Logs of older versions do not number their entries. */
+function countLines(path: string): number {
+  return readFileSync(path, "utf8").split("\n").length - 1;
 }
 
 const lockWaitMs = 2_000;

@@ -4,4 +4,4 @@ export type { Journal, JournalProblem, JournalRecord, ReadJournal, StoredRecord 
 export { createSessionId, findSession, listSessions, sessionPath } from "./sessions.ts";
 export type { SessionSummary } from "./sessions.ts";
 export { createAudit, verifyAudit } from "./audit.ts";
-export type { Audit, AuditEntry, AuditReport } from "./audit.ts";
+export type { Audit, AuditEntry, AuditOptions, AuditProblem, AuditReport } from "./audit.ts";

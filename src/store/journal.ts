@@ -3,16 +3,7 @@
  * record is on its way to the disk (written to the kernel) before `append` returns, so a SIGKILL at
  * any byte loses nothing that was answered for. `store/` knows no model and runs no tool.
  */
-import {
-  closeSync,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { lockFile } from "./lock.ts";
@@ -28,8 +19,8 @@ export type StoredRecord = JournalRecord & { readonly n: number; readonly at: nu
 export interface Journal {
   readonly path: string;
   append(record: JournalRecord): void;
-  /** Survives a power cut too: the disk has said yes. */
-  sync(): void;
+  /** Resolves when what was appended survives a power cut too: the disk has said yes. */
+  sync(): Promise<void>;
   close(): void;
 }
 
@@ -71,11 +62,12 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
   return {
     path,
     append(record) {
-      const body = JSON.stringify({ n: n++, at: now(), ...record });
+      // A record's own `n` and `at` never stand in for the journal's.
+      const body = JSON.stringify(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }));
       sum = crc32(body, sum);
       writeWhole(fd, `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`);
     },
-    sync: () => fdatasyncSync(fd),
+    sync: () => new Promise((resolve, reject) => fdatasync(fd, (error) => (error ? reject(error) : resolve()))),
     close() {
       closeSync(fd);
       unlock();

@@ -41,19 +41,79 @@ test("an entry with a right hash but a changed body shows", () => {
   expect(verifyAudit(path)).toMatchObject({ ok: false, problem: { line: 5 } });
 });
 
-test("a log cut short verifies but ends with another hash", () => {
+test("a log whose end was cut off is found out by its head, and by a hash noted elsewhere", () => {
   const { head } = verifyAudit(path);
   rewrite(lines().slice(0, 3));
-  const cut = verifyAudit(path);
-  expect(cut.ok).toBe(true);
-  expect(cut.head).not.toBe(head);
+  expect(verifyAudit(path)).toMatchObject({
+    ok: false,
+    entries: 3,
+    problem: { kind: "cut", line: 4, what: "the end was cut off: 5 entries were written, and 3 are here" },
+  });
+  rmSync(`${path}.head`);
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 3 });
+  expect(verifyAudit(path, { head })).toMatchObject({ ok: false, problem: { kind: "cut" } });
 });
 
-test("a torn last line is left as evidence and named", () => {
+test("an end that was cut off stays found out when the log goes on", () => {
+  rewrite(lines().slice(0, 3));
+  createAudit({ path }).append({ call: "later" });
+  createAudit({ path }).append({ call: "and later" });
+  expect(verifyAudit(path)).toMatchObject({
+    ok: false,
+    problem: { kind: "cut", line: 4, what: "it says that 2 entries before it were cut off" },
+  });
+});
+
+test("a log that was emptied, or exchanged for another, is found out", () => {
+  writeFileSync(path, "");
+  expect(verifyAudit(path)).toMatchObject({ ok: false, entries: 0, problem: { kind: "cut", line: 1 } });
+  const other = join(base, "other.jsonl");
+  const audit = createAudit({ path: other });
+  for (let n = 0; n < 7; n++) audit.append({ n });
+  writeFileSync(path, readFileSync(other));
+  expect(verifyAudit(path)).toMatchObject({
+    ok: false,
+    problem: { kind: "cut", what: expect.stringContaining("another log") },
+  });
+});
+
+test("a torn last line is named, cut off by the next entry, and said there", () => {
   appendFileSync(path, '{"hash":"ab');
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 5, tornBytes: 11 });
   createAudit({ path }).append({ call: "after" });
-  expect(verifyAudit(path)).toMatchObject({ ok: false, entries: 5, problem: { line: 6 } });
-  expect(lines()).toHaveLength(7);
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
+  expect(lines()).toHaveLength(6);
+  expect(JSON.parse((JSON.parse(lines()[5]!) as { entry: string }).entry)).toMatchObject({
+    n: 6,
+    torn: 11,
+    call: "after",
+  });
+});
+
+test("a head that lags behind, as after a kill between the two writes, is no loss", () => {
+  const before = readFileSync(`${path}.head`);
+  createAudit({ path }).append({ call: "later" });
+  writeFileSync(`${path}.head`, before);
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
+  createAudit({ path }).append({ call: "and later" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 7 });
+});
+
+test("an entry cannot say its own number, and a log of an older version goes on", () => {
+  createAudit({ path }).append({ n: 99, at: 99 });
+  expect(JSON.parse((JSON.parse(lines()[5]!) as { entry: string }).entry)).toMatchObject({ n: 6 });
+  rmSync(`${path}.head`);
+  createAudit({ path }).append({ call: "on" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 7 });
+});
+
+test("a line longer than what is read at once is found from the end", () => {
+  const audit = createAudit({ path });
+  audit.append({ text: "x".repeat(300_000) });
+  createAudit({ path }).append({ call: "next" });
+  appendFileSync(path, "half");
+  createAudit({ path }).append({ call: "after" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 8 });
 });
 
 test("two processes writing at once keep one chain", async () => {

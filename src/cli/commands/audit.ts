@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildCommand, buildRouteMap } from "@stricli/core";
+import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { verifyAudit } from "../../store/audit.ts";
 import { toggle } from "../config/flags.ts";
@@ -12,7 +13,7 @@ export function auditFile(env: NodeJS.ProcessEnv): string {
 }
 
 const verify = buildCommand<{ readonly json?: boolean; readonly head?: string }, [string?]>({
-  docs: { brief: "check that no recorded decision was changed, taken out or put in" },
+  docs: { brief: "check that no recorded decision was changed, taken out, put in or cut off" },
   parameters: {
     flags: {
       json: toggle("print JSON"),
@@ -33,16 +34,14 @@ const verify = buildCommand<{ readonly json?: boolean; readonly head?: string },
     runCommand(async () => {
       const path = file ?? auditFile(process.env);
       if (!existsSync(path)) throw new UsageError(`there is no audit log at ${path}`);
-      const found = verifyAudit(path);
-      const cut = found.ok && flags.head !== undefined && flags.head !== found.head;
-      const report = cut
-        ? { ...found, ok: false, problem: { line: found.entries, what: "the log does not end with the hash you gave" } }
-        : found;
+      const report = verifyAudit(path, defined({ head: flags.head }));
+      const { tornBytes = 0, problem } = report;
       if (flags.json) printJson(report);
-      else if (report.ok) print(`${report.entries} entries, unbroken. Last hash: ${report.head}`);
-      else
+      else if (problem === undefined) print(`${report.entries} entries, unbroken. Last hash: ${report.head}`);
+      else say(`callgate: ${path}, line ${problem.line}: ${problem.what} (${report.entries} good entries)`);
+      if (!flags.json && tornBytes > 0)
         say(
-          `callgate: ${path}, line ${report.problem?.line ?? 0}: ${report.problem?.what ?? ""} (${report.entries} good entries)`,
+          `callgate: the last line is incomplete (${tornBytes} bytes), the sign of a kill; its call did not run. The next entry cuts it off.`,
         );
       return report.ok ? exitCodes.done : exitCodes.failed;
     }),
