@@ -2,7 +2,7 @@
  * The keeper: waits for one command, starts it, and stays until everything it started is gone. In a
  * sandbox it is the first process of a pid namespace; without one it is subreaper of what it starts.
  */
-#include "launcher.h"
+#include "held.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -271,6 +271,7 @@ int keeper_main(int control, bool alone) {
   }
   struct request r;
   if (!request_read(&r, payload, size)) give_up(&k, 'd', EINVAL);
+  if (!overlay_begin(r.run)) give_up(&k, 'b', errno);
   k.request = &r;
   keeper_start(&k, &r, fds);
   keeper_watch(&k, signals);

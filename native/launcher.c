@@ -20,7 +20,7 @@
  * The protocol is written down in src/runtime/process/launcher-protocol.ts. Nothing that arrives is
  * trusted: a request is checked whole before anything is done, and a keeper's words are only data.
  */
-#include "launcher.h"
+#include "held.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +117,8 @@ static int relay(char **args) {
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0) return serve();
-  if (strcmp(mode, "sandbox") == 0 && argc == 3) return sandbox_main(argv[2]);
+  if (strcmp(mode, "sandbox") == 0 && argc >= 3) return sandbox_main(argv[2], argv + 3);
+  if (strcmp(mode, "held") == 0) return held_main(argc - 2, argv + 2);
   if (strcmp(mode, "once") == 0 && argc == 3) return once(atoi(argv[2]));
   if (strcmp(mode, "relay") == 0 && argc > 5 && strcmp(argv[4], "--") == 0) return relay(argv + 2);
   if (strcmp(mode, "landlock-abi") == 0) {

@@ -50,6 +50,7 @@ struct request {
   char **argv, **envp;       /* argv[-1] is free, for a script without a first line */
   size_t argc, envc;
   const char *cwd;
+  const char *run;           /* the name of the run whose writes are held, if they are */
   const uint8_t *shelter;    /* the block that describes the sandbox around it */
   size_t shelter_size;
   bool wants_input, has_tty, has_owner, has_landlock;
@@ -105,7 +106,7 @@ ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]);
 
 /* ---- sandbox.c: keepers in fresh namespaces ---- */
 
-int sandbox_main(const char *fresh);
+int sandbox_main(const char *fresh, char **overlay);
 
 /* ---- supervisor.c: calls that take a path ---- */
 

@@ -91,6 +91,7 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'a': return is_string(p, size) ? (add_word(&r->argv, &r->argc, 1, p), true) : false;
   case 'e': return is_string(p, size) ? (add_word(&r->envp, &r->envc, 0, p), true) : false;
   case 'c': r->cwd = (const char *)p; return is_string(p, size);
+  case 'O': r->run = (const char *)p; return is_string(p, size);
   case 'H': r->shelter = p; r->shelter_size = size; return size > 0;
   case 'i': r->wants_input = true; return size == 0;
   case 't':

@@ -5,7 +5,7 @@
  * for all of them, which is what building a sandbox costs. Commands never see it: it is outside
  * their pid namespace, and what a keeper inherits is given up before a command is read.
  */
-#include "launcher.h"
+#include "held.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -40,11 +40,11 @@ static bool mount_own(const char *fresh) {
   return !strchr(fresh, 'r') || mount("none", "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | safe | MS_NODEV, NULL) == 0;
 }
 
-static _Noreturn void become_keeper(int control, const char *fresh) {
+static _Noreturn void become_keeper(int control, const char *fresh, char **overlay) {
   dup2(control, 3);
   fcntl(3, F_SETFD, FD_CLOEXEC);
   syscall(SYS_CLOSE_RANGE, 4, ~0U, 0);
-  bool sound = (!strchr(fresh, 'n') || raise_loopback()) && mount_own(fresh) && drop_capabilities() &&
+  bool sound = (!strchr(fresh, 'n') || raise_loopback()) && mount_own(fresh) && overlay_mount(overlay) && drop_capabilities() &&
                install_filter(filter, filter_size, 0) == 0;
   if (!sound) {
     struct report failed = {.type = 'F', .step = 'b', .error = errno};
@@ -54,8 +54,8 @@ static _Noreturn void become_keeper(int control, const char *fresh) {
   _exit(keeper_main(3, true));
 }
 
-/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root). */
-int sandbox_main(const char *fresh) {
+/* `fresh`: what each gets for its own: n(etwork), p(roc), r(ead-only /proc, for root); `overlay`: what is held (overlay.c). */
+int sandbox_main(const char *fresh, char **overlay) {
   for (ssize_t n; filter_size < sizeof filter && (n = read(FILTER_FD, filter + filter_size, sizeof filter - filter_size)) > 0;) filter_size += (size_t)n;
   if (filter_size == 0) return 125;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -69,7 +69,7 @@ int sandbox_main(const char *fresh) {
   int fds[3];
   while (receive_fds(CONTROL_FD, &byte, 1, fds) == 1) {
     if (fds[0] < 0) continue;
-    if (syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0) == 0) become_keeper(fds[0], fresh);
+    if (syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0) == 0) become_keeper(fds[0], fresh, overlay);
     close(fds[0]); /* a keeper that could not be made is seen by the end of its socket */
   }
   while (wait(NULL) > 0 || errno == EINTR) {} /* nobody wants more of them; those that work live on */

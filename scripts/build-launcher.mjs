@@ -16,6 +16,11 @@ const parts = [
   "start.c",
   "supervisor.c",
   "tail.c",
+  "overlay.c",
+  "tree.c",
+  "effects.c",
+  "steps.c",
+  "settle.c",
 ];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];
 
@@ -40,7 +45,7 @@ export function buildLauncher({ compiler = process.env.CC ?? "cc", out = at("bui
 /** Called by vitest: a launcher of yesterday speaks yesterday's protocol. */
 export function setup() {
   const time = (path) => statSync(at(path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const newest = Math.max(...["launcher.h", ...parts].map(time));
+  const newest = Math.max(...["launcher.h", "held.h", ...parts].map(time));
   if (time("build/callgate-launcher") < newest) buildLauncher();
 }
 

@@ -1,0 +1,323 @@
+/*
+ * Folders and files by descriptors: nothing here follows a link, leaves the mount it began in, or trusts
+ * that a name still means what it meant a moment ago.
+ */
+#include "held.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+#define SYS_OPENAT2 437
+#define ONLY_BENEATH (1u | 2u | 4u | 8u) /* no other mount, no magic link, no link, nothing above */
+
+static int64_t nanoseconds(struct timespec t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
+
+bool look(int folder, const char *name, struct stamp *s) {
+  struct stat st;
+  *s = (struct stamp){0};
+  if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW | (name[0] ? 0 : AT_EMPTY_PATH)) < 0) return false;
+  *s = (struct stamp){st.st_dev, st.st_ino, st.st_size, nanoseconds(st.st_mtim), nanoseconds(st.st_ctim),
+                      st.st_mode, st.st_uid, st.st_gid, (uint32_t)st.st_nlink, st.st_rdev};
+  return true;
+}
+
+int open_beneath(int root, const char *path, int flags) {
+  struct { uint64_t flags, mode, resolve; } how = {(uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW), 0, ONLY_BENEATH};
+  return (int)syscall(SYS_OPENAT2, root, path[0] ? path : ".", &how, sizeof how);
+}
+
+/* The folder that a path lies in, and the path's last name. */
+int open_parent(int root, const char *path, const char **name) {
+  const char *slash = strrchr(path, '/');
+  *name = slash ? slash + 1 : path;
+  if (!slash) return open_beneath(root, "", O_PATH | O_DIRECTORY);
+  char *folder = must(strndup(path, (size_t)(slash - path)));
+  int fd = open_beneath(root, folder, O_PATH | O_DIRECTORY);
+  int error = errno;
+  free(folder);
+  errno = error;
+  return fd;
+}
+
+bool look_at(int root, const char *path, struct stamp *s) {
+  const char *name;
+  *s = (struct stamp){0};
+  if (!path[0]) return look(root, "", s);
+  int parent = open_parent(root, path, &name);
+  if (parent < 0) return false;
+  bool there = look(parent, name, s);
+  int error = errno;
+  close(parent);
+  errno = error;
+  return there;
+}
+
+int open_folder(int parent, const char *name) {
+  return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* A folder of our own, which its mode may close even to us. */
+int open_private(int parent, const char *name) {
+  struct stamp s;
+  int fd = open_folder(parent, name);
+  if (fd >= 0 && look(fd, "", &s) && (s.mode & 0700) == 0700) return fd;
+  if (fd >= 0) close(fd);
+  else if (errno != EACCES) return -1;
+  if (!look(parent, name, &s) || !is_folder(&s) || fchmodat(parent, name, (s.mode & 07777) | 0700, 0) < 0) return -1;
+  return open_folder(parent, name);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Sorted. NULL if the folder cannot be read. */
+char **names_in(int folder, size_t *count) {
+  int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = own < 0 ? NULL : fdopendir(own);
+  char **names = must(malloc(sizeof(char *)));
+  size_t capacity = 1;
+  *count = 0;
+  if (!d) {
+    if (own >= 0) close(own);
+    free(names);
+    return NULL;
+  }
+  errno = 0;
+  for (struct dirent *e; (e = readdir(d));) {
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    if (*count == capacity) names = must(realloc(names, (capacity *= 2) * sizeof(char *)));
+    names[(*count)++] = must(strdup(e->d_name));
+  }
+  int error = errno;
+  closedir(d);
+  if (error) {
+    free_names(names, *count);
+    errno = error;
+    return NULL;
+  }
+  qsort(names, *count, sizeof(char *), by_name);
+  return names;
+}
+
+void free_names(char **names, size_t count) {
+  for (size_t i = 0; i < count; i++) free(names[i]);
+  free(names);
+}
+
+/* All of it, whatever its modes are. True if it is gone. */
+bool remove_tree(int parent, const char *name) {
+  if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return true;
+  if (errno != EISDIR && errno != EPERM) return false;
+  int fd = open_private(parent, name);
+  size_t count;
+  char **names = fd < 0 ? NULL : names_in(fd, &count);
+  if (!names) {
+    if (fd >= 0) close(fd);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) remove_tree(fd, names[i]);
+  free_names(names, count);
+  close(fd);
+  return unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+/* Whole and on the disk, or as it was before. */
+bool write_whole(int folder, const char *name, const void *bytes, size_t size) {
+  char fresh[64];
+  snprintf(fresh, sizeof fresh, "%s.new", name);
+  int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  bool done = fd >= 0;
+  for (size_t at = 0; done && at < size;) {
+    ssize_t n = write(fd, (const uint8_t *)bytes + at, size - at);
+    if (n < 0 && errno != EINTR) done = false;
+    else if (n > 0) at += (size_t)n;
+  }
+  done = done && fsync(fd) == 0;
+  if (fd >= 0) close(fd);
+  return done && renameat(folder, fresh, folder, name) == 0 && fsync(folder) == 0;
+}
+
+uint8_t *read_whole(int folder, const char *name, size_t *size) {
+  struct stat st;
+  int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return NULL;
+  uint8_t *bytes = fstat(fd, &st) == 0 ? must(malloc((size_t)st.st_size + 1)) : NULL;
+  size_t at = 0;
+  for (ssize_t n; bytes && at < (size_t)st.st_size && (n = read(fd, bytes + at, (size_t)st.st_size - at)) > 0;) at += (size_t)n;
+  close(fd);
+  if (bytes) bytes[at] = 0;
+  *size = at;
+  return bytes;
+}
+
+int64_t changed_at(int folder, const char *name) {
+  struct stamp s;
+  return look(folder, name, &s) ? s.ctime : INT64_MAX;
+}
+
+/* ---- extended attributes ---- */
+
+#define MARK "user.overlay."
+#define ESCAPED "user.overlay.overlay." /* what the command itself had set as user.overlay. */
+
+/* By way of /proc, because these calls take no folder; the last name is not followed. */
+static void xattr_path(char path[4096], int folder, const char *name) {
+  if (name[0]) snprintf(path, 4096, "/proc/self/fd/%d/%s", folder, name);
+  else snprintf(path, 4096, "/proc/self/fd/%d", folder);
+}
+
+static bool is_mark(const char *name) { return strncmp(name, MARK, strlen(MARK)) == 0; }
+static bool is_escaped(const char *name) { return strncmp(name, ESCAPED, strlen(ESCAPED)) == 0; }
+
+static ssize_t list_names(const char *path, bool follow, char **names) {
+  *names = NULL;
+  ssize_t size = follow ? listxattr(path, NULL, 0) : llistxattr(path, NULL, 0);
+  if (size <= 0) return 0;
+  *names = must(malloc((size_t)size + 256));
+  ssize_t got = follow ? listxattr(path, *names, (size_t)size + 256) : llistxattr(path, *names, (size_t)size + 256);
+  return got > 0 ? got : 0;
+}
+
+void xattrs_read(struct xattrs *x, int folder, const char *name) {
+  char path[4096], value[8];
+  xattr_path(path, folder, name);
+  *x = (struct xattrs){0};
+  x->size = list_names(path, !name[0], &x->names);
+  for (char *at = x->names; at && at < x->names + x->size; at += strlen(at) + 1)
+    if (is_mark(at) && !is_escaped(at)) x->marked = true;
+    else if (is_escaped(at)) x->marked = true;
+  if (x->marked) x->opaque = (name[0] ? lgetxattr(path, MARK "opaque", value, sizeof value) : getxattr(path, MARK "opaque", value, sizeof value)) == 1 && value[0] == 'y';
+}
+
+static ssize_t value_of(int folder, const char *name, const char *attribute, char *value, size_t room) {
+  char path[4096];
+  xattr_path(path, folder, name);
+  return name[0] ? lgetxattr(path, attribute, value, room) : getxattr(path, attribute, value, room);
+}
+
+static bool is_users(const char *attribute) { return strncmp(attribute, "user.", 5) == 0; }
+
+/* Every attribute of `a` is the same in `b`. `a` may lie in the overlay, where names may be escaped. */
+static bool all_in(const struct xattrs *a, int folder_a, int folder_b, const char *name, bool escaped) {
+  static char one[65536], other[65536];
+  for (char *at = a->names; at && at < a->names + a->size; at += strlen(at) + 1) {
+    char as[300];
+    if (!is_users(at) || (escaped && is_mark(at) && !is_escaped(at))) continue;
+    if (escaped && is_escaped(at)) snprintf(as, sizeof as, MARK "%s", at + strlen(ESCAPED));
+    else if (!escaped && is_mark(at)) snprintf(as, sizeof as, ESCAPED "%s", at + strlen(MARK));
+    else snprintf(as, sizeof as, "%s", at);
+    ssize_t n = value_of(folder_a, name, at, one, sizeof one), m = value_of(folder_b, name, as, other, sizeof other);
+    if (n != m || (n > 0 && memcmp(one, other, (size_t)n) != 0)) return false;
+  }
+  return true;
+}
+
+/* `a` in the overlay, `b` in the workspace. */
+bool xattrs_equal(const struct xattrs *a, int folder_a, const struct xattrs *b, int folder_b, const char *name) {
+  if (a->size == 0 && b->size == 0) return true;
+  return all_in(a, folder_a, folder_b, name, true) && all_in(b, folder_b, folder_a, name, false);
+}
+
+static bool strip_at(const char *path, bool follow) {
+  static char value[65536];
+  char *names;
+  ssize_t size = list_names(path, follow, &names);
+  bool done = true;
+  for (char *at = names; at && at < names + size; at += strlen(at) + 1) {
+    if (!is_mark(at)) continue;
+    if (is_escaped(at)) {
+      char as[300];
+      snprintf(as, sizeof as, MARK "%s", at + strlen(ESCAPED));
+      ssize_t n = follow ? getxattr(path, at, value, sizeof value) : lgetxattr(path, at, value, sizeof value);
+      if (n >= 0 && (follow ? setxattr(path, as, value, (size_t)n, 0) : lsetxattr(path, as, value, (size_t)n, 0)) < 0) done = false;
+    }
+  }
+  for (char *at = names; at && at < names + size; at += strlen(at) + 1) {
+    char original[300];
+    if (!is_mark(at)) continue;
+    /* Not one that was just given its own name back. */
+    snprintf(original, sizeof original, ESCAPED "%s", at + strlen(MARK));
+    bool restored = false;
+    for (char *other = names; other < names + size; other += strlen(other) + 1) restored |= strcmp(other, original) == 0;
+    if (!restored && (follow ? removexattr(path, at) : lremovexattr(path, at)) < 0 && errno != ENODATA) done = false;
+  }
+  free(names);
+  return done;
+}
+
+/* Takes overlayfs's marks off, and gives the command's own their names back. Needs the write bit, for a moment. */
+bool xattrs_strip(int folder, const char *name) {
+  char path[4096];
+  struct stamp s;
+  xattr_path(path, folder, name);
+  if (strip_at(path, !name[0])) return true;
+  if (errno != EACCES || !look(folder, name, &s) || S_ISLNK(s.mode)) return false;
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {s.mtime / 1000000000, s.mtime % 1000000000}};
+  bool done = chmod(path, (s.mode & 07777) | 0200) == 0 && strip_at(path, !name[0]);
+  chmod(path, s.mode & 07777);
+  utimensat(AT_FDCWD, path, times, 0);
+  return done;
+}
+
+/* The user's attributes of one folder become the other's. */
+bool xattrs_copy(int from, int to) {
+  static char value[65536];
+  char source[4096], target[4096], *names;
+  xattr_path(source, from, "");
+  xattr_path(target, to, "");
+  ssize_t size = list_names(target, true, &names);
+  for (char *at = names; at && at < names + size; at += strlen(at) + 1)
+    if (is_users(at) && getxattr(source, at, NULL, 0) < 0) removexattr(target, at);
+  free(names);
+  bool done = true;
+  size = list_names(source, true, &names);
+  for (char *at = names; at && at < names + size; at += strlen(at) + 1) {
+    ssize_t n = is_users(at) && !is_mark(at) ? getxattr(source, at, value, sizeof value) : -1;
+    if (n >= 0 && setxattr(target, at, value, (size_t)n, 0) < 0) done = false;
+  }
+  free(names);
+  return done;
+}
+
+/* ---- words ---- */
+
+/* How many bytes of valid UTF-8 begin here; 0 if none do. */
+static size_t utf8_length(const uint8_t *p) {
+  if (p[0] < 0x80) return 1;
+  size_t length = p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
+  for (size_t i = 1; i < length; i++) if ((p[i] & 0xc0) != 0x80) return 0;
+  if (length == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))) return 0;
+  if (length == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))) return 0;
+  return length;
+}
+
+/* A byte that is no text becomes a lone surrogate, so that no two names become one. */
+void json_text(FILE *out, const char *text) {
+  fputc('"', out);
+  for (const uint8_t *p = (const uint8_t *)text; *p;) {
+    size_t length = utf8_length(p);
+    if (length == 0) fprintf(out, "\\udc%02x", *p++);
+    else if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f) fprintf(out, "\\u%04x", *p++);
+    else {
+      fwrite(p, 1, length, out);
+      p += length;
+    }
+  }
+  fputc('"', out);
+}
+
+/* The one way to end early: what failed, where, and the system's word for it. */
+_Noreturn void fail(const char *what, const char *path) {
+  int error = errno;
+  printf("{\"error\":");
+  json_text(stdout, what);
+  printf(",\"path\":");
+  json_text(stdout, path ? path : "");
+  printf(",\"errno\":%d,\"reason\":", error);
+  json_text(stdout, strerror(error));
+  printf("}\n");
+  fflush(stdout);
+  _exit(1);
+}
