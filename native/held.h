@@ -104,6 +104,7 @@ struct step {
 
 struct journal { struct step *steps; uint32_t count, capacity; };
 
+bool steps_take_whole(const struct list *l, uint32_t from);
 void steps_plan(struct journal *j, struct list *l, int run);
 bool journal_write(const struct journal *j, int run);
 void journal_read(struct journal *j, int run);

@@ -172,6 +172,21 @@ static void open_folders(struct settle *s) {
   }
 }
 
+/* The same in the run's own folder, where nobody minds that they stay open; one that moves as a whole keeps its mode. */
+static void open_upper_folders(struct settle *s) {
+  const struct list *l = &s->list;
+  for (uint32_t i = 0; i < l->count; i++) {
+    const struct effect *e = &l->items[i];
+    if (!is_folder(&e->now) || (e->now.mode & 0700) == 0700 || (e->kind == 'a' && steps_take_whole(l, i)) || (e->flags & IMPLIED) || e->kind == 'c') continue;
+    char upper[16], link[32];
+    snprintf(upper, sizeof upper, "u%u", e->root);
+    int top = open_folder(s->run, upper), fd = top < 0 ? -1 : open_beneath(top, e->path, O_PATH | O_DIRECTORY);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (fd >= 0) chmod(link, (e->now.mode & 07777) | 0700), close(fd);
+    if (top >= 0) close(top);
+  }
+}
+
 static bool is_of_folder(const struct step *step) { return step->op == 'M' || step->op == 'T'; }
 
 static void set_folders(struct settle *s, bool forward) {
@@ -377,6 +392,7 @@ static int keep_run(const char *path) {
   open_roots(&s);
   read_choice(&s.list);
   look_for_conflicts(&s);
+  open_upper_folders(&s);
   steps_plan(&s.journal, &s.list, s.run);
   strip_chosen(&s);
   save_attributes(&s);

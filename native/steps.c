@@ -24,7 +24,7 @@ static char *in_upper(const struct effect *e) { return text(e->path[0] ? "u%u/%s
 static bool is_chosen(const struct effect *e) { return (e->flags & CHOSEN) && !(e->flags & CONFLICT); }
 
 /* Everything in it too. */
-static bool is_whole(const struct list *l, uint32_t from) {
+bool steps_take_whole(const struct list *l, uint32_t from) {
   for (uint32_t i = from; i < l->items[from].next; i++)
     if (!is_chosen(&l->items[i]) && !(l->items[i].flags & IMPLIED)) return false;
   return true;
@@ -52,7 +52,7 @@ static struct step step_of(const struct list *l, uint32_t index, char op) {
 static void plan_removals(struct journal *j, const struct list *l) {
   for (uint32_t i = 0; i < l->count;) {
     const struct effect *e = &l->items[i];
-    if (e->kind != 'r' || (e->flags & IMPLIED) || !is_whole(l, i)) {
+    if (e->kind != 'r' || (e->flags & IMPLIED) || !steps_take_whole(l, i)) {
       i++; /* of a folder that stays, its parts are looked at one by one */
       continue;
     }
@@ -83,7 +83,7 @@ static void plan_changes(struct journal *j, const struct list *l, int run) {
     bool folder = is_folder(&e->now);
     uint32_t next = i + 1;
     if (e->kind == 'a' && !(e->flags & IMPLIED)) {
-      if (is_whole(l, i)) add(j, step_of(l, i, 'A')), next = e->next;
+      if (steps_take_whole(l, i)) add(j, step_of(l, i, 'A')), next = e->next;
       else if (folder && is_wanted(l, i)) plan_folder(j, l, i, run);
       else next = e->next;
     } else if ((e->kind == 'c' || (e->kind == 'm' && !folder)) && is_chosen(e)) {

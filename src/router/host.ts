@@ -105,6 +105,7 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
     sandbox: {
       confinement: async () => (await load()).sandbox.confinement(),
       confine: async (launch, how) => (await load()).sandbox.confine(launch, how),
+      whyNotHeld: async (grant, cwd) => (await load()).sandbox.whyNotHeld(grant, cwd),
       explain: async (grant) => (await load()).sandbox.explain(grant),
       close: async () => loaded?.sandbox.close(),
     },

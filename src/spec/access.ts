@@ -80,6 +80,8 @@ export interface Grant {
   /** Paths that may not be read at all (credentials, host sockets). */
   readonly mask: readonly string[];
   readonly network: NetworkGrant;
+  /** `held`: what a command writes is kept apart until it has been agreed to. Left out: it is written directly. */
+  readonly writes?: "direct" | "held";
 }
 
 /** What a sandbox or a capability refused: a value, never words found in an output. */

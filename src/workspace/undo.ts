@@ -28,9 +28,11 @@ export interface UndoLog {
   record(change: FileChange): void;
   /** The turn is over: what it did is kept, if it did anything. */
   close(turn: string, now: number): void;
+  /** Oldest first. */
+  all(): readonly UndoRecord[];
   last(): UndoRecord | undefined;
-  /** Forgets the last turn, after it was taken back. */
-  drop(): void;
+  /** Forgets a turn, after it was taken back; left out: the last. */
+  drop(turn?: UndoRecord): void;
 }
 
 /** Older turns are forgotten, and so are turns too large to keep. */
@@ -58,13 +60,29 @@ export function createUndoLog(file: string): UndoLog {
       if (kept.length >= maxTurns) rewrite(file, [...kept.slice(1 - maxTurns), line]);
       else appendFileSync(file, `${line}\n`, { mode: 0o600 });
     },
+    all: () => lines(file).map(toRecord),
     last() {
       const line = lines(file).at(-1);
-      // Our own file, written above.
-      return line === undefined ? undefined : (JSON.parse(line) as UndoRecord);
+      return line === undefined ? undefined : toRecord(line);
     },
-    drop: () => rewrite(file, lines(file).slice(0, -1)),
+    drop(turn) {
+      const kept = lines(file);
+      const last = turn === undefined ? kept.length - 1 : kept.findLastIndex((line) => isOf(line, turn));
+      rewrite(
+        file,
+        kept.filter((_, at) => at !== last),
+      );
+    },
   };
+}
+
+function toRecord(line: string): UndoRecord {
+  return JSON.parse(line) as UndoRecord; // our own file, written above
+}
+
+function isOf(line: string, { turn, at }: UndoRecord): boolean {
+  const record = toRecord(line);
+  return record.turn === turn && record.at === at;
 }
 
 function lines(file: string): readonly string[] {

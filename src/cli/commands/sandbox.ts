@@ -10,6 +10,8 @@ import { defaultProtect } from "../../gate/paths.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
+import { defined } from "../../base/json.ts";
+import type { HeldFlags } from "../effects/run-held.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
@@ -21,6 +23,8 @@ interface Flags {
   readonly write?: readonly string[];
   readonly network?: "on" | "off";
   readonly explain?: boolean;
+  readonly held?: "keep" | "drop" | "ask";
+  readonly only?: readonly string[];
   readonly json?: boolean;
   readonly backend?: string;
   readonly cwd?: string;
@@ -56,7 +60,20 @@ export const command = buildCommand<Flags, string[]>({
         brief: "the whole network, or none of it (the default)",
       },
       explain: toggle("say what the command may do"),
-      json: toggle("the explanation as JSON"),
+      held: {
+        kind: "enum",
+        values: ["keep", "drop", "ask"],
+        optional: true,
+        brief: "hold back what it writes, list it, and then keep it, drop it or ask",
+      },
+      only: {
+        kind: "parsed",
+        parse: String,
+        variadic: true,
+        optional: true,
+        brief: "with --held: keep only what matches this pattern",
+      },
+      json: toggle("the explanation, or with --held what was done, as JSON"),
       backend: { kind: "parsed", parse: String, optional: true, brief: "only this one (callgate doctor lists them)" },
       cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
     },
@@ -67,6 +84,8 @@ export const command = buildCommand<Flags, string[]>({
   },
   func: (flags: Flags, ...argv: string[]) =>
     runCommand(async () => {
+      if (flags.only !== undefined && flags.held === undefined)
+        throw new UsageError("--only says what is kept of a held run: it goes with --held keep or --held ask");
       if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
       const cwd = resolve(flags.cwd ?? ".");
       const grant = toGrant(flags, cwd);
@@ -74,7 +93,10 @@ export const command = buildCommand<Flags, string[]>({
       try {
         if (flags.explain)
           await explain(sandbox, grant, { json: flags.json === true, asideFromOutput: argv.length > 0 });
-        return argv.length === 0 ? exitCodes.done : await run(sandbox, argv, { grant, cwd });
+        if (argv.length === 0) return exitCodes.done;
+        return flags.held === undefined
+          ? await run(sandbox, argv, { grant, cwd })
+          : await hold(sandbox, argv, { grant, cwd }, { ...flags, held: flags.held });
       } catch (error) {
         throw toUsageError(error);
       } finally {
@@ -117,6 +139,17 @@ async function run(
   const denied = await confined.cleanup(ending);
   if (denied !== undefined) say(visible(`callgate: refused by ${confined.sandbox}: ${denied.reason}`));
   return ending.exitCode ?? exitCodes.failed;
+}
+
+async function hold(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  { grant, cwd }: { readonly grant: Grant; readonly cwd: string },
+  { held, only, json }: Flags & Pick<HeldFlags, "held">,
+): Promise<number> {
+  const { runHeld } = await import("../effects/run-held.ts");
+  const launch = { argv, cwd, env: commandEnvironment(process.env), grant: { ...grant, writes: "held" as const } };
+  return runHeld(sandbox, launch, { held, json: json === true, ...defined({ only }) });
 }
 
 function confine(

@@ -4,37 +4,117 @@ import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
 import { createFiles } from "../../runtime/files.ts";
 import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
+import type { UndoRecord } from "../../workspace/undo.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
+import { runWords, undoable } from "../effects/undoable.ts";
+import type { Undoable, UndoableRun } from "../effects/undoable.ts";
 
 interface Flags {
+  readonly list?: boolean;
+  readonly redo?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly cwd?: string;
 }
 
-export const command = buildCommand<Flags>({
+export const command = buildCommand<Flags, [string?]>({
   docs: {
-    brief: "take back what the last turn's file tools did in this folder",
+    brief: "take back what the last turn's file tools or the last kept command did in this folder",
     fullDescription:
-      "All of it or nothing: if one of the files has changed since, nothing is done and the reason is said.",
+      "RUN names one of them (--list shows them all); without it the newest is taken back. All of it or nothing: if one of the files has changed since, nothing is done and the reason is said. --redo does a run again that was taken back.",
   },
   parameters: {
     flags: {
+      list: toggle("say what can be taken back, newest first, and do nothing"),
+      redo: toggle("do again what was taken back last, or RUN"),
       dryRun: toggle("say what would be taken back, and do nothing"),
       json: toggle("print the outcome as JSON"),
       cwd: { kind: "parsed", parse: String, optional: true, brief: "the folder, if not this one" },
     },
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: String, placeholder: "RUN", optional: true, brief: "a run or a turn of the list" }],
+    },
   },
-  func: (flags: Flags) => runCommand(() => undo(flags)),
+  func: (flags: Flags, run?: string) => runCommand(() => undo(flags, run)),
 });
 
-async function undo({ dryRun, json, cwd = "." }: Flags): Promise<number> {
-  const workspace = realpathSync(resolve(cwd));
+async function undo(flags: Flags, wanted: string | undefined): Promise<number> {
+  const workspace = realpathSync(resolve(flags.cwd ?? "."));
   const log = createUndoLog(undoFile(workspace));
-  const record = log.last();
-  if (record === undefined) throw new UsageError(`there is no turn to take back in ${workspace}`, exitCodes.failed);
+  const all = await undoable(workspace, log);
+  if (flags.list) return showList(all, flags);
+  const state = flags.redo ? "undone" : "kept";
+  const found =
+    wanted === undefined
+      ? all.find((one) => one.state === state)
+      : (all.find(({ id }) => id === wanted) ?? nothing(`there is no run ${wanted} in ${workspace}`));
+  if (found === undefined)
+    return nothing(`there is nothing to ${flags.redo ? "do again" : "take back"} in ${workspace}`);
+  return found.kind === "files" ? undoFiles(found.turn, workspace, log, flags) : reverse(found, flags);
+}
+
+function nothing(words: string): never {
+  throw new UsageError(words, exitCodes.failed);
+}
+
+function showList(all: readonly Undoable[], { json }: Flags): number {
+  if (json) printJson(all.map(toJson));
+  else if (all.length === 0) say("callgate: there is nothing to take back here");
+  else for (const one of all) print(visible(listLine(one)));
+  return exitCodes.done;
+}
+
+function toJson(one: Undoable): unknown {
+  if (one.kind === "files")
+    return {
+      turn: one.id,
+      kind: one.kind,
+      at: one.at,
+      state: one.state,
+      files: one.turn.files.map(({ path }) => path),
+    };
+  const { run, command, cwd, kept, counts, bytes } = one.record;
+  return { run, kind: one.kind, at: one.at, state: one.state, command, cwd, kept, counts, bytes };
+}
+
+function listLine(one: Undoable): string {
+  const when = new Date(one.at).toISOString().replace("T", " ").slice(0, 19);
+  const what = one.kind === "files" ? `file tools: ${one.turn.files.length} files` : runWords(one.record);
+  return `${one.id}  ${when}  ${what}${one.state === "undone" ? "  (taken back)" : ""}`;
+}
+
+async function reverse({ run }: UndoableRun, { redo, dryRun, json }: Flags): Promise<number> {
+  const { reverseRun } = await import("../../runtime/effects/runs.ts");
+  try {
+    const { ok, conflicts } = await reverseRun(run, redo ? "redo" : dryRun ? "check" : "undo");
+    const state = dryRun || !ok ? (redo ? "undone" : "kept") : redo ? "kept" : "undone";
+    if (json) printJson({ ok, run: run.id, state, conflicts });
+    else if (ok) print(`${dryRun ? "would be " : ""}${redo ? "done again" : "taken back"} ${run.id}`);
+    else
+      say(
+        visible(
+          `callgate: nothing was done, because this was changed since:\n${conflicts.map((path) => `  ${path}`).join("\n")}`,
+        ),
+      );
+    return ok ? exitCodes.done : exitCodes.failed;
+  } catch (error) {
+    if (!CallError.is(error)) throw error;
+    if (json) printJson({ ok: false, run: run.id, error: error.message, conflicts: [] });
+    else say(visible(`callgate: ${error.message}`));
+    return exitCodes.failed;
+  }
+}
+
+async function undoFiles(
+  record: UndoRecord,
+  workspace: string,
+  log: ReturnType<typeof createUndoLog>,
+  { dryRun, json, redo }: Flags,
+): Promise<number> {
+  if (redo) return nothing(`turn ${record.turn} was not taken back`);
   const grant = {
     policy: "workspace-write",
     confined: true,
@@ -45,7 +125,7 @@ async function undo({ dryRun, json, cwd = "." }: Flags): Promise<number> {
   } as const;
   try {
     const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }), { dryRun: dryRun === true });
-    if (!dryRun) log.drop();
+    if (!dryRun) log.drop(record);
     if (json) printJson({ ok: true, turn: record.turn, files: done });
     else
       for (const { path, action } of done)

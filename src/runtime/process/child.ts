@@ -27,6 +27,8 @@ export interface Confined extends Launch {
   readonly fds?: readonly FdData[];
   /** Applied by the launcher to the child just before it executes `argv`. Without a launcher it must not run. */
   readonly landlock?: LandlockRules;
+  /** Where what it writes is held, if it is. */
+  readonly run?: HeldRun;
   /** What confines it: `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
   readonly sandbox: string;
   /**
@@ -34,6 +36,17 @@ export interface Confined extends Launch {
    * was opened for it, takes away protected names it made, and says what was refused where that is known.
    */
   cleanup(ending: Ending): Promise<Denial | undefined>;
+}
+
+/** One command whose writes lie in a folder of their own, until it is decided what becomes of them. */
+export interface HeldRun {
+  readonly id: string;
+  readonly folder: string;
+  /** The folders that are held, the workspace first. */
+  readonly roots: readonly string[];
+  /** Whose they are, where root runs commands for somebody else. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 export interface Ending {

@@ -72,6 +72,7 @@ export function encodeLaunch(
   addProgram(fields, launch.argv, launch.cwd);
   for (const [name, value] of Object.entries(launch.env)) fields.text("e", `${name}=${value}`);
   if (launch.stdin !== undefined || launch.tty) fields.bytes("i", noBytes);
+  if (launch.run) fields.text("O", launch.run.id);
   if (launch.tty) fields.numbers("t", [launch.tty.columns, launch.tty.rows], 2);
   if (!wrapper) addOwner(fields, launch);
   for (const [resource, value] of rlimitsOf(launch)) {

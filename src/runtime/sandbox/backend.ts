@@ -27,6 +27,8 @@ export interface Backend {
   readonly proxyBy: "socket" | "port";
   /** Really runs something; ok only if a command was confined. Never decides by an error's words. */
   probe(): Promise<ProbeResult>;
+  /** Left out: it cannot hold back what a command writes. Else why these roots cannot be held, or undefined. */
+  whyNotHeld?(grant: Grant, cwd: string): string | undefined;
   /** Puts the sandbox around a command. */
   confine(launch: Launch, how?: ConfineHow): Confined;
   /** What the sandbox allows and forbids under this grant, one sentence each. */
@@ -53,6 +55,8 @@ export interface Sandbox {
   confinement(): Promise<{ readonly name: string; readonly available: boolean }>;
   /** CallError `no_sandbox` when the grant asks for confinement and there is none here. */
   confine(launch: Launch, options?: ConfineOptions): Promise<Confined>;
+  /** Why what a command writes under this grant cannot be held here; undefined: it can. */
+  whyNotHeld(grant: Grant, cwd: string): Promise<string | undefined>;
   explain(grant: Grant): Promise<readonly string[]>;
   /** Ends proxies and removes the private temp folder. */
   close(): Promise<void>;

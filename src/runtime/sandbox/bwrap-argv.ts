@@ -5,6 +5,8 @@ import type { Plan, PlanEntry } from "./plan.ts";
 import { contains } from "./plan.ts";
 
 export interface BwrapOptions {
+  /** The folder in which the runs of held commands lie; left out: nothing is held. */
+  readonly runs?: string;
   /** Absolute path of bubblewrap. */
   readonly program: string;
   /** A fresh /proc, or the outer one read-only where a container forbids the fresh one. */
@@ -38,7 +40,14 @@ export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): re
   const whole = [options.program, plan.everything ? "--bind" : "--ro-bind", "/", "/", "--dev", "/dev"];
   return (
     options.apart === true
-      ? [whole, apartProcMounts(options), ["--remount-ro", "/dev"], ...mounts, ...apart(launch.grant, options)]
+      ? [
+          whole,
+          apartProcMounts(options),
+          ...heldPlaces(plan, options),
+          ["--remount-ro", "/dev"],
+          ...mounts,
+          ...apart(plan, launch.grant, options),
+        ]
       : [whole, procMounts(options), ...mounts, ...command(launch, options)]
   ).flat();
 }
@@ -56,9 +65,36 @@ function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (rea
 }
 
 /** Its keepers get namespaces of their own (native/sandbox.c), and the filter; until then it needs its capabilities. */
-function apart(grant: Grant, { proc, asRoot }: BwrapOptions): readonly (readonly string[])[] {
+function apart(plan: Plan, grant: Grant, options: BwrapOptions): readonly (readonly string[])[] {
+  const { proc, asRoot } = options;
   const fresh = [grant.network === "on" ? "" : "n", proc === "fresh" ? "p" : "", asRoot ? "r" : ""].join("");
-  return [namespaces, ["--new-session", "--cap-add", "ALL", "--chdir", "/"], ["--", launcherProgram, "sandbox", fresh]];
+  return [
+    namespaces,
+    ["--new-session", "--cap-add", "ALL", "--chdir", "/"],
+    ["--", launcherProgram, "sandbox", fresh, ...overlays(plan, options)],
+  ];
+}
+
+/** Seen by the launcher's process alone, which covers it before a command begins (native/overlay.c). */
+const hiddenPlace = "/dev/.callgate";
+
+/** The runs' folder, and each writable root once more without anything mounted in it: the kernel overlays nothing else. */
+function heldPlaces({ roots }: Plan, { runs }: BwrapOptions): readonly (readonly string[])[] {
+  if (runs === undefined) return [];
+  return [
+    ["--bind", runs, `${hiddenPlace}/runs`],
+    ...roots.map((root, at) => ["--bind", root, `${hiddenPlace}/${at}`]),
+  ];
+}
+
+/** An overlay on each root, and on top of it what the plan mounts there, which the overlay would cover. */
+function overlays({ entries, roots }: Plan, { runs }: BwrapOptions): readonly string[] {
+  if (runs === undefined) return [];
+  const inside = entries.filter(({ path }) => roots.some((root) => path !== root && contains(root, path)));
+  return [
+    ...roots.flatMap((root) => ["o", root]),
+    ...inside.flatMap(({ path, use }) => [use === "read" ? "r" : use === "write" ? "w" : "h", path]),
+  ];
 }
 
 /** The launcher, open at this descriptor: a sandbox may not show its file. */

@@ -1,9 +1,12 @@
 /** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
 import { readFileSync } from "node:fs";
-import { sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
+import { CallError } from "../../base/error.ts";
 import { defined } from "../../base/json.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { Launch } from "../../spec/capability.ts";
+import { newRunId } from "../effects/runs.ts";
+import type { HeldRun } from "../process/child.ts";
 import type { Backend, Confined, ConfineHow, FdData, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
 import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
@@ -11,7 +14,8 @@ import { explainEnding } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor, planFor } from "./owner.ts";
-import { planMounts } from "./plan.ts";
+import type { Owner } from "./owner.ts";
+import { contains, planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { firstWords, tryCommand } from "./probe.ts";
 import { relayed } from "./relay.ts";
@@ -44,18 +48,28 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   let inherited: readonly number[] | undefined;
   const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
+  /** Throws where nothing can be held: a command must never write directly instead. */
+  function holdRun({ roots }: Plan, apart: boolean, owner: Owner | undefined): HeldRun {
+    const place = apart ? session.place(roots, owner) : { reason: "the launcher is missing" };
+    if ("reason" in place) throw new CallError("no_sandbox", `this cannot be held, because ${place.reason}`);
+    const id = newRunId();
+    return { id, folder: join(place.folder, id), roots, ...owner };
+  }
+
   function confine(launch: Launch, { apart = false, proxy }: ConfineHow = {}): Confined {
-    const { grant, cwd, env } = launch;
+    const { cwd, env } = launch;
+    const grant = launch.grant.writes === "held" ? openRepositories(launch.grant) : launch.grant;
     const way = proxy?.socket === undefined ? undefined : relayed(launch.argv, proxy.socket, grant, variant.launcher);
     const { hide } = session;
     const sockets = session.hostSockets();
-    const whole = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
-    const owner = commandOwner(whole, cwd, machine);
-    const plan = planFor(owner, whole);
+    const planned = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
+    const owner = commandOwner(planned, cwd, machine);
+    const run = grant.writes === "held" ? holdRun(planned, apart, owner) : undefined;
+    const plan = planFor(owner, run === undefined ? planned : hideRuns(planned, run));
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan.watched);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
-    const options = { ...variant, apart, asRoot, ...defined({ tempFolder }) };
+    const options = { ...variant, apart, asRoot, ...defined({ tempFolder, runs: run && dirname(run.folder) }) };
     const argv = way?.argv ?? launch.argv;
     return {
       ...launch,
@@ -70,6 +84,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
         CALLGATE_CONFINED_BY: name,
       },
       ...owner,
+      ...defined({ run }),
       fds: filter(grant),
       reusable: proxy === undefined,
       sandbox: name,
@@ -84,10 +99,29 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   return {
     name,
     proxyBy: "socket",
+    whyNotHeld(grant, cwd) {
+      if (variant.launcher === undefined) return "the launcher is missing";
+      const plan = planMounts(openRepositories(grant), { cwd, tempDir: machine.tempDir, sockets: [] });
+      const place = session.place(plan.roots, commandOwner(plan, cwd, machine));
+      return "reason" in place ? place.reason : undefined;
+    },
     confine,
     probe: () => probe(confine, machine),
     explain: (grant) => explainPlan(grant, machine),
   };
+}
+
+/** A held command may commit: what it does to the repository is shown before it is kept. */
+function openRepositories(grant: Grant): Grant {
+  return { ...grant, protect: grant.protect.filter((name) => basename(name) !== ".git") };
+}
+
+/** The runs' folder is nobody's to look at, wherever it lies. */
+function hideRuns(plan: Plan, { folder }: HeldRun): Plan {
+  const path = dirname(folder);
+  const covered = plan.entries.findLast((entry) => contains(entry.path, path))?.use;
+  if (covered === "temp" || covered === "hide") return plan;
+  return { ...plan, entries: [...plan.entries, { path, use: "hide", kind: "directory" }] };
 }
 
 function writablePlaces(plan: Plan): readonly string[] {

@@ -27,7 +27,7 @@ export function planFor(owner: Owner | undefined, plan: Plan): Plan {
 }
 
 /** Every folder above lets this user pass, by its mode. */
-function canReach(path: string, { uid, gid }: Owner): boolean {
+export function canReach(path: string, { uid, gid }: Owner): boolean {
   for (let folder = dirname(path); folder !== sep; folder = dirname(folder)) {
     const stat = statSync(folder, { throwIfNoEntry: false });
     if (stat === undefined) continue;

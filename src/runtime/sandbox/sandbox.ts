@@ -7,6 +7,7 @@ import { statSync } from "node:fs";
 import { defined } from "../../base/json.ts";
 import { CallError } from "../../base/error.ts";
 import { launcherPath } from "../process/launcher-path.ts";
+import type { Grant } from "../../spec/access.ts";
 import type { Launch } from "../../spec/capability.ts";
 import type { Backend, CommandProxy, ConfineOptions, Sandbox } from "./backend.ts";
 import { createBwrapBackend } from "./bwrap.ts";
@@ -49,13 +50,25 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const candidate = () =>
     (found ??= Promise.resolve().then(() => findCandidate(candidates(options, machine, session), machine)));
 
+  async function whyNotHeld(grant: Grant, cwd: string): Promise<string | undefined> {
+    if (!grant.confined) return "it does not run in a sandbox";
+    const backend = (await candidate())?.backend;
+    if (backend === undefined) return "there is no sandbox";
+    return backend.whyNotHeld
+      ? backend.whyNotHeld(grant, cwd)
+      : `the sandbox (${backend.name}) has no mounts of its own`;
+  }
+
   return {
     async confinement() {
       const backend = (await candidate())?.backend;
       return backend === undefined ? { name: "none", available: false } : { name: backend.name, available: true };
     },
+    whyNotHeld,
     async confine(launch, how = {}) {
       checkWords(launch);
+      const why = launch.grant.writes === "held" ? await whyNotHeld(launch.grant, launch.cwd) : undefined;
+      if (why !== undefined) throw new CallError("no_sandbox", `what it writes cannot be held here: ${why}`);
       if (!launch.grant.confined) {
         session.ranUnconfined();
         return { ...launch, sandbox: "none", cleanup: async () => undefined };

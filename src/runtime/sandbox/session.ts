@@ -1,11 +1,15 @@
 /** What the commands of one sandbox share: a private temp folder and the place for things moved aside. */
 import { chownSync, existsSync } from "node:fs";
 import { join } from "node:path";
+import { defined } from "../../base/json.ts";
+import { findPlace } from "../effects/place.ts";
+import type { NoPlace, Place } from "../effects/place.ts";
 import { guardNames } from "./guard.ts";
 import { keepTree, putBack } from "./keep.ts";
 import type { Guard } from "./guard.ts";
 import { hostSockets } from "./machine.ts";
 import type { Machine } from "./machine.ts";
+import type { Owner } from "./owner.ts";
 import { hiddenEntries } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
@@ -18,6 +22,8 @@ export interface Session {
   /** What lies at these paths; an answer serves for a second, because thirty masks are looked up for every command. */
   hide(paths: readonly string[]): readonly PlanEntry[];
   hostSockets(): readonly string[];
+  /** Where what is written to these roots can be held, or why nowhere. */
+  place(roots: readonly string[], owner: Owner | undefined): Place | NoPlace;
   /** A command runs unconfined: what appears from now on may be rightful. */
   ranUnconfined(): void;
   close(): Promise<void>;
@@ -52,6 +58,8 @@ export function createSession(machine: Machine): Session {
     },
     hide,
     hostSockets: () => sockets("host"),
+    place: (roots, owner) =>
+      findPlace(roots, { stateDir: machine.stateDir, uid: machine.uid, gid: machine.gid, ...defined({ owner }) }),
     ranUnconfined() {
       unconfinedRuns += 1;
     },

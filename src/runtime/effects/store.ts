@@ -1,0 +1,92 @@
+/** The runs that were kept and can be taken back: what each was, and how much of them is kept. */
+import { lstatSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isObject, parseJson } from "../../base/json.ts";
+import type { Effect, Settled } from "../../spec/effects.ts";
+import type { HeldRun } from "../process/child.ts";
+
+/** Kept with each run that was kept. */
+export interface RunRecord {
+  readonly run: string;
+  readonly at: number;
+  readonly command: readonly string[];
+  readonly cwd: string;
+  /** The folders it wrote to, the workspace first. */
+  readonly roots: readonly string[];
+  readonly state: "kept" | "undone";
+  readonly kept: Settled["kept"];
+  readonly counts: Counts;
+  /** What undo holds for it. */
+  readonly bytes: number;
+}
+
+export type RunAbout = Pick<RunRecord, "at" | "command" | "cwd">;
+
+export interface Counts {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+  readonly mode: number;
+}
+
+/** Files, and folders whose own mode changed. */
+export function countEffects(list: readonly Effect[]): Counts {
+  const counts = { added: 0, changed: 0, removed: 0, mode: 0 };
+  for (const { kind, type } of list) if (type !== "folder" || kind === "mode") counts[kind] += 1;
+  return counts;
+}
+
+export function writeRecord(folder: string, record: RunRecord): void {
+  writeFileSync(join(folder, "run.json"), JSON.stringify(record), { mode: 0o600 });
+}
+
+/** Oldest first. A run that has no record was never kept. */
+export function readRuns(folder: string): readonly RunRecord[] {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
+  return readdirSync(folder)
+    .flatMap((name) => readRecord(join(folder, name)) ?? [])
+    .toSorted((a, b) => a.at - b.at);
+}
+
+function readRecord(folder: string): RunRecord | undefined {
+  try {
+    const parsed = parseJson(readFileSync(join(folder, "run.json"), "utf8"));
+    const state = readFileSync(join(folder, "state"), "utf8");
+    // Our own file, written above; the state beside it is the launcher's last word.
+    return parsed.ok && isObject(parsed.value) ? ({ ...parsed.value, state } as unknown as RunRecord) : undefined;
+  } catch {
+    return undefined; // not kept, or somebody's other folder
+  }
+}
+
+/** The run behind a record, as whom it is to be worked on. */
+export function toRun({ run, roots }: RunRecord, place: string): HeldRun {
+  const folder = join(place, run);
+  const { uid, gid } = lstatSync(folder);
+  const isRoot = process.getuid?.() === 0;
+  return { id: run, folder, roots, ...(isRoot && uid !== 0 ? { uid, gid } : {}) };
+}
+
+const maxRuns = 50;
+const maxBytes = 2_000_000_000;
+
+/** Drops the oldest until the rest is within bounds: fifty runs, two gigabytes, a quarter of the free disk. */
+export async function makeRoom(
+  place: string,
+  newest: string,
+  drop: (run: HeldRun) => Promise<void>,
+): Promise<readonly string[]> {
+  const runs = readRuns(place);
+  const { bavail, bsize } = statfsSync(place);
+  let total = runs.reduce((sum, { bytes }) => sum + bytes, 0);
+  const limit = Math.min(maxBytes, (bavail * bsize + total) / 4);
+  const pruned: string[] = [];
+  for (const record of runs) {
+    if (runs.length - pruned.length <= maxRuns && total <= limit) break;
+    if (record.run === newest) continue; // what was kept just now can always be taken back
+    await drop(toRun(record, place));
+    pruned.push(record.run);
+    total -= record.bytes;
+  }
+  return pruned;
+}
