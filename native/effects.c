@@ -246,7 +246,7 @@ bool list_write(const struct list *l, int run) {
     buffer_add(&b, l->items[i].path, strlen(l->items[i].path) + 1);
   }
   buffer_add(&b, magic, sizeof magic);
-  return write_whole(run, "list", b.data + b.start, b.end - b.start);
+  return write_whole(run, "list", b.data + b.start, b.end - b.start, false);
 }
 
 static const uint8_t *take(const uint8_t **at, const uint8_t *end, size_t size) {

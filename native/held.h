@@ -9,7 +9,7 @@
  *   list        what the command did, as it was shown
  *   made, old   folders that a partial keep needs; what was removed
  *   journal     the steps of keep, on disk before the first of them
- *   state       the last word: keeping, kept, undoing, undone, redoing
+ *   state       the last word: kept, undoing, undone, redoing; a journal without it is a keep that goes on
  */
 #pragma once
 #include "launcher.h"
@@ -40,7 +40,7 @@ int open_private(int parent, const char *name);
 char **names_in(int folder, size_t *count);
 void free_names(char **names, size_t count);
 bool remove_tree(int parent, const char *name);
-bool write_whole(int folder, const char *name, const void *bytes, size_t size);
+bool write_whole(int folder, const char *name, const void *bytes, size_t size, bool durable);
 uint8_t *read_whole(int folder, const char *name, size_t *size);
 int64_t changed_at(int folder, const char *name);
 

@@ -285,7 +285,7 @@ static bool has_state(struct settle *s, const char *word) {
 
 static void set_state(struct settle *s, const char *word) {
   before_change();
-  if (!write_whole(s->run, "state", word, strlen(word))) fail("the run's state cannot be written", s->name);
+  if (!write_whole(s->run, "state", word, strlen(word), true)) fail("the run's state cannot be written", s->name);
 }
 
 static void strip_chosen(struct settle *s) {
@@ -398,7 +398,6 @@ static int keep_run(const char *path) {
   save_attributes(&s);
   before_change();
   if (!journal_write(&s.journal, s.run)) fail("the journal cannot be written", path);
-  set_state(&s, "keeping");
   go_forward(&s);
   print_outcome(&s, "kept");
   return 0;
@@ -442,7 +441,9 @@ static int reverse_run(const char *path, bool forward, bool only_look) {
 static int drop_run(const char *path) {
   struct settle s = {0};
   open_run(&s, path);
-  if (has_state(&s, "keeping") || has_state(&s, "undoing") || has_state(&s, "redoing")) errno = EBUSY, fail("this run has to be finished first", path);
+  struct stamp st;
+  bool keeping = look(s.run, "journal", &st) && !look(s.run, "state", &st);
+  if (keeping || has_state(&s, "undoing") || has_state(&s, "redoing")) errno = EBUSY, fail("this run has to be finished first", path);
   char *parent = must(strdup(path));
   char *slash = strrchr(parent, '/');
   if (!slash) errno = EINVAL, fail("give the whole path", path);
@@ -458,7 +459,7 @@ static const char *recover_one(int folder, const char *base, const char *name) {
   struct stamp st;
   struct settle s = {.name = name, .run = open_folder(folder, name)};
   if (s.run < 0 || flock(s.run, LOCK_EX | LOCK_NB) < 0) return NULL; /* somebody works on it */
-  bool forward = has_state(&s, "keeping") || has_state(&s, "redoing") || (look(s.run, "journal", &st) && !look(s.run, "state", &st));
+  bool forward = has_state(&s, "redoing") || (look(s.run, "journal", &st) && !look(s.run, "state", &st));
   bool back = has_state(&s, "undoing");
   (void)base;
   if (!forward && !back) {

@@ -140,7 +140,7 @@ bool journal_write(const struct journal *j, int run) {
     buffer_add(&b, j->steps[i].path, strlen(j->steps[i].path) + 1);
     buffer_add(&b, j->steps[i].source, strlen(j->steps[i].source) + 1);
   }
-  return write_whole(run, "journal", b.data + b.start, b.end - b.start);
+  return write_whole(run, "journal", b.data + b.start, b.end - b.start, true);
 }
 
 /* Written whole by us and renamed into place, so only its version is looked at. */

@@ -123,8 +123,8 @@ bool remove_tree(int parent, const char *name) {
   return unlinkat(parent, name, AT_REMOVEDIR) == 0;
 }
 
-/* Whole and on the disk, or as it was before. */
-bool write_whole(int folder, const char *name, const void *bytes, size_t size) {
+/* Whole, or as it was before; `durable`: on the disk before this returns. */
+bool write_whole(int folder, const char *name, const void *bytes, size_t size, bool durable) {
   char fresh[64];
   snprintf(fresh, sizeof fresh, "%s.new", name);
   int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -134,9 +134,9 @@ bool write_whole(int folder, const char *name, const void *bytes, size_t size) {
     if (n < 0 && errno != EINTR) done = false;
     else if (n > 0) at += (size_t)n;
   }
-  done = done && fsync(fd) == 0;
+  done = done && (!durable || fsync(fd) == 0);
   if (fd >= 0) close(fd);
-  return done && renameat(folder, fresh, folder, name) == 0 && fsync(folder) == 0;
+  return done && renameat(folder, fresh, folder, name) == 0 && (!durable || fsync(folder) == 0);
 }
 
 uint8_t *read_whole(int folder, const char *name, size_t *size) {

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { Effect } from "../spec/effects.ts";
-import { unifiedDiff } from "./diff-text.ts";
+import { unifiedDiff } from "../runtime/diff-text.ts";
 
 /** Both sides of a run: where the workspace is, and where its folder lies. */
 export interface RunSides {

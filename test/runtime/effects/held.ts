@@ -1,7 +1,17 @@
 /** Workspaces whose commands are held, for the tests of effects: as this user, and as root for somebody else. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listEffects, settleRun } from "../../../src/runtime/effects/runs.ts";

@@ -9,7 +9,29 @@ export const scene = [
   "touch -d 2001-02-03 a d1/x d1 d2/t",
 ].join("\n");
 
-const paths = ["a", "b", "c", "l1", "l2", "empty", "d1", "d1/x", "d1/y", "d1/s", "d1/s/z", "d2", "d2/k", "d2/t", "d2/t/l", "d2/t/u", "n", "n/o", "n/o/p", "d1/new", "d2/t/new"];
+const paths = [
+  "a",
+  "b",
+  "c",
+  "l1",
+  "l2",
+  "empty",
+  "d1",
+  "d1/x",
+  "d1/y",
+  "d1/s",
+  "d1/s/z",
+  "d2",
+  "d2/k",
+  "d2/t",
+  "d2/t/l",
+  "d2/t/u",
+  "n",
+  "n/o",
+  "n/o/p",
+  "d1/new",
+  "d2/t/new",
+];
 const folders = ["d1", "d1/s", "d2", "d2/t", "d2/t/u", "empty", "n", "n/o"];
 
 const path = fc.constantFrom(...paths);
