@@ -16,7 +16,7 @@ static uint32_t roll(uint32_t below) {
 }
 
 static size_t make_request(uint8_t *to, size_t room) {
-  static const char tags[] = "aecHituruvbTgwnrLlphsd?";
+  static const char tags[] = "aecHituruvbTgwnrLlphsdxy?";
   static const uint8_t sound[] = {'a', 3, 0, 0, 0, 'l', 's', 0, 'c', 2, 0, 0, 0, '/', 0};
   size_t size = roll(2) ? sizeof sound : 0;
   memcpy(to, sound, size);
@@ -26,7 +26,10 @@ static size_t make_request(uint8_t *to, size_t room) {
     if (size + 5 + length > room) break;
     to[size] = (uint8_t)tags[roll(sizeof tags - 1)];
     memcpy(to + size + 1, &length, 4);
+    static const char rule[] = "na\0pls\0w\0=b\0o\0t-f\0lf\0gforce";
     for (uint32_t i = 0; i < length; i++) to[size + 5 + i] = (uint8_t)(roll(4) ? 'a' + roll(26) : roll(256));
+    /* Often a rule, or the beginning of one. */
+    if (to[size] == 'x' && roll(4)) memcpy(to + size + 5, rule, length < sizeof rule ? length : sizeof rule);
     if (length && roll(4)) to[size + 4 + length] = 0;
     size += 5 + length;
   }
@@ -56,6 +59,9 @@ static uint64_t try_request(void) {
     for (size_t i = 0; i < r.held.count; i++) sum += strlen((const char *)r.held.list[i].data);
     for (size_t i = 0; i < r.limits.count; i++) sum += touch(r.limits.list[i].data, 20);
     for (size_t i = 0; i < r.fds.count; i++) sum += touch(r.fds.list[i].data, r.fds.list[i].size);
+    const char *denied = rule_for(&r.rules, r.argv[0], r.argv + 1, roll(2));
+    sum += denied ? strlen(denied) : 0;
+    for (size_t i = 0; i < r.files.count; i++) sum += strlen((const char *)r.files.list[i].data + 9);
     assert(r.argv[r.argc] == NULL && r.envp[r.envc] == NULL);
   }
   request_free(&r);

@@ -219,6 +219,14 @@ static bool pump(struct job *j, uint8_t stream) {
   return n == CHUNK && !upstream_full();
 }
 
+/* The programs a command started: how many are not listed, and the list. */
+static void pass_starts(struct job *j, int list, uint32_t unlisted) {
+  static uint8_t body[4 + CHUNK];
+  memcpy(body, &unlisted, 4);
+  ssize_t n = list < 0 ? -1 : pread(list, body + 4, CHUNK, 0);
+  if (n > 0) frame('p', j->id, body, 4 + (size_t)n);
+}
+
 static void take_report(struct job *j) {
   struct report report;
   int fds[3];
@@ -252,6 +260,9 @@ static void take_report(struct job *j) {
     break;
   case 'Q':
     frame('q', j->id, &waiting, 1);
+    break;
+  case 'P':
+    pass_starts(j, fds[0], (uint32_t)report.status);
     break;
   default: break;
   }

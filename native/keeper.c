@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -57,7 +58,7 @@ struct keeper {
   int control;               /* none when it keeps one command for the command line */
   pid_t command;
   bool alone;                /* everything in this pid namespace is the command's */
-  int listener;              /* where a Landlock sandbox asks */
+  int listener;              /* where the filter asks */
   const struct request *request;
 };
 
@@ -136,10 +137,53 @@ static int open_terminal(const struct request *r, int *master) {
   return ioctl(*master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
+/* What was started since this was last told. */
+static void tell_starts(struct keeper *k) {
+  uint32_t unlisted;
+  int list = k->request && k->request->rules.count ? starts_take(&unlisted) : -1;
+  if (list < 0) return;
+  tell(k, (struct report){.type = 'P', .status = (int32_t)unlisted}, list);
+  close(list);
+}
+
 static _Noreturn void give_up(struct keeper *k, char step, int error) {
+  tell_starts(k);
   tell(k, (struct report){.type = 'F', .step = (uint8_t)step, .error = error}, -1);
   if (k->control < 0) dprintf(2, "callgate-launcher: %s (step %c)\n", strerror(error), step);
   _exit(step == 'x' && error == ENOENT ? 127 : 126);
+}
+
+/*
+ * Starts the program as a copy of this process, so that we are awake when it executes: that is the first
+ * thing the filter asks about.
+ */
+static pid_t start_judged(struct keeper *k, struct attempt *a, int asking[2]) {
+  struct attempt *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int done[2];
+  if (shared == MAP_FAILED || pipe2(done, O_CLOEXEC) < 0) give_up(k, 'x', errno);
+  *shared = *a;
+  pid_t pid = fork();
+  if (pid == 0) {
+    /* Closes when the program executes, or when this copy of us ends. */
+    if (fcntl(done[1], F_DUPFD_CLOEXEC, 20) < 0) _exit(126);
+    become_program(shared);
+  }
+  if (pid < 0) give_up(k, 'x', errno);
+  close(done[1]);
+  close_fd(&asking[1]);
+  k->listener = supervisor_take(asking[0]);
+  for (bool over = false; !over;) {
+    struct pollfd polls[2] = {{done[0], POLLIN, 0}, {k->listener, POLLIN, 0}};
+    if (poll(polls, 2, -1) < 0) continue;
+    if (polls[1].revents & POLLIN) supervisor_answer(k->listener, k->request);
+    over = polls[0].revents != 0;
+  }
+  close(done[0]);
+  a->error = shared->error;
+  a->step = shared->step;
+  munmap(shared, sizeof *shared);
+  if (a->error) waitpid(pid, NULL, 0);
+  return a->error ? -1 : pid;
 }
 
 static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) {
@@ -159,12 +203,16 @@ static void keeper_start(struct keeper *k, const struct request *r, int fds[3]) 
     /* As the command will be, so that what we do for it is what it could do itself. */
     if ((r->has_owner && !become_owner(r)) || !drop_capabilities()) give_up(k, 'u', errno);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, asking) < 0) give_up(k, 'l', errno);
+  }
+  if (r->seccomp_size) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, asking) < 0) give_up(k, 's', errno);
     a.listener = asking[1];
   }
-  k->command = start_program(&a);
+  bool judged = r->rules.count > 0;
+  k->command = judged ? start_judged(k, &a, asking) : start_program(&a);
   if (k->command < 0) give_up(k, a.step, a.error);
-  if (r->has_landlock && (k->listener = supervisor_take(asking[0])) < 0) give_up(k, 's', EPROTO);
+  if (r->seccomp_size && !judged) k->listener = supervisor_take(asking[0]);
+  if (r->seccomp_size && k->listener < 0) give_up(k, 's', EPROTO);
   tell(k, (struct report){.type = 'B'}, -1);
   /* A copy of ours would keep the output open for ever. */
   for (int i = 0; i < 3; i++) if (fds[i] >= 0 && k->control >= 0) close(fds[i]);
@@ -200,6 +248,7 @@ static void keeper_reap(struct keeper *k) {
   }
   bool nobody = pid < 0 && errno == ECHILD;
   end.survivors = !nobody;
+  if (end.type || nobody) tell_starts(k);
   if (end.type) tell(k, end, -1);
   if (nobody) _exit(0);
 }
@@ -216,6 +265,7 @@ static void keeper_obey(struct keeper *k, const uint8_t message[2]) {
     return;
   default: /* K, and the end of the socket */
     kill_all(k);
+    tell_starts(k);
     _exit(0);
   }
 }

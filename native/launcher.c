@@ -35,15 +35,26 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+static bool read_request(int fd, struct request *r) {
+  struct buffer b = {0};
+  for (ssize_t n; (n = read(fd, buffer_room(&b, CHUNK), CHUNK)) > 0;) b.end += (size_t)n;
+  if (request_read(r, b.data + b.start, b.end - b.start)) return true;
+  fprintf(stderr, "callgate-launcher: malformed request\n");
+  return false;
+}
+
+/* `match FD`: the rule of a request that denies its words, by name only; nothing is started. */
+static int match(int fd) {
+  struct request r;
+  if (!read_request(fd, &r)) return 125;
+  const char *rule = rule_for(&r.rules, r.argv[0], r.argv + 1, false);
+  return printf("%s\n", rule ? rule : "") < 0;
+}
+
 /* `once FD`: reads one request from FD, runs it with our own input and output, and ends as it does. */
 static int once(int fd) {
-  struct buffer b = {0};
   struct request r;
-  for (ssize_t n; (n = read(fd, buffer_room(&b, CHUNK), CHUNK)) > 0;) b.end += (size_t)n;
-  if (!request_read(&r, b.data + b.start, b.end - b.start)) {
-    fprintf(stderr, "callgate-launcher: malformed request\n");
-    return 125;
-  }
+  if (!read_request(fd, &r)) return 125;
   syscall(SYS_CLOSE_RANGE, 3, ~0U, 0);
   return keeper_once(&r);
 }
@@ -120,11 +131,14 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "sandbox") == 0 && argc >= 3) return sandbox_main(argv[2], argv + 3);
   if (strcmp(mode, "held") == 0) return held_main(argc - 2, argv + 2);
   if (strcmp(mode, "once") == 0 && argc == 3) return once(atoi(argv[2]));
+  if (strcmp(mode, "match") == 0 && argc == 3) return match(atoi(argv[2]));
   if (strcmp(mode, "relay") == 0 && argc > 5 && strcmp(argv[4], "--") == 0) return relay(argv + 2);
+  if (strcmp(mode, "nothing") == 0) return 0;
+  if (strcmp(mode, "judges") == 0) return starts_check();
   if (strcmp(mode, "landlock-abi") == 0) {
     long abi = syscall(SYS_LANDLOCK_CREATE, NULL, 0, 1);
     return printf("%ld\n", abi > 0 ? abi : 0) < 0;
   }
-  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | relay PORT SOCKET -- COMMAND... | landlock-abi\n");
+  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | match FD | relay PORT SOCKET -- COMMAND... | judges | landlock-abi\n");
   return 2;
 }

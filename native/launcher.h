@@ -2,8 +2,8 @@
  * What the parts of the launcher share. In the order a command meets them: server.c takes its frame from
  * Node, job.c is the command from then on, request.c reads what was asked for, pool.c finds a keeper,
  * sandbox.c makes keepers inside sandboxes, keeper.c watches over the command, start.c starts it, supervisor.c
- * answers the calls a filter cannot judge, tail.c keeps back output that nobody reads yet. launcher.c is
- * the program, and tells the whole story.
+ * answers the calls a filter cannot judge, starts.c those that start a program (by rules.c), tail.c keeps
+ * back output that nobody reads yet. launcher.c is the program, and tells the whole story.
  */
 #pragma once
 #define _GNU_SOURCE
@@ -61,6 +61,8 @@ struct request {
   const uint8_t *seccomp;
   size_t seccomp_size;
   struct fields paths, ports, held, limits, fds;
+  struct fields rules;       /* programs that may not be started (rules.c) */
+  struct fields files;       /* of those programs: fingerprint, whether it is a script, name, path */
 };
 
 bool request_read(struct request *r, const uint8_t *p, size_t size);
@@ -82,13 +84,15 @@ struct attempt {
 #define NO_ATTEMPT .handed = {-1, -1}, .listener = -1
 
 pid_t start_program(struct attempt *a);
+int become_program(void *attempt);
 bool become_owner(const struct request *r);
 bool drop_capabilities(void);
+void install_asking_filter(struct attempt *a);
 int install_filter(const uint8_t *program, size_t size, unsigned flags);
 
 /* ---- keeper.c: one command, and whatever it leaves behind ---- */
 
-/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), X (the command ended). */
+/* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), P(rograms started, as a file), X (the command ended). */
 struct report {
   uint8_t type, step, survivors, spare;
   int32_t error, status;
@@ -112,6 +116,16 @@ int sandbox_main(const char *fresh, char **overlay);
 
 int supervisor_take(int socket);
 void supervisor_answer(int listener, const struct request *r);
+
+/* ---- rules.c: which rule denies a command ---- */
+
+bool rule_is_sound(const uint8_t *p, size_t size);
+const char *rule_for(const struct fields *rules, const char *name, char *const *words, bool cut);
+
+/* ---- starts.c: every program start, judged ---- */
+
+int starts_take(uint32_t *unlisted);
+int starts_check(void);
 
 /* ---- tail.c: output that is kept back ---- */
 

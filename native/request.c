@@ -63,6 +63,8 @@ void request_free(struct request *r) {
   free(r->held.list);
   free(r->limits.list);
   free(r->fds.list);
+  free(r->rules.list);
+  free(r->files.list);
   *r = (struct request){0};
 }
 
@@ -85,6 +87,12 @@ static bool add_field(struct fields *to, const uint8_t *data, size_t size, bool 
 
 /* A whole C string: ends with its only NUL. */
 static bool is_string(const uint8_t *p, size_t size) { return size > 0 && memchr(p, 0, size) == p + size - 1; }
+
+/* Two of them. */
+static bool is_pair(const uint8_t *p, size_t size) {
+  const uint8_t *end = memchr(p, 0, size);
+  return end && is_string(end + 1, (size_t)(p + size - end - 1));
+}
 
 static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t size) {
   switch (tag) {
@@ -116,6 +124,8 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'l': return add_field(&r->paths, p, size, size >= 9 && is_string(p + 8, size - 8));
   case 'p': return add_field(&r->ports, p, size, size == 16);
   case 'h': return add_field(&r->held, p, size, is_string(p, size));
+  case 'x': return add_field(&r->rules, p, size, rule_is_sound(p, size));
+  case 'y': return add_field(&r->files, p, size, size >= 12 && is_pair(p + 9, size - 9));
   case 's':
     r->seccomp = p; r->seccomp_size = size;
     return size > 0 && size % sizeof(struct sock_filter) == 0 && size / sizeof(struct sock_filter) <= BPF_MAXINSNS;

@@ -75,8 +75,8 @@ static void restrict_files(struct attempt *a) {
   close(ruleset);
 }
 
-/* The filter of a Landlock sandbox asks about calls that take a path; who answers gets the other end. */
-static void install_asking_filter(struct attempt *a) {
+/* A filter that asks: about calls that take a path, under Landlock, and about program starts. Who answers gets the other end. */
+void install_asking_filter(struct attempt *a) {
   const struct request *r = a->request;
   /* Only a deadly signal may end a call that is being answered, where the kernel offers that (5.19). */
   int listener = install_filter(r->seccomp, r->seccomp_size, NEW_LISTENER | WAIT_KILLABLE);
@@ -116,7 +116,7 @@ static void execute(const struct request *r) {
 }
 
 /* Runs between clone and exec, in the caller's memory: no allocation, no return. */
-static int become_program(void *argument) {
+int become_program(void *argument) {
   struct attempt *a = argument;
   const struct request *r = a->request;
   sigset_t none;
@@ -155,8 +155,10 @@ static int become_program(void *argument) {
   if (r->has_landlock) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     restrict_files(a);
-    install_asking_filter(a);
   }
+  /* Its first exec is judged too: whoever answers must be able to read this copy of it. */
+  if (r->rules.count) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  if (r->seccomp_size) install_asking_filter(a);
   execute(r); /* everything from 20 on closes by itself */
   return failed(a, 'x');
 }

@@ -8,11 +8,10 @@
  * path into its memory after we looked. We run as the same user as the command, without capabilities,
  * so nothing is done for it that it could not have done itself.
  */
-#include "launcher.h"
+#include "supervisor.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -22,7 +21,6 @@
 #include <sys/un.h>
 
 /* As linux/seccomp.h and linux/openat2.h have them from 5.9 on, for older headers. */
-struct question { uint64_t id; uint32_t pid, flags; struct seccomp_data data; };
 struct reply { uint64_t id; int64_t value; int32_t error; uint32_t flags; };
 struct add_fd { uint64_t id; uint32_t flags, source, target, target_flags; };
 #define RECEIVE _IOWR('!', 0, struct question)
@@ -35,16 +33,14 @@ struct add_fd { uint64_t id; uint32_t flags, source, target, target_flags; };
 #define NO_MAGIC_LINKS 2u
 #define WRITE_FILE 2u /* of Landlock's rights */
 
-struct call {
-  int listener, memory;      /* the caller's memory */
-  const struct question *question;
-  const struct request *request;
-};
+#define CONTINUE 1u
+#define SET_FLAGS _IOW('!', 4, uint64_t)
+#define SYNC_WAKE_UP 1u
 
 static uint64_t argument(const struct call *c, int index) { return c->question->data.args[index]; }
 
 /* Copies a C string out of the caller, page by page: the next page may not be there. */
-static int read_text(const struct call *c, uint64_t at, char *to, size_t room) {
+int read_text(const struct call *c, uint64_t at, char *to, size_t room) {
   for (size_t got = 0; got < room;) {
     size_t step = 4096 - (at + got) % 4096;
     if (step > room - got) step = room - got;
@@ -59,8 +55,8 @@ static int read_text(const struct call *c, uint64_t at, char *to, size_t room) {
 /* A descriptor of the caller's, or its current folder, as one of ours that only names it. */
 static int borrow(const struct call *c, int fd) {
   char name[64];
-  if (fd == AT_FDCWD) snprintf(name, sizeof name, "/proc/%u/cwd", c->question->pid);
-  else snprintf(name, sizeof name, "/proc/%u/fd/%d", c->question->pid, fd);
+  if (fd == AT_FDCWD) snprintf(name, sizeof name, "/proc/%d/cwd", c->pid);
+  else snprintf(name, sizeof name, "/proc/%d/fd/%d", c->pid, fd);
   int ours = open(name, O_PATH | O_CLOEXEC);
   return ours >= 0 ? ours : errno == ENOENT ? -EBADF : -errno;
 }
@@ -78,6 +74,26 @@ static int find(const struct call *c, int folder, const char *path, uint64_t fla
   int fd = (int)syscall(SYS_OPENAT2, base, path, &how, sizeof how), error = errno;
   if (base >= 0) close(base);
   return fd >= 0 ? fd : error == ELOOP ? -EACCES : -error;
+}
+
+/*
+ * The file that would be executed. Links that mean the process that follows them are read as the caller's;
+ * where one lies hidden behind another link, nobody can say what it leads to, and it is refused.
+ */
+int find_program(const struct call *c, int folder, const char *path, uint64_t flags) {
+  static const struct { const char *typed, *meant; } own[] = {
+    {"/proc/self/", ""}, {"/proc/thread-self/", ""}, {"/dev/fd/", "fd/"}, {"/dev/stdin", "fd/0"}, {"/dev/stdout", "fd/1"}, {"/dev/stderr", "fd/2"},
+  };
+  char there[PATH_MAX];
+  int fd = find(c, folder, path, flags);
+  for (size_t i = 0; fd == -EACCES && i < sizeof own / sizeof *own; i++) {
+    size_t length = strlen(own[i].typed);
+    if (strncmp(path, own[i].typed, length) != 0) continue;
+    int size = snprintf(there, sizeof there, "/proc/%d/%s%s", c->pid, own[i].meant, path + length);
+    int found = size < (int)sizeof there ? open(there, O_PATH | O_CLOEXEC) : -1;
+    return found < 0 ? -errno : found;
+  }
+  return fd;
 }
 
 static bool is_below(const char *path, const uint8_t *folder, size_t size) {
@@ -136,9 +152,9 @@ static int change(const struct call *c, const struct change *how) {
 /* Flags of the caller's descriptor; -1 if it is no socket. */
 static int socket_flags(const struct call *c, int fd) {
   char name[64], text[256] = {0};
-  snprintf(name, sizeof name, "/proc/%u/fd/%d", c->question->pid, fd);
+  snprintf(name, sizeof name, "/proc/%d/fd/%d", c->pid, fd);
   if (readlink(name, text, sizeof text - 1) < 0 || strncmp(text, "socket:", 7) != 0) return -1;
-  snprintf(name, sizeof name, "/proc/%u/fdinfo/%d", c->question->pid, fd);
+  snprintf(name, sizeof name, "/proc/%d/fdinfo/%d", c->pid, fd);
   int info = open(name, O_RDONLY | O_CLOEXEC);
   ssize_t n = info < 0 ? -1 : read(info, text, sizeof text - 1);
   if (info >= 0) close(info);
@@ -215,11 +231,49 @@ static int judge(const struct call *c) {
   }
 }
 
+/* Calls that are let through once they have been looked at; false: they are done here, or refused. */
+static bool is_start(const struct call *c, int *error) {
+  const __u64 *a = c->question->data.args;
+  switch (c->question->data.nr) {
+  case SYS_execve: *error = starts_judge(c, AT_FDCWD, a[0], a[1], 0); return true;
+  case SYS_execveat: *error = starts_judge(c, (int)a[0], a[1], a[2], a[4]); return true;
+  case SYS_set_tid_address: *error = starts_verify(c); return true;
+  default: return false;
+  }
+}
+
+/* The number that a process has in the /proc we see, which may be that of an outer namespace. */
+struct wanted { pid_t inside, seen; };
+
+static void see_number(pid_t pid, void *context) {
+  struct wanted *w = context;
+  char name[64], text[4096] = {0};
+  snprintf(name, sizeof name, "/proc/%d/status", pid);
+  int fd = w->seen ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  char *line = n > 0 ? strstr(text, "\nNSpid:") : NULL;
+  if (!line) return;
+  line[1 + strcspn(line + 1, "\n")] = 0;
+  if (atoi(strrchr(line, '\t') + 1) == w->inside) w->seen = pid;
+}
+
+static pid_t number_of(uint32_t pid) {
+  char self[32] = {0};
+  struct wanted w = {(pid_t)pid, 0};
+  if (readlink("/proc/self", self, sizeof self - 1) > 0 && atoi(self) == getpid()) return (pid_t)pid;
+  each_descendant(0, see_number, &w, 0);
+  return w.seen;
+}
+
 /* What the program that was started has sent. */
 int supervisor_take(int socket) {
   uint8_t byte;
   int fds[3];
-  return receive_fds(socket, &byte, 1, fds) == 1 ? fds[0] : -1;
+  if (receive_fds(socket, &byte, 1, fds) != 1) return -1;
+  ioctl(fds[0], SET_FLAGS, SYNC_WAKE_UP); /* quicker where the kernel knows it (6.6), and nothing else */
+  return fds[0];
 }
 
 /* One question, one answer. */
@@ -227,14 +281,17 @@ void supervisor_answer(int listener, const struct request *r) {
   struct question question = {0};
   if (ioctl(listener, RECEIVE, &question) < 0) return; /* it was killed while it asked */
   char name[64];
-  snprintf(name, sizeof name, "/proc/%u/mem", question.pid);
-  struct call c = {listener, open(name, O_RDONLY | O_CLOEXEC), &question, r};
-  int error = -EPERM; /* a process that hides its memory gets nothing done by others */
-  bool later = false;
+  struct call c = {.listener = listener, .question = &question, .request = r, .pid = number_of(question.pid)};
+  snprintf(name, sizeof name, "/proc/%d/mem", c.pid);
+  c.memory = open(name, O_RDONLY | O_CLOEXEC);
+  int error = -EPERM; /* a process that hides its memory gets nothing done by others, and starts nothing */
+  bool later = false, start = false;
   if (c.memory >= 0) {
     if (question.data.nr == SYS_connect) later = connect_later(&c, &error);
-    else error = judge(&c);
+    else if (!(start = is_start(&c, &error))) error = judge(&c);
     close(c.memory);
   }
-  if (!later) send_reply(&c, error);
+  if (later) return;
+  struct reply reply = {.id = question.id, .error = error, .flags = start && error == 0 ? CONTINUE : 0};
+  ioctl(listener, SEND, &reply); /* the caller may be gone, and then nobody waits for it */
 }

@@ -15,6 +15,8 @@ const parts = [
   "keeper.c",
   "start.c",
   "supervisor.c",
+  "starts.c",
+  "rules.c",
   "tail.c",
   "overlay.c",
   "tree.c",
@@ -45,7 +47,7 @@ export function buildLauncher({ compiler = process.env.CC ?? "cc", out = at("bui
 /** Called by vitest: a launcher of yesterday speaks yesterday's protocol. */
 export function setup() {
   const time = (path) => statSync(at(path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const newest = Math.max(...["launcher.h", "held.h", ...parts].map(time));
+  const newest = Math.max(...["launcher.h", "supervisor.h", "held.h", ...parts].map(time));
   if (time("build/callgate-launcher") < newest) buildLauncher();
 }
 

@@ -18,7 +18,7 @@ const flags = [
 ];
 const built = spawnSync(
   process.env.CC ?? "cc",
-  [...flags, "-o", at("build/fuzz"), ...["fuzz.c", "request.c", "tail.c"].map(at)],
+  [...flags, "-o", at("build/fuzz"), ...["fuzz.c", "request.c", "rules.c", "tail.c"].map(at)],
   {
     stdio: "inherit",
   },

@@ -77,7 +77,7 @@ async function widen(
   signal: AbortSignal,
 ): Promise<Permitted | undefined> {
   if (asksNobody(state.policy.settings.approval) || state.options.approver === undefined) return undefined;
-  if (permitted.tool.repeatable !== true) return undefined;
+  if (permitted.tool.repeatable !== true || denied.rule !== undefined) return undefined;
   const target = denied.target === undefined ? "" : ` ${denied.target}`;
   const question: Question = {
     reason: `The sandbox stopped it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,

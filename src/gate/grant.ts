@@ -1,6 +1,7 @@
 /** From what was agreed to what a call may touch. A grant is built up from nothing; it is never cut down from everything. */
 import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
+import { toDeniedProgram } from "./command/prefix.ts";
 import { ruleMasks } from "./masks.ts";
 import type { Policy } from "./policy.ts";
 import { findProtected, isInside, isInsideAny, nearestFolder } from "./paths.ts";
@@ -16,6 +17,7 @@ export function toBaseGrant(policy: Policy): Grant {
     protect: policy.protect,
     mask: [...policy.mask, ...ruleMasks(policy)],
     network: policy.network,
+    ...deniedPrograms(policy),
   };
 }
 
@@ -27,7 +29,14 @@ function openGrant(policy: Policy): Grant {
     protect: [],
     mask: [...policy.mask, ...ruleMasks(policy)],
     network: "on",
+    ...deniedPrograms(policy),
   };
+}
+
+/** What no command may start: the reading of a line may miss a program, the sandbox sees it start. */
+function deniedPrograms({ rules, workspace }: Policy): Pick<Grant, "denied"> {
+  const { denials } = rules;
+  return denials.length === 0 ? {} : { denied: denials.map((rule) => toDeniedProgram(rule, workspace)) };
 }
 
 /** Folders a rule opens for writing: only rules that name one place, no patterns. */
@@ -113,6 +122,8 @@ export function isWithin(a: Grant, b: Grant): boolean {
   if (!a.write.every((path) => isInsideAny(path, b.write) || b.write.includes("/"))) return false;
   if (!b.mask.every((mask) => a.mask.includes(mask))) return false;
   if (a.write.length > 0 && !b.protect.every((name) => a.protect.includes(name))) return false;
+  const denied = new Set(a.denied?.map(({ rule }) => rule));
+  if (b.denied?.every(({ rule }) => denied.has(rule)) === false) return false;
   return isNetworkWithin(a.network, b.network);
 }
 

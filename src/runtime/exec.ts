@@ -189,6 +189,11 @@ function toCallError(error: unknown): unknown {
   if (!(error instanceof StartError)) return error;
   if (error.step === "chdir")
     return new CallError("invalid_input", error.message, { hint: "give a folder that exists", cause: error });
+  if (error.step === "rule")
+    return new CallError("denied", `Not permitted: ${error.message}`, {
+      hint: "do it another way, or ask the user",
+      cause: error,
+    });
   if (error.step === "sandbox" || error.step === "landlock" || error.step === "seccomp") {
     return new CallError("no_sandbox", `the sandbox could not be built: ${error.message}`, {
       hint: "run `callgate doctor`",

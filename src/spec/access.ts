@@ -82,6 +82,27 @@ export interface Grant {
   readonly network: NetworkGrant;
   /** `held`: what a command writes is kept apart until it has been agreed to. Left out: it is written directly. */
   readonly writes?: "direct" | "held";
+  /** Programs that no command of the call may start, by whatever way: the deny rules, compiled. */
+  readonly denied?: readonly DeniedProgram[];
+}
+
+/** A deny rule about commands as plain data, so that the sandbox can hold it against every program that is started. */
+export interface DeniedProgram {
+  /** What the rule is called. */
+  readonly rule: string;
+  /** Names of the program, or absolute paths. */
+  readonly program: readonly string[];
+  /** What the words behind it must hold; none: whatever they are. */
+  readonly words: readonly WordTest[];
+}
+
+/** One of these must be the next word, options passed over; or one of these options must be among the words. */
+export type WordTest = { readonly oneOf: readonly string[] } | { readonly options: readonly OptionTest[] };
+
+/** Written just so, or of every group one letter in a cluster or one long name, which may be shortened. */
+export interface OptionTest {
+  readonly text: string;
+  readonly groups: readonly { readonly letters: string; readonly names: readonly string[] }[];
 }
 
 /** What a sandbox or a capability refused: a value, never words found in an output. */
@@ -89,4 +110,6 @@ export interface Denial {
   readonly what: "read" | "write" | "network" | "command";
   readonly target?: string;
   readonly reason: string;
+  /** A rule said no: nobody is asked for more. */
+  readonly rule?: string;
 }

@@ -143,6 +143,21 @@ export interface ExecResult {
   readonly sandbox: string;
   /** Set when the sandbox itself reports that it refused something. */
   readonly denied?: Denial;
+  /** The programs it started, where each start was judged (a deny rule, a sandbox and the launcher). */
+  readonly programs?: StartedPrograms;
+}
+
+/** In the order they were started; long words and long lists are cut. */
+export interface StartedPrograms {
+  readonly list: readonly StartedProgram[];
+  /** Started too, but not listed. */
+  readonly unlisted: number;
+}
+
+export interface StartedProgram {
+  readonly argv: readonly string[];
+  /** The rule that kept it from starting. */
+  readonly refusedBy?: string;
 }
 
 /** Head and tail of an output; `droppedBytes` lie between them. */

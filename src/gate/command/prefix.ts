@@ -1,20 +1,47 @@
 /** Do a command's words begin as a rule's prefix says? Read as widely as it could be meant: for rules that ask or deny. */
-import type { CommandRule } from "../rules.ts";
+import { resolve } from "node:path";
+import type { DeniedProgram, OptionTest, WordTest } from "../../spec/access.ts";
+import { ruleName, type CommandRule } from "../rules.ts";
 import { hasFlag } from "./danger.ts";
 
 /** Words may come with options between them; an unknown word may be anything. */
 export function mayMatch(args: readonly (string | undefined)[], { prefix }: CommandRule): boolean {
   let at = 0;
-  for (const alternatives of prefix.slice(1)) {
-    if (alternatives.some((text) => text.startsWith("-"))) {
-      if (!alternatives.some((text) => hasOption(args, text))) return false;
+  for (const test of prefix.slice(1).map(toWordTest)) {
+    if ("options" in test) {
+      if (!test.options.some((option) => hasOption(args, option))) return false;
       continue;
     }
-    const found = findWord(args, at, alternatives);
+    const found = findWord(args, at, test.oneOf);
     if (found === undefined) return false;
     at = found + 1;
   }
   return true;
+}
+
+/** A rule as the sandbox takes it: the same tests, held against every program that is really started. */
+export function toDeniedProgram({ rule, prefix }: CommandRule, workspace: string): DeniedProgram {
+  const [program = [], ...words] = prefix;
+  const named = program.map((name) => (name.includes("/") ? resolve(workspace, name) : name));
+  return { rule: ruleName(rule), program: named, words: words.map(toWordTest) };
+}
+
+function toWordTest(alternatives: readonly string[]): WordTest {
+  return alternatives.some((text) => text.startsWith("-"))
+    ? { options: alternatives.map(toOptionTest) }
+    : { oneOf: alternatives };
+}
+
+/** `-rf` is both letters, in one cluster or two, or their long names; `--force` also its letter. */
+function toOptionTest(text: string): OptionTest {
+  if (!text.startsWith("-")) return { text, groups: [{ letters: "", names: [] }] };
+  if (text.startsWith("--"))
+    return { text, groups: [{ letters: (longToShort.get(text) ?? []).join(""), names: [text.slice(2)] }] };
+  const groups = Array.from(text.slice(1), (letter) => ({
+    letters: letter === "r" ? "rR" : letter,
+    names: [...longToShort].filter(([, shorts]) => shorts.includes(letter)).map(([long]) => long.slice(2)),
+  }));
+  return { text, groups: groups.length === 0 ? [{ letters: "", names: [] }] : groups };
 }
 
 /** The place of the next word that is, or could be, one of these; options and their possible values are passed over. */
@@ -32,19 +59,10 @@ function findWord(
   return undefined;
 }
 
-function hasOption(args: readonly (string | undefined)[], option: string): boolean {
+function hasOption(args: readonly (string | undefined)[], { text, groups }: OptionTest): boolean {
   const known = args.filter((arg) => arg !== undefined);
-  if (known.length < args.length || known.includes(option)) return true;
-  if (option.startsWith("--"))
-    return hasFlag(known, "", [option.slice(2)]) || hasFlag(known, (longToShort.get(option) ?? []).join(""), []);
-  const letters = Array.from(option.slice(1));
-  return letters.every((letter) =>
-    hasFlag(
-      known,
-      letter === "r" ? "rR" : letter,
-      [...longToShort].filter(([, shorts]) => shorts.includes(letter)).map(([long]) => long.slice(2)),
-    ),
-  );
+  if (known.length < args.length || known.includes(text)) return true;
+  return groups.every(({ letters, names }) => hasFlag(known, letters, names));
 }
 
 const longToShort: ReadonlyMap<string, readonly string[]> = new Map([

@@ -3,8 +3,8 @@
  * pipes, signals and limits; it reads no grant and knows no tool, no shell and nothing of what is allowed.
  */
 import { statSync } from "node:fs";
-import type { Denial } from "../../spec/access.ts";
-import type { Launch, TerminalSize } from "../../spec/capability.ts";
+import type { Denial, DeniedProgram } from "../../spec/access.ts";
+import type { Launch, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
 
 export type OutputStream = "stdout" | "stderr";
 
@@ -29,6 +29,8 @@ export interface Confined extends Launch {
   readonly landlock?: LandlockRules;
   /** Where what it writes is held, if it is. */
   readonly run?: HeldRun;
+  /** Held by the launcher against every program the command starts. Only the launcher honours it. */
+  readonly starts?: StartRules;
   /** What confines it: `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
   readonly sandbox: string;
   /**
@@ -52,6 +54,8 @@ export interface HeldRun {
 export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
+  /** What the command started, where that was judged. */
+  readonly programs?: StartedPrograms;
 }
 
 /** Data the program finds at a file descriptor (a seccomp program for bubblewrap). */
@@ -72,6 +76,23 @@ export interface LandlockRules {
   readonly held: readonly string[];
   /** A classic BPF program (`struct sock_filter[]`), installed last; the launcher answers what it asks. */
   readonly seccomp: Uint8Array;
+}
+
+/** What is held against every program that is started. */
+export interface StartRules {
+  readonly rules: readonly DeniedProgram[];
+  /** Files of those programs as they are known outside, for telling copies of them. */
+  readonly files: readonly ProgramFile[];
+  /** Asks about starts (a BPF program); not with `landlock`, whose own filter does. */
+  readonly filter?: Uint8Array;
+}
+
+export interface ProgramFile {
+  readonly name: string;
+  readonly path: string;
+  readonly isScript: boolean;
+  /** FNV-1a, 64 bits, of the first 4096 bytes. */
+  readonly fingerprint: bigint;
 }
 
 /** Where the output of a command goes. */
@@ -110,6 +131,7 @@ export interface ChildEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly heldOpen: boolean;
+  readonly programs?: StartedPrograms;
   readonly usage?: { readonly cpuMs: number; readonly peakBytes: number };
 }
 

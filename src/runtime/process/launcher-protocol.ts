@@ -3,11 +3,12 @@
  *
  * A frame is its length (4 bytes, of what follows), a letter, the command's number (4 bytes) and a body.
  * To the launcher: S start, P prepare a sandbox, I input, E end of input, G signal, K kill, R resize,
- * M more output, Q is it waiting. From it: o/e output, d dropped, x ended, f failed, q the answer.
+ * M more output, Q is it waiting. From it: o/e output, d dropped, p programs started, x ended, f failed, q the answer.
  * S and P carry fields: a letter, a length (4 bytes) and that many bytes. All numbers little endian.
  */
 import { constants } from "node:os";
-import type { ChildEnd, Confined, Sink } from "./child.ts";
+import type { StartedProgram, StartedPrograms } from "../../spec/capability.ts";
+import type { ChildEnd, Confined, Sink, StartRules } from "./child.ts";
 import { StartError } from "./child.ts";
 
 export type Frame = { readonly type: string; readonly id: number; readonly body: Buffer };
@@ -86,10 +87,36 @@ export function encodeLaunch(
     for (const path of held) fields.text("h", path);
     fields.bytes("s", seccomp);
   }
+  if (launch.starts) addStartRules(fields, launch.starts);
   fields.numbers("b", [sink.liveBytes], 8);
   fields.numbers("T", [sink.tailBytes], 8);
   fields.numbers("g", [sink.graceMs], 4);
   return fields.end();
+}
+
+/** As native/rules.c reads them. */
+function addStartRules(fields: Fields, { rules, files, filter }: StartRules): void {
+  if (filter) fields.bytes("s", filter);
+  for (const { rule, program, words } of rules) {
+    const tests = words.flatMap((test) =>
+      "oneOf" in test
+        ? ["w", ...test.oneOf.map((word) => `=${word}`)]
+        : [
+            "o",
+            ...test.options.flatMap(({ text, groups }) => [
+              `t${text}`,
+              ...groups.flatMap(({ letters, names }) => [`l${letters}`, ...names.map((name) => `g${name}`)]),
+            ]),
+          ],
+    );
+    fields.bytes("x", Buffer.concat([`n${rule}`, ...program.map((name) => `p${name}`), ...tests].map(cString)));
+  }
+  for (const { fingerprint, isScript, name, path } of files) {
+    const head = Buffer.alloc(9);
+    head.writeBigUInt64LE(fingerprint);
+    head[8] = isScript ? 1 : 0;
+    fields.bytes("y", Buffer.concat([head, cString(name), cString(path)]));
+  }
 }
 
 /** Numbers of the same name in every Linux. */
@@ -210,6 +237,21 @@ export function decodeEnd(body: Buffer): ChildEnd {
   };
 }
 
+/** Adds what came later to what was told before: a command's list comes in parts. */
+export function decodePrograms(body: Buffer, before?: StartedPrograms): StartedPrograms {
+  const list: StartedProgram[] = [];
+  for (let at = 4; at + 4 <= body.length;) {
+    const size = body.readUInt32LE(at);
+    const [refusedBy = "", ...argv] = body
+      .toString("utf8", at + 4, at + 4 + size)
+      .replace(/\0$/, "")
+      .split("\0");
+    list.push(refusedBy === "" ? { argv } : { argv, refusedBy });
+    at += 4 + size;
+  }
+  return { list: [...(before?.list ?? []), ...list], unlisted: (before?.unlisted ?? 0) + body.readUInt32LE(0) };
+}
+
 const steps: ReadonlyMap<string, string> = new Map(
   Object.entries({
     x: "exec",
@@ -227,7 +269,10 @@ const errorNames: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.errno).map(([name, number]) => [number, name]),
 );
 
-export function decodeFailure(body: Buffer, launch: Confined): StartError {
+export function decodeFailure(body: Buffer, launch: Confined, programs?: StartedPrograms): StartError {
+  const refused = programs?.list.find(({ refusedBy }) => refusedBy !== undefined);
+  if (refused?.refusedBy !== undefined)
+    return new StartError("rule", "EACCES", `${refused.argv[0]} is denied by the rule '${refused.refusedBy}'`);
   const step = steps.get(String.fromCharCode(body[0] ?? 0)) ?? "launcher";
   const code = errorNames.get(body.length >= 5 ? body.readInt32LE(1) : 0) ?? "EIO";
   const words = body.subarray(5).toString("utf8").trim();

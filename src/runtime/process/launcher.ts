@@ -3,12 +3,15 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { lstatSync } from "node:fs";
 import type { Socket } from "node:net";
+import { defined } from "../../base/json.ts";
+import type { StartedPrograms } from "../../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Sink, Spawner } from "./child.ts";
 import { StartError } from "./child.ts";
 import {
   createFrameReader,
   decodeEnd,
   decodeFailure,
+  decodePrograms,
   encodeFrame,
   encodeLaunch,
   encodeWrapper,
@@ -30,6 +33,8 @@ interface Running {
   fail(error: StartError): void;
   /** Those who asked whether it waits for input, oldest first. */
   readonly asked: ((waiting: boolean) => void)[];
+  /** What it started, as far as it has been told. */
+  programs?: StartedPrograms;
 }
 
 interface Connection {
@@ -158,12 +163,15 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
       return sink.onDropped(body[0] === 1 ? "stderr" : "stdout", Number(body.readBigUInt64LE(1)));
     case "q":
       return asked.shift()?.(body[0] === 1);
+    case "p":
+      command.programs = decodePrograms(body, command.programs);
+      return;
     case "x":
     case "f":
       running.delete(id);
       for (const answer of asked) answer(false);
-      if (type === "x") command.settle(decodeEnd(body));
-      else command.fail(decodeFailure(body, launch));
+      if (type === "x") command.settle({ ...decodeEnd(body), ...defined({ programs: command.programs }) });
+      else command.fail(decodeFailure(body, launch, command.programs));
       return onIdle();
   }
 }

@@ -18,6 +18,7 @@ import type { Owner } from "./owner.ts";
 import { contains, planMounts } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { firstWords, tryCommand } from "./probe.ts";
+import { createStartJudge, refusedStart } from "./programs.ts";
 import { relayed } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
@@ -34,14 +35,15 @@ export interface BwrapVariant {
 
 export function createBwrapBackend(variant: BwrapVariant, machine: Machine, session: Session): Backend {
   const name = variant.proc === "fresh" ? "bwrap+seccomp" : "bwrap(bound /proc)+seccomp";
-  const programs = new Map<string, readonly FdData[]>();
+  const filters = new Map<string, readonly FdData[]>();
+  const judge = createStartJudge(variant.launcher, variant.architecture);
 
   const filter = (grant: Grant): readonly FdData[] => {
     const sockets = grant.network === "on" ? "host" : "private";
-    const known = programs.get(sockets);
+    const known = filters.get(sockets);
     if (known !== undefined) return known;
     const made = [{ fd: seccompFd, data: seccompProgram({ architecture: variant.architecture, sockets }) }];
-    programs.set(sockets, made);
+    filters.set(sockets, made);
     return made;
   };
 
@@ -62,7 +64,15 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const way = proxy?.socket === undefined ? undefined : relayed(launch.argv, proxy.socket, grant, variant.launcher);
     const { hide } = session;
     const sockets = session.hostSockets();
-    const planned = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets, hide, visible: way?.visible ?? [] });
+    const denied = judge.programs(grant, env["PATH"]);
+    const planned = planMounts(grant, {
+      cwd,
+      tempDir: machine.tempDir,
+      sockets,
+      hide,
+      visible: way?.visible ?? [],
+      programs: denied.hidden,
+    });
     const owner = commandOwner(planned, cwd, machine);
     const run = grant.writes === "held" ? holdRun(planned, apart, owner) : undefined;
     const plan = planFor(owner, run === undefined ? planned : hideRuns(planned, run));
@@ -86,12 +96,18 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       ...owner,
       ...defined({ run }),
       fds: filter(grant),
+      ...(apart ? defined({ starts: denied.starts }) : {}),
       reusable: proxy === undefined,
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
-        return made ?? refusedHost ?? explainEnding({ ...launch, writable: writablePlaces(plan) }, ending);
+        return (
+          made ??
+          refusedStart(ending) ??
+          refusedHost ??
+          explainEnding({ ...launch, writable: writablePlaces(plan) }, ending)
+        );
       },
     };
   }

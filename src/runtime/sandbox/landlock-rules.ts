@@ -53,9 +53,7 @@ export function landlockRules({
   const known = knownRights(abi);
   const read = right.readFile | right.readDir | right.execute;
   const write = known & ~right.makeChar & ~right.makeBlock;
-  const hidden = plan.entries
-    .filter(({ use, path }) => use === "hide" && grant.mask.length > 0 && path !== "/run")
-    .map(({ path }) => path);
+  const hidden = plan.entries.filter(({ use }) => use === "hide").map(({ path }) => path);
   const rules: Rule[] = [
     // Names may be listed everywhere: it is the contents that are hidden.
     { path: sep, access: right.readDir },

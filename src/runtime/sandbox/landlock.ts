@@ -18,10 +18,11 @@ import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor } from "./owner.ts";
 import { planMounts } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
+import { createStartJudge, refusedStart } from "./programs.ts";
 import { firstWords, tryCommand } from "./probe.ts";
 import { proxyEnv } from "./relay.ts";
 import { seccompProgram } from "./seccomp/filter.ts";
-import type { SocketRule } from "./seccomp/filter.ts";
+import type { SocketRule, StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
 import type { Session } from "./session.ts";
 
@@ -39,13 +40,22 @@ export function createLandlockBackend(
 ): Backend {
   let known: number | undefined;
   const abi = () => (known ??= landlockAbi(launcher));
-  const filters = new Map<SocketRule, Uint8Array>();
+  const filters = new Map<string, Uint8Array>();
+  const judge = createStartJudge(launcher, architecture);
 
-  function filter(sockets: SocketRule): Uint8Array {
+  function filter(sockets: SocketRule, starts: StartQuestions | undefined): Uint8Array {
+    const key = `${sockets} ${starts}`;
     // Before ABI 3 Landlock does not see a file being cut short.
     const made =
-      filters.get(sockets) ?? seccompProgram({ architecture, sockets, refuseTruncate: abi() < 3, hostView: true });
-    filters.set(sockets, made);
+      filters.get(key) ??
+      seccompProgram({
+        architecture,
+        sockets,
+        refuseTruncate: abi() < 3,
+        hostView: true,
+        ...defined({ starts }),
+      });
+    filters.set(key, made);
     return made;
   }
 
@@ -58,7 +68,8 @@ export function createLandlockBackend(
       );
     const hide = (paths: readonly string[]) =>
       session.hide(paths).filter((entry) => machine.uid === 0 || isOpen(entry));
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], hide });
+    const denied = judge.programs(grant, env["PATH"]);
+    const plan = planMounts(grant, { cwd, tempDir: undefined, sockets: [], hide, programs: denied.hidden });
     const owner = commandOwner(plan, cwd, machine);
     const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
     const guard = session.guard(
@@ -83,13 +94,17 @@ export function createLandlockBackend(
         CALLGATE_CONFINED_BY: name,
       },
       ...owner,
-      landlock: { ...rules, seccomp: filter(grant.network === "on" ? "inet" : port === undefined ? "unix" : "tcp") },
+      landlock: {
+        ...rules,
+        seccomp: filter(grant.network === "on" ? "inet" : port === undefined ? "unix" : "tcp", denied.questions),
+      },
+      ...(denied.starts === undefined ? {} : { starts: { rules: denied.starts.rules, files: denied.starts.files } }),
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
         const made = guard.settle();
         const writable = [...plan.roots, ...(tempFolder === undefined ? [] : [tempFolder])];
-        return made ?? refusedHost ?? explainEnding({ grant, cwd, argv, writable }, ending);
+        return made ?? refusedStart(ending) ?? refusedHost ?? explainEnding({ grant, cwd, argv, writable }, ending);
       },
     };
   }

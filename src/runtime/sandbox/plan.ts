@@ -30,12 +30,14 @@ export interface Plan {
 
 export interface PlanOptions {
   readonly cwd: string;
-  /** The shared temp folder that is replaced by a private one. */
-  readonly tempDir: string;
+  /** The shared temp folder that is replaced by a private one; undefined where it and the run folder stay the host's. */
+  readonly tempDir: string | undefined;
   /** Read-only and visible though the folder around it is the sandbox's own (the launcher, the proxy's socket). */
   readonly visible?: readonly VisibleFile[];
   /** Sockets of the host that are hidden though they lie anywhere. */
   readonly sockets: readonly string[];
+  /** Files of programs that may not be started. */
+  readonly programs?: readonly string[];
   /** How paths become hidden entries; left out: by looking at the disk now. */
   readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
 }
@@ -57,11 +59,11 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
   entries.push(...guarded.entries);
   if (!everything) {
     entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
-    entries.push(...ownPlaces(options, inside));
+    if (options.tempDir !== undefined) entries.push(...ownPlaces(options, options.tempDir, inside));
     // A socket in a writable root is the user's own doing (a dev server's), and stays.
     entries.push(...hide(options.sockets.filter((path) => !inside(path))));
   }
-  entries.push(...hide(grant.mask));
+  entries.push(...hide([...grant.mask, ...(options.programs ?? [])]));
   return { everything, roots, entries: layered(entries), watched: guarded.watched };
 }
 
@@ -79,7 +81,8 @@ function toBeMade(path: string): readonly PlanEntry[] {
 
 /** The temp folder and the run folder become the sandbox's own; what must be seen below them is put back. */
 function ownPlaces(
-  { cwd, tempDir, visible = [] }: PlanOptions,
+  { cwd, visible = [] }: PlanOptions,
+  tempDir: string,
   writable: (path: string) => boolean,
 ): readonly PlanEntry[] {
   const temp = resolved(tempDir);

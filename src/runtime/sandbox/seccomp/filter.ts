@@ -24,9 +24,14 @@ export interface FilterOptions {
    * and Landlock does not see is asked about (native/supervisor.c answers), and what nobody needs is refused.
    */
   readonly hostView?: boolean;
+  /** Put every program start to the launcher (native/starts.c). */
+  readonly starts?: StartQuestions;
   /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */
   readonly refuseTruncate?: boolean;
 }
+
+/** `words`: once more when the program has been loaded, because its words could be changed before. */
+export type StartQuestions = "program" | "words";
 
 const action = { allow: 0x7fff0000, kill: 0x80000000, errno: 0x00050000, ask: 0x7fc00000 } as const;
 const errno = { EPERM: 1, ENOSYS: 38, EOPNOTSUPP: 95 } as const;
@@ -163,6 +168,7 @@ export function seccompProgram({
   sockets,
   refuseTruncate = false,
   hostView = false,
+  starts,
 }: FilterOptions): Uint8Array {
   const number = (name: SyscallName) => syscallNumber(name, architecture);
   const each = (names: readonly SyscallName[], yes: string): readonly Step[] =>
@@ -178,6 +184,7 @@ export function seccompProgram({
     ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, yes: "nosys" }] as const) : []),
     ...inspected.flatMap((name) => each([name], name)),
     ...(refuseTruncate ? truncations(number) : []),
+    ...each(starts === undefined ? [] : startCalls[starts], "ask"),
     ...(hostView
       ? [
           ...each(asked, "ask"),
@@ -204,6 +211,22 @@ export function seccompProgram({
     { ret: action.errno | errno.EOPNOTSUPP },
     { label: "kill" },
     { ret: action.kill },
+  ]);
+}
+
+const startCalls: Readonly<Record<StartQuestions, readonly SyscallName[]>> = {
+  program: ["execve", "execveat"],
+  words: ["execve", "execveat", "set_tid_address"],
+};
+
+/** Asks about program starts and nothing else: lies over the filter of a sandbox that is shared. */
+export function startFilter(architecture: Architecture, starts: StartQuestions): Uint8Array {
+  return assemble([
+    { load: offset.nr },
+    ...startCalls[starts].map((name): Step => ({ test: "eq", k: syscallNumber(name, architecture), yes: "ask" })),
+    { ret: action.allow },
+    { label: "ask" },
+    { ret: action.ask },
   ]);
 }
 

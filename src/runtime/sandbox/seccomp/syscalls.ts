@@ -19,6 +19,10 @@ export const syscalls = {
   openat2: [437, 437],
   truncate: [76, 45],
 
+  execve: [59, 221],
+  execveat: [322, 281],
+  set_tid_address: [218, 96],
+
   setxattr: [188, 5],
   lsetxattr: [189, 6],
   fsetxattr: [190, 7],
