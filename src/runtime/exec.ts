@@ -164,7 +164,10 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
     return denied;
   };
   // A command that ended, failed and was stopped at one time is still cleaned up once.
-  return { ...confined, cleanup: ({ exitCode, signal }) => (over ??= cleanup({ exitCode, signal })) };
+  return {
+    ...confined,
+    cleanup: ({ exitCode, signal, programs }) => (over ??= cleanup({ exitCode, signal, ...defined({ programs }) })),
+  };
 }
 
 /** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */
