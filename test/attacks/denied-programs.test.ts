@@ -94,7 +94,7 @@ const allowed = [
 ];
 
 describe.each([{ backend: "bwrap" }, { backend: "bwrap-bound-proc" }, { backend: "landlock" }])(
-  "programs that a rule denies, under $backend",
+  "programs that a rule denies, under $backend (needs a sandbox and the launcher)",
   ({ backend }) => {
     const here = judges && works(backend);
     const wall = here ? createWall(backend, undefined) : undefined;
@@ -149,7 +149,7 @@ const folder = dirname(fileURLToPath(import.meta.url));
 /** A thread that flips `status` to `push` and back while another executes git with it, a few hundred times. */
 const race = `cc -O1 -pthread -o race -x c - <<'C' && ./race\n${readFileSync(join(folder, "race.c"), "utf8")}\nC\n`;
 
-describe("without the launcher", () => {
+describe("without the launcher (needs bubblewrap)", () => {
   const wall = works("bwrap") ? createWall("bwrap", null) : undefined;
   afterAll(() => wall?.close());
   test.skipIf(wall === undefined).each(["rm f", "cp /bin/rm x; ./x f", python('import os; os.system("r" + "m f")')])(
