@@ -5,7 +5,7 @@
  */
 import { assemble } from "./assemble.ts";
 import type { Step } from "./assemble.ts";
-import { auditArchitecture, syscallNumber } from "./syscalls.ts";
+import { absent, attributes, auditArchitecture, syscallNumber } from "./syscalls.ts";
 import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
@@ -56,19 +56,6 @@ const socketType = { bits: 0xf, stream: 1, sequence: 5 } as const;
 /** The letters of file systems' own requests: flags, labels, encryption, snapshots; some need no more than an open file. */
 const fileRequests = { bits: 0xff00, letters: [0x6600, 0x5800, 0x7600, 0x9400, 0xf500] } as const;
 
-/** Told that the file system has none of that, tools go on quietly. */
-const attributes: readonly SyscallName[] = [
-  "setxattr",
-  "lsetxattr",
-  "fsetxattr",
-  "setxattrat",
-  "removexattr",
-  "lremovexattr",
-  "fremovexattr",
-  "removexattrat",
-  "file_setattr",
-];
-
 /** Change what Landlock does not see, by path or by descriptor. */
 export const asked: readonly SyscallName[] = [
   "chmod",
@@ -80,26 +67,6 @@ export const asked: readonly SyscallName[] = [
   "fchown",
   "fchownat",
   "utimensat",
-];
-
-/** The C library has used utimensat instead for years; memory and queues of System V are the host's. */
-const absent: readonly SyscallName[] = [
-  "utime",
-  "utimes",
-  "futimesat",
-  "shmget",
-  "shmat",
-  "shmctl",
-  "semget",
-  "semop",
-  "semtimedop",
-  "semctl",
-  "msgget",
-  "msgsnd",
-  "msgrcv",
-  "msgctl",
-  "mq_open",
-  "mq_unlink",
 ];
 
 /** ENOSYS makes libc and language runtimes fall back without a word. */

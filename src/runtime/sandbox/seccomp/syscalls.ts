@@ -122,3 +122,36 @@ export type SyscallName = keyof typeof syscalls;
 export function syscallNumber(name: SyscallName, architecture: Architecture): number {
   return syscalls[name][architecture === "x64" ? 0 : 1];
 }
+
+/** Told that the file system has none of that, tools go on quietly. */
+export const attributes: readonly SyscallName[] = [
+  "setxattr",
+  "lsetxattr",
+  "fsetxattr",
+  "setxattrat",
+  "removexattr",
+  "lremovexattr",
+  "fremovexattr",
+  "removexattrat",
+  "file_setattr",
+];
+
+/** The C library has used utimensat instead for years; memory and queues of System V are the host's. */
+export const absent: readonly SyscallName[] = [
+  "utime",
+  "utimes",
+  "futimesat",
+  "shmget",
+  "shmat",
+  "shmctl",
+  "semget",
+  "semop",
+  "semtimedop",
+  "semctl",
+  "msgget",
+  "msgsnd",
+  "msgrcv",
+  "msgctl",
+  "mq_open",
+  "mq_unlink",
+];
