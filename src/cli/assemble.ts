@@ -17,6 +17,7 @@ import type { Approver } from "../spec/stages.ts";
 import { createSessionId, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
 import type { Config } from "./config/config.ts";
 import { engineOptions } from "./engine-options.ts";
+import { runLaterTable } from "./policy/run-later.ts";
 import { writeInstructions } from "./instructions.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
@@ -82,7 +83,7 @@ async function putTogether(
     env,
   );
   opened.push(model.close);
-  const changes = createChangeTracker(cwd, undoFile(cwd, env));
+  const changes = createChangeTracker(cwd, undoFile(cwd, env), runLaterTable(config));
   const engine = createEngine({
     ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile, only: true })),
     onFileChange: changes.note,

@@ -1,10 +1,10 @@
 /** Settings to the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
 import { defined, isObject } from "../base/json.ts";
-import { ownFolders, stateDir } from "../base/paths.ts";
+import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
-import { defaultMask, defaultProtect } from "../gate/paths.ts";
+import { defaultMask } from "../gate/paths.ts";
 import type { AnyTool } from "../index.ts";
 import { chooseTools, type Profile } from "../registry/profile.ts";
 import type { EngineOptions } from "../router/engine.ts";
@@ -17,6 +17,7 @@ import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 import { serverRules } from "./mcp/clients.ts";
 import { readRules, saveAlways } from "./policy/rules.ts";
+import { runLaterOptions } from "./policy/run-later.ts";
 import { stateProblem } from "./state-folder.ts";
 
 export interface EngineSettings {
@@ -51,7 +52,7 @@ export async function engineOptions(
       record: (entry) => audit.append({ ...entry }),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
-      protect: [...defaultProtect, ...ownFolders(env)],
+      ...runLaterOptions(config, env),
       ...(config.masked_paths === undefined
         ? {}
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),

@@ -7,9 +7,10 @@ import type { Memory } from "./approval.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
 import { hookShape, type Hook } from "./hooks.ts";
 import { approvalNames, sandboxNames, toSettings, type PolicyNames } from "./modes.ts";
-import { defaultMask, defaultProtect, resolveReal } from "./paths.ts";
+import { defaultMask, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy.ts";
 import { compileRules, ruleProblem, type Rule } from "./rules.ts";
+import { runLater } from "./run-later.ts";
 
 export interface PolicyOptions {
   /** Every name of a mode is taken; left out, `on-request` and `workspace-write`. */
@@ -18,7 +19,10 @@ export interface PolicyOptions {
   readonly extraWritableRoots?: readonly string[];
   /** Folders outside the workspace that may be read without a question (kept outputs, skills). */
   readonly readableRoots?: readonly string[];
+  /** Names that stay read-only in the sandbox and are asked about (left out: `runLater.protected`). */
   readonly protect?: readonly string[];
+  /** Names that the file tools ask about (left out: `runLater.asked`). */
+  readonly asked?: readonly string[];
   readonly mask?: readonly string[];
   readonly network?: NetworkGrant;
   readonly rules?: readonly Rule[];
@@ -56,6 +60,7 @@ const policyFields = {
   extraWritableRoots: "strings",
   readableRoots: "strings",
   protect: "strings",
+  asked: "strings",
   mask: "strings",
   network: {
     either: [{ oneOf: ["off", "on"] }, "strings"],
@@ -116,7 +121,8 @@ export function createPolicy(options: PolicyOptions): Policy {
     home,
     writable: inPolicy[sandbox],
     readable: [...readableRoots, ...extraWritableRoots].map(real),
-    protect: (options.protect ?? defaultProtect).map((name) => (name.startsWith("/") ? real(name) : name)),
+    protect: (options.protect ?? runLater.protected).map((name) => (name.startsWith("/") ? real(name) : name)),
+    asked: options.asked ?? runLater.asked,
     mask: [...new Set((options.mask ?? defaultMask(home)).map(real))],
     network: sandbox === "full-access" ? "on" : (options.network ?? "off"),
     rules: compileRules(options.rules ?? []),

@@ -97,16 +97,6 @@ export function isHarmlessDevice(path: string): boolean {
   return devices.has(path);
 }
 
-/** Names inside writable roots that stay read-only: what runs code later, and our own settings. */
-export const defaultProtect: readonly string[] = [
-  ".git",
-  ".callgate",
-  ".codex",
-  ".claude",
-  ".mcp.json",
-  "callgate.toml",
-];
-
 /** Credentials and host sockets in the usual places. */
 export function defaultMask(home: string): readonly string[] {
   const inHome = [

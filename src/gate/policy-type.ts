@@ -9,6 +9,8 @@ export interface Policy extends Surroundings {
   /** Roots that may be changed under the chosen sandbox policy, links followed. */
   readonly writable: readonly string[];
   readonly protect: readonly string[];
+  /** Names of files that run later: asked about when a tool writes them, open to commands in the sandbox. */
+  readonly asked: readonly string[];
   readonly network: NetworkGrant;
   readonly rules: RuleSet;
   /** Commands will be held inside their grant. */

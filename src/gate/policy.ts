@@ -10,8 +10,9 @@ import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { findProtected, isHarmlessDevice, isInsideAny, isSecretName } from "./paths.ts";
+import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
+import { findName } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
 import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdict } from "./verdict.ts";
 
@@ -162,8 +163,24 @@ function redirectVerdicts(redirect: Understood["redirects"][number], policy: Pol
   const known = cwds.length > 0;
   const spoken = known ? rules.map(ruleVerdict) : [];
   if (spoken.some((verdict) => verdict.decision === "allow")) return spoken;
-  if (use === "read" && known && cwds.every((cwd) => mayRead(target, cwd, policy))) return spoken;
+  if (use === "read" && known && cwds.every((cwd) => mayRead(target, cwd, policy))) {
+    const secret = cwds.some((cwd) => isSecretName(target) || isSecretName(policy.real(target, cwd) ?? target));
+    return secret ? [...spoken, modeVerdict("other", policy, `${target} looks like a file with secrets`)] : spoken;
+  }
+  const later = use === "write" ? runsLater(target, cwds, policy) : undefined;
+  if (later !== undefined)
+    return [...spoken, modeVerdict("dangerous", policy, `it writes ${target}, which runs later (${later})`)];
   return [...spoken, modeVerdict("other", policy, use === "write" ? `it writes ${target}` : `it reads ${target}`)];
+}
+
+function runsLater(target: string, cwds: readonly string[], policy: Policy): string | undefined {
+  const roots = [policy.workspace, ...policy.writable];
+  return cwds
+    .map(
+      (cwd) =>
+        findProtected(policy.real(target, cwd) ?? target, roots, policy.protect) ?? findLater(target, cwd, policy),
+    )
+    .find((name) => name !== undefined);
 }
 
 /** A file a tool reads itself. Outside the workspace nothing but the question stands between it and the file. */
@@ -197,10 +214,22 @@ function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
     findProtected(resolve(cwd, path), [policy.workspace], policy.protect) ??
     findProtected(real, [policy.workspace, ...policy.writable], policy.protect);
   if (name !== undefined) return modeVerdict("escalation", policy, `${path} belongs to ${name}, which is protected`);
+  const later = findLater(path, cwd, policy);
+  if (later !== undefined)
+    return modeVerdict("dangerous", policy, `${path} runs later, outside the sandbox (${later})`);
   if (isInsideAny(real, policy.mask)) return modeVerdict("escalation", policy, `${path} is masked`);
   if (isInsideAny(real, policy.writable))
     return modeVerdict("other", { ...policy, confines: true }, `it changes ${path}`);
   return modeVerdict("escalation", policy, `${path} is outside the folders that may be changed`);
+}
+
+/** The name of a file that runs later, wherever the path is written or leads to below a root that may be changed. */
+function findLater(path: string, cwd: string, policy: Policy): string | undefined {
+  const roots = [policy.workspace, ...policy.writable];
+  const places = [resolve(cwd, path), policy.real(path, cwd) ?? ""].flatMap((place) =>
+    roots.filter((root) => isInside(place, root)).map((root) => place.slice(root.length)),
+  );
+  return places.map((below) => findName(below, policy.asked)).find((name) => name !== undefined);
 }
 
 function networkVerdict(host: string, policy: Policy): Verdict {

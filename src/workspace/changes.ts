@@ -1,3 +1,4 @@
+import type { RunLater } from "../gate/run-later.ts";
 import type { FileChange } from "../runtime/files.ts";
 import type { TurnDiff, TurnDiffer } from "./turn-diff.ts";
 import { createUndoLog } from "./undo.ts";
@@ -10,13 +11,16 @@ export interface ChangeTracker {
   endTurn(turn: string, now: number): TurnDiff | undefined;
 }
 
-export function createChangeTracker(workspace: string, undoFile: string): ChangeTracker {
+export function createChangeTracker(workspace: string, undoFile: string, runLater?: RunLater): ChangeTracker {
   const undo = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
   const begin = async () => {
     // Loaded with the first change: a session that only looks needs no diff.
-    differ ??= (await import("./turn-diff.ts")).createTurnDiffer({ workspace });
+    differ ??= (await import("./turn-diff.ts")).createTurnDiffer({
+      workspace,
+      ...(runLater === undefined ? {} : { runLater }),
+    });
     differ.begin();
   };
   return {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { defined } from "../base/json.ts";
+import { kindOf, runLater, type RunLater } from "../gate/run-later.ts";
 import type { FileChange } from "../runtime/files.ts";
 import { changeWords, unifiedDiff } from "../runtime/diff-text.ts";
 import { takeSnapshot, type Snapshot, type SnapshotFile, type SnapshotLimits } from "./snapshot.ts";
@@ -31,10 +32,12 @@ export interface TurnDiffOptions {
   readonly limits?: Partial<SnapshotLimits>;
   /** The diff is cut here; the list of files is not. */
   readonly maxDiffBytes?: number;
+  /** Files that run later, marked in the notes (left out: our own table). */
+  readonly runLater?: RunLater;
 }
 
 export function createTurnDiffer(options: TurnDiffOptions): TurnDiffer {
-  const { workspace, limits = {}, maxDiffBytes = 512 * 1024 } = options;
+  const { workspace, limits = {}, maxDiffBytes = 512 * 1024, runLater: runs = runLater } = options;
   let before: Snapshot | undefined;
   let noted = new Map<string, Uint8Array | undefined>();
 
@@ -53,7 +56,7 @@ export function createTurnDiffer(options: TurnDiffOptions): TurnDiffer {
       const changes = pairRenames(compare(before, after, noted));
       before = after;
       noted = new Map();
-      return toDiff(changes, maxDiffBytes, after.notes);
+      return toDiff(changes, maxDiffBytes, after.notes, runs);
     },
   };
 }
@@ -126,7 +129,7 @@ function lineSet(bytes: Uint8Array | null | undefined): ReadonlySet<string> {
   return new Set(bytes && bytes.length < 200_000 ? Buffer.from(bytes).toString("latin1").split("\n") : []);
 }
 
-function toDiff(changes: readonly Change[], maxBytes: number, notes: readonly string[]): TurnDiff {
+function toDiff(changes: readonly Change[], maxBytes: number, notes: readonly string[], runs: RunLater): TurnDiff {
   const parts: string[] = [];
   let size = 0;
   let left = 0;
@@ -141,6 +144,9 @@ function toDiff(changes: readonly Change[], maxBytes: number, notes: readonly st
     action: changeWords(change),
     ...defined({ from: change.from }),
   }));
+  const later = files.filter(({ path, action }) => action !== "delete" && kindOf(path, runs) !== undefined);
+  const run =
+    later.length === 0 ? [] : [`runs later, when somebody starts it: ${later.map(({ path }) => path).join(", ")}`];
   const cut = left > 0 ? [`the diff of ${left} files is left out: it would be too long`] : [];
-  return { diff: parts.join(""), files, notes: [...notes, ...cut] };
+  return { diff: parts.join(""), files, notes: [...notes, ...run, ...cut] };
 }

@@ -342,7 +342,7 @@ describe("paths of tools", () => {
     );
   });
   test("writing inside is confined by the file capability", async () => {
-    expect(await decision({ write: ["src/new.txt", ".github/x.yml", ".gitignore"] })).toBe("allow");
+    expect(await decision({ write: ["src/new.txt", ".githubby/x.yml", ".gitignore"] })).toBe("allow");
   });
   test("links are followed before deciding", async () => {
     symlinkSync(workspace.out, join(workspace.ws, "outdir"));

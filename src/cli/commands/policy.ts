@@ -1,6 +1,7 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { toBaseGrant } from "../../gate/grant.ts";
 import { decideAccess, decideCommand, type CommandVerdict, type Policy } from "../../gate/policy.ts";
+import type { RunLater } from "../../gate/run-later.ts";
 import { toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
 import { describeRule, suggestRule } from "../../gate/suggest.ts";
 import type { Confinement } from "../../spec/stages.ts";
@@ -9,7 +10,9 @@ import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
 import { answerLine } from "../policy/batch.ts";
 import { replay } from "../policy/replay.ts";
+import { runLaterTable } from "../policy/run-later.ts";
 import {
+  findConfig,
   findConfinement,
   loadRuleFiles,
   subject,
@@ -23,27 +26,47 @@ const check = buildCommand<CheckFlags, string[]>({
   docs: {
     brief: "what would happen to a command, and why; nothing is run",
     fullDescription:
-      "With --batch: JSON lines {id, shell or argv, cwd?, approval?, sandbox?, allow?, deny?, dialect?} in, {id, decision, reason, commands} out.",
+      "With --batch: JSON lines {id, shell or argv or write, cwd?, approval?, sandbox?, allow?, deny?, dialect?} in, {id, decision, reason, commands} out.",
   },
   parameters: {
     flags: {
       ...subject,
+      write: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "a file that a tool would write, instead of a command",
+        placeholder: "PATH",
+      },
       batch: toggle("JSON lines in, JSON lines out"),
     },
     positional: words,
   },
   func: (flags: CheckFlags, ...argv: string[]) =>
     runCommand(async () => {
-      const [rules, confinement] = await Promise.all([loadRuleFiles(flags), findConfinement()]);
-      if (flags.batch) return runBatch((line) => answerLine(line, flags, rules, confinement));
-      const command = toCommand(flags, argv);
-      const policy = toPolicy({ ...flags, workspace: flags.cwd ?? "." }, rules, confinement);
-      report(decideCommand(command, policy), policy, confinement, flags.json === true);
+      const workspace = flags.cwd ?? ".";
+      const [rules, confinement, config] = await Promise.all([
+        loadRuleFiles(flags),
+        findConfinement(),
+        findConfig(workspace),
+      ]);
+      if (flags.batch) return runBatch((line) => answerLine(line, { ...flags, config }, rules, confinement));
+      const policy = toPolicy({ ...flags, workspace, config }, rules, confinement);
+      const verdict =
+        flags.write === undefined
+          ? decideCommand(toCommand(flags, argv), policy)
+          : decideAccess({ tool: "write", access: { write: [flags.write] }, mutates: true }, policy);
+      report(verdict, policy, confinement, { json: flags.json === true, table: runLaterTable(config) });
       return exitCodes.done;
     }),
 });
 
-function report(verdict: CommandVerdict, policy: Policy, confinement: Confinement, json: boolean): void {
+function report(
+  verdict: CommandVerdict,
+  policy: Policy,
+  confinement: Confinement,
+  { json, table }: { readonly json: boolean; readonly table: RunLater },
+): void {
   const { decision, sandboxed, reason, rule, commands, risk } = verdict;
   const grant = toBaseGrant(policy);
   if (json)
@@ -56,6 +79,7 @@ function report(verdict: CommandVerdict, policy: Policy, confinement: Confinemen
       risk,
       confinement: sandboxed ? confinement.name : "none",
       grant,
+      runLater: table,
     });
   print(`${decision}: ${toVisibleLine(reason)}`);
   for (const argv of commands) print(`  command  ${toVisibleCommand(argv)}`);
@@ -65,6 +89,8 @@ function report(verdict: CommandVerdict, policy: Policy, confinement: Confinemen
     print(
       `  writes   ${grant.write.join(", ")}${grant.protect.length === 0 ? "" : ` (never ${grant.protect.join(", ")})`}`,
     );
+  print(`  asked    before a tool writes ${table.asked.join(", ")}`);
+  print(`  flagged  in the turn's diff ${table.flagged.join(", ")}`);
   print(`  network  ${typeof grant.network === "string" ? grant.network : grant.network.join(", ")}`);
 }
 
@@ -91,10 +117,10 @@ const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: 
     }),
 });
 
-const suggest = buildCommand<Omit<CheckFlags, "batch">, string[]>({
+const suggest = buildCommand<Omit<CheckFlags, "batch" | "write">, string[]>({
   docs: { brief: "the smallest rule that would allow a command, and what else it would allow" },
   parameters: { flags: subject, positional: words },
-  func: (flags: Omit<CheckFlags, "batch">, ...argv: string[]) =>
+  func: (flags: Omit<CheckFlags, "batch" | "write">, ...argv: string[]) =>
     runCommand(async () => {
       const [rules, confinement] = await Promise.all([loadRuleFiles(flags), findConfinement()]);
       const policy = toPolicy(

@@ -6,7 +6,7 @@ import { ownFolders } from "../../base/paths.ts";
 import { toBaseGrant } from "../../gate/grant.ts";
 import { sandboxNames, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
-import { defaultProtect } from "../../gate/paths.ts";
+import { defaultProtect } from "../../gate/run-later.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";

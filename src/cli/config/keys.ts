@@ -46,6 +46,9 @@ export const configKeys = {
   writable_roots: { type: "strings", about: "folders beside the workspace that may be changed" },
   network: { type: "strings", about: "hosts that may be contacted: 'host', 'host:port', '*.host', or '*' for all" },
   masked_paths: { type: "strings", about: "paths that may not be read, beside the usual credentials" },
+  protected_paths: { type: "strings", about: "further names that nothing may change without a question" },
+  asked_paths: { type: "strings", about: "further names that tools ask about before they write them" },
+  flagged_paths: { type: "strings", about: "further names that the turn's diff marks as running later" },
   instructions: { type: "string", about: "told to the model after our own instructions" },
   context_window: {
     type: "number",

@@ -2,17 +2,17 @@
 import { resolve } from "node:path";
 import { defined } from "../../base/json.ts";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
-import { decideCommand } from "../../gate/policy.ts";
+import { decideAccess, decideCommand } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";
 import type { Command, ShellDialect } from "../../spec/access.ts";
 import type { Confinement } from "../../spec/stages.ts";
 import { UsageError } from "../io.ts";
-import { toPolicy, type CheckFlags } from "./subject.ts";
+import { toPolicy, type CheckFlags, type PolicyFlags } from "./subject.ts";
 
 /** One line of the batch form. The folder it names is the user's word, so it is the workspace. */
 export function answerLine(
   line: Record<string, unknown>,
-  flags: CheckFlags,
+  flags: CheckFlags & Pick<PolicyFlags, "config">,
   rules: readonly Rule[],
   confinement: Confinement,
 ): object {
@@ -22,8 +22,9 @@ export function answerLine(
   const approval = oneOf(line["approval"], approvalNames, "approval") ?? flags.approval;
   const sandbox = oneOf(line["sandbox"], sandboxNames, "sandbox") ?? flags.sandbox;
   const dialect = toDialect(line["dialect"]);
-  if ((typeof shell === "string") === isTexts(argv))
-    throw new UsageError("a line needs 'shell' (text) or 'argv' (a list of texts)");
+  const write = toTexts(line["write"], "write");
+  if (write.length === 0 && (typeof shell === "string") === isTexts(argv))
+    throw new UsageError("a line needs 'shell' (text), 'argv' (a list of texts) or 'write' (a path)");
   const settings = {
     ...flags,
     workspace,
@@ -34,6 +35,10 @@ export function answerLine(
     deny: [...(flags.deny ?? []), ...toTexts(line["deny"], "deny")],
   };
   const policy = toPolicy({ ...settings, ...own }, rules, confinement);
+  if (write.length > 0) {
+    const { decision, reason, rule } = decideAccess({ tool: "write", access: { write }, mutates: true }, policy);
+    return { decision, reason, ...defined({ rule }) };
+  }
   const command: Command = {
     cwd: resolve(cwd),
     ...(typeof shell === "string" ? { shell } : { argv: toTexts(argv, "argv") }),

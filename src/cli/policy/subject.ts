@@ -2,15 +2,17 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { defined } from "../../base/json.ts";
-import { configDir, ownFolders } from "../../base/paths.ts";
+import { configDir } from "../../base/paths.ts";
 import { approvalNames, sandboxNames, toSettings, type ApprovalName, type SandboxName } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
-import { defaultProtect } from "../../gate/paths.ts";
 import type { Policy } from "../../gate/policy.ts";
 import type { Rule } from "../../gate/rules.ts";
 import type { Command, ShellDialect } from "../../spec/access.ts";
 import type { Confinement } from "../../spec/stages.ts";
+import type { Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
+import { isTrusted } from "./trust.ts";
+import { runLaterOptions } from "./run-later.ts";
 import { UsageError } from "../io.ts";
 
 export interface CheckFlags {
@@ -24,6 +26,8 @@ export interface CheckFlags {
   readonly deny?: readonly string[];
   readonly json?: boolean;
   readonly batch?: boolean;
+  /** A file that a tool would write, instead of a command. */
+  readonly write?: string;
 }
 
 const dialects = ["bash", "zsh", "powershell"] as const;
@@ -47,7 +51,7 @@ export const subject = {
   json: toggle("print JSON"),
 } as const;
 
-export function toCommand(flags: Omit<CheckFlags, "batch">, argv: readonly string[]): Command {
+export function toCommand(flags: Omit<CheckFlags, "batch" | "write">, argv: readonly string[]): Command {
   const cwd = resolve(flags.cwd ?? ".");
   const { shell, dialect } = flags;
   if ((shell === undefined) === (argv.length === 0))
@@ -57,6 +61,13 @@ export function toCommand(flags: Omit<CheckFlags, "batch">, argv: readonly strin
 
 export interface PolicyFlags extends Pick<CheckFlags, "approval" | "sandbox" | "allow" | "deny"> {
   readonly workspace: string;
+  readonly config?: Config;
+}
+
+/** The user's and the folder's settings, for the names of files that run later. */
+export async function findConfig(cwd: string): Promise<Config> {
+  const { loadConfig } = await import("../config/config.ts");
+  return (await loadConfig({ cwd: resolve(cwd), env: process.env, isTrusted })).config;
 }
 
 export function toPolicy(flags: PolicyFlags, rules: readonly Rule[], confinement: Confinement): Policy {
@@ -68,7 +79,7 @@ export function toPolicy(flags: PolicyFlags, rules: readonly Rule[], confinement
     settings: toSettings(flags.approval, flags.sandbox),
     workspace: resolve(flags.workspace),
     confinement,
-    protect: [...defaultProtect, ...ownFolders(process.env)],
+    ...runLaterOptions(flags.config ?? {}, process.env),
     rules: [...rules, ...given],
   });
 }

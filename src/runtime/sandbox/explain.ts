@@ -23,8 +23,14 @@ function explainWrites(grant: Grant, temp: string): string {
 function explainProtected(grant: Grant): readonly string[] {
   if (grant.protect.length === 0 || grant.write.length === 0 || grant.policy === "full-access") return [];
   return [
-    `Read-only even there: ${grant.protect.join(", ")}; one that does not exist yet is moved aside if a command makes it.`,
+    `Read-only even there: ${shortList(grant.protect)}; one that does not exist yet is moved aside if a command makes it.`,
   ];
+}
+
+/** The first of many: the whole list is what `callgate policy check` prints. */
+function shortList(names: readonly string[]): string {
+  const shown = names.slice(0, 12).join(", ");
+  return names.length > 12 ? `${shown} and ${names.length - 12} more names of files that run by themselves` : shown;
 }
 
 function explainMask(grant: Grant): readonly string[] {

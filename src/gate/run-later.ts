@@ -1,0 +1,76 @@
+/**
+ * Files that run later: what is written into them runs when somebody opens the folder, enters it,
+ * commits, installs or builds, outside every sandbox. One table for the file tools, the sandbox and the
+ * diff of a turn. A name without a slash is meant at any depth; `*` stands for part of a name.
+ */
+import { foldName } from "./paths.ts";
+import { matchName } from "./rules.ts";
+
+/**
+ * `protected`: runs without anybody starting it; asked about always, read-only in the sandbox.
+ * `asked`: changes what a package manager or a build with credentials does; asked about for the file
+ * tools, open in the sandbox, because installers write them.
+ * `flagged`: ordinary code of the project that somebody starts; no question, but the turn's diff says so.
+ */
+export type RunLaterKind = "protected" | "asked" | "flagged";
+
+export type RunLater = Readonly<Record<RunLaterKind, readonly string[]>>;
+
+const names = (...lines: readonly string[]) => lines.flatMap((line) => line.split(" "));
+
+export const runLater: RunLater = {
+  protected: names(
+    // git and its like run what their settings and hooks say.
+    ".git .gitmodules .gitconfig .hg .jj .githooks .husky",
+    // Agents: their settings name programs to start.
+    ".callgate callgate.toml .mcp.json .claude .claude.json .codex .agents .gemini .cursor .cursorrules .opencode opencode.json opencode.jsonc .windsurf .windsurfrules .continue .aider.conf.yml .cline .clinerules .roo .kilocode .amazonq .qwen .crush.json crush.json .goose .kiro .trae .junie .augment .zencoder",
+    // Editors: opening the folder is enough.
+    ".vscode .idea .zed .fleet .vs .theia .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua .lvimrc .vimrc .gvimrc .vim .dir-locals.el .emacs .emacs.d .ycm_extra_conf.py",
+    // Entering the folder is enough.
+    ".envrc .direnvrc .mise.toml mise.toml .mise .autoenv",
+    // Shells and programs that read a file of their own at every start.
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .config/fish .inputrc .xprofile .xinitrc .xsessionrc .pam_environment .config/autostart .config/systemd .gdbinit .lldbinit .ripgreprc .psqlrc .sqliterc .irbrc .pryrc .Rprofile .screenrc .tmux.conf .lessfilter .ssh",
+  ),
+  asked: names(
+    "*.code-workspace .gitattributes",
+    ".npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnpmfile.mjs bunfig.toml .cargo/config.toml .cargo/config .gemrc .bundle/config pip.conf .pypirc .netrc .tool-versions .asdfrc .terraformrc ansible.cfg .mvn .gradle init.gradle gradle/wrapper .bazelrc .sbtopts .jvmopts",
+    ".github .gitlab-ci.yml .gitlab .circleci .travis.yml azure-pipelines.yml azure-pipelines.yaml .azure-pipelines .buildkite bitbucket-pipelines.yml .drone.yml .woodpecker.yml .woodpecker .teamcity .semaphore appveyor.yml .appveyor.yml Jenkinsfile cloudbuild.yaml cloudbuild.yml .gitea .forgejo .cirrus.yml vercel.json netlify.toml renovate.json .renovaterc",
+    ".pre-commit-config.yaml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml .lefthook.yml .lefthook .overcommit.yml .lintstagedrc .lintstagedrc.json .lintstagedrc.js .simple-git-hooks.json .simple-git-hooks.js .simple-git-hooks.cjs",
+    "sitecustomize.py usercustomize.py *.pth .pdbrc .pythonrc.py .jupyter .ipython",
+    "node_modules/.bin .venv/bin venv/bin .venv/Scripts venv/Scripts",
+  ),
+  flagged: names(
+    "package.json Makefile makefile GNUmakefile *.mk CMakeLists.txt configure meson.build build.ninja conftest.py setup.py setup.cfg pyproject.toml noxfile.py tox.ini tasks.py fabfile.py manage.py build.rs Cargo.toml Dockerfile Containerfile docker-compose.yml docker-compose.yaml compose.yaml compose.yml",
+    "Rakefile Gemfile *.gemspec Justfile justfile Taskfile.yml Vagrantfile Procfile flake.nix shell.nix default.nix build.gradle build.gradle.kts settings.gradle settings.gradle.kts pom.xml build.xml build.sbt gradlew mvnw Podfile Package.swift mix.exs project.clj BUILD BUILD.bazel WORKSPACE MODULE.bazel",
+    "*.config.js *.config.mjs *.config.cjs *.config.ts *.config.mts *.conf.js gulpfile.js Gruntfile.js .eslintrc.js .eslintrc.cjs .babelrc.js .prettierrc.js .mocharc.js binding.gyp",
+    "AGENTS.md CLAUDE.md GEMINI.md",
+  ),
+};
+
+/** Names inside writable roots that stay read-only. */
+export const defaultProtect: readonly string[] = runLater.protected;
+
+/** The table with the names of a user's settings beside ours. */
+export function joinRunLater(more: Partial<RunLater> = {}): RunLater {
+  const join = (kind: RunLaterKind) => [...new Set([...runLater[kind], ...(more[kind] ?? [])])];
+  return { protected: join("protected"), asked: join("asked"), flagged: join("flagged") };
+}
+
+/** The name of the list that a path below the workspace runs into, if any. Names are compared as a careless file system would. */
+export function findName(below: string, list: readonly string[]): string | undefined {
+  const steps = below.split("/").map(foldName).filter(Boolean);
+  return list.find((name) => {
+    const wanted = name.split("/").map(foldStep);
+    return steps.some((_, at) => wanted.every((step, index) => matchName(steps[at + index] ?? "", step)));
+  });
+}
+
+function foldStep(name: string): string {
+  return name.includes("*") ? name.toLowerCase() : foldName(name);
+}
+
+/** What kind of file that runs later a path of the workspace is, the strictest first. */
+export function kindOf(below: string, table: RunLater = runLater): RunLaterKind | undefined {
+  const kinds = ["protected", "asked", "flagged"] as const;
+  return kinds.find((kind) => findName(below, table[kind]) !== undefined);
+}
