@@ -91,6 +91,9 @@ static void try_tail(void) {
   }
   for (int s = 0; s < 2; s++) {
     assert(t.dropped[s] + left[s] == total[s]);
+    uint64_t lines = 0;
+    for (size_t i = 0; i < t.dropped[s]; i++) lines += sent[s][i] == '\n';
+    assert(t.lines[s] == lines);
     assert(memcmp(kept[s], sent[s] + total[s] - left[s], left[s]) == 0);
   }
   assert(left[0] + left[1] >= (total[0] + total[1] < keep ? total[0] + total[1] : keep) || t.capacity == 0 || left[0] + left[1] + CHUNK >= keep);

@@ -67,8 +67,9 @@ static void flush_tail(struct job *j) {
   uint32_t size;
   for (stream = 0; stream < 2; stream++) {
     if (!t->dropped[stream]) continue;
-    uint8_t body[9] = {stream};
+    uint8_t body[17] = {stream};
     memcpy(body + 1, &t->dropped[stream], 8);
+    memcpy(body + 9, &t->lines[stream], 8);
     frame('d', j->id, body, sizeof body);
   }
   while (tail_next(t, &stream, &size)) {

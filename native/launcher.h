@@ -134,13 +134,14 @@ struct tail {
   uint8_t *ring;
   size_t capacity, start, used, last, last_size; /* `last` is where the newest record begins */
   uint8_t last_stream;
-  uint64_t dropped[2];
+  uint64_t dropped[2], lines[2]; /* bytes, and the line breaks among them */
 };
 
 void tail_add(struct tail *t, uint64_t keep, uint8_t stream, uint8_t *bytes, uint32_t size);
 bool tail_next(struct tail *t, uint8_t *stream, uint32_t *size);
 void tail_take(struct tail *t, uint8_t *to, uint32_t size);
 void tail_free(struct tail *t);
+uint64_t count_lines(const uint8_t *bytes, size_t size);
 
 /* ---- pool.c: keepers that wait for their command ---- */
 

@@ -18,6 +18,27 @@ static void copy_out(const struct tail *t, size_t at, uint8_t *bytes, size_t siz
   memcpy(bytes + first, t->ring, size - first);
 }
 
+/* Line breaks, eight bytes at a time: every byte that is thrown away is looked at here. */
+uint64_t count_lines(const uint8_t *bytes, size_t size) {
+  const uint64_t low = 0x7f7f7f7f7f7f7f7full, breaks = 0x0a0a0a0a0a0a0a0aull;
+  uint64_t lines = 0;
+  size_t at = 0;
+  for (; at + 8 <= size; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, 8);
+    word ^= breaks; /* a line break is now a zero byte */
+    lines += (uint64_t)__builtin_popcountll(~(((word & low) + low) | word | low));
+  }
+  for (; at < size; at++) lines += bytes[at] == '\n';
+  return lines;
+}
+
+static uint64_t count_ring(const struct tail *t, size_t at, size_t size) {
+  at %= t->capacity;
+  size_t first = t->capacity - at < size ? t->capacity - at : size;
+  return count_lines(t->ring + at, first) + count_lines(t->ring, size - first);
+}
+
 /* The oldest record; false if there is none. */
 bool tail_next(struct tail *t, uint8_t *stream, uint32_t *size) {
   uint8_t head[HEAD];
@@ -52,6 +73,7 @@ void tail_add(struct tail *t, uint64_t keep, uint8_t stream, uint8_t *bytes, uin
     tail_next(t, &old, &gone);
     if (t->start == t->last) joins = false;
     t->dropped[old] += gone;
+    t->lines[old] += count_ring(t, t->start + HEAD, gone);
     forget(t, gone);
   }
   if (!joins) {

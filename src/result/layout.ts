@@ -1,11 +1,17 @@
 /** How a command's outcome is told to a model, in the forms models were trained on. */
+import { constants } from "node:os";
+import { defined } from "../base/json.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
+import { bytesOf, lineBreaksOf, wholeOf, type Cuttable } from "./truncate.ts";
 
 /** A profile's choice. */
 export type ExecLayout = "plain" | "seed" | "codex" | "codex-json";
 
+type CutText = (output: Cuttable) => string;
+
 /** `cut` shortens the part that can be long; what frames it stays whole. */
-export function layoutExec(outcome: ExecOutcome, layout: ExecLayout, cut: (text: string) => string): string {
+export function layoutExec(told: ExecOutcome, layout: ExecLayout, cut: CutText): string {
+  const outcome = { ...told, exitCode: exitCodeOf(told), ...defined({ notes: notesOf(told) }) };
   switch (layout) {
     case "seed":
       return seedLayout(outcome, cut);
@@ -18,8 +24,33 @@ export function layoutExec(outcome: ExecOutcome, layout: ExecLayout, cut: (text:
   }
 }
 
+/** As a shell would report it: 124 for the time limit, 128 and the signal's number for a death by signal. */
+export function exitCodeOf({ exitCode, signal, timedOut, sessionId }: ExecOutcome): number | null {
+  if (sessionId !== undefined) return null;
+  if (timedOut) return 124;
+  // Names of signals, as the system has them.
+  const number = signal ? (constants.signals as Readonly<Record<string, number>>)[signal] : undefined;
+  return exitCode ?? (number === undefined ? null : 128 + number);
+}
+
+function notesOf({ output, heldOpen, waitingForInput, sessionId, notes = [] }: ExecOutcome): readonly string[] | undefined {
+  const all = [
+    ...(heldOpen ? ["a background process kept the output open; it was ended"] : []),
+    ...(waitingForInput
+      ? [
+          sessionId === undefined
+            ? "the command was waiting for input; none can be given here"
+            : "the process is waiting for input",
+        ]
+      : []),
+    ...(typeof output !== "string" && output.binary ? ["the output is not text"] : []),
+    ...notes,
+  ];
+  return all.length === 0 ? undefined : all;
+}
+
 /** The shortest that says everything: the output, and the exit code when it is not 0. */
-function plainLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+function plainLayout(outcome: ExecOutcome, cut: CutText): string {
   const output = cut(outcome.output);
   const notes = [...(outcome.notes ?? [])];
   if (outcome.timedOut) notes.unshift(`command timed out after ${Math.round(outcome.durationMs)} milliseconds`);
@@ -31,16 +62,16 @@ function plainLayout(outcome: ExecOutcome, cut: (text: string) => string): strin
 }
 
 /** Seed 000's `stdout: / stderr: / exit_code:`. */
-function seedLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+function seedLayout(outcome: ExecOutcome, cut: CutText): string {
   const lines = [];
-  if (outcome.stdout !== "") lines.push(`stdout:\n${cut(outcome.stdout)}`);
-  if (outcome.stderr !== "") lines.push(`stderr:\n${cut(outcome.stderr)}`);
+  if (bytesOf(outcome.stdout) > 0) lines.push(`stdout:\n${cut(outcome.stdout)}`);
+  if (bytesOf(outcome.stderr) > 0) lines.push(`stderr:\n${cut(outcome.stderr)}`);
   lines.push(`exit_code: ${outcome.exitCode ?? -1}`);
   return lines.join("\n");
 }
 
 /** The text layout of codex's shell_command. */
-function codexLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+function codexLayout(outcome: ExecOutcome, cut: CutText): string {
   if (outcome.chunkId !== undefined) return codexSessionLayout(outcome, cut);
   const output = cut(outcome.output);
   // One decimal, and none where it would be zero.
@@ -48,13 +79,13 @@ function codexLayout(outcome: ExecOutcome, cut: (text: string) => string): strin
     `Exit code: ${outcome.exitCode ?? -1}`,
     `Wall time: ${Math.round(outcome.durationMs / 100) / 10} seconds`,
   ];
-  if (output !== outcome.output) lines.push(`Total output lines: ${outcome.output.split("\n").length}`);
+  if (output !== wholeOf(outcome.output)) lines.push(`Total output lines: ${lineBreaksOf(outcome.output) + 1}`);
   const timeout = outcome.timedOut ? `command timed out after ${Math.round(outcome.durationMs)} milliseconds\n` : "";
   return [...lines, "Output:", timeout + output, ...(outcome.notes ?? [])].join("\n");
 }
 
 /** The layout of codex's exec_command and write_stdin, whose processes may go on. */
-function codexSessionLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+function codexSessionLayout(outcome: ExecOutcome, cut: CutText): string {
   const state =
     outcome.sessionId === undefined
       ? `Process exited with code ${outcome.exitCode ?? -1}`
@@ -63,14 +94,14 @@ function codexSessionLayout(outcome: ExecOutcome, cut: (text: string) => string)
     `Chunk ID: ${outcome.chunkId}`,
     `Wall time: ${(outcome.durationMs / 1000).toFixed(4)} seconds`,
     state,
-    `Original token count: ${Math.ceil(Buffer.byteLength(outcome.output) / 4)}`,
+    `Original token count: ${Math.ceil(bytesOf(outcome.output) / 4)}`,
     "Output:",
     [cut(outcome.output), ...(outcome.notes ?? [])].join("\n"),
   ].join("\n");
 }
 
 /** The JSON layout of codex's older shell tool. */
-function codexJsonLayout(outcome: ExecOutcome, cut: (text: string) => string): string {
+function codexJsonLayout(outcome: ExecOutcome, cut: CutText): string {
   return JSON.stringify({
     output: cut(outcome.output),
     metadata: { exit_code: outcome.exitCode ?? -1, duration_seconds: Math.round(outcome.durationMs / 100) / 10 },

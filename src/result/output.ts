@@ -75,13 +75,24 @@ function readFields({ content = [], structured, ok, error, exec }: Fields): Plai
 function readExec(exec: unknown): ExecOutcome {
   const fits =
     isObject(exec) &&
-    ["stdout", "stderr", "output"].every((key) => typeof exec[key] === "string") &&
+    ["stdout", "stderr", "output"].every((key) => typeof exec[key] === "string" || isCaptured(exec[key])) &&
     (exec["exitCode"] === null || typeof exec["exitCode"] === "number") &&
     typeof exec["durationMs"] === "number" &&
     typeof exec["timedOut"] === "boolean";
   if (!fits) throw new CallError("failed", "The tool gave back a command's outcome without all of its fields.");
   // The fields every reader relies on were checked above.
   return exec as unknown as ExecOutcome;
+}
+
+/** What `ctx.exec` captured of an output. */
+function isCaptured(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const counts = ["droppedBytes", "totalBytes", "lineBreaks"];
+  return (
+    typeof value["head"] === "string" &&
+    typeof value["tail"] === "string" &&
+    counts.every((key) => typeof value[key] === "number")
+  );
 }
 
 const mcpFields: readonly string[] = ["content", "isError", "structuredContent", "_meta"];

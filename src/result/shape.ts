@@ -2,16 +2,16 @@
  * Ran to Ended: whatever a handler gave back becomes parts a model can be told, cut to one budget in
  * one place; an error becomes words. `result/` knows no wire and runs nothing.
  */
-import type { Part } from "../base/content.ts";
 import { text } from "../base/content.ts";
 import type { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
-import { isObject, type Json } from "../base/json.ts";
+import { defined, isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
-import { layoutExec, type ExecLayout } from "./layout.ts";
-import { readOutput, type PlainOutput } from "./output.ts";
-import { truncate, type Budget } from "./truncate.ts";
+import { cutOutput, type Spill } from "./cut.ts";
+import { exitCodeOf, type ExecLayout } from "./layout.ts";
+import { readOutput } from "./output.ts";
+import { defaultBudget, truncate, type Budget } from "./truncate.ts";
 
 export interface Shaper {
   shape(ran: Ran): Promise<Ended>;
@@ -22,16 +22,15 @@ export interface Shaper {
 export interface ShapeOptions {
   readonly budget?: Partial<Budget>;
   readonly layout?: ExecLayout;
-  /** Keeps a text that was cut, and says where it can be read. Left out: what is cut is lost. */
-  readonly spill?: (callId: string, whole: string) => Promise<string>;
+  /** Keeps what was cut, and says where it can be read. Left out: what is cut is lost. */
+  readonly spill?: Spill;
   /** A tool's declared output schema; issues make the call fail. */
   readonly checkOutput?: (ran: Ran, structured: Json | undefined) => Promise<readonly string[]>;
   readonly now?: () => number;
 }
 
 /** An error may quote what it is about, which may be of any length. */
-const errorBudget: Budget = { maxTokens: 2_000, maxLines: 200 };
-const defaultBudget: Budget = { maxTokens: 10_000, maxLines: 2_000 };
+const errorBudget: Budget = { ...defaultBudget, maxTokens: 2_000, maxLines: 200 };
 
 export function createShaper(options: ShapeOptions = {}): Shaper {
   const common = { ...defaultBudget, ...options.budget };
@@ -41,14 +40,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     if (ran.error) return refuse(ran, ran.error);
     const output = readOutput(ran.output);
     const problems = output.ok ? ((await options.checkOutput?.(ran, output.structured)) ?? []) : [];
-    const whole = wholeText(output);
-    const budget = budgetOf(output, common);
-    const file = isOver(whole, budget) ? await options.spill?.(ran.id, whole) : undefined;
-    const note = file === undefined ? "" : `, whole in ${file}`;
-    const cutter = createCutter(budget, note);
-    const parts = output.exec
-      ? [text(layoutExec(output.exec, options.layout ?? "plain", cutter.cut)), ...output.parts]
-      : output.parts.map((part) => cutPart(part, cutter.cut));
+    const cut = await cutOutput(output, common, { layout: options.layout ?? "plain", callId: ran.id, spill: options.spill });
     const failed =
       problems.length > 0
         ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)]
@@ -57,12 +49,10 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     return extend(ending(ran, now()), {
       ok,
       ...(ok ? {} : { code: output.exec?.timedOut ? ("timeout" as const) : ("failed" as const) }),
-      content: failed ?? parts,
+      content: failed ?? cut.parts,
       ...(output.structured === undefined ? {} : { structured: output.structured }),
-      ...(output.exec ? { exitCode: output.exec.exitCode } : {}),
-      ...(cutter.cutChars() === 0
-        ? {}
-        : { cut: { bytes: cutter.cutChars(), ...(file === undefined ? {} : { file }) } }),
+      ...(output.exec ? { exitCode: exitCodeOf(output.exec) } : {}),
+      ...(cut.bytes === 0 ? {} : { cut: { bytes: cut.bytes, ...defined({ file: cut.file }) } }),
     });
   };
 
@@ -105,42 +95,7 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
   };
 }
 
-function wholeText(output: PlainOutput): string {
-  if (output.exec) return output.exec.output;
-  return output.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-}
-
 /** A command that ended otherwise than with 0 did not do what was asked; one that still runs may. */
 function isSuccess(exec: ExecOutcome | undefined): boolean {
   return exec === undefined || exec.sessionId !== undefined || (exec.exitCode === 0 && !exec.timedOut);
-}
-
-/** A model may ask for less than everybody gets, never for more. */
-function budgetOf(output: PlainOutput, common: Budget): Budget {
-  return { ...common, maxTokens: Math.min(common.maxTokens, output.exec?.maxTokens ?? Infinity) };
-}
-
-function isOver(whole: string, budget: Budget): boolean {
-  return truncate(whole, budget).cutChars > 0;
-}
-
-/** One budget shared by all texts of a result, spent in order. */
-function createCutter(budget: Budget, note: string) {
-  let tokensLeft = budget.maxTokens;
-  let missing = 0;
-  return {
-    cut(value: string): string {
-      const cut = truncate(value, { ...budget, maxTokens: tokensLeft }, note);
-      tokensLeft = Math.max(0, tokensLeft - Math.ceil(cut.text.length / 4));
-      missing += cut.cutChars;
-      return cut.text;
-    },
-    cutChars: () => missing,
-  };
-}
-
-function cutPart(part: Part, cut: (value: string) => string): Part {
-  if (part.type === "text") return { ...part, text: cut(part.text) };
-  if (part.type === "resource" && part.text !== undefined) return { ...part, text: cut(part.text) };
-  return part;
 }

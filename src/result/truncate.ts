@@ -1,59 +1,143 @@
-/** Cutting an output to a budget: its head and its tail, and between them how much is missing. */
-import { cutEnd, cutStart } from "../base/text.ts";
+/** Cutting an output to a budget: its head and its tail, and between them a line that says what is missing. */
+import { estimateTokens, fittingEnd, fittingStart } from "../base/tokens.ts";
+import type { CapturedOutput } from "../spec/capability.ts";
 
-/** How much of an output a model is told. */
+/** How much of an output a model is told; whichever is reached first holds. */
 export interface Budget {
   readonly maxTokens: number;
   readonly maxLines: number;
+  /** Of the text, as UTF-8. */
+  readonly maxBytes: number;
+  /** Of one image, sound or file; what is larger is kept in a file and named instead. */
+  readonly maxMediaBytes: number;
 }
+
+export const defaultBudget: Budget = {
+  maxTokens: 10_000,
+  maxLines: 2_000,
+  maxBytes: 128 * 1024,
+  maxMediaBytes: 5 * 1024 * 1024,
+};
+
+/** A text, or the ends of an output whose middle was never in memory. */
+export type Cuttable = string | CapturedOutput;
 
 export interface Cut {
   readonly text: string;
-  /** Characters left out, 0 when the text is whole. */
-  readonly cutChars: number;
+  /** What was left out, 0 when the text is whole. */
+  readonly bytes: number;
+  readonly lines: number;
+  readonly tokens: number;
 }
 
-/** Characters a token stands for at the least, so that a budget in tokens is never exceeded. */
-const charsPerToken = 4;
+type TextBudget = Pick<Budget, "maxTokens" | "maxLines" | "maxBytes">;
 
-/** Head and tail within the budget, and a marker between them that says how much is missing. */
-export function truncate(text: string, budget: Budget, note = ""): Cut {
-  const byLines = cutLines(text, budget.maxLines, note);
-  const byChars = cutChars(byLines.text, budget.maxTokens * charsPerToken, note);
-  return { text: byChars.text, cutChars: byLines.cutChars + byChars.cutChars };
-}
-
-function cutLines(text: string, maxLines: number, note: string): Cut {
-  const headEnd = nthNewline(text, Math.ceil(maxLines / 2));
-  if (headEnd === -1) return { text, cutChars: 0 };
-  const tailStart = nthNewlineFromEnd(text, Math.floor(maxLines / 2));
-  if (tailStart <= headEnd) return { text, cutChars: 0 };
-  const middle = text.slice(headEnd, tailStart);
-  const lines = middle.split("\n").length - 1;
-  return {
-    text: `${text.slice(0, headEnd)}[… ${lines} lines omitted${note} …]\n${text.slice(tailStart)}`,
-    cutChars: middle.length,
-  };
-}
-
-function cutChars(text: string, maxChars: number, note: string): Cut {
-  if (text.length <= maxChars) return { text, cutChars: 0 };
-  const longest = marker(text.length, note);
-  const room = maxChars - longest.length;
+/** Head and tail within the budget, and a marker between them; `note` says there where the whole can be read. */
+export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
+  const text = wholeOf(source);
+  if (text !== undefined) {
+    const tokens = tokensWithin(text, budget);
+    if (tokens !== undefined) return { text, bytes: 0, lines: 0, tokens };
+  }
+  const { head, tail, isOne, bytes, lines } = endsOf(source);
+  const longest = estimateTokens(marker(bytes, lines, note));
+  const room = { ...budget, maxTokens: budget.maxTokens - longest };
   // A budget smaller than the marker itself: the marker's beginning is all there is room for.
-  if (room <= 0) return { text: cutStart(longest, Math.max(0, maxChars)), cutChars: text.length };
-  const head = cutStart(text, Math.floor(room / 2));
-  const tail = cutEnd(text, room - Math.floor(room / 2));
-  const missing = text.length - head.length - tail.length;
-  return { text: head + marker(missing, note) + tail, cutChars: missing };
+  if (room.maxTokens <= 0) return cutAway(marker(bytes, lines, note), budget, { bytes, lines });
+  const headEnd = headWithin(head, room);
+  // What is one text must not be told twice where head and tail meet.
+  const tailStart = Math.max(tailWithin(tail, room), isOne ? headEnd : 0);
+  const [first, last] = [head.slice(0, headEnd), tail.slice(tailStart)];
+  const missing = {
+    bytes: bytes - Buffer.byteLength(first) - Buffer.byteLength(last),
+    lines: lines - countBreaks(first) - countBreaks(last),
+  };
+  const gap = first === "" || first.endsWith("\n") ? "" : "\n";
+  const cut = `${first}${gap}${marker(missing.bytes, missing.lines, note)}${last}`;
+  return { text: cut, ...missing, tokens: estimateTokens(cut) };
 }
 
-function marker(chars: number, note: string): string {
-  return `\n[… ${Math.ceil(chars / charsPerToken)} tokens omitted${note} …]\n`;
+/** The text of an output of which nothing is missing. */
+export function wholeOf(source: Cuttable): string | undefined {
+  if (typeof source === "string") return source;
+  return source.droppedBytes === 0 ? source.head + source.tail : undefined;
 }
 
-/** Offset just after the nth newline, or -1 if there are not that many. */
-function nthNewline(text: string, count: number): number {
+export function lineBreaksOf(source: Cuttable): number {
+  return typeof source === "string" ? countBreaks(source) : source.lineBreaks;
+}
+
+export function bytesOf(source: Cuttable): number {
+  return typeof source === "string" ? Buffer.byteLength(source) : source.totalBytes;
+}
+
+/** Both ends as texts to cut from, and the counts of the whole. Of one text, both ends are that text. */
+function endsOf(source: Cuttable) {
+  const text = wholeOf(source);
+  if (text !== undefined)
+    return { head: text, tail: text, isOne: true, bytes: Buffer.byteLength(text), lines: countBreaks(text) };
+  // Not a string: a string is whole.
+  const { head, tail, droppedBytes, lineBreaks } = source as CapturedOutput;
+  // Of another encoding than UTF-8, the ends are counted as they are told.
+  const bytes = Buffer.byteLength(head) + droppedBytes + Buffer.byteLength(tail);
+  return { head, tail, isOne: false, bytes, lines: lineBreaks };
+}
+
+function cutAway(words: string, { maxTokens }: TextBudget, missing: { bytes: number; lines: number }): Cut {
+  const text = words.slice(0, fittingStart(words, maxTokens));
+  return { text, ...missing, tokens: estimateTokens(text) };
+}
+
+/** What it costs, or undefined if that is too much. */
+function tokensWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number | undefined {
+  if (text.length > maxTokens * 4 || text.length > maxBytes) return undefined;
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) return undefined;
+  const afterLast = nthBreak(text, maxLines);
+  if (afterLast !== -1 && afterLast < text.length) return undefined;
+  const tokens = estimateTokens(text);
+  return tokens <= maxTokens ? tokens : undefined;
+}
+
+/** Where the head ends: half of the budget, at the end of a line where one is near. */
+function headWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number {
+  const byLines = nthBreak(text, Math.ceil(maxLines / 2));
+  const end = Math.min(
+    fittingStart(text, Math.floor(maxTokens / 2)),
+    bytesStart(text, Math.floor(maxBytes / 2)),
+    byLines === -1 ? Infinity : byLines,
+  );
+  const line = text.lastIndexOf("\n", end - 1) + 1;
+  return end > 0 && line > 0 && end - line <= nearLine ? line : end;
+}
+
+/** Where the tail begins, likewise. */
+function tailWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number {
+  const start = Math.max(
+    fittingEnd(text, Math.floor(maxTokens / 2)),
+    bytesEnd(text, Math.floor(maxBytes / 2)),
+    lastLines(text, Math.floor(maxLines / 2)),
+  );
+  if (start === 0 || text[start - 1] === "\n") return start;
+  const line = text.indexOf("\n", start) + 1;
+  return line > 0 && line - start <= nearLine && line < text.length ? line : start;
+}
+
+/** A line that is cut in two may read like another one: it is left out whole unless it is longer than this. */
+const nearLine = 200;
+
+function marker(bytes: number, lines: number, note: string): string {
+  const what = lines > 0 ? `${lines} lines (${bytes} bytes)` : `${bytes} bytes`;
+  return `[… ${what} omitted${note} …]\n`;
+}
+
+function countBreaks(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+/** Offset just after the nth line break, or -1 if there are not that many. */
+function nthBreak(text: string, count: number): number {
   let at = 0;
   for (let seen = 0; seen < count; seen++) {
     const next = text.indexOf("\n", at);
@@ -64,12 +148,35 @@ function nthNewline(text: string, count: number): number {
 }
 
 /** Offset where the last `count` lines begin. */
-function nthNewlineFromEnd(text: string, count: number): number {
+function lastLines(text: string, count: number): number {
+  if (count === 0) return text.length;
   let at = text.endsWith("\n") ? text.length - 1 : text.length;
   for (let seen = 0; seen < count; seen++) {
+    if (at === 0) return 0;
     const next = text.lastIndexOf("\n", at - 1);
     if (next === -1) return 0;
     at = next;
   }
-  return count === 0 ? text.length : at + 1;
+  return at + 1;
+}
+
+/** Offset up to which the text takes at most so many bytes, never inside a character. */
+function bytesStart(text: string, bytes: number): number {
+  const start = text.slice(0, bytes);
+  const encoded = Buffer.from(start);
+  if (encoded.length <= bytes) return start.length;
+  let end = bytes;
+  while (end > 0 && (encoded[end]! & 0xc0) === 0x80) end--;
+  return encoded.toString("utf8", 0, end).length;
+}
+
+/** Offset from which the text takes at most so many bytes. */
+function bytesEnd(text: string, bytes: number): number {
+  if (bytes === 0) return text.length;
+  const end = text.slice(-bytes);
+  const encoded = Buffer.from(end);
+  if (encoded.length <= bytes) return text.length - end.length;
+  let start = encoded.length - bytes;
+  while (start < encoded.length && (encoded[start]! & 0xc0) === 0x80) start++;
+  return text.length - encoded.toString("utf8", start).length;
 }

@@ -1,6 +1,7 @@
 /** What commands need: the sandbox, the processes, the environment. Loaded as a whole when the first command comes. */
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
-import { createExec, warmUp } from "../runtime/exec.ts";
+import { createExec, warmUp, type ExecOptions } from "../runtime/exec.ts";
+import type { KeptFile } from "../runtime/process/recording.ts";
 import { createProcesses } from "../runtime/processes.ts";
 import type { CallScope } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
@@ -14,9 +15,15 @@ export interface CommandOptions {
   readonly launcher?: string;
 }
 
+export interface CommandScope extends CallScope {
+  /** Opens a file for an output too long for memory. */
+  readonly keep: () => KeptFile;
+  readonly keepBytes: number;
+}
+
 export interface Commands {
   readonly sandbox: Sandbox;
-  exec(scope: CallScope): Exec;
+  exec(scope: CommandScope): Exec;
   /** Gets ready for the first command while nobody waits for it. */
   warmUp(grant: Grant): Promise<void>;
   terminals(): readonly TerminalInfo[];
@@ -30,8 +37,7 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
   const shared = { processes, sandbox, cwd, env, ...(environment === undefined ? {} : { environment }) };
   return {
     sandbox,
-    exec: ({ grant, signal, onOutput, onRequest, onDenied }) =>
-      createExec({ ...shared, grant, signal, onOutput, onRequest, onDenied }),
+    exec: (scope) => createExec({ ...shared, ...execScope(scope) }),
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
     terminals: () => processes.terminals.list(),
     async close() {
@@ -39,4 +45,10 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
       await sandbox.close();
     },
   };
+}
+
+/** Signal and the like are made when first asked for: they are read once, here. */
+function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
+  const { grant, signal, onOutput, onRequest, onDenied, keep, keepBytes } = scope;
+  return { grant, signal, onOutput, onRequest, onDenied, keep, keepBytes };
 }

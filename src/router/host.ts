@@ -1,16 +1,19 @@
 /** The machine as the engine uses it: files, commands, network, built from a call's grant and shared by all calls. */
-import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
+import { defaultKeepBytes, keepWhole, openKept } from "../runtime/kept.ts";
 import type { CallScope, Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { lineShell } from "../runtime/shell.ts";
+import type { Spill } from "../result/cut.ts";
 import type { Grant } from "../spec/access.ts";
 import type { Exec } from "../spec/capability.ts";
 import type { Confinement } from "../spec/stages.ts";
-import type { CommandOptions, Commands } from "./commands.ts";
+import type { CommandOptions, Commands, CommandScope } from "./commands.ts";
 
 export interface HostOptions {
   /** The folder the tools work in. Left out: the current one. */
@@ -22,6 +25,8 @@ export interface HostOptions {
   readonly launcher?: string;
   /** Where outputs too long for a model are kept. Left out: a private temp folder. */
   readonly spillDir?: string;
+  /** The most that is kept of one output, in bytes (64 MiB); what comes after it is only counted. */
+  readonly keepBytes?: number;
   readonly onFileChange?: (change: FileChange) => void;
 }
 
@@ -34,7 +39,8 @@ export interface Host {
   sandbox(): Sandbox;
   /** Gets ready for a first command under this grant, in the background. */
   warmUp(grant: Grant): Promise<void>;
-  spill(callId: string, whole: string): Promise<string>;
+  readonly spillDir: string;
+  spill: Spill;
   openTerminals(): readonly string[];
 }
 
@@ -48,7 +54,8 @@ export function createHost(options: HostOptions): Host {
     ...(environment === undefined ? {} : { environment }),
     ...(launcher === undefined ? {} : { launcher }),
   });
-  let spillDir = options.spillDir;
+  const spillDir = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
+  const { keepBytes = defaultKeepBytes } = options;
 
   return {
     workspace,
@@ -56,13 +63,8 @@ export function createHost(options: HostOptions): Host {
     confinement: () => commands.sandbox.confinement(),
     sandbox: () => commands.sandbox,
     warmUp: commands.warmUp,
-    async spill(callId, whole) {
-      spillDir ??= mkdtempSync(join(tmpdir(), "callgate-output-"));
-      mkdirSync(spillDir, { recursive: true, mode: 0o700 });
-      const path = join(spillDir, `${callId.replaceAll(/[^\w-]/g, "_")}.txt`);
-      writeFileSync(path, whole, { mode: 0o600 });
-      return path;
-    },
+    spillDir,
+    spill: async (callId, whole) => keepWhole(openKept(spillDir, callId), whole, keepBytes),
     openTerminals: () =>
       (commands.loaded()?.terminals() ?? [])
         .filter(({ running }) => running)
@@ -76,7 +78,7 @@ export function createHost(options: HostOptions): Host {
           memory,
           ...(onFileChange === undefined ? {} : { onChange: onFileChange }),
         }),
-      exec: (scope) => commands.exec(scope),
+      exec: (scope) => commands.exec({ ...scope, keep: () => openKept(spillDir, scope.id), keepBytes }),
       // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
       fetch:
         ({ grant, signal }) =>
@@ -89,9 +91,14 @@ export function createHost(options: HostOptions): Host {
   };
 }
 
+/** A command in a sandbox has a temp folder of its own, but sees this one and can read what was kept. */
+function tempRoot(): string {
+  return existsSync("/var/tmp") ? "/var/tmp" : tmpdir();
+}
+
 interface LazyCommands extends Pick<Commands, "warmUp"> {
   readonly sandbox: Sandbox;
-  exec(scope: CallScope): Exec;
+  exec(scope: CommandScope): Exec;
   loaded(): Commands | undefined;
 }
 

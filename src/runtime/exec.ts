@@ -16,6 +16,8 @@ import type {
 import { commandEnvironment, quietEnv, terminalEnv, type EnvironmentPolicy } from "./environment.ts";
 import { checkCwd, StartError } from "./process/child.ts";
 import type { Confined, Ending } from "./process/child.ts";
+import { defaultKeepBytes } from "./kept.ts";
+import type { KeptFile } from "./process/recording.ts";
 import { runToEnd } from "./process/run.ts";
 import type { Processes } from "./processes.ts";
 import { lineShell, userShell } from "./shell.ts";
@@ -38,7 +40,11 @@ export interface ExecOptions {
   /** Every request of this call's commands, where the network is a list of hosts. */
   readonly onRequest?: ConfineOptions["onRequest"];
   /** Output of every command of this call, as it comes. */
-  readonly onOutput?: (stream: ExecChunk["stream"], text: string) => void;
+  readonly onOutput?: (chunk: ExecChunk) => void;
+  /** Opens a file for an output that is too long for memory. Left out: what does not fit is only counted. */
+  readonly keep?: () => KeptFile;
+  /** The most that is kept of one output. */
+  readonly keepBytes?: number;
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
   /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
@@ -62,7 +68,7 @@ export function createExec(options: ExecOptions): Exec {
     if (!options.onOutput) return request.onOutput;
     return (chunk) => {
       request.onOutput?.(chunk);
-      options.onOutput?.(chunk.stream, chunk.text);
+      options.onOutput?.(chunk);
     };
   }
 
@@ -71,6 +77,7 @@ export function createExec(options: ExecOptions): Exec {
     const launch = await confine(toLaunch(request, env, options), options);
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
+      ...keepingOf(request, options),
       onOutput: listener(request),
       signal,
     }).catch(async (error: unknown) => {
@@ -89,7 +96,8 @@ export function createExec(options: ExecOptions): Exec {
     const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
     const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
     const told = { ...request, ...defined({ onOutput: listener(request) }) };
-    return processes.terminals.open(told, launch, processes.spawner, signal);
+    const { spawner, terminals } = processes;
+    return terminals.open(told, { launch, spawner, keeping: keepingOf(request, options) }, signal);
   }
 
   return {
@@ -121,6 +129,10 @@ export async function warmUp(options: ExecOptions): Promise<void> {
   const launch = await confine(toLaunch({ argv: ["true"] }, env, options), options);
   spawner.prepare(launch);
   await launch.cleanup(noEnding);
+}
+
+function keepingOf({ keep = true }: Pick<ExecRequest, "keep">, options: Pick<ExecOptions, "keep" | "keepBytes">) {
+  return { keep: keep ? options.keep : undefined, keepBytes: options.keepBytes ?? defaultKeepBytes };
 }
 
 /** A request with everything it left out filled in. */

@@ -6,7 +6,7 @@ import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
-import type { Exec, Fetch, Files } from "../spec/capability.ts";
+import type { Exec, ExecChunk, Fetch, Files } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
 import type { Emit, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
@@ -24,9 +24,11 @@ export interface Capabilities {
 }
 
 export interface CallScope {
+  /** The call's own id. */
+  readonly id: string;
   readonly grant: Grant;
   readonly signal: AbortSignal;
-  readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
+  readonly onOutput: (chunk: ExecChunk) => void;
   readonly onRequest: (request: ProxiedRequest) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
@@ -100,12 +102,13 @@ function createContext(
   const { capabilities, emit } = options;
   let reported = 0;
   const scope: CallScope = {
+    id,
     grant,
     get signal() {
       return stop.signal;
     },
     onDenied,
-    onOutput: (stream, text) => emit({ type: "exec.output", id, stream, text }),
+    onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onRequest: (request) => emit({ type: "exec.request", id, ...request }),
   };
   // Most calls use one capability or none: each is built when it is first touched.

@@ -2,17 +2,23 @@
 import { randomInt } from "node:crypto";
 import { CallError } from "../base/error.ts";
 import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
-import { createCapture } from "./process/capture.ts";
-import type { Capture } from "./process/capture.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
-import { createDeltas } from "./process/deltas.ts";
+import { createDeltas, type Deltas } from "./process/deltas.ts";
+import { createRecording, type Recording, type RecordingOptions } from "./process/recording.ts";
 
 export interface TerminalHost {
-  open(request: TerminalRequest, launch: Confined, spawner: Spawner, signal: AbortSignal): Promise<TerminalView>;
+  open(request: TerminalRequest, start: TerminalStart, signal: AbortSignal): Promise<TerminalView>;
   write(id: number, input: TerminalInput, signal: AbortSignal): Promise<TerminalView>;
   list(): readonly TerminalInfo[];
   close(id: number): Promise<void>;
   closeAll(): Promise<void>;
+}
+
+/** What is started, by whom, and where what it prints is kept. */
+export interface TerminalStart {
+  readonly launch: Confined;
+  readonly spawner: Spawner;
+  readonly keeping: Pick<RecordingOptions, "keep" | "keepBytes">;
 }
 
 export interface TerminalHostOptions {
@@ -28,7 +34,10 @@ interface Terminal {
   readonly sandbox: string;
   readonly startedAt: number;
   readonly child: Child;
-  readonly capture: Capture;
+  readonly recording: Recording;
+  readonly deltas: Deltas;
+  /** Bytes it may hand over between two looks. */
+  readonly liveBytes: number;
   usedAt: number;
   /** One conversation at a time: the next look waits for this one. */
   busy: Promise<unknown>;
@@ -40,6 +49,8 @@ interface Terminal {
 }
 
 const bufferBytes = 1024 * 1024;
+/** Kept of what a process prints between two looks; it may print for days. */
+const keptBetweenLooks = 16 * 1024 * 1024;
 /** The most recently used ones are never pruned. */
 const protectedCount = 8;
 const afterWriteMs = 100;
@@ -92,9 +103,9 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
   }
 
   return {
-    async open(request, launch, spawner, signal) {
+    async open(request, start, signal) {
       await makeRoom();
-      const terminal = await startTerminal(freeId(), request, { launch, spawner, startedAt: now() });
+      const terminal = await startTerminal(freeId(), request, start, now());
       terminals.set(terminal.id, terminal);
       return talk(terminal, () => look(terminal, request.yieldMs, signal));
     },
@@ -132,19 +143,26 @@ function leastNeeded(terminals: readonly Terminal[]): Terminal | undefined {
 async function startTerminal(
   id: number,
   request: TerminalRequest,
-  { launch, spawner, startedAt }: { readonly launch: Confined; readonly spawner: Spawner; readonly startedAt: number },
+  { launch, spawner, keeping }: TerminalStart,
+  startedAt: number,
 ): Promise<Terminal> {
-  const capture = createCapture(request.maxOutputBytes ?? bufferBytes);
+  const maxBytes = request.maxOutputBytes ?? bufferBytes;
+  const liveBytes = keeping.keep ? Math.max(bufferBytes, Math.min(keeping.keepBytes, keptBetweenLooks)) : bufferBytes;
+  // Looked at as one: what is typed, printed and complained of belongs together.
+  const recording = createRecording({ maxBytes, keep: keeping.keep, keepBytes: liveBytes });
   const deltas = createDeltas(request.onOutput);
   const starting = spawner.start(launch, {
-    liveBytes: bufferBytes,
+    liveBytes,
     tailBytes: bufferBytes / 2,
     graceMs: 100,
     onOutput(stream, bytes) {
-      capture.push(bytes);
+      recording.push("stdout", bytes);
       deltas.push(stream, bytes);
     },
-    onDropped: (_stream, count) => capture.skip(count),
+    onDropped(stream, count, breaks) {
+      recording.skip("stdout", count, breaks);
+      deltas.skip(stream, count);
+    },
   });
   const child = await starting.catch(async (error: unknown) => {
     await launch.cleanup(noEnd);
@@ -156,7 +174,9 @@ async function startTerminal(
     tty,
     startedAt,
     child,
-    capture,
+    recording,
+    deltas,
+    liveBytes,
     usedAt: startedAt,
     talking: 0,
     end: undefined,
@@ -170,7 +190,6 @@ async function startTerminal(
         return noEnd;
       })
       .then(async (end) => {
-        deltas.end();
         await launch.cleanup(end);
         terminal.end = end;
       }),
@@ -181,7 +200,7 @@ async function startTerminal(
 /** What came until the end or the deadline, whichever is first. */
 async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): Promise<TerminalView> {
   const started = performance.now();
-  terminal.child.more(bufferBytes);
+  terminal.child.more(terminal.liveBytes);
   await waitFor(terminal.ended, yieldMs, signal);
   if (signal.aborted)
     throw new CallError("aborted", "stopped while waiting for the process, which is still running", {
@@ -189,7 +208,8 @@ async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): P
     });
   const waiting = terminal.end === undefined && (await terminal.child.isWaiting().catch(() => false));
   if (terminal.end && terminal.failure) throw terminal.failure.error;
-  const view = { output: terminal.capture.take(), wallMs: performance.now() - started, sandbox: terminal.sandbox };
+  terminal.deltas.end();
+  const view = { output: terminal.recording.take().output, wallMs: performance.now() - started, sandbox: terminal.sandbox };
   if (terminal.end) return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
   return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
 }

@@ -1,6 +1,6 @@
 /** A history that has become too long for the model, made short: by the model, in words, or by the provider, sealed. */
 import { partsToText, text } from "../base/content.ts";
-import { cutStart } from "../base/text.ts";
+import { fittingStart } from "../base/tokens.ts";
 import type { CompactionItem, Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";
 import { collect } from "../wire/answer.ts";
 import { estimateItem } from "./tokens.ts";
@@ -111,8 +111,8 @@ function lastUserMessages(items: readonly Item[], limit: number): Item[] {
     if (item.type !== "message" || item.role !== "user") continue;
     const tokens = estimateItem(item);
     if (tokens > left) {
-      // At least two characters a token in any language, so the cut fits.
-      const beginning = cutStart(partsToText(item.content), Math.max(0, left) * 2);
+      const words = partsToText(item.content);
+      const beginning = words.slice(0, fittingStart(words, left));
       if (messages.length === 0) messages.unshift({ ...item, content: [text(`${beginning}\n[… cut]`)] });
       break;
     }

@@ -1,10 +1,7 @@
 /** How many tokens items will take, estimated from their bytes where no provider has counted them yet. */
-import { estimateTokenCount } from "tokenx";
 import type { Part } from "../base/content.ts";
+import { estimateTokens, imageTokens } from "../base/tokens.ts";
 import type { Item, Usage } from "../spec/model.ts";
-
-/** An image's weight, whatever its bytes: providers count patches, not base64. */
-const imageTokens = 1_600;
 
 /** What the history weighs: the provider's own count for what it has seen, an estimate for what came since. */
 export interface TokenCount {
@@ -26,11 +23,11 @@ export function createTokenCount(): TokenCount {
 export function estimateItem(item: Item): number {
   if (item.type === "message" || item.type === "result")
     return item.content.reduce((sum, part) => sum + estimatePart(part), 4);
-  return estimateTokenCount(JSON.stringify(item));
+  return estimateTokens(JSON.stringify(item));
 }
 
 function estimatePart(part: Part): number {
-  if (part.type === "text") return estimateTokenCount(part.text);
+  if (part.type === "text") return estimateTokens(part.text);
   if (part.type === "image") return imageTokens;
-  return estimateTokenCount(JSON.stringify(part));
+  return estimateTokens(JSON.stringify(part));
 }

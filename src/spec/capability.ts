@@ -115,13 +115,19 @@ export interface Limits {
 export interface ExecRequest extends Pick<Launch, "argv" | "stdin" | "limits">, Partial<Pick<Launch, "cwd" | "env">> {
   /** Short for `limits.timeoutMs`. */
   readonly timeoutMs?: number;
+  /** How much of each stream is held in memory, head and tail. */
   readonly maxOutputBytes?: number;
+  /** False: what is longer is not kept in a file, because nobody is told of it. */
+  readonly keep?: boolean;
   readonly onOutput?: (chunk: ExecChunk) => void;
 }
 
+/** A piece of output as it comes. */
 export interface ExecChunk {
   readonly stream: "stdout" | "stderr";
   readonly text: string;
+  /** Bytes that came after this piece and are not handed over: a flood is told of once, at its end. */
+  readonly omittedBytes?: number;
 }
 
 export interface ExecResult {
@@ -160,13 +166,19 @@ export interface StartedProgram {
   readonly refusedBy?: string;
 }
 
-/** Head and tail of an output; `droppedBytes` lie between them. */
+/** Head and tail of an output; `droppedBytes` lie between them. The counts are those of the whole output. */
 export interface CapturedOutput {
   readonly head: string;
   readonly tail: string;
   readonly droppedBytes: number;
   readonly totalBytes: number;
+  /** Line feeds. */
+  readonly lineBreaks: number;
   readonly binary: boolean;
+  /** The bytes themselves, where nothing was dropped and the text is in another encoding or none. */
+  readonly raw?: Uint8Array;
+  /** Where an output longer than this was kept while it was read: all of it, or its first `bytes`. */
+  readonly kept?: { readonly path: string; readonly bytes: number };
 }
 
 export interface Exec {

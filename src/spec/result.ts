@@ -4,18 +4,25 @@
  */
 import { isPart, type Part } from "../base/content.ts";
 import { isObject, type Json } from "../base/json.ts";
+import type { CapturedOutput } from "./capability.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
 
 /** Shared by every copy of this package in a process: a tool may have been written against another one. */
 export const resultMark: unique symbol = Symbol.for("callgate.result");
 
+/** How a command ended, as `ctx.exec` tells it or as a tool puts it: laid out and cut for the model. */
 export interface ExecOutcome {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly output: string;
+  readonly stdout: string | CapturedOutput;
+  readonly stderr: string | CapturedOutput;
+  /** Both in the order they came. */
+  readonly output: string | CapturedOutput;
   readonly exitCode: number | null;
+  /** What ended it, where it did not end by itself. */
+  readonly signal?: string | null;
   readonly durationMs: number;
   readonly timedOut: boolean;
+  readonly heldOpen?: boolean;
+  readonly waitingForInput?: boolean;
   readonly sessionId?: number;
   readonly notes?: readonly string[];
   /** Of a tool whose processes may outlive the call: codex's profile lays these out in their own way. */

@@ -1,6 +1,7 @@
 /** The stages as the line sees them. Folders implement these; none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { ExecChunk } from "./capability.ts";
 import type { Answerer } from "./question.ts";
 import type { Logger, ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
@@ -106,7 +107,8 @@ export type CallEvent =
       readonly message: string;
       readonly fields?: JsonObject;
     }
-  | { readonly type: "exec.output"; readonly id: string; readonly stream: "stdout" | "stderr"; readonly text: string }
+  /** What a command prints, as it comes and up to a bound: the last one says how much was left out. */
+  | ({ readonly type: "exec.output"; readonly id: string } & ExecChunk)
   /** A command whose network is a list of hosts asked for one of them, or for another. */
   | {
       readonly type: "exec.request";

@@ -5,9 +5,6 @@ import { result, type Access, type ExecResult, type Situation, type ToolContext,
 import { findPatchCommand, patchTargets, type PatchCommand } from "./patch/in-shell.ts";
 import { applyPatch, describeOutcome } from "./patch/patch.ts";
 
-type CapturedOutput = ExecResult["output"];
-type Outcome = NonNullable<ToolResult["exec"]>;
-
 /** Both spellings of the wish to run outside the sandbox. */
 export interface EscalationInput {
   readonly sandbox_permissions?: string;
@@ -83,11 +80,6 @@ export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<T
   return toCommandResult(result);
 }
 
-/** How a command ended, as a tool's result: laid out and cut like the shell tools' own, and not ok where it failed. */
-export function toCommandResult(ended: ExecResult): ToolResult {
-  return result({ exec: toOutcome(ended) });
-}
-
 export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: string): Promise<ToolResult> {
   if (patch.kind === "bare") {
     const content = "This is a patch, not a command. Call apply_patch with it, or run: apply_patch <<'EOF' … EOF";
@@ -100,63 +92,9 @@ export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: strin
   return result({ exec: { stdout, stderr: "", output: stdout, exitCode: 0, durationMs, timedOut: false } });
 }
 
-export function toOutcome(result: ExecResult): Outcome {
-  const notes: string[] = [];
-  if (result.heldOpen) notes.push("a background process kept the output open; it was ended");
-  if (result.waitingForInput) notes.push("the command was waiting for input; none can be given here");
-  if (result.output.binary) notes.push("the output is not text");
-  return {
-    stdout: captured(result.stdout),
-    stderr: captured(result.stderr),
-    output: captured(result.output),
-    exitCode: toExitCode(result),
-    durationMs: result.durationMs,
-    timedOut: result.timedOut,
-    ...(notes.length === 0 ? {} : { notes }),
-  };
-}
-
-/** As a shell would report it: 124 for the time limit, 128 and the signal's number for a death by signal. */
-function toExitCode(result: ExecResult): number | null {
-  if (result.timedOut) return 124;
-  return result.exitCode ?? signalExit(result.signal);
-}
-
-const signalNumbers: ReadonlyMap<string, number> = new Map(
-  Object.entries({
-    SIGHUP: 1,
-    SIGINT: 2,
-    SIGQUIT: 3,
-    SIGILL: 4,
-    SIGTRAP: 5,
-    SIGABRT: 6,
-    SIGBUS: 7,
-    SIGFPE: 8,
-    SIGKILL: 9,
-  }).concat(
-    Object.entries({
-      SIGUSR1: 10,
-      SIGSEGV: 11,
-      SIGUSR2: 12,
-      SIGPIPE: 13,
-      SIGALRM: 14,
-      SIGTERM: 15,
-      SIGXCPU: 24,
-      SIGXFSZ: 25,
-      SIGSYS: 31,
-    }),
-  ),
-);
-
-export function signalExit(signal: string | null | undefined): number | null {
-  const number = signal ? signalNumbers.get(signal) : undefined;
-  return number === undefined ? null : 128 + number;
-}
-
-/** Head and tail as one text, with a line that says what lies between. */
-export function captured({ head, tail, droppedBytes }: CapturedOutput): string {
-  if (droppedBytes === 0) return head + tail;
-  return `${head}${head.endsWith("\n") ? "" : "\n"}... ${droppedBytes} bytes omitted ...\n${tail}`;
+/** How a command ended, as a tool's result: laid out and cut for the model, and not ok where it failed. */
+export function toCommandResult(ended: ExecResult): ToolResult {
+  return result({ exec: ended });
 }
 
 /** Six hexadecimal digits that name one piece of a session's output. */

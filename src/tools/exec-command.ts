@@ -1,13 +1,11 @@
 import { resolve } from "node:path";
 import { CallError, defineTool, result, type ToolContext, type ToolResult } from "../index.ts";
 import {
-  captured,
   commandAccess,
   describeSandbox,
   escalationProperties,
   newChunkId,
   runPatch,
-  signalExit,
   type CommandForm,
 } from "./command.ts";
 import { findPatchCommand } from "./patch/in-shell.ts";
@@ -93,24 +91,20 @@ export function rethrow(error: unknown, prefix: string): never {
 }
 
 export function viewResult(view: TerminalView, maxTokens: number): ToolResult {
-  const output = captured(view.output);
-  const exitCode = view.exitCode ?? signalExit(view.signal);
-  const notes = [
-    ...(view.waitingForInput ? ["the process is waiting for input"] : []),
-    ...(view.output.binary ? ["the output is not text"] : []),
-  ];
+  const { id, output, exitCode = null, signal = null, waitingForInput = false } = view;
   return result({
     exec: {
       stdout: output,
       stderr: "",
       output,
-      exitCode: view.id === undefined ? exitCode : null,
+      exitCode,
+      signal,
       durationMs: view.wallMs,
       timedOut: false,
+      waitingForInput,
       chunkId: newChunkId(),
       maxTokens,
-      ...(view.id === undefined ? {} : { sessionId: view.id }),
-      ...(notes.length === 0 ? {} : { notes }),
+      ...(id === undefined ? {} : { sessionId: id }),
     },
   });
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { layoutExec } from "../../src/result/layout.ts";
+import { exitCodeOf, layoutExec } from "../../src/result/layout.ts";
+import { wholeOf } from "../../src/result/truncate.ts";
+import type { CapturedOutput } from "../../src/spec/capability.ts";
 
 const outcome = {
   stdout: "out\n",
@@ -9,7 +11,7 @@ const outcome = {
   durationMs: 1_234,
   timedOut: false,
 };
-const whole = (text: string) => text;
+const whole = (output: string | CapturedOutput) => wholeOf(output) ?? "";
 
 test("plain: the output, and the exit code when it is not zero", () => {
   expect(layoutExec(outcome, "plain", whole)).toBe("out\nerr\n[exit code 3]");
@@ -39,4 +41,11 @@ test("codex's older shell: one JSON text", () => {
     output: "out\nerr\n",
     metadata: { exit_code: 3, duration_seconds: 1.2 },
   });
+});
+
+test("a death by signal has the exit code a shell would give, and the time limit has 124", () => {
+  const died = { ...outcome, exitCode: null };
+  const codes = ["SIGINT", "SIGKILL", "SIGSYS", null].map((signal) => exitCodeOf({ ...died, signal }));
+  expect(codes).toEqual([130, 137, 159, null]);
+  expect(exitCodeOf({ ...died, signal: "SIGKILL", timedOut: true })).toBe(124);
 });

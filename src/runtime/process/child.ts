@@ -104,8 +104,8 @@ export interface Sink {
   readonly graceMs: number;
   /** The bytes are the receiver's to keep. */
   readonly onOutput: (stream: OutputStream, bytes: Buffer) => void;
-  /** Bytes that were read and thrown away, between what was handed over before and after. */
-  readonly onDropped: (stream: OutputStream, count: number) => void;
+  /** Bytes that were read and thrown away, between what was handed over before and after; `breaks` of them end a line. */
+  readonly onDropped: (stream: OutputStream, count: number, breaks: number) => void;
 }
 
 export interface Child {

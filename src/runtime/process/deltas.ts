@@ -5,34 +5,57 @@ import type { OutputStream } from "./child.ts";
 
 /** No single event is longer than this many bytes. */
 const eventBytes = 8192;
+/** What watchers of one call are shown live; what comes after it is only counted. */
+const liveBytes = 256 * 1024;
+const liveEvents = 2_000;
 
 export interface Deltas {
   push(stream: OutputStream, bytes: Buffer): void;
-  /** The rest of a character that never became whole. */
+  /** Bytes nobody could be shown. */
+  skip(stream: OutputStream, count: number): void;
+  /** The rest of a character that never became whole, and how much was left out; then it starts over. */
   end(): void;
 }
 
-/** Output as it happens, in pieces of whole characters; after `maxEvents` pieces it falls silent, the capture goes on. */
-export function createDeltas(onOutput: ((chunk: ExecChunk) => void) | undefined, maxEvents = 10_000): Deltas {
-  if (!onOutput) return { push() {}, end() {} };
+/** Output as it happens, in pieces of whole characters, up to a bound; the end says how much came after it. */
+export function createDeltas(onOutput: ((chunk: ExecChunk) => void) | undefined): Deltas {
+  if (!onOutput) return { push() {}, skip() {}, end() {} };
   const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
-  let left = maxEvents;
+  const omitted = { stdout: 0, stderr: 0 };
+  let bytesLeft = liveBytes;
+  let eventsLeft = liveEvents;
 
   function send(stream: OutputStream, text: string): void {
-    if (text === "" || left <= 0) return;
-    left--;
+    if (text === "") return;
+    eventsLeft--;
     onOutput?.({ stream, text });
+  }
+
+  function endStream(stream: OutputStream): void {
+    send(stream, decoders[stream].end());
+    if (omitted[stream] > 0) onOutput?.({ stream, text: "", omittedBytes: omitted[stream] });
+    omitted[stream] = 0;
   }
 
   return {
     push(stream, bytes) {
-      for (let at = 0; at < bytes.length && left > 0; at += eventBytes) {
-        send(stream, decoders[stream].write(bytes.subarray(at, at + eventBytes)));
+      let at = 0;
+      for (; at < bytes.length && bytesLeft > 0 && eventsLeft > 0; ) {
+        const piece = bytes.subarray(at, at + Math.min(eventBytes, bytesLeft));
+        send(stream, decoders[stream].write(piece));
+        bytesLeft -= piece.length;
+        at += piece.length;
       }
+      omitted[stream] += bytes.length - at;
+    },
+    skip(stream, count) {
+      omitted[stream] += count;
     },
     end() {
-      send("stdout", decoders.stdout.end());
-      send("stderr", decoders.stderr.end());
+      endStream("stdout");
+      endStream("stderr");
+      bytesLeft = liveBytes;
+      eventsLeft = liveEvents;
     },
   };
 }

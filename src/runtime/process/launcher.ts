@@ -160,7 +160,11 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
     case "e":
       return sink.onOutput("stderr", body);
     case "d":
-      return sink.onDropped(body[0] === 1 ? "stderr" : "stdout", Number(body.readBigUInt64LE(1)));
+      return sink.onDropped(
+        body[0] === 1 ? "stderr" : "stdout",
+        Number(body.readBigUInt64LE(1)),
+        Number(body.readBigUInt64LE(9)),
+      );
     case "q":
       return asked.shift()?.(body[0] === 1);
     case "p":

@@ -1,24 +1,23 @@
 /** One command from start to end: its limits of time and output, its being stopped, and how it ended. */
-import type { CapturedOutput, ExecChunk } from "../../spec/capability.ts";
-import { createCapture } from "./capture.ts";
+import type { ExecChunk, ExecResult } from "../../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./child.ts";
 import { createDeltas } from "./deltas.ts";
+import { createRecording, type KeptFile } from "./recording.ts";
 
 export interface RunOptions {
   readonly maxOutputBytes: number;
+  /** Opens a file for an output that does not fit into that. */
+  readonly keep: (() => KeptFile) | undefined;
+  readonly keepBytes: number;
   readonly onOutput: ((chunk: ExecChunk) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
-export interface Finished extends ChildEnd {
-  readonly stdout: CapturedOutput;
-  readonly stderr: CapturedOutput;
-  readonly output: CapturedOutput;
-  readonly timedOut: boolean;
-  readonly aborted: boolean;
-  readonly waitingForInput: boolean;
-  readonly durationMs: number;
-}
+export type Finished = ChildEnd &
+  Pick<ExecResult, "stdout" | "stderr" | "output" | "timedOut" | "durationMs"> & {
+    readonly aborted: boolean;
+    readonly waitingForInput: boolean;
+  };
 
 /** What is given to a command that is told to stop, before it is made to. */
 const stopGraceMs = 50;
@@ -31,23 +30,21 @@ const heldOpenGraceMs = 250;
 
 /** Runs one command to its end: the command's own, the time limit's or the caller's. */
 export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
-  const { maxOutputBytes, signal } = options;
+  const { maxOutputBytes, keep, keepBytes, signal } = options;
   const started = performance.now();
-  const captures = { stdout: createCapture(maxOutputBytes), stderr: createCapture(maxOutputBytes) };
-  const both = createCapture(maxOutputBytes);
+  const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
   const deltas = createDeltas(options.onOutput);
   const child = await spawner.start(launch, {
-    liveBytes: maxOutputBytes,
+    liveBytes: keep ? Math.max(maxOutputBytes, keepBytes) : maxOutputBytes,
     tailBytes: maxOutputBytes,
     graceMs: heldOpenGraceMs,
     onOutput(stream, bytes) {
-      captures[stream].push(bytes);
-      both.push(bytes);
+      recording.push(stream, bytes);
       deltas.push(stream, bytes);
     },
-    onDropped(stream, count) {
-      captures[stream].skip(count);
-      both.skip(count);
+    onDropped(stream, count, breaks) {
+      recording.skip(stream, count, breaks);
+      deltas.skip(stream, count);
     },
   });
   if (launch.stdin !== undefined) {
@@ -57,11 +54,7 @@ export async function runToEnd(spawner: Spawner, launch: Confined, options: RunO
   const stop = watch(child, launch.limits?.timeoutMs, signal);
   const end = await child.ended.finally(stop.forget);
   deltas.end();
-  const stderr = captures.stderr.read();
-  const stdout = captures.stdout.read();
-  // One stream alone is the whole: decoding it twice would double the price of a long output.
-  const output = stderr.totalBytes === 0 ? stdout : stdout.totalBytes === 0 ? stderr : both.read();
-  return { ...end, stdout, stderr, output, ...stop.seen(), durationMs: performance.now() - started };
+  return { ...end, ...recording.take(), ...stop.seen(), durationMs: performance.now() - started };
 }
 
 interface Stop {

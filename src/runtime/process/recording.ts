@@ -1,0 +1,126 @@
+/** What a command prints, stream by stream and together: the ends in memory, the whole in a file once it is long. */
+import type { CapturedOutput } from "../../spec/capability.ts";
+import { countBreaks, createCapture, type Capture } from "./capture.ts";
+import type { OutputStream } from "./child.ts";
+
+/** A file of its own for one output. */
+export interface KeptFile {
+  readonly path: string;
+  /** Throws when the disk is full. */
+  write(bytes: Uint8Array): void;
+  close(): void;
+}
+
+export interface RecordingOptions {
+  /** Held in memory of each stream. */
+  readonly maxBytes: number;
+  /** Opens the file for an output that is longer than that. Left out: what does not fit is only counted. */
+  readonly keep: (() => KeptFile) | undefined;
+  /** The most that goes into that file. */
+  readonly keepBytes: number;
+}
+
+export interface Recording {
+  push(stream: OutputStream, bytes: Buffer): void;
+  /** Bytes that were read and thrown away, with the line breaks among them. */
+  skip(stream: OutputStream, count: number, breaks: number): void;
+  /** What came since the start, or since it was last taken. */
+  take(): Recorded;
+}
+
+export interface Recorded {
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+  /** Both in the order they came. */
+  readonly output: CapturedOutput;
+}
+
+export function createRecording(options: RecordingOptions): Recording {
+  let taken = start(options);
+  return {
+    push: (stream, bytes) => taken.push(stream, bytes),
+    skip: (stream, count, breaks) => taken.skip(stream, count, breaks),
+    take() {
+      const recorded = taken.end();
+      taken = start(options);
+      return recorded;
+    },
+  };
+}
+
+function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
+  const streams = { stdout: createCapture(maxBytes), stderr: createCapture(maxBytes) };
+  // While only one stream has spoken it is the whole, and nothing is copied twice.
+  let both: Capture | undefined;
+  const spool = keep && createSpool(keep, keepBytes);
+
+  function wholeFor(stream: OutputStream): Capture {
+    if (both) return both;
+    const other = streams[stream === "stdout" ? "stderr" : "stdout"];
+    return other.totalBytes === 0 ? streams[stream] : (both = other.clone());
+  }
+
+  return {
+    push(stream: OutputStream, bytes: Buffer): void {
+      const breaks = countBreaks(bytes);
+      const whole = wholeFor(stream);
+      if (spool && whole.totalBytes + bytes.length > maxBytes) spool.push(bytes, whole);
+      streams[stream].push(bytes, breaks);
+      both?.push(bytes, breaks);
+    },
+    skip(stream: OutputStream, count: number, breaks: number): void {
+      spool?.stop();
+      wholeFor(stream);
+      streams[stream].skip(count, breaks);
+      both?.skip(count, breaks);
+    },
+    end(): Recorded {
+      const kept = spool?.end();
+      const [stdout, stderr] = [streams.stdout.read(), streams.stderr.read()];
+      const whole = both ? both.read() : stderr.totalBytes === 0 ? stdout : stderr;
+      return { stdout, stderr, output: kept === undefined ? whole : { ...whole, kept } };
+    },
+  };
+}
+
+/** Writes while it is read: nothing waits in memory, however fast it comes. */
+function createSpool(keep: () => KeptFile, keepBytes: number) {
+  let file: KeptFile | undefined;
+  let bytes = 0;
+  let stopped = false;
+
+  function write(piece: Buffer): void {
+    const part = piece.length <= keepBytes - bytes ? piece : piece.subarray(0, Math.max(0, keepBytes - bytes));
+    if (part.length === 0) return;
+    try {
+      file?.write(part);
+      bytes += part.length;
+    } catch {
+      stopped = true; // a full disk: what is there so far is said to be there, and no more
+    }
+  }
+
+  return {
+    /** `before`: what came until now, all of which is still in memory when this is called first. */
+    push(piece: Buffer, before: Capture): void {
+      if (stopped) return;
+      if (file === undefined) {
+        try {
+          file = keep();
+        } catch {
+          stopped = true; // no place for it: the output is cut, and nothing is promised
+          return;
+        }
+        for (const earlier of before.pieces()) write(earlier);
+      }
+      if (!stopped) write(piece);
+    },
+    stop(): void {
+      stopped = true;
+    },
+    end(): { readonly path: string; readonly bytes: number } | undefined {
+      file?.close();
+      return file === undefined || bytes === 0 ? undefined : { path: file.path, bytes };
+    },
+  };
+}
