@@ -56,13 +56,16 @@ export async function engineOptions(
       ...(config.masked_paths === undefined
         ? {}
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),
-      ...(spillDir === undefined ? {} : { readableRoots: [spillDir] }),
     },
-    ...defined({ spillDir }),
+    ...defined({ spillDir, keepBytes: config.tool_output_keep_bytes }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
       ...(profile === undefined ? {} : { layout: profile.layout }),
-      ...(config.tool_output_tokens === undefined ? {} : { budget: { maxTokens: config.tool_output_tokens } }),
+      budget: defined({
+        maxTokens: config.tool_output_tokens,
+        maxLines: config.tool_output_lines,
+        maxBytes: config.tool_output_bytes,
+      }),
     },
   };
 }

@@ -143,7 +143,9 @@ async function replaceLargeMedia(parts: readonly Part[], budget: Budget, context
 }
 
 function replaced(part: Exclude<Part, { type: "text" }>, size: number, kept: Kept | undefined): readonly Part[] {
-  const what = [part.type, part.mediaType ?? "", part.type === "resource" ? part.uri : ""].filter((word) => word !== "");
+  const what = [part.type, part.mediaType ?? "", part.type === "resource" ? part.uri : ""].filter(
+    (word) => word !== "",
+  );
   const where = kept === undefined ? "" : noteOf(kept, size);
   const line = text(`[${what.join(" ")}: ${size} bytes, too large to show${where}]`);
   if (part.type !== "resource") return [line];

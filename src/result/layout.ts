@@ -33,7 +33,13 @@ export function exitCodeOf({ exitCode, signal, timedOut, sessionId }: ExecOutcom
   return exitCode ?? (number === undefined ? null : 128 + number);
 }
 
-function notesOf({ output, heldOpen, waitingForInput, sessionId, notes = [] }: ExecOutcome): readonly string[] | undefined {
+function notesOf({
+  output,
+  heldOpen,
+  waitingForInput,
+  sessionId,
+  notes = [],
+}: ExecOutcome): readonly string[] | undefined {
   const all = [
     ...(heldOpen ? ["a background process kept the output open; it was ended"] : []),
     ...(waitingForInput

@@ -40,7 +40,11 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     if (ran.error) return refuse(ran, ran.error);
     const output = readOutput(ran.output);
     const problems = output.ok ? ((await options.checkOutput?.(ran, output.structured)) ?? []) : [];
-    const cut = await cutOutput(output, common, { layout: options.layout ?? "plain", callId: ran.id, spill: options.spill });
+    const cut = await cutOutput(output, common, {
+      layout: options.layout ?? "plain",
+      callId: ran.id,
+      spill: options.spill,
+    });
     const failed =
       problems.length > 0
         ? [text(`Error: the tool's result does not match its output schema: ${problems.join("; ")}`)]

@@ -7,6 +7,7 @@ import { matchName, ruleName } from "../gate/rules.ts";
 import { approvalNames, sandboxNames, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { checkRules, engineGateShape, type GateOptions } from "../gate/options.ts";
 import type { ShapeOptions } from "../result/shape.ts";
+import type { Budget } from "../result/truncate.ts";
 import type { Telemetry } from "../result/telemetry.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Approver } from "../spec/stages.ts";
@@ -49,7 +50,15 @@ const engineShape: Shape = {
     gate: engineGateShape,
     result: {
       fields: {
-        budget: { fields: { maxTokens: { above: 0 }, maxLines: { above: 0 } }, noun: "option" },
+        budget: {
+          fields: {
+            maxTokens: { above: 0 },
+            maxLines: { above: 0 },
+            maxBytes: { above: 0 },
+            maxMediaBytes: { above: 0 },
+          } satisfies Record<keyof Budget, Shape>,
+          noun: "option",
+        },
         layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
         spill: "function",
         checkOutput: "function",
@@ -76,6 +85,7 @@ const engineShape: Shape = {
     },
     launcher: "string",
     spillDir: "string",
+    keepBytes: { above: 0 },
     onFileChange: "function",
   } satisfies Record<keyof EngineOptions, Shape>,
   noun: "option",

@@ -134,6 +134,8 @@ function createStages(
     emit,
     ...(approver === undefined ? {} : { approver }),
     ...options.gate,
+    // What was cut can be read by the tools of the engine that cut it.
+    readableRoots: [...(options.gate?.readableRoots ?? []), host.spillDir],
   });
   const runtime = createRuntime({
     workspace,

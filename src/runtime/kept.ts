@@ -35,7 +35,11 @@ function openNew(path: string): number | undefined {
 }
 
 /** Writes a text that is already whole; the most that fits is `keepBytes`. */
-export function keepWhole(file: KeptFile, whole: string | Uint8Array, keepBytes: number): { path: string; bytes: number } {
+export function keepWhole(
+  file: KeptFile,
+  whole: string | Uint8Array,
+  keepBytes: number,
+): { path: string; bytes: number } {
   const bytes = typeof whole === "string" ? Buffer.from(whole) : whole;
   const part = bytes.subarray(0, keepBytes);
   try {

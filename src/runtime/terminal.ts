@@ -209,7 +209,11 @@ async function look(terminal: Terminal, yieldMs: number, signal: AbortSignal): P
   const waiting = terminal.end === undefined && (await terminal.child.isWaiting().catch(() => false));
   if (terminal.end && terminal.failure) throw terminal.failure.error;
   terminal.deltas.end();
-  const view = { output: terminal.recording.take().output, wallMs: performance.now() - started, sandbox: terminal.sandbox };
+  const view = {
+    output: terminal.recording.take().output,
+    wallMs: performance.now() - started,
+    sandbox: terminal.sandbox,
+  };
   if (terminal.end) return { ...view, exitCode: terminal.end.exitCode, signal: terminal.end.signal };
   return { ...view, id: terminal.id, ...(waiting ? { waitingForInput: true } : {}) };
 }

@@ -27,7 +27,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "approval.answered": [{ id: string }, { answer: ref("approvalAnswer") }],
   "call.progress": [{ id: string, progress: ref("progress") }],
   "call.log": [{ id: string, level: oneOf("debug", "info", "warn", "error"), message: string }, { fields: any }],
-  "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }],
+  "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }, { omittedBytes: count }],
   "exec.request": [{ id: string, method: string, host: string, port: count, allowed: boolean }, { reason: string }],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],

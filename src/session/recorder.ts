@@ -55,7 +55,10 @@ export function createSessionRecorder(
     if (event.type === "exec.output") {
       const seen = outputChars.get(event.id) ?? 0;
       outputChars.set(event.id, seen + event.text.length);
-      if (seen < maxOutputChars) join(`${event.id}:${event.stream}`, event, event.text);
+      if (event.omittedBytes !== undefined) {
+        flush();
+        journal.append({ ...event });
+      } else if (seen < maxOutputChars) join(`${event.id}:${event.stream}`, event, event.text);
       return;
     }
     if (event.type === "item.done") forget(event.index);

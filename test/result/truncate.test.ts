@@ -1,54 +1,90 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { truncate } from "../../src/result/truncate.ts";
+import { describe, expect, test } from "vitest";
+import { estimateTokens } from "../../src/base/tokens.ts";
+import { defaultBudget, truncate } from "../../src/result/truncate.ts";
+import type { CapturedOutput } from "../../src/spec/capability.ts";
+
+const wide = { ...defaultBudget, maxTokens: 1_000_000, maxLines: 1_000_000, maxBytes: 1 << 30 };
 
 test("a text within the budget stays as it is", () => {
-  expect(truncate("one\ntwo\n", { maxTokens: 100, maxLines: 10 })).toEqual({ text: "one\ntwo\n", cutChars: 0 });
+  const cut = truncate("one\ntwo\n", { ...wide, maxTokens: 100, maxLines: 2 });
+  expect(cut).toMatchObject({ text: "one\ntwo\n", bytes: 0, lines: 0 });
 });
 
-test("head and tail stay, and the marker says how many lines are missing", () => {
+test("head and tail stay, and the marker says how many lines and bytes are missing", () => {
   const text = Array.from({ length: 10 }, (_, index) => `line ${index}`).join("\n");
-  expect(truncate(text, { maxTokens: 1_000, maxLines: 4 }).text).toBe(
-    "line 0\nline 1\n[… 6 lines omitted …]\nline 8\nline 9",
-  );
+  expect(truncate(text, { ...wide, maxLines: 4 })).toMatchObject({
+    text: "line 0\nline 1\n[… 6 lines (42 bytes) omitted …]\nline 8\nline 9",
+    bytes: 42,
+    lines: 6,
+  });
 });
 
 test("the note stands in the marker", () => {
-  expect(truncate("x".repeat(1_000), { maxTokens: 50, maxLines: 10 }, ", whole in /tmp/f").text).toContain(
-    "omitted, whole in /tmp/f …]",
-  );
+  const cut = truncate("x".repeat(1_000), { ...wide, maxTokens: 50 }, ", whole in /tmp/f");
+  expect(cut.text).toContain("bytes omitted, whole in /tmp/f …]");
 });
 
-test("the budget is never exceeded, no character is cut in half, and what is missing is counted", () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: "binary", maxLength: 2_000 }),
-      fc.integer({ min: 0, max: 200 }),
-      (text, maxTokens) => {
-        const cut = truncate(text, { maxTokens, maxLines: 1_000_000 });
-        expect(cut.text.length).toBeLessThanOrEqual(
-          Math.max(maxTokens * 4, text.length <= maxTokens * 4 ? text.length : 0),
-        );
-        if (cut.cutChars === 0) expect(cut.text).toBe(text);
-        if (text.isWellFormed?.() ?? true) expect(hasLoneSurrogate(cut.text) && !hasLoneSurrogate(text)).toBe(false);
-      },
-    ),
-  );
+test("a line is left out whole rather than cut to another number", () => {
+  const text = Array.from({ length: 2_000 }, (_, index) => `${100_000 + index}\n`).join("");
+  const { text: cut } = truncate(text, { ...wide, maxTokens: 200 });
+  expect(cut.split("\n").filter((line) => !/^(\d{6}|\[.*\]|)$/.test(line))).toEqual([]);
 });
 
-test("lines are never more than asked for, plus the marker", () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.string({ maxLength: 5 }), { maxLength: 60 }),
-      fc.integer({ min: 1, max: 30 }),
-      (lines, maxLines) => {
-        const text = lines.map((line) => line.replaceAll("\n", "")).join("\n");
-        expect(truncate(text, { maxTokens: 1_000_000, maxLines }).text.split("\n").length).toBeLessThanOrEqual(
-          maxLines + 2,
+test("the middle that was never in memory is counted with what is cut from the ends", () => {
+  const line = "0123456789\n";
+  const captured: CapturedOutput = {
+    head: line.repeat(100),
+    tail: line.repeat(100),
+    droppedBytes: 11 * 1_000_000,
+    totalBytes: 11 * 1_000_200,
+    lineBreaks: 1_000_200,
+    binary: false,
+  };
+  const cut = truncate(captured, { ...wide, maxLines: 10 });
+  expect(cut).toMatchObject({ bytes: 11 * 1_000_190, lines: 1_000_190 });
+  expect(cut.text).toBe(`${line.repeat(5)}[… 1000190 lines (${11 * 1_000_190} bytes) omitted …]\n${line.repeat(5)}`);
+});
+
+const scripts = ["a", "Z", "7", " ", "\n", "é", "ß", "я", "中", "語", "한", "😀", "{", "✓", "\ud800"];
+const texts = fc.string({ unit: fc.constantFrom(...scripts), maxLength: 1_500 });
+
+describe("whatever the text and the budget", () => {
+  test("the budget is never exceeded, in any script, and every byte and line is told or counted", () => {
+    fc.assert(
+      fc.property(texts, fc.nat(400), fc.nat(60), fc.nat(3_000), (text, maxTokens, maxLines, maxBytes) => {
+        const cut = truncate(text, { maxTokens, maxLines, maxBytes });
+        if (cut.bytes === 0) expect(cut.text).toBe(text);
+        if (cut.bytes === 0) return;
+        const marker = /\[…[^\]]*…\]\n/.exec(cut.text)?.[0];
+        expect(estimateTokens(cut.text)).toBeLessThanOrEqual(maxTokens);
+        if (marker === undefined) return; // a budget too small for the marker itself
+        const at = cut.text.indexOf(marker);
+        const [head, tail] = [cut.text.slice(0, at), cut.text.slice(at + marker.length)];
+        const count = (words: string) => words.split("\n").length - 1;
+        // The marker has a line of its own: a break before it may be the text's or not.
+        const isTrue = [head, head.replace(/\n$/, "")].some(
+          (first) =>
+            text.startsWith(first) &&
+            text.endsWith(tail) &&
+            Buffer.byteLength(first) + Buffer.byteLength(tail) + cut.bytes === Buffer.byteLength(text) &&
+            count(first) + count(tail) + cut.lines === count(text) &&
+            count(first) + count(tail) <= maxLines &&
+            Buffer.byteLength(first) + Buffer.byteLength(tail) <= maxBytes,
         );
-      },
-    ),
-  );
+        expect(isTrue).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("no character is cut in half", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 500 }), fc.nat(100), (text, maxTokens) => {
+        expect(hasLoneSurrogate(truncate(text, { ...wide, maxTokens }).text)).toBe(false);
+      }),
+    );
+  });
 });
 
 function hasLoneSurrogate(text: string): boolean {

@@ -1,6 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { partsToText } from "../../src/base/content.ts";
+import { exitCodeOf } from "../../src/result/layout.ts";
+import { wholeOf } from "../../src/result/truncate.ts";
 import type { ToolResult } from "../../src/spec/result.ts";
 import type { ExecOutcome } from "../../src/spec/tool.ts";
 import { createExec } from "../../src/runtime/exec.ts";
@@ -24,7 +26,10 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     shell: "/bin/bash",
   });
   const ctx = contextIn(workspace, { exec });
-  const outcome = (result: unknown): ExecOutcome => (result as ToolResult).exec!;
+  const outcome = (result: unknown): ExecOutcome & { readonly output: string } => {
+    const exec = (result as ToolResult).exec!;
+    return { ...exec, exitCode: exitCodeOf(exec), output: wholeOf(exec.output) ?? "" };
+  };
   afterAll(async () => {
     await processes.close();
     rmSync(workspace, { recursive: true, force: true });

@@ -80,7 +80,7 @@ export function createTranscriptView(theme: Theme): TranscriptView {
       if (event.type === "request.sent") growing.clear();
       else if (event.type === "item.delta") grow(event);
       else if (event.type === "call.asked") begin(event.call);
-      else if (event.type === "exec.output") calls.get(event.id)?.output(event.text);
+      else if (event.type === "exec.output") calls.get(event.id)?.output(shownOutput(event));
       else if (event.type === "approval.answered") calls.get(event.id)?.answered(event.answer);
       else if (event.type === "call.ended") {
         calls.get(event.call.id)?.end(event.call);
@@ -110,6 +110,11 @@ export function createTranscriptView(theme: Theme): TranscriptView {
 }
 
 /** Events that are a note of their own. */
+/** A flood is not shown live to its end: a line says how much came after. */
+function shownOutput({ text, omittedBytes }: Extract<SessionEvent, { type: "exec.output" }>): string {
+  return omittedBytes === undefined ? text : `[… ${omittedBytes} bytes not shown …]\n`;
+}
+
 function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
   switch (event.type) {
     case "turn.started":

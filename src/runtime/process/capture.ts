@@ -26,7 +26,15 @@ const emptyOutput: CapturedOutput = {
 };
 
 export function createCapture(maxBytes: number): Capture {
-  return captureFrom(maxBytes, { head: [], headBytes: 0, total: 0, breaks: 0, ringAt: 0, ringBytes: 0, skipped: false });
+  return captureFrom(maxBytes, {
+    head: [],
+    headBytes: 0,
+    total: 0,
+    breaks: 0,
+    ringAt: 0,
+    ringBytes: 0,
+    skipped: false,
+  });
 }
 
 interface State {
@@ -106,7 +114,11 @@ function captureFrom(maxBytes: number, state: State): Capture {
     },
     pieces: () => [...state.head, ...tailPieces()],
     clone: () =>
-      captureFrom(maxBytes, { ...state, head: [...state.head], ...(state.ring ? { ring: Buffer.from(state.ring) } : {}) }),
+      captureFrom(maxBytes, {
+        ...state,
+        head: [...state.head],
+        ...(state.ring ? { ring: Buffer.from(state.ring) } : {}),
+      }),
     read,
   };
 }
@@ -116,6 +128,7 @@ function join(pieces: readonly Buffer[]): Buffer {
 }
 
 const lineBreak = 0x0a;
+const noWords = new Int32Array(0);
 
 /** Four bytes at a time: with one, counting would cost more than reading. */
 export function countBreaks(bytes: Uint8Array): number {
@@ -124,7 +137,7 @@ export function countBreaks(bytes: Uint8Array): number {
   let at = 0;
   const aligned = Math.min(length, (4 - (bytes.byteOffset & 3)) & 3);
   for (; at < aligned; at++) if (bytes[at] === lineBreak) count++;
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (length - at) >> 2);
+  const words = length - at < 4 ? noWords : new Int32Array(bytes.buffer, bytes.byteOffset + at, (length - at) >> 2);
   for (let index = 0; index < words.length; index++) {
     const word = words[index]! ^ 0x0a0a0a0a; // a line break is now a zero byte
     const zeros = ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080;

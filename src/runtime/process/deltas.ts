@@ -40,7 +40,7 @@ export function createDeltas(onOutput: ((chunk: ExecChunk) => void) | undefined)
   return {
     push(stream, bytes) {
       let at = 0;
-      for (; at < bytes.length && bytesLeft > 0 && eventsLeft > 0; ) {
+      for (; at < bytes.length && bytesLeft > 0 && eventsLeft > 0;) {
         const piece = bytes.subarray(at, at + Math.min(eventBytes, bytesLeft));
         send(stream, decoders[stream].write(piece));
         bytesLeft -= piece.length;

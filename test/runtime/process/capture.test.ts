@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createCapture } from "../../../src/runtime/process/capture.ts";
-import { decodeBytes } from "../../../src/runtime/process/decode.ts";
+import { countBreaks, createCapture, decodeBytes } from "../../../src/runtime/process/capture.ts";
+import type { ExecChunk } from "../../../src/spec/capability.ts";
 import { createDeltas } from "../../../src/runtime/process/deltas.ts";
+import { createRecording, type KeptFile } from "../../../src/runtime/process/recording.ts";
 
 /** `bytes` in the pieces that `cuts` make of it. */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
@@ -53,16 +54,25 @@ describe("what is kept of an output", () => {
   test("tells of bytes that were thrown away before they came", () => {
     const capture = createCapture(100);
     capture.push(Buffer.from("first "));
-    capture.skip(1000);
-    capture.push(Buffer.from("last"));
-    expect(capture.take()).toEqual({
+    capture.skip(1000, 7);
+    capture.push(Buffer.from("last\n"));
+    expect(capture.read()).toEqual({
       head: "first ",
-      tail: "last",
+      tail: "last\n",
       droppedBytes: 1000,
-      totalBytes: 1010,
+      totalBytes: 1011,
+      lineBreaks: 8,
       binary: false,
     });
-    expect(capture.read().totalBytes).toBe(0);
+  });
+
+  test("counts line breaks wherever the bytes lie in memory", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(0x0a, 0x0b, 0x8a, 0x00, 0x61, 0xff)), fc.nat(7), (list, offset) => {
+        const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(list)]).subarray(offset);
+        expect(countBreaks(bytes)).toBe(list.filter((byte) => byte === 0x0a).length);
+      }),
+    );
   });
 });
 
@@ -79,11 +89,101 @@ describe("events of an output", () => {
     );
   });
 
-  test("stop at their limit and are never longer than 8 KiB", () => {
-    const seen: string[] = [];
-    const deltas = createDeltas(({ text }) => seen.push(text), 3);
-    deltas.push("stdout", Buffer.alloc(100_000, "x"));
-    expect(seen.map(({ length }) => length)).toEqual([8192, 8192, 8192]);
+  test("stop at a bound, are never longer than 8 KiB, and the last one says how much was left out", () => {
+    const seen: ExecChunk[] = [];
+    const deltas = createDeltas((chunk) => seen.push(chunk));
+    for (let round = 0; round < 50; round++) deltas.push("stdout", Buffer.alloc(100_000, "x"));
+    deltas.skip("stdout", 11);
+    deltas.push("stderr", Buffer.from("late"));
+    deltas.end();
+    const shown = seen.reduce((sum, { text }) => sum + text.length, 0);
+    expect(shown).toBeLessThanOrEqual(256 * 1024);
+    expect(Math.max(...seen.map(({ text }) => text.length))).toBeLessThanOrEqual(8192);
+    expect(seen.slice(-2)).toEqual([
+      { stream: "stdout", text: "", omittedBytes: 5_000_011 - shown },
+      { stream: "stderr", text: "", omittedBytes: 4 },
+    ]);
+  });
+
+  test("are few even where every byte comes alone", () => {
+    const seen: ExecChunk[] = [];
+    const deltas = createDeltas((chunk) => seen.push(chunk));
+    for (let round = 0; round < 20_000; round++) deltas.push("stdout", Buffer.from("x"));
+    deltas.end();
+    expect(seen.length).toBeLessThanOrEqual(2_002);
+    expect(seen.reduce((sum, { text, omittedBytes = 0 }) => sum + text.length + omittedBytes, 0)).toBe(20_000);
+  });
+});
+
+describe("a recording of two streams", () => {
+  const streams = fc.array(
+    fc.record({
+      stream: fc.constantFrom("stdout" as const, "stderr" as const),
+      bytes: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+    }),
+    { maxLength: 30 },
+  );
+
+  test("counts truly, and keeps in its file what came, in order, up to the bound", () => {
+    fc.assert(
+      fc.property(streams, fc.integer({ min: 1, max: 200 }), fc.nat(900), (pieces, maxBytes, keepBytes) => {
+        const written: Buffer[] = [];
+        const keep = (): KeptFile => ({
+          path: "/kept",
+          write: (bytes) => void written.push(Buffer.from(bytes)),
+          close() {},
+        });
+        const recording = createRecording({ maxBytes, keep, keepBytes });
+        for (const { stream, bytes } of pieces) recording.push(stream, bytes);
+        const { stdout, stderr, output } = recording.take();
+        const all = Buffer.concat(pieces.map(({ bytes }) => bytes));
+        const of = (name: string) =>
+          Buffer.concat(pieces.filter(({ stream }) => stream === name).map(({ bytes }) => bytes));
+        for (const [captured, bytes] of [
+          [output, all],
+          [stdout, of("stdout")],
+          [stderr, of("stderr")],
+        ] as const) {
+          expect([captured.totalBytes, captured.lineBreaks]).toEqual([bytes.length, countBreaks(bytes)]);
+          if (bytes.length <= maxBytes) expect(captured.head).toBe(decodeBytes(bytes).text);
+        }
+        const isLong = all.length > maxBytes && keepBytes > 0;
+        expect(output.kept).toEqual(isLong ? { path: "/kept", bytes: Math.min(all.length, keepBytes) } : undefined);
+        if (isLong) expect(Buffer.concat(written)).toEqual(all.subarray(0, keepBytes));
+      }),
+    );
+  });
+
+  test("keeps the bytes of what is no UTF-8", () => {
+    const recording = createRecording({ maxBytes: 100, keep: undefined, keepBytes: 0 });
+    recording.push("stdout", Buffer.from([0x64, 0xe9, 0x6a, 0xe0]));
+    const { output } = recording.take();
+    expect([output.head, [...output.raw!]]).toEqual(["déjà", [0x64, 0xe9, 0x6a, 0xe0]]);
+  });
+
+  test("starts over when it is taken, with a file of its own", () => {
+    let files = 0;
+    const keep = (): KeptFile => ({ path: `/kept-${++files}`, write() {}, close() {} });
+    const recording = createRecording({ maxBytes: 4, keep, keepBytes: 100 });
+    recording.push("stdout", Buffer.from("long enough"));
+    expect(recording.take().output.kept?.path).toBe("/kept-1");
+    recording.push("stdout", Buffer.from("and again"));
+    expect(recording.take().output.kept).toEqual({ path: "/kept-2", bytes: 9 });
+    expect(recording.take().output.totalBytes).toBe(0);
+  });
+
+  test("a disk that is full ends the keeping, and no more is promised than was written", () => {
+    let room = 6;
+    const keep = (): KeptFile => ({
+      path: "/kept",
+      write(bytes) {
+        if ((room -= bytes.length) < 0) throw new Error("ENOSPC");
+      },
+      close() {},
+    });
+    const recording = createRecording({ maxBytes: 4, keep, keepBytes: 100 });
+    for (const piece of ["abcd", "ef", "gh", "ij"]) recording.push("stdout", Buffer.from(piece));
+    expect(recording.take().output.kept).toEqual({ path: "/kept", bytes: 6 });
   });
 });
 
@@ -95,7 +195,7 @@ describe("bytes", () => {
     ["UTF-16 with its mark", Buffer.from("\ufeffwide", "utf16le"), "wide", false],
     ["colours of a terminal", Buffer.from("\u001b[31mred\u001b[0m\r\n"), "\u001b[31mred\u001b[0m\r\n", false],
   ])("of %s become their text", (_name, bytes, text, binary) => {
-    expect(decodeBytes(bytes)).toEqual({ text, binary });
+    expect(decodeBytes(bytes)).toMatchObject({ text, binary });
   });
 
   test("with a NUL are no text", () => {
