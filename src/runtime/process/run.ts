@@ -6,9 +6,9 @@ import { createRecording, type KeptFile } from "./recording.ts";
 
 export interface RunOptions {
   readonly maxOutputBytes: number;
-  /** Opens a file for an output that does not fit into that. */
-  readonly keep: (() => KeptFile) | undefined;
-  readonly keepBytes: number;
+  /** Opens a file for an output that does not fit into that. Left out: what does not fit is only counted. */
+  readonly keep?: (() => KeptFile) | undefined;
+  readonly keepBytes?: number;
   readonly onOutput: ((chunk: ExecChunk) => void) | undefined;
   readonly signal: AbortSignal;
 }
@@ -30,7 +30,7 @@ const heldOpenGraceMs = 250;
 
 /** Runs one command to its end: the command's own, the time limit's or the caller's. */
 export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
-  const { maxOutputBytes, keep, keepBytes, signal } = options;
+  const { maxOutputBytes, keep, keepBytes = 0, signal } = options;
   const started = performance.now();
   const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
   const deltas = createDeltas(options.onOutput);
