@@ -112,4 +112,6 @@ export interface Denial {
   readonly reason: string;
   /** A rule said no: nobody is asked for more. */
   readonly rule?: string;
+  /** What else was refused. */
+  readonly more?: readonly Denial[];
 }

@@ -137,7 +137,8 @@ async function run(
   const confined = await confine(sandbox, argv, { grant, cwd });
   const ending = await finish(confined);
   const denied = await confined.cleanup(ending);
-  if (denied !== undefined) say(visible(`callgate: refused by ${confined.sandbox}: ${denied.reason}`));
+  const all = denied === undefined ? [] : [denied, ...(denied.more ?? [])];
+  for (const { reason } of all) say(visible(`callgate: refused by ${confined.sandbox}: ${reason}`));
   return ending.exitCode ?? exitCodes.failed;
 }
 

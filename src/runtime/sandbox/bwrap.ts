@@ -10,7 +10,7 @@ import type { HeldRun } from "../process/child.ts";
 import type { Backend, Confined, ConfineHow, FdData, ProbeResult } from "./backend.ts";
 import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
 import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
-import { explainEnding } from "./denial.ts";
+import { explainEnding, joinDenials } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor, planFor } from "./owner.ts";
@@ -72,12 +72,13 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       hide,
       visible: way?.visible ?? [],
       programs: denied.hidden,
+      repositories: session.repositories,
     });
     const owner = commandOwner(planned, cwd, machine);
     const run = grant.writes === "held" ? holdRun(planned, apart, owner) : undefined;
     const plan = planFor(owner, run === undefined ? planned : hideRuns(planned, run));
     const asRoot = (owner?.uid ?? machine.uid) === 0;
-    const guard = session.guard(plan.watched);
+    const guard = session.guard(plan);
     const tempFolder = plan.entries.some(({ use }) => use === "temp") ? session.tempFolder(owner) : undefined;
     const options = { ...variant, apart, asRoot, ...defined({ tempFolder, runs: run && dirname(run.folder) }) };
     const argv = way?.argv ?? launch.argv;
@@ -101,13 +102,8 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        const made = guard.settle();
-        return (
-          made ??
-          refusedStart(ending) ??
-          refusedHost ??
-          explainEnding({ ...launch, writable: writablePlaces(plan) }, ending)
-        );
+        const evidence = joinDenials([...guard.settle(), refusedStart(ending), refusedHost]);
+        return evidence ?? explainEnding({ ...launch, writable: writablePlaces(plan) }, ending);
       },
     };
   }

@@ -6,7 +6,7 @@ import { sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Launch } from "../../spec/capability.ts";
 import type { Backend, Confined, ConfineHow, ProbeResult } from "./backend.ts";
-import { explainEnding } from "./denial.ts";
+import { explainEnding, joinDenials } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
 import type { Machine } from "./machine.ts";
 import { planMounts } from "./plan.ts";
@@ -32,7 +32,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
       throw new CallError("no_sandbox", "a container cannot give access to every file");
     const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
     const way = proxy?.socket === undefined ? undefined : hostRelay(launch, proxy.socket, settings.launcher);
-    const guard = session.guard(plan.watched);
+    const guard = session.guard(plan);
     const inner = { ...env, ...way?.env, CALLGATE_CONFINED_BY: name };
     const { tty: _terminal, ...onPipes } = launch;
     return {
@@ -50,7 +50,8 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        return guard.settle() ?? refusedHost ?? explainEnding({ ...launch, writable: plan.roots }, ending);
+        const evidence = joinDenials([...guard.settle(), refusedHost]);
+        return evidence ?? explainEnding({ ...launch, writable: plan.roots }, ending);
       },
     };
   }

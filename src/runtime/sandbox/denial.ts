@@ -19,6 +19,12 @@ export interface DeniedCommand {
   readonly writable: readonly string[];
 }
 
+/** All of them as one: the first, which decides what is asked, and the others with it. */
+export function joinDenials(all: readonly (Denial | undefined)[]): Denial | undefined {
+  const [first, ...more] = all.filter((denial) => denial !== undefined);
+  return first === undefined || more.length === 0 ? first : { ...first, more };
+}
+
 export function explainEnding(command: DeniedCommand, { exitCode, signal }: Ending): Denial | undefined {
   if (exitCode === 0) return undefined;
   if (signal === "SIGSYS" || exitCode === 128 + 31)

@@ -9,8 +9,8 @@ import { basename, join } from "node:path";
 import type { Denial } from "../../spec/access.ts";
 
 export interface Guard {
-  /** Puts things back as they were and says what had been made; undefined if nothing was. */
-  settle(): Denial | undefined;
+  /** Puts things back as they were and says what had been made. */
+  settle(): readonly Denial[];
 }
 
 export interface GuardOptions {
@@ -18,29 +18,25 @@ export interface GuardOptions {
   readonly quarantine: string;
   /** False when something unconfined ran meanwhile and may have made the name rightfully: then it is only reported. */
   readonly isOnlySuspect: () => boolean;
+  /** They were found missing before, and are looked at only now that something is there. */
+  readonly wereMissing?: boolean;
   readonly now?: () => number;
 }
 
 export function guardNames(paths: readonly string[], options: GuardOptions): Guard {
-  const before = paths.map((path) => ({ path, link: linkTarget(path) }));
+  const before = paths.map((path) => ({ path, link: options.wereMissing ? undefined : linkTarget(path) }));
   return {
     settle() {
       const changed = before.filter(({ path, link }) => isChanged(path, link));
-      const [first] = changed;
-      if (first === undefined) return undefined;
       if (!options.isOnlySuspect()) {
-        return {
-          what: "write",
-          target: first.path,
-          reason: `${first.path} is a protected name and was made while this command ran`,
-        };
+        const reason = "is a protected name and was made while this command ran";
+        return changed.map(({ path }) => ({ what: "write", target: path, reason: `${path} ${reason}` }));
       }
-      const places = changed.map(({ path, link }) => restore(path, link, options));
-      return {
-        what: "write",
-        target: first.path,
-        reason: `${first.path} is a protected name; what the command made there was moved to ${places[0]}`,
-      };
+      return changed.map(({ path, link }) => {
+        const place = restore(path, link, options);
+        const reason = `${path} is a protected name; what the command made there was moved to ${place}`;
+        return { what: "write", target: path, reason };
+      });
     },
   };
 }

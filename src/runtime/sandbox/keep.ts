@@ -1,77 +1,173 @@
 /**
- * For backends that cannot hold a protected folder read-only: remembers the small files in it that
- * make other programs run things (a repository's config and hooks, our own rules) and puts them back.
+ * For backends that cannot hold a protected folder read-only: everything in it is recorded before the
+ * command, by lstat, and put back as it was afterwards. What cannot be recorded is not protected, and then
+ * the command does not run.
  */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { CallError } from "../../base/error.ts";
 import type { Denial } from "../../spec/access.ts";
 
 export interface Kept {
   readonly path: string;
-  readonly files: ReadonlyMap<string, KeptFile>;
+  /** By path, folders before what is in them; empty if nothing was there. */
+  readonly entries: ReadonlyMap<string, Entry>;
 }
 
-interface KeptFile {
-  readonly data: Buffer;
-  readonly mode: number;
+interface Entry {
+  readonly stat: Stats;
+  readonly data?: Buffer;
+  readonly target?: string;
 }
 
-/** A repository's bulk: changing it makes nothing run. */
-const bulk = new Set(["objects", "refs", "logs", "lfs", "index", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"]);
-const maxFileBytes = 64 * 1024;
-const maxFiles = 200;
-const maxDepth = 3;
+/** A repository's bulk: changing what is in it makes nothing run. The names themselves are recorded. */
+const bulk = new Set(
+  "objects refs logs lfs index packed-refs ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG MERGE_MSG rr-cache".split(" "),
+);
+const maxEntries = 5000;
+const maxBytes = 32 * 1024 ** 2;
 
-export function keepTree(path: string): Kept {
-  return { path, files: readTree(path) };
+/** `before`: an older record of the same place, whose contents are taken over where nothing changed. */
+export function keepTree(path: string, before?: Kept): Kept {
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+  const collect = (at: string): void => {
+    const stat = lstatSync(at, { throwIfNoEntry: false });
+    if (stat === undefined) return;
+    const inBulk = at !== path && bulk.has(basename(at)) && isGitFolder(dirname(at));
+    const old = before?.entries.get(at);
+    const same = old !== undefined && isUntouched(old.stat, stat) && Date.now() - stat.ctimeMs > 100;
+    const entry = same ? old : inBulk ? { stat } : record(at, stat, maxBytes - bytes);
+    bytes += entry.data?.length ?? 0;
+    entries.set(at, entry);
+    if (entries.size > maxEntries || bytes > maxBytes) throw tooMuch(path);
+    if (stat.isDirectory() && !inBulk) for (const name of readdirSync(at)) collect(join(at, name));
+  };
+  collect(path);
+  return { path, entries };
 }
 
-/** What was changed is written back, what was added is removed; the first such path is the denial. */
-export function putBack(all: readonly Kept[]): Denial | undefined {
-  const changed = all.flatMap(putBackTree);
-  const [target] = changed;
-  return target === undefined
-    ? undefined
-    : { what: "write", target, reason: `${target} is protected; the command's change to it was undone` };
+function record(path: string, stat: Stats, room: number): Entry {
+  if (stat.isSymbolicLink()) return { stat, target: readlinkSync(path) };
+  if (!stat.isFile()) return { stat };
+  if (stat.size > room) throw tooMuch(path);
+  return { stat, data: readFileSync(path) };
 }
 
-function putBackTree({ path, files }: Kept): readonly string[] {
-  const now = readTree(path);
-  const added = [...now.keys()].filter((file) => !files.has(file));
-  const lost = [...files].filter(([file, { data, mode }]) => {
-    const current = now.get(file);
-    return current === undefined || current.mode !== mode || !current.data.equals(data);
+function tooMuch(path: string): CallError {
+  return new CallError("no_sandbox", `${path} is protected, and too much lies in it to be put back after a command`, {
+    hint: "install bubblewrap, which holds it read-only instead",
   });
-  for (const file of added) rmSync(file, { force: true });
-  for (const [file, { data, mode }] of lost) {
-    makeFolder(dirname(file), path);
-    // A link or folder put in its place must not be written through.
-    rmSync(file, { recursive: true, force: true });
-    writeFileSync(file, data, { mode, flag: "wx" });
+}
+
+function isGitFolder(path: string): boolean {
+  return lstatSync(join(path, "HEAD"), { throwIfNoEntry: false }) !== undefined;
+}
+
+/** The kernel changes this time with everything it changes, and no command can set it. */
+function isUntouched(a: Stats, b: Stats): boolean {
+  return a.ino === b.ino && a.ctimeMs === b.ctimeMs && a.size === b.size && a.mode === b.mode;
+}
+
+/** What was changed is as it was, what was added is gone; a denial for each place where something had to be done. */
+export function putBack(all: readonly Kept[], searched: readonly string[]): readonly Denial[] {
+  return all.flatMap((kept) => {
+    const [target] = putBackTree(kept, searched);
+    const reason = `${target} is protected; the command's change to it was undone`;
+    return target === undefined ? [] : [{ what: "write" as const, target, reason }];
+  });
+}
+
+function putBackTree({ path, entries }: Kept, searched: readonly string[]): readonly string[] {
+  const changed: string[] = [];
+  // Folders first: below one that was replaced, by a link perhaps, nothing may be touched.
+  for (const [at, entry] of entries) if (restore(at, entry, searched)) changed.push(at);
+  const removeAdded = (at: string): void => {
+    const stat = lstatSync(at, { throwIfNoEntry: false });
+    if (stat === undefined) return;
+    if (!entries.has(at)) {
+      rmSync(at, { recursive: true, force: true });
+      changed.push(at);
+    } else if (stat.isDirectory() && !(at !== path && bulk.has(basename(at)) && isGitFolder(dirname(at)))) {
+      for (const name of readdirSync(at)) removeAdded(join(at, name));
+    }
+  };
+  if (entries.size > 0) removeAdded(path);
+  return changed;
+}
+
+/** True if something had to be done. */
+function restore(path: string, entry: Entry, searched: readonly string[]): boolean {
+  const { stat, data, target } = entry;
+  const now = lstatSync(path, { throwIfNoEntry: false });
+  if (now !== undefined && isUntouched(stat, now)) return false;
+  if (now !== undefined && kindOf(now) === kindOf(stat)) {
+    if (stat.isDirectory()) return now.ino === stat.ino ? fixMode(path, stat, now) : bringBack(path, stat, searched);
+    if (data !== undefined && now.size === stat.size && readFileSync(path).equals(data))
+      return fixMode(path, stat, now);
+    if (target !== undefined && readlinkSync(path) === target) return false;
+    if (data === undefined && target === undefined) return false; // bulk, or what makes nothing run
   }
-  return [...lost.map(([file]) => file), ...added];
+  if (stat.isDirectory()) return bringBack(path, stat, searched);
+  rmSync(path, { recursive: true, force: true });
+  if (target !== undefined) symlinkSync(target, path);
+  else if (data !== undefined) {
+    writeFileSync(path, data, { mode: stat.mode & 0o7777, flag: "wx" });
+    fixMode(path, stat, lstatSync(path));
+  }
+  return true;
 }
 
-/** Real folders from the protected path down: a link in their place would lead the restored file elsewhere. */
-function makeFolder(folder: string, top: string): void {
-  if (folder.length < top.length) return;
-  makeFolder(dirname(folder), top);
-  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  rmSync(folder, { force: true });
-  mkdirSync(folder);
+function kindOf(stat: Stats): number {
+  return stat.mode & 0o170000;
 }
 
-function readTree(path: string): ReadonlyMap<string, KeptFile> {
-  const files = new Map<string, KeptFile>();
-  collect(path, 0, files);
-  return files;
+function fixMode(path: string, stat: Stats, now: Stats): boolean {
+  if (now.uid !== stat.uid || now.gid !== stat.gid) {
+    try {
+      chownSync(path, stat.uid, stat.gid);
+    } catch {
+      // Only root may give files away, and then nobody else has.
+    }
+  }
+  if (now.mode === stat.mode) return false;
+  chmodSync(path, stat.mode & 0o7777);
+  return true;
 }
 
-function collect(path: string, depth: number, files: Map<string, KeptFile>): void {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined || files.size >= maxFiles) return;
-  if (stat.isFile() && stat.size <= maxFileBytes)
-    files.set(path, { data: readFileSync(path), mode: stat.mode & 0o7777 });
-  if (!stat.isDirectory() || depth >= maxDepth) return;
-  for (const name of readdirSync(path).filter((one) => !bulk.has(one))) collect(join(path, name), depth + 1, files);
+/** A folder that was moved away is moved back, with all that is in it; one that is gone is made again. */
+function bringBack(path: string, stat: Stats, searched: readonly string[]): boolean {
+  const moved = findFolder(stat, searched);
+  rmSync(path, { recursive: true, force: true });
+  if (moved === undefined) mkdirSync(path, { mode: stat.mode & 0o7777 });
+  else renameSync(moved, path);
+  return true;
+}
+
+const maxSearched = 20_000;
+
+function findFolder({ ino, dev }: Stats, roots: readonly string[]): string | undefined {
+  const folders = [...roots];
+  for (let seen = 0; folders.length > 0 && seen < maxSearched;) {
+    const folder = folders.shift()!;
+    for (const name of listed(folder)) {
+      seen++;
+      const path = join(folder, name);
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      if (stat?.isDirectory() !== true) continue;
+      if (stat.ino === ino && stat.dev === dev) return path;
+      folders.push(path);
+    }
+  }
+  return undefined;
+}
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // not for us to read
+  }
 }

@@ -11,7 +11,7 @@ import type { Grant } from "../../spec/access.ts";
 import { CallError } from "../../base/error.ts";
 import type { Launch } from "../../spec/capability.ts";
 import type { Backend, Confined, ConfineHow, ProbeResult } from "./backend.ts";
-import { explainEnding } from "./denial.ts";
+import { explainEnding, joinDenials } from "./denial.ts";
 import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
@@ -69,13 +69,20 @@ export function createLandlockBackend(
     const hide = (paths: readonly string[]) =>
       session.hide(paths).filter((entry) => machine.uid === 0 || isOpen(entry));
     const denied = judge.programs(grant, env["PATH"]);
-    const plan = planMounts(grant, { cwd, tempDir: undefined, sockets: [], hide, programs: denied.hidden });
+    const plan = planMounts(grant, {
+      cwd,
+      tempDir: undefined,
+      sockets: [],
+      hide,
+      programs: denied.hidden,
+      repositories: session.repositories,
+    });
     const owner = commandOwner(plan, cwd, machine);
     const tempFolder = plan.everything ? undefined : session.tempFolder(owner);
-    const guard = session.guard(
-      plan.watched,
-      plan.entries.filter(({ use }) => use === "read").map(({ path }) => path),
-    );
+    const guard = session.guard({
+      ...plan,
+      unheld: plan.entries.filter(({ use }) => use === "read").map(({ path }) => path),
+    });
     const port = proxy?.port;
     const rules = landlockRules({
       abi: abi(),
@@ -102,9 +109,9 @@ export function createLandlockBackend(
       sandbox: name,
       async cleanup(ending) {
         const refusedHost = await proxy?.close();
-        const made = guard.settle();
         const writable = [...plan.roots, ...(tempFolder === undefined ? [] : [tempFolder])];
-        return made ?? refusedStart(ending) ?? refusedHost ?? explainEnding({ grant, cwd, argv, writable }, ending);
+        const evidence = joinDenials([...guard.settle(), refusedStart(ending), refusedHost]);
+        return evidence ?? explainEnding({ grant, cwd, argv, writable }, ending);
       },
     };
   }

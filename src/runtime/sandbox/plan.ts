@@ -3,7 +3,7 @@
  * backend that works with paths is built from this one list, so they agree on what is confined.
  */
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 
 /**
@@ -24,6 +24,8 @@ export interface Plan {
   readonly entries: readonly PlanEntry[];
   /** The writable roots, resolved, none inside another. */
   readonly roots: readonly string[];
+  /** Repositories below the roots are protected, and new ones are moved aside. */
+  readonly guardsRepositories?: boolean;
   /** Protected names that no mount can hold: missing now, or links. Watched instead (see guard.ts). */
   readonly watched: readonly string[];
 }
@@ -36,6 +38,8 @@ export interface PlanOptions {
   readonly visible?: readonly VisibleFile[];
   /** Sockets of the host that are hidden though they lie anywhere. */
   readonly sockets: readonly string[];
+  /** The `.git` of repositories below the writable folders, given those. */
+  readonly repositories?: (roots: readonly string[]) => readonly string[];
   /** Files of programs that may not be started. */
   readonly programs?: readonly string[];
   /** How paths become hidden entries; left out: by looking at the disk now. */
@@ -55,7 +59,7 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
   const everything = roots.includes(sep);
   const inside = (path: string) => roots.some((root) => contains(root, path));
   const entries: PlanEntry[] = roots.filter((root) => root !== sep).flatMap((root) => entry(root, "write"));
-  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots, writes);
+  const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots, writes, options);
   entries.push(...guarded.entries);
   if (!everything) {
     entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
@@ -64,7 +68,13 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
     entries.push(...hide(options.sockets.filter((path) => !inside(path))));
   }
   entries.push(...hide([...grant.mask, ...(options.programs ?? [])]));
-  return { everything, roots, entries: layered(entries), watched: guarded.watched };
+  return {
+    everything,
+    roots,
+    entries: layered(entries),
+    watched: guarded.watched,
+    guardsRepositories: !everything && protectsGit(grant),
+  };
 }
 
 /** More mounts than this would cost more than the one new file is worth. */
@@ -104,11 +114,21 @@ interface Protections {
   readonly watched: string[];
 }
 
+function protectsGit({ protect }: Grant): boolean {
+  return protect.some((name) => basename(name) === ".git");
+}
+
 /** What was granted by its own name inside a protected one stays open. */
-function protections(grant: Grant, roots: readonly string[], writes: readonly string[]): Protections {
+function protections(
+  grant: Grant,
+  roots: readonly string[],
+  writes: readonly string[],
+  { repositories = () => [] }: PlanOptions,
+): Protections {
   const found: Protections = { entries: [], watched: [] };
+  const nested = protectsGit(grant) ? repositories(roots) : [];
   for (const root of roots.filter((path) => statSync(path).isDirectory())) {
-    for (const name of grant.protect) {
+    for (const name of [...grant.protect, ...nested]) {
       const path = isAbsolute(name) ? resolve(name) : join(root, name);
       if (!contains(root, path) || path === root || grant.write.includes(path)) continue;
       protect(root, path, found);

@@ -6,19 +6,23 @@ import { findPlace } from "../effects/place.ts";
 import type { NoPlace, Place } from "../effects/place.ts";
 import { guardNames } from "./guard.ts";
 import { keepTree, putBack } from "./keep.ts";
+import type { Kept } from "./keep.ts";
 import type { Guard } from "./guard.ts";
 import { hostSockets } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import type { Owner } from "./owner.ts";
 import { hiddenEntries } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
+import { createRepositories } from "./repositories.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
 export interface Session {
   /** The host's folder behind the private temp folder, made when first needed; one per user it runs commands as. */
   tempFolder(owner: { readonly uid: number; readonly gid: number } | undefined): string;
-  /** `unheld`: protected paths that exist and that the backend cannot keep from being changed. */
-  guard(paths: readonly string[], unheld?: readonly string[]): Guard;
+  /** What a command may have changed nevertheless is put back when it has ended. */
+  guard(guarded: Guarded): Guard;
+  /** The `.git` of every repository below these folders. */
+  repositories(roots: readonly string[]): readonly string[];
   /** What lies at these paths; an answer serves for a second, because thirty masks are looked up for every command. */
   hide(paths: readonly string[]): readonly PlanEntry[];
   hostSockets(): readonly string[];
@@ -29,8 +33,21 @@ export interface Session {
   close(): Promise<void>;
 }
 
+export interface Guarded {
+  /** Protected names that no mount can hold. */
+  readonly watched: readonly string[];
+  /** Protected paths that exist and that the backend cannot keep from being changed. */
+  readonly unheld?: readonly string[];
+  /** Writable folders: where something that was moved away is looked for. */
+  readonly roots: readonly string[];
+  /** New repositories in them are moved aside. */
+  readonly guardsRepositories?: boolean;
+}
+
 export function createSession(machine: Machine): Session {
   const folders = new Map<number, string>();
+  const kept = new Map<string, Kept>();
+  const repositories = createRepositories();
   let unconfinedRuns = 0;
   const entries = rememberBriefly((key: string) => hiddenEntries(key.split("\0")));
   const sockets = rememberBriefly(() => hostSockets(machine));
@@ -47,15 +64,29 @@ export function createSession(machine: Machine): Session {
       folders.set(uid, folder);
       return folder;
     },
-    guard(paths, unheld = []) {
+    guard({ watched, unheld = [], roots, guardsRepositories = false }) {
       const then = unconfinedRuns;
-      const kept = unheld.map(keepTree);
-      const names = guardNames(paths, {
+      const options = {
         quarantine: join(machine.stateDir, "quarantine"),
         isOnlySuspect: () => then === unconfinedRuns,
-      });
-      return { settle: () => names.settle() ?? putBack(kept) };
+      };
+      const trees = unheld.map((path) => keepTree(path, kept.get(path)));
+      kept.clear();
+      for (const tree of trees) kept.set(tree.path, tree);
+      const names = guardNames(watched, options);
+      const searched = guardsRepositories ? roots : [];
+      const there = new Set(repositories.find(searched));
+      return {
+        settle: () => {
+          // Each of the three always runs: what one finds must not keep another from looking.
+          const made = names.settle();
+          const changed = putBack(trees, roots);
+          const appeared = repositories.find(searched).filter((path) => !there.has(path));
+          return [...made, ...changed, ...guardNames(appeared, { ...options, wereMissing: true }).settle()];
+        },
+      };
     },
+    repositories: (roots) => repositories.find(roots),
     hide,
     hostSockets: () => sockets("host"),
     place: (roots, owner) =>

@@ -32,7 +32,7 @@ test("a name that was made is moved aside whole, and said so", () => {
   const watch = guard();
   mkdirSync(path);
   writeFileSync(join(path, "config"), "evil");
-  expect(watch.settle()).toMatchObject({ what: "write", target: path });
+  expect(watch.settle()).toMatchObject([{ what: "write", target: path }]);
   expect(existsSync(path)).toBe(false);
   const [kept] = readdirSync(quarantine);
   expect(readFileSync(join(quarantine, kept!, "config"), "utf8")).toBe("evil");
@@ -40,7 +40,7 @@ test("a name that was made is moved aside whole, and said so", () => {
 
 test("nothing made, nothing said, no folder for it", () => {
   const { quarantine, guard } = guarded();
-  expect(guard().settle()).toBeUndefined();
+  expect(guard().settle()).toEqual([]);
   expect(existsSync(quarantine)).toBe(false);
 });
 
@@ -48,7 +48,7 @@ test("a name that something unconfined may have made is reported and left", () =
   const { path, guard } = guarded(false);
   const watch = guard();
   mkdirSync(path);
-  expect(watch.settle()).toMatchObject({ what: "write", target: path });
+  expect(watch.settle()).toMatchObject([{ what: "write", target: path }]);
   expect(existsSync(path)).toBe(true);
 });
 
@@ -59,7 +59,7 @@ test("a protected link that was replaced is a link again", () => {
   const watch = guard();
   rmSync(path);
   mkdirSync(path);
-  expect(watch.settle()).toMatchObject({ target: path });
+  expect(watch.settle()).toMatchObject([{ target: path }]);
   expect(readlinkSync(path)).toBe("real");
 });
 
@@ -70,10 +70,10 @@ test("where nothing could hold them, changed files come back and added ones go",
   const kept = keepTree(git);
   writeFileSync(join(git, "config"), "[core] fsmonitor = evil");
   writeFileSync(join(git, "hooks", "pre-commit"), "evil", { mode: 0o755 });
-  expect(putBack([kept])).toMatchObject({ what: "write", target: join(git, "config") });
+  expect(putBack([kept], [])).toMatchObject([{ what: "write", target: join(git, "config") }]);
   expect(readFileSync(join(git, "config"), "utf8")).toBe("[core]");
   expect(readdirSync(join(git, "hooks"))).toEqual([]);
-  expect(putBack([kept])).toBeUndefined();
+  expect(putBack([kept], [])).toEqual([]);
 });
 
 test("a link put in place of the folder leads the restored files nowhere else", () => {
@@ -86,7 +86,7 @@ test("a link put in place of the folder leads the restored files nowhere else", 
   const kept = keepTree(git);
   rmSync(git, { recursive: true });
   symlinkSync(outside, git);
-  putBack([kept]);
+  putBack([kept], []);
   expect(readdirSync(outside)).toEqual([]);
   expect(lstatSync(git).isDirectory()).toBe(true);
   expect(readFileSync(join(git, "config"), "utf8")).toBe("[core]");

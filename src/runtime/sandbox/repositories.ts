@@ -1,0 +1,80 @@
+/**
+ * Repositories below the writable folders: each has settings and hooks that make git run things, and is
+ * protected as the one at the top is. The search is bounded, the shallow folders first; folders that did
+ * not change since the last look are only looked at from outside.
+ */
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+const maxFolders = 2000;
+const maxRepositories = 200;
+const maxDepth = 8;
+/** Large, written by tools, and never anybody's repository. */
+const skipped = new Set([".git", "node_modules", ".venv", "__pycache__", ".cache"]);
+
+interface Looked {
+  readonly changed: number;
+  readonly folders: readonly string[];
+  readonly hasGit: boolean;
+}
+
+export interface Repositories {
+  /** The `.git` of each repository below these folders, not of the folders themselves. */
+  find(roots: readonly string[]): readonly string[];
+}
+
+export function createRepositories(now: () => number = Date.now): Repositories {
+  const known = new Map<string, Looked>();
+
+  function look(folder: string): Looked | undefined {
+    const changed = changedAt(folder);
+    if (changed === undefined) return void known.delete(folder);
+    const before = known.get(folder);
+    if (before?.changed === changed) return before;
+    const looked = { changed, ...read(folder) };
+    // A folder that changes in this very moment may change again without its time showing it.
+    if (now() - changed > settledMs) known.set(folder, looked);
+    else known.delete(folder);
+    return looked;
+  }
+
+  return {
+    find(roots) {
+      if (known.size > 2 * maxFolders) known.clear();
+      const found: string[] = [];
+      let level = roots.filter((root) => root !== "/");
+      for (let depth = 0, seen = 0; level.length > 0 && depth <= maxDepth; depth++) {
+        const next: string[] = [];
+        for (const folder of level) {
+          if (++seen > maxFolders || found.length >= maxRepositories) return found;
+          const looked = look(folder);
+          if (looked?.hasGit === true && depth > 0) found.push(join(folder, ".git"));
+          for (const name of looked?.folders ?? []) next.push(join(folder, name));
+        }
+        level = next;
+      }
+      return found;
+    },
+  };
+}
+
+const settledMs = 100;
+
+function changedAt(folder: string): number | undefined {
+  try {
+    const stat = lstatSync(folder, { throwIfNoEntry: false });
+    return stat?.isDirectory() === true ? Math.max(stat.mtimeMs, stat.ctimeMs) : undefined;
+  } catch {
+    return undefined; // not for us to look at
+  }
+}
+
+function read(folder: string): Pick<Looked, "folders" | "hasGit"> {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    const folders = entries.filter((one) => one.isDirectory() && !skipped.has(one.name)).map(({ name }) => name);
+    return { folders, hasGit: entries.some(({ name }) => name === ".git") };
+  } catch {
+    return { folders: [], hasGit: false }; // not for us to read
+  }
+}

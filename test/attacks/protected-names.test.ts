@@ -1,0 +1,111 @@
+/** What a command does to the repositories of the workspace, so that git runs something of its own outside later. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { createExec } from "../../src/runtime/exec.ts";
+import { createProcesses } from "../../src/runtime/processes.ts";
+import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
+import type { Denial, Grant } from "../../src/spec/access.ts";
+import { works } from "./denied-programs.ts";
+
+const protect = [".git", ".callgate", ".codex", ".claude", ".mcp.json", "callgate.toml"];
+const evil = 'printf "#!/bin/sh\\ntouch $WS/pwned\\n" > evil.sh; chmod +x evil.sh';
+const big =
+  'printf "#!/bin/sh\\ntouch $WS/pwned\\n# " > evil.sh; head -c 70000 /dev/zero | tr "\\0" x >> evil.sh; chmod +x evil.sh';
+const config = 'printf "[core]\\n\\tfsmonitor = touch $WS/pwned;:\\n" >>';
+
+/** Each would have something run at the next `git commit` or `git status` in the workspace or in `sub`. */
+const attacks: readonly string[] = [
+  `${evil}; ln -s ../../evil.sh .git/hooks/pre-commit`,
+  `${evil}; mv evil.sh .git/hooks/pre-commit`,
+  `${evil}; ln evil.sh .git/hooks/pre-commit`,
+  `${big}; mv evil.sh .git/hooks/pre-commit`,
+  `${evil}; mv evil.sh .git/hooks/pre-commit; mkdir .callgate`,
+  `${config} .git/config; mkdir .callgate .claude; touch .mcp.json`,
+  "mv .git .x; mkdir .callgate",
+  `mv .git .x; cp -r .x .git; ${config} .git/config`,
+  `mv .git a; mkdir b; mv a b/c; git init -q; ${config} .git/config`,
+  `rm -rf .git/hooks; mkdir h; ${evil}; mv evil.sh h/pre-commit; ln -s ../h .git/hooks`,
+  `for i in $(seq 400); do echo > .git/hooks/a$i; done; ${evil}; mv evil.sh .git/hooks/pre-commit`,
+  `mkdir -p .git/a/b/c/d/e; ${config} .git/a/b/c/d/e/config; printf "[include]\\n\\tpath = a/b/c/d/e/config\\n" >> .git/config`,
+  `chmod 777 .git/config; ${config} .git/config; touch -d 2001-01-01 .git/config`,
+  `${config} sub/.git/config`,
+  `${evil}; mv evil.sh sub/.git/hooks/pre-commit`,
+  `mv sub sub2; cp -r sub2 sub; ${config} sub/.git/config`,
+  `mv sub/.git g; cp -r g sub/.git; ${config} sub/.git/config`,
+  `rm -rf sub; git init -q sub; ${config} sub/.git/config`,
+  `git init -q new; ${config} new/.git/config; cp new/.git/config sub/.git/config`,
+];
+
+describe.each(["bwrap", "landlock"])("a repository's hooks and settings under %s (needs a sandbox)", (backend) => {
+  const here = works(backend);
+  const processes = createProcesses({});
+  const sandbox = here ? createSandbox({ only: backend }) : undefined;
+  const folders: string[] = [];
+  afterAll(async () => {
+    await processes.close();
+    await sandbox?.close();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  function git(cwd: string, ...words: string[]): void {
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...words], { cwd, stdio: "ignore" });
+  }
+
+  function workspace(): string {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "callgate-protected-")));
+    folders.push(folder);
+    for (const place of [folder, join(folder, "sub")]) {
+      mkdirSync(place, { recursive: true });
+      git(place, "init", "-q");
+      writeFileSync(join(place, "a"), "a");
+      git(place, "add", "a");
+      git(place, "commit", "-qm", "one");
+    }
+    return folder;
+  }
+
+  async function run(folder: string, line: string): Promise<Denial | undefined> {
+    const grant: Grant = {
+      policy: "workspace-write",
+      confined: true,
+      write: [folder],
+      protect,
+      mask: [],
+      network: "off",
+    };
+    const env = { PATH: process.env["PATH"] ?? "", HOME: folder, WS: folder };
+    const signal = new AbortController().signal;
+    const exec = createExec({ processes, sandbox: sandbox!, grant, cwd: folder, env, signal, shell: "/bin/bash" });
+    return (await exec.shell(line, { login: false, timeoutMs: 30_000 })).denied;
+  }
+
+  test.skipIf(!here).each(attacks)("%s", async (line) => {
+    const folder = workspace();
+    const identity = statSync(join(folder, ".git")).ino;
+    await run(folder, line);
+    for (const place of [folder, join(folder, "sub")].filter((at) => existsSync(at))) {
+      if (!existsSync(join(place, ".git"))) continue;
+      git(place, "status");
+      git(place, "commit", "--allow-empty", "-qm", "two");
+    }
+    if (existsSync(join(folder, "new", ".git"))) git(join(folder, "new"), "status");
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+    expect(statSync(join(folder, ".git")).ino).toBe(identity);
+  });
+
+  test.skipIf(!here)("all of several refusals are told", async () => {
+    const folder = workspace();
+    const denied = await run(folder, "mkdir .callgate .claude; git init -q new");
+    const all = [denied!, ...(denied?.more ?? [])].map(({ target }) => target);
+    expect(all.toSorted()).toEqual([".callgate", ".claude", "new/.git"].map((name) => join(folder, name)));
+  });
+
+  test.skipIf(!here)("a command that leaves them alone changes nothing and is told nothing", async () => {
+    const folder = workspace();
+    expect(await run(folder, "git status && (cd sub && git log) && ls .git/hooks && touch b sub/c")).toBeUndefined();
+    git(folder, "status");
+  });
+});
