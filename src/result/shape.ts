@@ -11,7 +11,7 @@ import type { ExecOutcome } from "../spec/tool.ts";
 import { cutOutput, type Spill } from "./cut.ts";
 import { exitCodeOf, type ExecLayout } from "./layout.ts";
 import { readOutput } from "./output.ts";
-import { defaultBudget, truncate, type Budget } from "./truncate.ts";
+import { defaultBudget, errorBudget, truncate, type Budget } from "./truncate.ts";
 
 export interface Shaper {
   shape(ran: Ran): Promise<Ended>;
@@ -28,9 +28,6 @@ export interface ShapeOptions {
   readonly checkOutput?: (ran: Ran, structured: Json | undefined) => Promise<readonly string[]>;
   readonly now?: () => number;
 }
-
-/** An error may quote what it is about, which may be of any length. */
-const errorBudget: Budget = { ...defaultBudget, maxTokens: 2_000, maxLines: 200 };
 
 export function createShaper(options: ShapeOptions = {}): Shaper {
   const common = { ...defaultBudget, ...options.budget };

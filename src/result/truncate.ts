@@ -19,6 +19,9 @@ export const defaultBudget: Budget = {
   maxMediaBytes: 5 * 1024 * 1024,
 };
 
+/** An error may quote what it is about, which may be of any length. */
+export const errorBudget: Budget = { ...defaultBudget, maxTokens: 2_000, maxLines: 200 };
+
 /** A text, or the ends of an output whose middle was never in memory. */
 export type Cuttable = string | CapturedOutput;
 

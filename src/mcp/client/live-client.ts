@@ -2,6 +2,7 @@
 import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../base/error.ts";
 import { toVisible } from "../../gate/show.ts";
+import { errorBudget, truncate } from "../../result/truncate.ts";
 import type { ServerConfig } from "../config.ts";
 import { visitPages } from "../host.ts";
 import { isSessionLost } from "./http-transport.ts";
@@ -147,12 +148,10 @@ function createUsers(isReplaced: (client: Client) => boolean) {
   };
 }
 
-const maxWords = 2_000;
-
 /** What went wrong, in words that may be the server's own: they end up on a screen and in a model's context. */
 export function wordsOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
-  return toVisible(said.length > maxWords ? `${said.slice(0, maxWords)}… (cut)` : said);
+  return toVisible(truncate(said, errorBudget).text);
 }
 
 /** The server has forgotten our session, or the request never left: a new connection may be asked instead. */

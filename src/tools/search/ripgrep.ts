@@ -56,10 +56,12 @@ export async function searchWithRipgrep(
   timeoutMs: number,
 ): Promise<SearchResult | undefined> {
   const argv = [program, ...toArguments(request), "--regexp", request.pattern, "--", request.path];
-  const result = await ctx.exec.run({ argv, timeoutMs, maxOutputBytes: 8 * 1024 * 1024 }).catch((error: unknown) => {
-    if (CallError.is(error) && error.code !== "aborted") return undefined;
-    throw error;
-  });
+  const result = await ctx.exec
+    .run({ argv, timeoutMs, maxOutputBytes: 8 * 1024 * 1024, keep: false })
+    .catch((error: unknown) => {
+      if (CallError.is(error) && error.code !== "aborted") return undefined;
+      throw error;
+    });
   // 0 found, 1 nothing found, 2 an error of its own; anything else means that it did not run (a sandbox may hide it).
   if (result?.timedOut) throw new CallError("timeout", `The search did not end within ${timeoutMs} ms.`);
   if (result === undefined || result.denied || result.exitCode === null || result.exitCode > 2) {
@@ -69,8 +71,7 @@ export async function searchWithRipgrep(
   }
   // Silent: only files that may not be read (`--no-messages`), and those are not to be found.
   const complaint = (result.stderr.head + result.stderr.tail).trim();
-  if (result.exitCode === 2 && complaint !== "")
-    throw new CallError("invalid_input", `ripgrep: ${complaint.slice(0, 1_000)}`);
+  if (result.exitCode === 2 && complaint !== "") throw new CallError("invalid_input", `ripgrep: ${complaint}`);
   const hits = readHits(result.stdout.head + result.stdout.tail, request.lines);
   return { hits: hits.slice(0, request.limit), more: hits.length > request.limit, notes: [] };
 }

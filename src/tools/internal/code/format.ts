@@ -27,11 +27,11 @@ export default defineTool({
       });
     }
     const before = (await files.readText(path)).version;
-    const result = await exec.run({ argv: found.argv, cwd: workspace, timeoutMs: 50_000 });
+    const result = await exec.run({ argv: found.argv, cwd: workspace, timeoutMs: 50_000, keep: false });
     if (result.exitCode !== 0) {
       throw new CallError(
         "failed",
-        `${found.name} ended with ${result.exitCode ?? result.signal}: ${(result.output.head + result.output.tail).slice(0, 2_000)}`,
+        `${found.name} ended with ${result.exitCode ?? result.signal}: ${result.output.head}${result.output.tail}`,
       );
     }
     const changed = (await files.readText(path)).version.token.split("#")[1] !== before.token.split("#")[1];

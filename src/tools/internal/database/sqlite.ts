@@ -70,7 +70,7 @@ function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
         path,
         counted,
       ];
-      const result = await ctx.exec.run({ argv, timeoutMs: 60_000, maxOutputBytes: 8 * 1024 * 1024 });
+      const result = await ctx.exec.run({ argv, timeoutMs: 60_000, maxOutputBytes: 8 * 1024 * 1024, keep: false });
       if (result.exitCode !== 0)
         throw sqlError(new Error(`${result.stderr.head}${result.stderr.tail}`.trim() || "sqlite3 could not be run"));
       if (result.stdout.droppedBytes > 0)
