@@ -8,6 +8,8 @@ export type { Registry } from "./registry/registry.ts";
 export { createTelemetry } from "./result/telemetry.ts";
 export { createEngine } from "./router/engine.ts";
 export type { Engine, EngineOptions } from "./router/engine.ts";
+export type { Conversation, ConversationOptions } from "./router/conversation.ts";
+export type { CallResult, RunOptions } from "./router/runner.ts";
 export type { Access, Grant } from "./spec/access.ts";
 export type { ExecResult } from "./spec/capability.ts";
 export type { Asked, Ended } from "./spec/call.ts";

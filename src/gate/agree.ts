@@ -6,7 +6,6 @@ import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.t
 import { callHash, memoryKeys } from "./approval.ts";
 import { toBaseGrant } from "./grant.ts";
 import { isSecretName } from "./paths.ts";
-import { joinRules } from "./rules.ts";
 import type { GateState } from "./state.ts";
 import { describeRule, type Suggestion } from "./suggest.ts";
 
@@ -124,7 +123,7 @@ async function remember(
   const { always } = state.options;
   if (answer === "always" && suggestion !== undefined && always !== undefined) {
     await always.save(suggestion.rule);
-    state.policy = { ...state.policy, rules: joinRules(state.policy.rules.rules, [suggestion.rule]) };
+    state.book.add(suggestion.rule);
   }
   for (const key of keys) state.memory.add(key);
 }

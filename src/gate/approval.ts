@@ -8,17 +8,6 @@ import { understand } from "./command/understand.ts";
 import { statOf } from "./paths.ts";
 import type { Policy } from "./policy.ts";
 
-/** What a person said yes to during this session. */
-export interface Memory {
-  has(key: string): boolean;
-  add(key: string): void;
-}
-
-export function createMemory(): Memory {
-  const keys = new Set<string>();
-  return { has: (key) => keys.has(key), add: (key) => void keys.add(key) };
-}
-
 function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

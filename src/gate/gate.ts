@@ -10,13 +10,15 @@ import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Gate, Rehearse, Rewritten } from "../spec/stages.ts";
 import { settle, type Question } from "./agree.ts";
-import { callHash, createMemory } from "./approval.ts";
+import { callHash } from "./approval.ts";
+import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
 import { asksNobody } from "./modes.ts";
 import { checkGateOptions, createPolicy, type GateOptions } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
+import { createRuleBook } from "./rules.ts";
 import type { GateState } from "./state.ts";
 import { suggestRule } from "./suggest.ts";
 
@@ -25,10 +27,19 @@ export { createPolicy } from "./options.ts";
 
 export function createGate(options: GateOptions, policy: Policy = createPolicy(options)): Gate {
   checkGateOptions("createGate", options);
+  const book = options.book ?? createRuleBook(policy.rules.rules);
+  let current = policy;
   const state: GateState = {
     options,
+    book,
     memory: options.memory ?? createMemory(),
-    policy,
+    get policy() {
+      if (current.rules !== book.rules) current = { ...current, rules: book.rules };
+      return current;
+    },
+    set policy(next) {
+      current = next;
+    },
     looked: false,
   };
   return {

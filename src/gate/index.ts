@@ -1,7 +1,8 @@
 /** Entry of `callgate/gate`: decisions, rules, approvals, hooks and trust, each usable without an engine. */
-export { createCallbackApprover, createMemory } from "./approval.ts";
+export { createCallbackApprover } from "./approval.ts";
 export { createJsonLinesApprover } from "./json-lines-approver.ts";
-export type { Memory } from "./approval.ts";
+export { createMemory } from "./memory.ts";
+export type { Memory } from "./memory.ts";
 export { createGate, createPolicy } from "./gate.ts";
 export type { GateOptions, GateRecord, PolicyOptions } from "./gate.ts";
 export { createCommandHook } from "./hooks.ts";

@@ -3,13 +3,13 @@ import { homedir } from "node:os";
 import type { Grant, NetworkGrant } from "../spec/access.ts";
 import type { Ruling } from "../spec/call.ts";
 import type { Approver, Confinement, Emit } from "../spec/stages.ts";
-import type { Memory } from "./approval.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
 import { hookShape, type Hook } from "./hooks.ts";
+import type { Memory } from "./memory.ts";
 import { approvalNames, sandboxNames, toSettings, type PolicyNames } from "./modes.ts";
 import { defaultMask, resolveReal } from "./paths.ts";
 import type { Policy } from "./policy.ts";
-import { compileRules, ruleProblem, type Rule } from "./rules.ts";
+import { compileRules, ruleProblem, type Rule, type RuleBook } from "./rules.ts";
 import { runLater } from "./run-later.ts";
 
 export interface PolicyOptions {
@@ -37,6 +37,8 @@ export interface GateOptions extends PolicyOptions {
   readonly hooks?: readonly Hook[];
   readonly emit?: Emit;
   readonly memory?: Memory;
+  /** Rules shared with other gates. Left out: `rules`, and what a person adds, for this gate alone. */
+  readonly book?: RuleBook;
   /** Where 'always' is written. Left out: 'always' is not offered. */
   readonly always?: { readonly file: string; save(rule: Rule): Promise<void> };
   /** Told every decision, with who made it and why (audit log). */
@@ -80,11 +82,25 @@ const gateFields = {
   hooks: { list: hookShape },
   emit: "function",
   memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
+  book: { methods: ["add"], words: "a book of rules that several gates share" },
   always: { fields: { file: "string", save: "function" }, required: ["file", "save"] },
   record: "function",
 } as const satisfies Record<keyof GateOptions, Shape>;
 
-const { settings: _settings, workspace: _workspace, approver: _approver, emit: _emit, ...ofAnEngine } = gateFields;
+const {
+  settings: _settings,
+  workspace: _workspace,
+  approver: _approver,
+  emit: _emit,
+  memory: _memory,
+  book: _book,
+  ...ofAnEngine
+} = gateFields;
+
+/** What may be changed while calls run. TypeError that names what is wrong and the nearest right word. */
+export function checkPolicyChange(change: PolicyNames): void {
+  checkOptions("setPolicy", change, { ...policyFields.settings, noun: "option" });
+}
 
 /** The gate's options as part of an engine's, which says the rest itself. */
 export const engineGateShape: Shape = { fields: ofAnEngine, noun: "option" };

@@ -137,6 +137,22 @@ export function joinRules(...sets: readonly (readonly Rule[])[]): RuleSet {
   return compileRules(sets.flat());
 }
 
+/** The rules of one engine. Its conversations share them, so that an 'always' said in one holds in all. */
+export interface RuleBook {
+  readonly rules: RuleSet;
+  add(rule: Rule): void;
+}
+
+export function createRuleBook(given: readonly Rule[]): RuleBook {
+  let rules = compileRules(given);
+  return {
+    get rules() {
+      return rules;
+    },
+    add: (rule) => void (rules = joinRules(rules.rules, [rule])),
+  };
+}
+
 export function ruleName(rule: Rule): string {
   return rule.id ?? `${rule.decision} ${subject(rule)}`;
 }

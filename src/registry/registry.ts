@@ -16,6 +16,8 @@ import { describeTool, functionParameters } from "./tool-spec.ts";
 import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
 
 export interface Registry extends Binder {
+  bind(asked: Asked): Bound;
+  bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
   /** Adds tools; all of them, or none when one is wrong. TypeError for a bad declaration or a name already taken. */
   add(...tools: readonly AnyTool[]): Registry;
   /** Adds the decorated methods of a class (seed 003), on one shared instance. */
@@ -70,6 +72,19 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
   const find = (name: string, namespace?: string) =>
     byName.get(name) ?? (index ??= createIndex(list())).find(name, namespace);
 
+  const bindNow = (asked: Asked): Bound => {
+    const tool = find(asked.name, asked.namespace);
+    if (!tool) throw unknownTool(asked, list());
+    return extend(asked, { tool });
+  };
+  function bind(asked: Asked): Bound;
+  function bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
+  function bind(asked: Asked, signal?: AbortSignal): Bound | Promise<Bound> {
+    if (signal === undefined || expected.size === 0 || find(asked.name, asked.namespace)) return bindNow(asked);
+    const arrival = findGroup(expected, asked);
+    return arrival === undefined ? bindNow(asked) : unlessAborted(arrival, signal).then(() => bindNow(asked));
+  }
+
   const registry: Registry = {
     add: (...added) => commit(withTools(byName, added)),
     register: (toolClass, options) => commit(withTools(byName, classTools(toolClass, options))),
@@ -85,8 +100,6 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
       const over = () => void (expected.get(group) === arrival && expected.delete(group));
       arrival.then(over, over);
     },
-    arrival: (asked) =>
-      expected.size === 0 || find(asked.name, asked.namespace) ? undefined : findGroup(expected, asked),
     find,
     findByTag: (tag) => (index ??= createIndex(list())).findByTag(tag) ?? find(tag),
     list,
@@ -98,13 +111,18 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    bind(asked) {
-      const tool = find(asked.name, asked.namespace);
-      if (!tool) throw unknownTool(asked, list());
-      return extend(asked, { tool }) satisfies Bound;
-    },
+    bind,
   };
   return registry.add(...tools);
+}
+
+function unlessAborted(waited: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new CallError("aborted", "The call was interrupted while its tool was on its way."));
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    void waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 /** The group whose name the call begins with, in any spelling of `group/tool`. */

@@ -7,7 +7,8 @@ import type { CallScope } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../spec/access.ts";
-import type { Exec, TerminalInfo } from "../spec/capability.ts";
+import type { OwnTerminals } from "../runtime/terminal.ts";
+import type { Exec } from "../spec/capability.ts";
 
 export interface CommandOptions {
   readonly cwd: string;
@@ -16,6 +17,8 @@ export interface CommandOptions {
 }
 
 export interface CommandScope extends CallScope {
+  /** Whose terminals these are. */
+  readonly conversation: string;
   /** Opens a file for an output too long for memory. */
   readonly keep: () => KeptFile;
   readonly keepBytes: number;
@@ -26,7 +29,7 @@ export interface Commands {
   exec(scope: CommandScope): Exec;
   /** Gets ready for the first command while nobody waits for it. */
   warmUp(grant: Grant): Promise<void>;
-  terminals(): readonly TerminalInfo[];
+  terminals(conversation: string): OwnTerminals;
   close(): Promise<void>;
 }
 
@@ -39,7 +42,7 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
     sandbox,
     exec: (scope) => createExec({ ...shared, ...execScope(scope) }),
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
-    terminals: () => processes.terminals.list(),
+    terminals: (conversation) => processes.terminals.of(conversation),
     async close() {
       await processes.close();
       await sandbox.close();
@@ -49,6 +52,6 @@ export function createCommands({ cwd, environment, launcher }: CommandOptions): 
 
 /** Signal and the like are made when first asked for: they are read once, here. */
 function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
-  const { grant, signal, onOutput, onRequest, onDenied, keep, keepBytes } = scope;
-  return { grant, signal, onOutput, onRequest, onDenied, keep, keepBytes };
+  const { conversation, grant, signal, onOutput, onRequest, onDenied, keep, keepBytes } = scope;
+  return { conversation, grant, signal, onOutput, onRequest, onDenied, keep, keepBytes };
 }

@@ -24,7 +24,7 @@ export interface EngineOptions extends HostOptions {
   readonly sandbox?: SandboxName;
   /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
   readonly approver?: Approver;
-  readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit">>;
+  readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit" | "memory" | "book">>;
   readonly result?: ShapeOptions;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;

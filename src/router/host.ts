@@ -1,4 +1,7 @@
-/** The machine as the engine uses it: files, commands, network, built from a call's grant and shared by all calls. */
+/**
+ * The machine as an engine uses it: sandboxes, processes and the network are shared by all conversations; what a
+ * conversation reads, leaves running and keeps is its own.
+ */
 import { randomBytes } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,12 +9,13 @@ import { join, resolve } from "node:path";
 import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
 import { defaultKeepBytes, keepWhole, openKept } from "../runtime/kept.ts";
-import type { CallScope, Capabilities } from "../runtime/runtime.ts";
+import type { Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { lineShell } from "../runtime/shell.ts";
 import type { Spill } from "../result/cut.ts";
 import type { Grant } from "../spec/access.ts";
-import type { Exec } from "../spec/capability.ts";
+import type { Exec, TerminalInfo } from "../spec/capability.ts";
+import { hash8 } from "../spec/name.ts";
 import type { Confinement } from "../spec/stages.ts";
 import type { CommandOptions, Commands, CommandScope } from "./commands.ts";
 
@@ -23,7 +27,7 @@ export interface HostOptions {
   readonly environment?: EnvironmentPolicy;
   /** `off`, or the launcher's path. Left out: the one that set-up built. */
   readonly launcher?: string;
-  /** Where outputs too long for a model are kept. Left out: a private temp folder. */
+  /** Where outputs too long for a model are kept, a folder for each conversation. Left out: a private temp folder. */
   readonly spillDir?: string;
   /** The most that is kept of one output, in bytes (64 MiB); what comes after it is only counted. */
   readonly keepBytes?: number;
@@ -33,62 +37,89 @@ export interface HostOptions {
 export interface Host {
   readonly workspace: string;
   readonly cwd: string;
-  readonly capabilities: Capabilities;
+  /** What one conversation has of the machine. Without an id: the engine's own. */
+  conversation(id?: string): ConversationHost;
   /** What confines commands here; probes run when it is first asked for. */
   confinement(): Promise<Confinement>;
   sandbox(): Sandbox;
   /** Gets ready for a first command under this grant, in the background. */
   warmUp(grant: Grant): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One conversation's own: what it has read, what it left running, what was kept for it. */
+export interface ConversationHost {
+  readonly capabilities: Capabilities;
+  /** The folder of its kept outputs; there once something is kept. */
   readonly spillDir: string;
   spill: Spill;
-  openTerminals(): readonly string[];
+  terminals(): readonly TerminalInfo[];
+  /** Ends what it left running. */
+  close(): Promise<void>;
 }
 
 export function createHost(options: HostOptions): Host {
   const workspace = realpathSync(options.workspace ?? process.cwd());
   const cwd = resolve(workspace, options.cwd ?? ".");
-  const memory = createFileMemory();
   const { environment, launcher, onFileChange } = options;
   const commands = createLazyCommands({
     cwd,
     ...(environment === undefined ? {} : { environment }),
     ...(launcher === undefined ? {} : { launcher }),
   });
-  const spillDir = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
+  const spillRoot = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
   const { keepBytes = defaultKeepBytes } = options;
+
+  let opened = 0;
+  function conversation(id?: string): ConversationHost {
+    const memory = createFileMemory();
+    // Two that a host gave one name to are still two; only the folder of their outputs goes by the name, to be found again.
+    const owner = `${++opened}`;
+    const spillDir = join(spillRoot, id === undefined ? "main" : folderOf(id));
+    return {
+      spillDir,
+      spill: async (callId, whole) => keepWhole(openKept(spillDir, callId), whole, keepBytes),
+      terminals: () => commands.loaded()?.terminals(owner).list() ?? [],
+      close: async () => commands.loaded()?.terminals(owner).closeAll(),
+      capabilities: {
+        files: ({ grant, onFileChange: onCallChange }) =>
+          createFiles({
+            workspace,
+            cwd,
+            grant,
+            memory,
+            onChange(change) {
+              onCallChange(change);
+              onFileChange?.(change);
+            },
+          }),
+        exec: (scope) =>
+          commands.exec({ ...scope, conversation: owner, keep: () => openKept(spillDir, scope.id), keepBytes }),
+        // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
+        fetch:
+          ({ grant, signal }) =>
+          async (url, init) => {
+            const { createFetch } = await import("../runtime/network.ts");
+            return createFetch({ network: grant.network, signal })(url, init);
+          },
+      },
+    };
+  }
 
   return {
     workspace,
     cwd,
+    conversation,
     confinement: () => commands.sandbox.confinement(),
     sandbox: () => commands.sandbox,
     warmUp: commands.warmUp,
-    spillDir,
-    spill: async (callId, whole) => keepWhole(openKept(spillDir, callId), whole, keepBytes),
-    openTerminals: () =>
-      (commands.loaded()?.terminals() ?? [])
-        .filter(({ running }) => running)
-        .map(({ id, command }) => `${id}: ${command}`),
-    capabilities: {
-      files: ({ grant }) =>
-        createFiles({
-          workspace,
-          cwd,
-          grant,
-          memory,
-          ...(onFileChange === undefined ? {} : { onChange: onFileChange }),
-        }),
-      exec: (scope) => commands.exec({ ...scope, keep: () => openKept(spillDir, scope.id), keepBytes }),
-      // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
-      fetch:
-        ({ grant, signal }) =>
-        async (url, init) => {
-          const { createFetch } = await import("../runtime/network.ts");
-          return createFetch({ network: grant.network, signal })(url, init);
-        },
-      close: async () => commands.loaded()?.close(),
-    },
+    close: async () => commands.loaded()?.close(),
   };
+}
+
+/** An id is a stranger's text: what cannot stand in a path is left out of it, and two ids never share a folder. */
+function folderOf(id: string): string {
+  return `${id.replaceAll(/[^\w-]/g, "_").slice(0, 40)}-${hash8(id)}`;
 }
 
 /** A command in a sandbox has a temp folder of its own, but sees this one and can read what was kept. */
@@ -129,7 +160,7 @@ function createLazyCommands(options: CommandOptions): LazyCommands {
           open: async (request) => (await exec()).terminals.open(request),
           write: async (id, input) => (await exec()).terminals.write(id, input),
           close: async (id) => (await exec()).terminals.close(id),
-          list: () => loaded?.terminals() ?? [],
+          list: () => loaded?.terminals(scope.conversation).list() ?? [],
         },
       };
     },

@@ -8,7 +8,7 @@ import { extend } from "../base/extend.ts";
 import type { Shaper } from "../result/shape.ts";
 import { Refusal, type Asked, type Bound, type Checked, type Ended, type Permitted, type Ran } from "../spec/call.ts";
 import { check } from "../check/check.ts";
-import type { Binder, Emit, Gate, Recorder, Runtime } from "../spec/stages.ts";
+import type { Binder, Emit, Gate, Nest, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
 
 export interface Stages {
@@ -19,6 +19,15 @@ export interface Stages {
   readonly record: Recorder;
   readonly emit: Emit;
   readonly at: AccessContext;
+}
+
+/** What belongs to one call and to no other. */
+export interface CallSetting {
+  readonly signal: AbortSignal;
+  /** The host's last word before a permitted call is recorded and run: it may wait here, and end the call by throwing. */
+  readonly beforeRun?: (permitted: Permitted) => Promise<void>;
+  /** Runs the calls that its handler makes. */
+  readonly nest: Nest;
 }
 
 /** The furthest state a call reached: what its record says when it ended early. */
@@ -33,12 +42,12 @@ const maxRewrites = 4;
  * Always ends, with a record and `call.ended`, whatever happens on the way: a CallError becomes an ending the model is
  * told; anything else is a fault of ours, and is thrown once the end has been recorded.
  */
-export async function route(asked: Asked, stages: Stages, signal: AbortSignal): Promise<Ended> {
+export async function route(asked: Asked, stages: Stages, setting: CallSetting): Promise<Ended> {
   stages.emit({ type: "call.asked", call: asked });
   const reached: Reached = { call: asked };
   let fault: { readonly error: unknown } | undefined;
-  const ended = await attempt(reached, stages, signal).catch((error: unknown) => {
-    const known = toCallError(error, signal);
+  const ended = await attempt(reached, stages, setting).catch((error: unknown) => {
+    const known = toCallError(error, setting.signal);
     if (known === undefined) fault = { error };
     const ruling = Refusal.rulingOf(error);
     const call = ruling === undefined ? reached.call : extend(reached.call, { ruling });
@@ -50,29 +59,29 @@ export async function route(asked: Asked, stages: Stages, signal: AbortSignal): 
   return ended;
 }
 
-async function attempt(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ended> {
+async function attempt(reached: Reached, stages: Stages, setting: CallSetting): Promise<Ended> {
+  const { signal } = setting;
   const permitted = await permit(reached, stages, signal);
-  let ran = await run(permitted, reached, stages, signal);
+  let ran = await run(permitted, reached, stages, setting);
   const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
-  if (wider !== undefined) ran = await run(wider, reached, stages, signal); // somebody agreed to more: again, once
+  if (wider !== undefined) ran = await run(wider, reached, stages, setting); // somebody agreed to more: again, once
   return stages.gate.after(await stages.result.shape(ran), signal);
 }
 
 /** Shown, recorded, and only then run: a second time as the first. */
-async function run(permitted: Permitted, reached: Reached, stages: Stages, signal: AbortSignal): Promise<Ran> {
+async function run(permitted: Permitted, reached: Reached, stages: Stages, setting: CallSetting): Promise<Ran> {
   reached.call = permitted;
   const { id, tool, mutates, grant, ruling } = permitted;
   stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
+  await setting.beforeRun?.(permitted);
   await stages.record.started(permitted);
-  return stages.runtime.run(permitted, signal);
+  return stages.runtime.run(permitted, setting.signal, setting.nest);
 }
 
 async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Permitted> {
   let asked: Asked = reached.call;
   for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
-    const arrival = stages.registry.arrival?.(asked);
-    if (arrival) await unlessAborted(arrival, signal);
-    const bound = stages.registry.bind(asked);
+    const bound = await stages.registry.bind(asked, signal);
     reached.call = bound;
     const checked = await check(bound, stages.at);
     reached.call = checked;
@@ -83,15 +92,6 @@ async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Pr
     asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
   }
   throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
-}
-
-function unlessAborted(waited: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    void waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 /** Undefined: a fault. */

@@ -37,6 +37,8 @@ export interface ExecOptions {
   /** What every command of this call may use up; a request may ask for less. */
   readonly limits?: Limits;
   readonly signal: AbortSignal;
+  /** Whose terminals these are. */
+  readonly conversation?: string;
   /** Every request of this call's commands, where the network is a list of hosts. */
   readonly onRequest?: ConfineOptions["onRequest"];
   /** Output of every command of this call, as it comes. */
@@ -58,7 +60,8 @@ const noEnding = { exitCode: null, signal: null } as const;
 const defaultMaxOutputBytes = 1024 * 1024;
 
 export function createExec(options: ExecOptions): Exec {
-  const { processes, signal } = options;
+  const { processes, signal, conversation = "" } = options;
+  const terminals = processes.terminals.of(conversation);
   const shellPath = options.shell ?? lineShell();
   const loginEnv = () => readLoginEnv(options);
 
@@ -96,7 +99,7 @@ export function createExec(options: ExecOptions): Exec {
     const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
     const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
     const told = { ...request, ...defined({ onOutput: listener(request) }) };
-    const { spawner, terminals } = processes;
+    const { spawner } = processes;
     return terminals.open(told, { launch, spawner, keeping: keepingOf(request, options) }, signal);
   }
 
@@ -109,9 +112,9 @@ export function createExec(options: ExecOptions): Exec {
     },
     terminals: {
       open: (request) => twice(() => open(request)),
-      write: (id, input) => processes.terminals.write(id, input, signal),
-      list: () => processes.terminals.list(),
-      close: (id) => processes.terminals.close(id),
+      write: (id, input) => terminals.write(id, input, signal),
+      list: () => terminals.list(),
+      close: (id) => terminals.close(id),
     },
   };
 }

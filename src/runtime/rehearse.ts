@@ -119,6 +119,7 @@ function createContext(checked: Checked, { workspace, cwd }: RehearseOptions, fi
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     progress: silent,
+    call: refuse,
     service: {},
     model: {},
     session: new Map(),

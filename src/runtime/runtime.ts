@@ -8,9 +8,10 @@ import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { Exec, ExecChunk, Fetch, Files } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
-import type { Emit, Runtime } from "../spec/stages.ts";
+import type { ChangedText, Emit, Nest, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
 import { createAsk } from "./ask.ts";
+import type { FileChange } from "./files.ts";
 import { runHandler } from "./handler.ts";
 import type { ProxiedRequest } from "./proxy.ts";
 import { createStop, type Stop } from "./stop.ts";
@@ -20,7 +21,6 @@ export interface Capabilities {
   files(scope: CallScope): Files;
   exec(scope: CallScope): Exec;
   fetch(scope: CallScope): Fetch;
-  close(): Promise<void>;
 }
 
 export interface CallScope {
@@ -30,6 +30,7 @@ export interface CallScope {
   readonly signal: AbortSignal;
   readonly onOutput: (chunk: ExecChunk) => void;
   readonly onRequest: (request: ProxiedRequest) => void;
+  readonly onFileChange: (change: FileChange) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
 }
@@ -58,11 +59,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const now = options.now ?? Date.now;
 
   return {
-    async run(permitted, signal): Promise<Ran> {
+    async run(permitted, signal, nest): Promise<Ran> {
       const startedAt = now();
       const stop = createStop(signal);
       const denials: Denial[] = [];
-      const ctx = createContext(permitted, options, stop, (denial) => denials.push(denial));
+      const ctx = createContext(permitted, options, stop, nest, (denial) => denials.push(denial));
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
         // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
@@ -83,7 +84,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const { workspace, cwd } = options;
       return rehearse(checked, { workspace, cwd, grant, isHidden, signal });
     },
-    close: () => options.capabilities.close(),
   };
 }
 
@@ -96,6 +96,7 @@ function createContext(
   permitted: Permitted,
   options: RuntimeOptions,
   stop: Stop,
+  nest: Nest,
   onDenied: (denial: Denial) => void,
 ): ToolContext {
   const { id, tool, grant } = permitted;
@@ -110,6 +111,7 @@ function createContext(
     onDenied,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onRequest: (request) => emit({ type: "exec.request", id, ...request }),
+    onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
   };
   // Most calls use one capability or none: each is built when it is first touched.
   let files: Files | undefined;
@@ -143,10 +145,30 @@ function createContext(
     progress(progress: ToolProgress) {
       if (++reported <= maxProgressEvents) emit({ type: "call.progress", id, progress });
     },
+    call: (name, input = {}) => nest(name, input, stop.signal),
     service: options.service ?? {},
     model: options.model ?? {},
     session: options.session,
   };
+}
+
+/** Told as text where it is text: who listens shows it, and takes nothing back by it. */
+const maxChangedBytes = 256 * 1024;
+
+function toChangedText({ path, before, after }: FileChange): ChangedText {
+  const change = before === undefined ? "created" : after === undefined ? "removed" : "changed";
+  const was = toText(before);
+  const is = toText(after);
+  return { path, change, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) };
+}
+
+function toText(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes === undefined || bytes.length > maxChangedBytes || bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined; // another encoding, or no text at all
+  }
 }
 
 /** The operator's log, heard by whoever follows the call as well. */

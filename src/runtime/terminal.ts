@@ -1,12 +1,20 @@
 /** Processes that outlive a call, on a terminal or on pipes: started, looked at, talked to, ended. */
 import { randomInt } from "node:crypto";
 import { CallError } from "../base/error.ts";
+import type { Grant } from "../spec/access.ts";
 import type { TerminalInfo, TerminalInput, TerminalRequest, TerminalView } from "../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./process/child.ts";
 import { createDeltas, type Deltas } from "./process/deltas.ts";
 import { createRecording, type Recording, type RecordingOptions } from "./process/recording.ts";
 
+/** All terminals of one engine: their number is the machine's business, each of them belongs to one conversation. */
 export interface TerminalHost {
+  /** The terminals of one conversation. It neither sees nor reaches those of another. */
+  of(owner: string): OwnTerminals;
+  closeAll(): Promise<void>;
+}
+
+export interface OwnTerminals {
   open(request: TerminalRequest, start: TerminalStart, signal: AbortSignal): Promise<TerminalView>;
   write(id: number, input: TerminalInput, signal: AbortSignal): Promise<TerminalView>;
   list(): readonly TerminalInfo[];
@@ -29,7 +37,10 @@ export interface TerminalHostOptions {
 
 interface Terminal {
   readonly id: number;
-  readonly command: string;
+  readonly owner: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly grant: Grant;
   readonly tty: boolean;
   readonly sandbox: string;
   readonly startedAt: number;
@@ -92,9 +103,9 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
     await terminal.ended;
   }
 
-  async function makeRoom(): Promise<void> {
+  async function makeRoom(owner: string): Promise<void> {
     if (terminals.size < maxTerminals) return;
-    const victim = leastNeeded([...terminals.values()]);
+    const victim = leastNeeded(richest([...terminals.values()], owner));
     if (!victim)
       throw new CallError("failed", `${terminals.size} processes are running and all are in use`, {
         hint: "end one of them first",
@@ -102,18 +113,31 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
     await close(victim.id);
   }
 
-  return {
+  const owned = (owner: string) => [...terminals.values()].filter((terminal) => terminal.owner === owner);
+  const find = (id: number, owner: string) => {
+    const terminal = terminals.get(id);
+    return terminal?.owner === owner ? terminal : undefined;
+  };
+  const closeThese = async (these: readonly Terminal[]) => {
+    await Promise.all(these.map(({ id }) => close(id)));
+  };
+
+  const of = (owner: string): OwnTerminals => ({
     async open(request, start, signal) {
-      await makeRoom();
-      const terminal = await startTerminal(freeId(), request, start, now());
+      await makeRoom(owner);
+      const terminal = await startTerminal(freeId(), owner, request, start, now());
       terminals.set(terminal.id, terminal);
       return talk(terminal, () => look(terminal, request.yieldMs, signal));
     },
     async write(id, input, signal) {
-      const terminal = terminals.get(id);
+      const terminal = find(id, owner);
       if (!terminal)
         throw new CallError("invalid_input", `Unknown process id ${id}`, {
-          hint: `running: ${[...terminals.keys()].join(", ") || "none"}`,
+          hint: `running: ${
+            owned(owner)
+              .map((one) => one.id)
+              .join(", ") || "none"
+          }`,
         });
       return talk(terminal, async () => {
         if (input.resize) terminal.child.resize(input.resize);
@@ -121,16 +145,23 @@ export function createTerminalHost(options: TerminalHostOptions = {}): TerminalH
         return look(terminal, input.yieldMs, signal);
       });
     },
-    list: () => [...terminals.values()].map(toInfo),
-    close,
-    async closeAll() {
-      await Promise.all([...terminals.keys()].map(close));
-    },
-  };
+    list: () => owned(owner).map(toInfo),
+    close: async (id) => (find(id, owner) ? close(id) : undefined),
+    closeAll: () => closeThese(owned(owner)),
+  });
+  return { of, closeAll: () => closeThese([...terminals.values()]) };
 }
 
-function toInfo({ id, command, startedAt, end }: Terminal): TerminalInfo {
-  return { id, command, startedAt, running: end === undefined };
+function toInfo({ id, argv, cwd, tty, grant, startedAt, end }: Terminal): TerminalInfo {
+  return { id, command: argv.join(" "), argv, cwd, tty, grant, startedAt, running: end === undefined };
+}
+
+/** The terminals of the conversation that has the most: it makes room, and one that has few is never made to. */
+function richest(terminals: readonly Terminal[], asking: string): readonly Terminal[] {
+  const shares = new Map<string, Terminal[]>();
+  for (const terminal of terminals) shares.set(terminal.owner, [...(shares.get(terminal.owner) ?? []), terminal]);
+  const own = shares.get(asking) ?? [];
+  return [...shares.values()].reduce((most, share) => (share.length > most.length ? share : most), own);
 }
 
 /** Ended ones first, then the longest unused; never one of the last used, nor one that is being talked to. */
@@ -142,6 +173,7 @@ function leastNeeded(terminals: readonly Terminal[]): Terminal | undefined {
 
 async function startTerminal(
   id: number,
+  owner: string,
   request: TerminalRequest,
   { launch, spawner, keeping }: TerminalStart,
   startedAt: number,
@@ -181,7 +213,10 @@ async function startTerminal(
     talking: 0,
     end: undefined,
     failure: undefined,
-    command: request.argv.join(" "),
+    owner,
+    argv: request.argv,
+    cwd: request.cwd ?? launch.cwd,
+    grant: launch.grant,
     sandbox: launch.sandbox,
     busy: Promise.resolve(),
     ended: child.ended

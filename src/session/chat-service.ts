@@ -6,7 +6,7 @@ import { defined } from "../base/json.ts";
 import { partsToText } from "../base/content.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Item, MessageItem, Model, ToolSpec, Usage } from "../spec/model.ts";
-import { scopeCalls } from "./call-scope.ts";
+import type { Approver } from "../spec/stages.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
@@ -21,6 +21,8 @@ export interface ChatServiceOptions extends Pick<
   readonly engine: Engine;
   /** One model for all conversations, or one for each. */
   readonly model: Model | ((conversationId: string) => Model);
+  /** Who is asked in a conversation. Left out: the engine's approver, for all of them. */
+  readonly approver?: (conversationId: string) => Approver | undefined;
   /** Where conversations are kept. Left out: in memory, until the service is closed. */
   readonly store?: ConversationStore;
   /** What the models are offered. Left out: every tool of the engine. */
@@ -78,7 +80,6 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   const { engine, store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();
   const tools = options.tools ?? offerAll(engine);
-  let opened = 0;
   let closed = false;
 
   const find = (id: string): Conversation => {
@@ -86,7 +87,7 @@ export function createChatService(options: ChatServiceOptions): ChatService {
     // Put back at the end: the map's order is the order of last use.
     open.delete(id);
     const conversation = found ?? {
-      session: openSession(options, tools, id, scopeCalls(engine, `s${++opened}_`)),
+      session: openSession(options, tools, id),
       idle: Promise.resolve(),
       waiting: 0,
     };
@@ -146,20 +147,15 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   };
 }
 
-function openSession(
-  options: ChatServiceOptions,
-  tools: () => readonly ToolSpec[],
-  id: string,
-  engine: Engine,
-): Session {
-  const { store, model, instructions, limits, price, contextWindow, request, isRetryable } = options;
+function openSession(options: ChatServiceOptions, tools: () => readonly ToolSpec[], id: string): Session {
+  const { engine, approver, store, model, instructions, limits, price, contextWindow, request, isRetryable } = options;
   return createSession({
     id,
     engine,
     model: typeof model === "function" ? model(id) : model,
     tools,
     ...store?.open(id),
-    ...defined({ instructions, limits, price, contextWindow, request, isRetryable }),
+    ...defined({ approver: approver?.(id), instructions, limits, price, contextWindow, request, isRetryable }),
   });
 }
 

@@ -29,6 +29,10 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "call.log": [{ id: string, level: oneOf("debug", "info", "warn", "error"), message: string }, { fields: any }],
   "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }, { omittedBytes: count }],
   "exec.request": [{ id: string, method: string, host: string, port: count, allowed: boolean }, { reason: string }],
+  "file.changed": [
+    { id: string, path: string, change: oneOf("created", "changed", "removed") },
+    { before: string, after: string },
+  ],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],
   "diff.updated": [

@@ -5,7 +5,10 @@
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { defined, type Json } from "../base/json.ts";
-import type { CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
+import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
+import { addUsage, noUsage } from "./limits.ts";
+import { costOf, type Price } from "./price.ts";
+import { createTokenCount } from "./tokens.ts";
 
 /** How a call's ending goes back to the model. */
 export function toResultItem(ended: Ended): ResultItem {
@@ -137,5 +140,54 @@ function interruptedResult(call: CallItem, wasStarted: boolean): ResultItem {
     ...defined({ namespace: call.namespace }),
     content: [text(words)],
     ok: false,
+  };
+}
+
+/** The history with what it weighs and what it has cost so far. */
+export interface History {
+  readonly items: readonly Item[];
+  readonly usage: Usage;
+  readonly costUsd: number;
+  add(item: Item): void;
+  /** After a compaction: a new, shorter history. */
+  replace(items: readonly Item[]): void;
+  /** Books what an answer used; its items are expected to be added next. */
+  book(answer: Answer): void;
+  contextTokens(): number;
+}
+
+export interface Earlier {
+  readonly items: readonly Item[];
+  readonly usage?: Usage;
+  readonly costUsd?: number;
+}
+
+export function createHistory(earlier: Earlier, price: Price | undefined): History {
+  let history = [...earlier.items];
+  let usage = earlier.usage ?? noUsage;
+  let costUsd = earlier.costUsd ?? 0;
+  const tokens = createTokenCount();
+  return {
+    get items() {
+      return history;
+    },
+    get usage() {
+      return usage;
+    },
+    get costUsd() {
+      return costUsd;
+    },
+    add: (item) => void history.push(item),
+    replace(next) {
+      history = [...next];
+      tokens.reset();
+    },
+    book(answer) {
+      if (answer.usage === undefined) return;
+      usage = addUsage(usage, answer.usage);
+      if (price) costUsd += costOf(answer.usage, price);
+      tokens.counted(answer.usage, history.length + answer.items.length);
+    },
+    contextTokens: () => tokens.total(history),
   };
 }

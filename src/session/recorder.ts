@@ -72,10 +72,11 @@ export function createSessionRecorder(
     flush,
     async started(permitted) {
       flush();
-      const { id, tool, input, grant, ruling, mutates } = permitted;
+      const { id, parent, tool, input, grant, ruling, mutates } = permitted;
       journal?.append({
         type: "call.started",
         id,
+        ...(parent === undefined ? {} : { parent }),
         tool: tool.name,
         input,
         mutates,
@@ -106,6 +107,8 @@ function isRepeat(event: SessionEvent): boolean {
     case "call.asked":
     case "call.permitted":
     case "call.ended":
+    // Whole files, secrets among them, have no business in a journal: the turn's diff and the undo log are enough.
+    case "file.changed":
       return true;
     default:
       return false;

@@ -65,7 +65,7 @@ const item = anyOf(
 const usage = object({ input: count, output: count }, { cached: count, cacheWritten: count, reasoning: count });
 
 const asked = { id: string, name: string, kind, arguments: string, askedAt: number };
-const askedMore = { namespace: string, untyped: boolean, markerless: boolean };
+const askedMore = { namespace: string, untyped: boolean, markerless: boolean, parent: string };
 
 const command = object({}, { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string });
 
@@ -76,6 +76,7 @@ const access = object(
     write: words,
     commands: list(command),
     network: words,
+    servers: list(object({ server: string, name: string })),
     escalation: object({}, { justification: string }),
   },
 );

@@ -1,5 +1,6 @@
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
+import type { Approver } from "../spec/stages.ts";
 import type { Journal } from "../store/journal.ts";
 import type { ChangeTracker } from "../workspace/changes.ts";
 import type { CompactionBy } from "./compact.ts";
@@ -14,8 +15,11 @@ export type SessionJournal = Pick<Journal, "append" | "close"> & Partial<Pick<Jo
 /** What a session is made of. */
 export interface SessionOptions {
   readonly id: string;
+  /** The session opens a conversation of its own on it, and ends that when it is closed. */
   readonly engine: Engine;
   readonly model: Model;
+  /** Asked when policy says so. Left out: the engine's. */
+  readonly approver?: Approver;
   /** Told to the model before everything else. The same bytes for the whole session. */
   readonly instructions?: string;
   /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: all of the engine's. */

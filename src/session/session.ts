@@ -1,9 +1,9 @@
 import { partsToText } from "../base/content.ts";
+import { defined } from "../base/json.ts";
 import { createQueue } from "../base/queue.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
-import { createConversation } from "./conversation.ts";
 import type { SessionEvent } from "./events.ts";
-import { rebuildHistory } from "./history.ts";
+import { createHistory, rebuildHistory } from "./history.ts";
 import { createSessionRecorder } from "./recorder.ts";
 import { offerAll } from "./offer-all.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -39,21 +39,21 @@ export function createSession(options: SessionOptions): Session {
     recorder.write(event);
     for (const listener of listeners) listener(event);
   };
-  const conversation = createConversation(rebuilt, options.price);
-  const tools = options.tools ?? offerAll(options.engine);
+  const history = createHistory(rebuilt, options.price);
+  const calls = options.engine.conversation({ id: options.id, ...defined({ approver: options.approver }) });
+  const tools = options.tools ?? offerAll(calls);
   const shared: Shared = {
     options,
+    calls,
     tools,
-    conversation,
+    history,
     recorder,
     now: options.now ?? Date.now,
     emit,
     steering: [],
     plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
-    calls: new Set(),
   };
-  const stopListening = options.engine.on((event) => {
-    if (!shared.calls.has("call" in event ? event.call.id : event.id)) return;
+  calls.on((event) => {
     emit(event);
     if (event.type !== "call.ended" || event.call.tool !== "update_plan" || !event.call.ok) return;
     shared.plan = JSON.stringify(event.call.input);
@@ -83,13 +83,13 @@ export function createSession(options: SessionOptions): Session {
   return {
     id: options.id,
     get history() {
-      return conversation.items;
+      return history.items;
     },
     get usage() {
-      return conversation.usage;
+      return history.usage;
     },
     get costUsd() {
-      return conversation.costUsd;
+      return history.costUsd;
     },
     interrupted: rebuilt.interrupted,
     send,
@@ -104,7 +104,7 @@ export function createSession(options: SessionOptions): Session {
     async close() {
       stop?.abort();
       await running; // what it still has to record belongs into the journal
-      stopListening();
+      await calls.close();
       recorder.flush();
       options.journal?.close();
     },
@@ -139,7 +139,6 @@ async function playTurn(
 ): Promise<void> {
   const { emit, now } = shared;
   const startedAt = now();
-  shared.calls.clear();
   emit({ type: "turn.started", turn, prompt: typeof prompt === "string" ? prompt : partsToText(prompt) });
   const host = createHost(shared, turn, signal);
   host.add(userMessage(prompt));

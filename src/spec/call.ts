@@ -18,6 +18,8 @@ export interface Asked {
   readonly untyped?: boolean;
   /** Read from a text that nothing marked as a call: it may be a quotation, so its commands wait for a person. */
   readonly markerless?: boolean;
+  /** The call whose handler made this one (`ctx.call`). */
+  readonly parent?: string;
   readonly askedAt: number;
 }
 

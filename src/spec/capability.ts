@@ -228,9 +228,16 @@ export interface TerminalView {
   readonly waitingForInput?: boolean;
 }
 
+/** A process that outlived its call: what was started, and what was granted to it when it was opened. */
 export interface TerminalInfo {
   readonly id: number;
+  /** The words in one line, to be shown. */
   readonly command: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly tty: boolean;
+  /** Under this it runs to its end, whatever is agreed to later. */
+  readonly grant: Grant;
   readonly startedAt: number;
   readonly running: boolean;
 }

@@ -1,16 +1,14 @@
 /** The stages as the line sees them. Folders implement these; none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type { ExecChunk } from "./capability.ts";
 import type { Answerer } from "./question.ts";
-import type { Logger, ToolProgress } from "./tool.ts";
+import type { CallOutcome, Logger, ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
 
 export interface Binder {
-  /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. */
-  bind(asked: Asked): Bound;
-  /** Where the tool is still on its way: settles when it is there, or rejects with the CallError why it will not come. */
-  arrival?(asked: Asked): Promise<unknown> | undefined;
+  /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. A tool that is still on its way is waited for. */
+  bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
 }
 
 export interface Gate {
@@ -38,11 +36,13 @@ export interface Rewritten {
 }
 
 export interface Runtime {
-  run(permitted: Permitted, signal: AbortSignal): Promise<Ran>;
+  run(permitted: Permitted, signal: AbortSignal, nest: Nest): Promise<Ran>;
   /** The handler of a tool that says it can be rehearsed, on files that remember instead of writing. */
   rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
-  close(): Promise<void>;
 }
+
+/** A call that a handler makes: runs until its own end, or until the handler is stopped. */
+export type Nest = (name: string, input: Json, signal: AbortSignal) => Promise<CallOutcome>;
 
 /** What the machine can confine commands with; decided once by probes. */
 export interface Confinement {
@@ -119,7 +119,17 @@ export type CallEvent =
       readonly allowed: boolean;
       readonly reason?: string;
     }
+  /** A file that the call's handler made, changed or removed through `ctx.files`. */
+  | ({ readonly type: "file.changed"; readonly id: string } & ChangedText)
   | { readonly type: "call.ended"; readonly call: Ended };
+
+export interface ChangedText {
+  readonly path: string;
+  readonly change: "created" | "changed" | "removed";
+  /** The whole text before and after, where there was a file, it is text, and not longer than 256 KB. */
+  readonly before?: string;
+  readonly after?: string;
+}
 
 export type Emit = (event: CallEvent) => void;
 

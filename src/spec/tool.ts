@@ -5,7 +5,7 @@
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Access, ServerUse } from "./access.ts";
-import type { Exec, Fetch, Files } from "./capability.ts";
+import type { Exec, Fetch, Files, TerminalInfo } from "./capability.ts";
 import type { Infer, InputSchema } from "./infer.ts";
 import type { Ask } from "./question.ts";
 import type { McpBlock, ToolResult } from "./result.ts";
@@ -69,10 +69,12 @@ export interface ToolExample<Input> {
 export interface AccessContext {
   readonly workspace: string;
   readonly cwd: string;
+  /** The processes this conversation left running, with the grant each was opened under. */
+  readonly terminals: readonly TerminalInfo[];
 }
 
 /** What a description may depend on. */
-export interface Situation extends AccessContext {
+export interface Situation extends Omit<AccessContext, "terminals"> {
   readonly sandbox: string;
   readonly writableRoots: readonly string[];
   readonly network: string;
@@ -132,11 +134,24 @@ export interface ToolContext {
   /** Questions of the tool's own, to whoever made the call. */
   readonly ask: Ask;
   progress(progress: ToolProgress): void;
+  /** A call of another tool, down the whole line: found, checked, permitted, recorded as any call, with this one as its parent. */
+  call(name: string, input?: Json): Promise<CallOutcome>;
   /** Services and models the host registered (seed 002's ctx.service, ctx.model). */
   readonly service: Readonly<Record<string, unknown>>;
   readonly model: Readonly<Record<string, unknown>>;
-  /** Memory of the session this call belongs to, shared by its tools. */
+  /** Memory of the conversation this call belongs to, shared by its tools. */
   readonly session: Map<string, unknown>;
+}
+
+/** How a call that a handler made has ended: what a model would have been told. */
+export interface CallOutcome {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly code?: string;
+  readonly content: readonly Part[];
+  /** The text parts of `content` in one piece. */
+  readonly text: string;
+  readonly structured?: Json;
 }
 
 export interface Logger {

@@ -6,7 +6,7 @@ import { defineTool } from "../../src/registry/define.ts";
 import { freeform } from "../../src/spec/freeform.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
 
-const at = { workspace: "/w", cwd: "/w" };
+const at = { workspace: "/w", cwd: "/w", terminals: [] };
 
 function ask(tool: AnyTool, args: string, extra: Partial<Bound> = {}): Bound {
   return { id: "c1", name: tool.name, kind: "function", arguments: args, askedAt: 0, tool, ...extra };

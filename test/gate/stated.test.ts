@@ -51,7 +51,7 @@ async function decided(tool: AnyTool, approval: (typeof modes)[number][0], sandb
   const asked = { id: "1", name: tool.name, kind: "function", arguments: sample(tool), askedAt: 0, tool } as const;
   const checked = await check(
     { ...asked, kind: isFreeform(tool.input) ? "custom" : "function" },
-    { workspace, cwd: workspace },
+    { workspace, cwd: workspace, terminals: [] },
   );
   const policy = createPolicy({
     settings: { approval, sandbox },

@@ -23,7 +23,7 @@ const ask = (tool: AnyTool, args: unknown): Bound => ({
   askedAt: 0,
   tool,
 });
-const at = { workspace: "/", cwd: "/" };
+const at = { workspace: "/", cwd: "/", terminals: [] };
 
 test.each<readonly [string, unknown]>([
   ["zod 4", z.object({ path: z.string(), limit: z.number().int().optional() })],

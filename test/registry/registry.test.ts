@@ -140,13 +140,20 @@ test("a call of a group that is on its way waits for it, and only such a call", 
   const registry = createRegistry([tool("read_file")]);
   let arrive = () => undefined as unknown;
   registry.expect("my-server", new Promise<void>((resolve) => (arrive = resolve)));
-  expect(registry.arrival?.(ask("read_file"))).toBeUndefined();
-  expect(registry.arrival?.(ask("other/ping"))).toBeUndefined();
-  for (const asked of [ask("my-server/ping"), ask("mcp__my-server__ping"), ask("mcp_my_server_ping")])
-    expect(registry.arrival?.(asked)).toBeInstanceOf(Promise);
-  const waited = registry.arrival?.(ask("ping", "mcp__my-server"));
+  const { signal } = new AbortController();
+  expect(registry.bind(ask("read_file"), signal)).toMatchObject({ tool: { name: "read_file" } });
+  expect(() => registry.bind(ask("other/ping"), signal)).toThrow(CallError);
+  const waiting = [ask("my-server/ping"), ask("mcp__my-server__ping"), ask("ping", "mcp__my-server")].map((asked) =>
+    registry.bind(asked, signal),
+  );
+  for (const waited of waiting) expect(waited).toBeInstanceOf(Promise);
+  const stop = new AbortController();
+  const stopped = registry.bind(ask("my-server/ping"), stop.signal);
+  stop.abort();
+  await expect(stopped).rejects.toMatchObject({ code: "aborted" });
   registry.add(tool("my-server/ping"));
   arrive();
-  await waited;
-  expect(registry.arrival?.(ask("my-server/pong"))).toBeUndefined();
+  for (const waited of waiting) expect((await waited).tool.name).toBe("my-server/ping");
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(() => registry.bind(ask("my-server/pong"), signal)).toThrow(CallError);
 });

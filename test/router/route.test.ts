@@ -280,7 +280,7 @@ test("whatever a handler hands back, the call ends with a record and an event", 
     engine.on(({ type }) => events.push(type));
     const asked = { id: "1", name: "odd", kind: "function", arguments: "{}", askedAt: 0 } as const;
     const recorder = { async started() {}, ended: async ({ id }: { id: string }) => void recorded.push(id) };
-    await engine.run(asked, new AbortController().signal, recorder);
+    await engine.run(asked, new AbortController().signal, { recorder });
     expect(events.at(-1)).toBe("call.ended");
     expect(recorded).toEqual(["1"]);
   }
@@ -391,7 +391,7 @@ test("a second run after widening is permitted, shown and recorded like the firs
   const ended = await engine.run(
     { id: "1", name: "reach", kind: "function", arguments: "{}", askedAt: 0 },
     new AbortController().signal,
-    { started: async ({ grant }) => void started.push(grant.network), async ended() {} },
+    { recorder: { started: async ({ grant }) => void started.push(grant.network), async ended() {} } },
   );
   expect(said(ended)).toBe("there");
   expect(permitted).toMatchObject([
@@ -410,12 +410,14 @@ test("nothing runs before its start is recorded", async () => {
     { id: "1", name: "late", kind: "function", arguments: '{"a":1,"b":1}', askedAt: 0 },
     new AbortController().signal,
     {
-      async started() {
-        order.push("recording");
-        await kept;
-        order.push("recorded");
+      recorder: {
+        async started() {
+          order.push("recording");
+          await kept;
+          order.push("recorded");
+        },
+        async ended() {},
       },
-      async ended() {},
     },
   );
   await new Promise((resolve) => setTimeout(resolve, 30));

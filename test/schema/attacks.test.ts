@@ -23,7 +23,7 @@ test.each(attacks.filter(({ input }) => typeof input.arguments === "string"))(
   async ({ input, expected }) => {
     const tool = { name: "t", description: "", input: input.schema, run: () => "" };
     const bound = { id: "1", name: "t", kind: "function", arguments: input.arguments ?? "", askedAt: 0, tool } as const;
-    const outcome = await check(bound, { workspace: "/", cwd: "/" }).catch((error: unknown) => error);
+    const outcome = await check(bound, { workspace: "/", cwd: "/", terminals: [] }).catch((error: unknown) => error);
     if (expected === "must_be_reported") expect(CallError.is(outcome)).toBe(true);
     else expect(CallError.is(outcome) || (outcome as { notes: readonly string[] }).notes.length > 0).toBe(true);
   },

@@ -218,7 +218,7 @@ describe("what each target gets", () => {
       };
       const checked = await check(
         { id: "1", name: "s/t", kind: "function", arguments: JSON.stringify({ [first!]: "x" }), askedAt: 0, tool },
-        { workspace: "/", cwd: "/" },
+        { workspace: "/", cwd: "/", terminals: [] },
       );
       expect(checked.input).toEqual({ "a b": "x" });
     },

@@ -46,6 +46,7 @@ export function contextIn(workspace: string, more: Partial<ToolContext> = {}): T
     ask: undefined as never,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     progress: silent,
+    call: undefined as never,
     service: {},
     model: {},
     session: new Map(),

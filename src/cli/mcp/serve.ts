@@ -34,14 +34,15 @@ export async function serve(flags: ServeFlags): Promise<void> {
     engine,
     approver,
     shows,
-    resources: {
-      ...createServedResources({ folders: resourceFolders(state, engine.workspace, spillDir), readText }),
+    // Each client sees the outputs kept for its own calls.
+    resources: (conversation) => ({
+      ...createServedResources({ folders: resourceFolders(state, engine.workspace, conversation.spillDir), readText }),
       // A call whose output was too long has left a new file.
       onChange: (listener) =>
-        engine.on((event) => {
+        conversation.on((event) => {
           if (event.type === "call.ended" && event.call.cut?.file !== undefined) listener();
         }),
-    },
+    }),
     version,
     tell: say,
     ...defined({ stdio, port: flags.http, token: process.env["CALLGATE_MCP_TOKEN"] }),

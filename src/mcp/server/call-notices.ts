@@ -1,11 +1,11 @@
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { CallEvent, Engine } from "../../index.ts";
+import type { CallEvent } from "../../index.ts";
 import type { Desk } from "./rounds.ts";
 
 const levels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
 
-/** What a call tells while it runs, to whichever request it is being served by at that moment. */
-export function followCall(engine: Engine, id: string, desk: Desk): () => void {
+/** A listener for one call's events: what it tells goes to whichever request it is being served by at that moment. */
+export function tellClient(desk: Desk): (event: CallEvent) => void {
   let steps = 0;
   const report = ({ progress: told }: Extract<CallEvent, { type: "call.progress" }>) => {
     const { mcpReq } = desk.request();
@@ -22,14 +22,14 @@ export function followCall(engine: Engine, id: string, desk: Desk): () => void {
       },
     });
   };
-  return engine.on((event) => {
-    if ((event.type !== "call.progress" && event.type !== "call.log") || event.id !== id) return;
+  return (event) => {
+    if (event.type !== "call.progress" && event.type !== "call.log") return;
     const sent =
       event.type === "call.progress"
         ? report(event)
         : desk.request().mcpReq.log(levels[event.level], toData(event.message, event.fields));
     sent?.catch(() => undefined); // a client that has gone needs to hear nothing
-  });
+  };
 }
 
 function toData(message: string, fields: JsonObject | undefined): string | JsonObject {

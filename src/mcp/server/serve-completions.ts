@@ -1,16 +1,20 @@
-import type { Server } from "@modelcontextprotocol/server";
+import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { complete, type Completions } from "./completions.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
 import type { ServedResources } from "./served-resources.ts";
 
 /** What a person may want to type next, for a prompt's arguments and an address's variables. */
-export function serveCompletions(server: Server, prompts?: ServedPrompts, resources?: ServedResources): void {
+export function serveCompletions(
+  server: Server,
+  prompts?: ServedPrompts,
+  resourcesOf?: (request?: ServerContext) => ServedResources,
+): void {
   server.registerCapabilities({ completions: {} });
-  server.setRequestHandler("completion/complete", async ({ params: { ref, argument, context } }) => {
+  server.setRequestHandler("completion/complete", async ({ params: { ref, argument, context } }, ctx) => {
     const completions =
       ref.type === "ref/prompt"
         ? prompts?.find(ref.name)?.arguments?.find(({ name }) => name === argument.name)?.complete
-        : ofTemplate(resources, ref.uri, argument.name);
+        : ofTemplate(resourcesOf?.(ctx), ref.uri, argument.name);
     return { completion: await complete(completions, argument.value, context?.arguments ?? {}) };
   });
 }

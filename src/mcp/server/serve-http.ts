@@ -7,8 +7,16 @@ import {
   toNodeHandler,
   toWebRequest,
 } from "@modelcontextprotocol/node";
-import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server";
+import {
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
+  isLegacyRequest,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { isObject } from "../../base/json.ts";
+import type { Conversation, Engine } from "../../index.ts";
 import { createHttpSessions } from "./http-sessions.ts";
+import type { ServedResources } from "./served-resources.ts";
 import type { ServeOptions, Serving } from "./serve-options.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
@@ -17,13 +25,21 @@ const maxBodyBytes = 16 * 1024 * 1024;
 export async function serveOverHttp(options: ServeOptions, served: McpServerOptions, port: number): Promise<Serving> {
   const token = options.token ?? randomBytes(24).toString("base64url");
   const sessions = createHttpSessions({ ...options.sessions, open: () => createMcpServer(served) });
+  const followed = new Set<ServedResources>();
+  const clients = createStatelessClients(options.engine, (conversation) => {
+    const resources = served.resources?.(conversation);
+    if (resources === undefined || followed.has(resources)) return; // all clients may read the same ones
+    followed.add(resources);
+    endings.push(resources.onChange?.(() => modern.notify.resourcesChanged()));
+    endings.push(resources.onUpdate?.((uri) => modern.notify.resourceUpdated(uri)));
+  });
   // Here every request has its own server object: who listens for changes is known to the handler alone.
-  const modern = createMcpHandler(() => createMcpServer({ ...served, follows: false }), { legacy: "reject" });
+  const modern = createMcpHandler(() => createMcpServer({ ...served, conversation: clients.find, follows: false }), {
+    legacy: "reject",
+  });
   const endings = [
     options.engine.registry.onChange(() => modern.notify.toolsChanged()),
     options.prompts?.onChange(() => modern.notify.promptsChanged()),
-    options.resources?.onChange?.(() => modern.notify.resourcesChanged()),
-    options.resources?.onUpdate?.((uri) => modern.notify.resourceUpdated(uri)),
   ];
   const answerModern = toNodeHandler(modern);
 
@@ -59,9 +75,46 @@ export async function serveOverHttp(options: ServeOptions, served: McpServerOpti
     async close() {
       for (const end of endings) end?.();
       server.close();
-      await Promise.all([sessions.close(), modern.close()]);
+      await Promise.all([sessions.close(), modern.close(), clients.close()]);
       server.closeAllConnections();
       await closed;
+    },
+  };
+}
+
+interface StatelessClients {
+  find(request: ServerContext | undefined): Conversation;
+  close(): Promise<void>;
+}
+
+/** Programs that are told apart by the name they give; the one used longest ago goes first. */
+const maxStatelessClients = 64;
+
+/**
+ * The newer protocol has no sessions: each request says anew which program makes it. Requests of one program belong to
+ * one conversation, so that it finds again what it left running.
+ */
+function createStatelessClients(engine: Engine, opened: (conversation: Conversation) => void): StatelessClients {
+  const open = new Map<string, Conversation>();
+  return {
+    find(request) {
+      const envelope: Readonly<Record<string, unknown>> = { ...request?.mcpReq.envelope };
+      const info = envelope[CLIENT_INFO_META_KEY];
+      const key = isObject(info) ? JSON.stringify([info["name"], info["version"]]) : "";
+      const known = open.get(key);
+      const conversation = known ?? engine.conversation();
+      if (!known) opened(conversation);
+      open.delete(key);
+      open.set(key, conversation); // the order of the map is the order of last use
+      for (const [oldest, { close }] of open) {
+        if (open.size <= maxStatelessClients) break;
+        open.delete(oldest);
+        void close();
+      }
+      return conversation;
+    },
+    async close() {
+      await Promise.all([...open.values()].map(({ close }) => close()));
     },
   };
 }

@@ -1,6 +1,6 @@
 /** What serving needs, and what is served. */
 import type { Readable, Writable } from "node:stream";
-import type { AnyTool, Engine } from "../../index.ts";
+import type { AnyTool, Conversation, Engine } from "../../index.ts";
 import type { ElicitingApprover } from "./eliciting-approver.ts";
 import type { McpTransport } from "../protocol.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
@@ -11,7 +11,8 @@ export interface ServeOptions {
   /** The one the engine was made with: its questions go back to the client that made the call. */
   readonly approver?: ElicitingApprover;
   readonly shows?: (tool: AnyTool) => boolean;
-  readonly resources?: ServedResources;
+  /** What clients may read; a function where each client has files of its own. */
+  readonly resources?: ServedResources | ResourcesFor;
   readonly prompts?: ServedPrompts;
   /** Left out: stdio. 0: any free port. */
   readonly port?: number;
@@ -26,6 +27,9 @@ export interface ServeOptions {
   /** Left out: the process's own. */
   readonly stdio?: { readonly input: Readable; readonly output: Writable };
 }
+
+/** The resources of the client whose conversation this is. */
+export type ResourcesFor = (conversation: Conversation) => ServedResources;
 
 /** Of the sessions that older clients keep over HTTP. */
 export interface SessionLimits {

@@ -1,21 +1,23 @@
-import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
+import { ProtocolError, ProtocolErrorCode, type Server, type ServerContext } from "@modelcontextprotocol/server";
 import type { ServedResources } from "./served-resources.ts";
 
 const resourcesPerPage = 100;
 const maxSubscriptions = 1_000;
 
 export interface ServeResourcesOptions {
-  readonly resources: ServedResources;
+  /** Those of the client that makes a request. */
+  readonly resourcesOf: (request?: ServerContext) => ServedResources;
   readonly follows: boolean;
 }
 
 /** Offers the resources to one connection; gives back what ends it. */
-export function serveResources(server: Server, { resources, follows }: ServeResourcesOptions): (() => void)[] {
+export function serveResources(server: Server, { resourcesOf, follows }: ServeResourcesOptions): (() => void)[] {
+  const resources = resourcesOf();
   server.registerCapabilities({
     resources: { listChanged: resources.onChange !== undefined, subscribe: resources.onUpdate !== undefined },
   });
-  server.setRequestHandler("resources/list", async ({ params }) => {
-    const all = await resources.list();
+  server.setRequestHandler("resources/list", async ({ params }, ctx) => {
+    const all = await resourcesOf(ctx).list();
     const from = Number(params?.cursor ?? 0);
     if (!Number.isSafeInteger(from) || from < 0)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "that is no cursor of ours");
@@ -28,8 +30,8 @@ export function serveResources(server: Server, { resources, follows }: ServeReso
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: resources.templates.map(({ complete: _complete, ...template }) => template),
   }));
-  server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
-    const found = await resources.read(uri);
+  server.setRequestHandler("resources/read", async ({ params: { uri } }, ctx) => {
+    const found = await resourcesOf(ctx).read(uri);
     if (found === undefined)
       throw new ProtocolError(ProtocolErrorCode.ResourceNotFound, `there is no resource ${uri}`, { uri });
     const content = "text" in found ? { text: found.text } : { blob: found.data };

@@ -14,9 +14,9 @@ export async function serveMcp(options: ServeOptions): Promise<Serving> {
     engine,
     version,
     rounds,
-    calls: createServedCalls({ engine, rounds, ...(approver ? { approver } : {}) }),
+    calls: createServedCalls({ rounds, ...(approver ? { approver } : {}) }),
     ...(shows ? { shows } : {}),
-    ...(resources ? { resources } : {}),
+    ...(resources ? { resources: typeof resources === "function" ? resources : () => resources } : {}),
     ...(prompts ? { prompts } : {}),
   };
   return options.port === undefined ? serveOne(options, served) : serveOverHttp(options, served, options.port);
@@ -27,9 +27,18 @@ function serveOne(options: ServeOptions, served: McpServerOptions): Serving {
   const { input, output } = options.stdio ?? { input: process.stdin, output: process.stdout };
   const transport = options.transport ?? new StdioServerTransport(input, output, { maxBufferSize: 64 * 1024 * 1024 });
   const closed = new Promise<void>((resolve) => onClose(transport, resolve));
+  const conversation = options.engine.conversation();
+  const server = () => createMcpServer({ ...served, conversation: () => conversation });
   // Every transport of the library's fits our own type; its type only says more than is needed here.
-  const handle = serveStdio(() => createMcpServer(served), { transport: transport as Transport });
-  return { closed, close: () => handle.close() };
+  const handle = serveStdio(server, { transport: transport as Transport });
+  void closed.then(conversation.close);
+  return {
+    closed,
+    async close() {
+      await handle.close();
+      await conversation.close();
+    },
+  };
 }
 
 /** The library takes the one hook a transport has; this hears of it too. */

@@ -2,18 +2,16 @@
 import { randomUUID } from "node:crypto";
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject } from "../../base/json.ts";
-import { CallError, type Ended, type Engine } from "../../index.ts";
+import { CallError, type Conversation, type Ended } from "../../index.ts";
 import { createTurns, type Turn, type Turns } from "../../router/turns.ts";
-import type { Asked } from "../../spec/call.ts";
-import type { Recorder } from "../../spec/stages.ts";
-import { followCall } from "./call-notices.ts";
+import type { Asked, Permitted } from "../../spec/call.ts";
+import { tellClient } from "./call-notices.ts";
 import type { Attendant, ElicitingApprover } from "./eliciting-approver.ts";
 import type { ElicitationAnswer } from "../host.ts";
 import { canAsk, createClientAnswerer, toAnswer, toApproval, toQuestion, type ClientAnswerer } from "./questions.ts";
 import { createRounds, isModern, type Desk, type Rounds, type ServedRequest } from "./rounds.ts";
 
 export interface ServedCallsOptions {
-  readonly engine: Engine;
   /** The approver the engine was made with. Left out: nobody is asked. */
   readonly approver?: ElicitingApprover;
   readonly rounds?: Rounds;
@@ -21,20 +19,25 @@ export interface ServedCallsOptions {
 
 export interface ServedCalls {
   /** Starts a call, or goes on with the one whose question this request answers. */
-  serve(call: { readonly name: string; readonly input: unknown }, request: Omit<ServedRequest, "key">): Promise<Served>;
+  serve(
+    call: { readonly name: string; readonly input: unknown },
+    request: Omit<ServedRequest, "key">,
+    conversation: Conversation,
+  ): Promise<Served>;
 }
 
 export type Served = { readonly done: Ended } | { readonly asks: InputRequiredResult };
 
-export function createServedCalls({ engine, approver, rounds = createRounds() }: ServedCallsOptions): ServedCalls {
+/** Calls of all clients of one engine: they change the same folder, so those that change something wait for each other. */
+export function createServedCalls({ approver, rounds = createRounds() }: ServedCallsOptions): ServedCalls {
   const turns = createTurns();
 
-  const run = async (asked: Asked, desk: Desk, stop: AbortSignal): Promise<Ended> => {
+  const run = async (asked: Asked, conversation: Conversation, desk: Desk, stop: AbortSignal): Promise<Ended> => {
     const place = takePlace(turns, stop);
     const attendant = createAttendant({ ...desk, put: (...questions) => place.aside(() => desk.put(...questions)) });
-    const endings = [followCall(engine, asked.id, desk), approver?.attend(asked.id, attendant), place.leave];
+    const endings = [approver?.attend(asked.id, attendant), place.leave];
     try {
-      const ended = await engine.run(asked, stop, place);
+      const ended = await conversation.run(asked, stop, { beforeRun: place.enter, onEvent: tellClient(desk) });
       // A newer client is told what it would have to offer; an older one has only the tool's own words.
       const lacked = ended.ok ? undefined : attendant.lacked();
       if (lacked !== undefined && isModern(desk.request())) throw lacked;
@@ -45,7 +48,7 @@ export function createServedCalls({ engine, approver, rounds = createRounds() }:
   };
 
   return {
-    serve: ({ name, input }, request) =>
+    serve: ({ name, input }, request, conversation) =>
       rounds.serve({ ...request, key: `tools/call ${name}` }, (desk, stop) =>
         run(
           {
@@ -55,6 +58,7 @@ export function createServedCalls({ engine, approver, rounds = createRounds() }:
             arguments: JSON.stringify(input ?? {}),
             askedAt: Date.now(),
           },
+          conversation,
           desk,
           stop,
         ),
@@ -80,7 +84,9 @@ function createAttendant(desk: Desk): Attendant & ClientAnswerer {
   };
 }
 
-interface Place extends Recorder {
+interface Place {
+  /** Once the call is permitted: resolves when its turn has come. */
+  enter(permitted: Permitted): Promise<void>;
   /** Nobody else waits while somebody is asked. */
   aside<Result>(wait: () => Promise<Result>): Promise<Result>;
   leave(): void;
@@ -92,22 +98,21 @@ function takePlace(turns: Turns, stop: AbortSignal): Place {
   let alone = false;
   let left = false;
   let asides: Promise<unknown> = Promise.resolve();
-  const enter = async () => {
+  const take = async () => {
     turn = turns.take(alone);
     await Promise.race([turn.come, whenAborted(stop)]);
   };
   return {
-    async started({ mutates }) {
+    async enter({ mutates }) {
       alone = mutates;
-      if (turn === undefined) await enter(); // with more than before, the same call still has its turn
+      if (turn === undefined) await take(); // run again with a wider grant, the call still has the turn it took
     },
-    ended: async () => undefined,
     aside(wait) {
       if (turn === undefined) return wait();
       const result = asides.then(async () => {
         turn?.end();
         const waited = await wait();
-        if (!left) await enter(); // a call may end before its question does
+        if (!left) await take(); // a call may end before its question does
         return waited;
       });
       asides = result.catch(() => undefined); // one at a time: each leaves its turn and takes another

@@ -1,6 +1,6 @@
 /** An engine as an MCP server: every governed tool for any MCP client, every call down the same line. */
-import { McpServer } from "@modelcontextprotocol/server";
-import type { AnyTool, Engine } from "../../index.ts";
+import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import type { AnyTool, Conversation, Engine } from "../../index.ts";
 import { describeResult, describeTool, inputSchema } from "./describe-tool.ts";
 import { createRounds, type Rounds } from "./rounds.ts";
 import { serveCompletions } from "./serve-completions.ts";
@@ -8,14 +8,16 @@ import { servePrompts } from "./serve-prompts.ts";
 import { serveResources } from "./serve-resources.ts";
 import { createServedCalls, type ServedCalls } from "./served-calls.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
-import type { ServedResources } from "./served-resources.ts";
+import type { ResourcesFor } from "./serve-options.ts";
 
 export interface McpServerOptions {
   readonly engine: Engine;
   readonly version: string;
   /** Which tools are shown; left out: all. */
   readonly shows?: (tool: AnyTool) => boolean;
-  readonly resources?: ServedResources;
+  /** Whose calls these are. Left out: a conversation of this connection's own, ended with it. */
+  readonly conversation?: (request: ServerContext | undefined) => Conversation;
+  readonly resources?: ResourcesFor;
   readonly prompts?: ServedPrompts;
   /** These two are shared by all connections to one engine, so that a later request can answer an earlier one's question. */
   readonly calls?: ServedCalls;
@@ -26,9 +28,13 @@ export interface McpServerOptions {
 
 /** One server object per connection: two clients never share one. */
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const { engine, version, shows = () => true, resources, prompts } = options;
+  const { engine, version, shows = () => true, prompts } = options;
   const rounds = options.rounds ?? createRounds();
-  const calls = options.calls ?? createServedCalls({ engine, rounds });
+  const calls = options.calls ?? createServedCalls({ rounds });
+  let own: Conversation | undefined;
+  const conversation = options.conversation ?? (() => (own ??= engine.conversation()));
+  const { resources } = options;
+  const resourcesOf = resources && ((request?: ServerContext) => resources(conversation(request)));
   const find = (name: string): AnyTool | undefined => {
     const tool = engine.registry.find(name);
     return tool !== undefined && shows(tool) ? tool : undefined;
@@ -54,17 +60,21 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     const served = await calls.serve(
       { name, input: params.arguments },
       { client: server.getClientCapabilities(), ctx },
+      conversation(ctx),
     );
-    return "done" in served ? describeResult(served.done, (file) => resources?.linkTo(file)) : served.asks;
+    return "done" in served ? describeResult(served.done, (file) => resourcesOf?.(ctx).linkTo(file)) : served.asks;
   });
   const follows = options.follows !== false;
   const endings = [
     ...(follows ? [engine.registry.onChange(() => void server.sendToolListChanged().catch(() => undefined))] : []),
     ...(prompts ? servePrompts(server, { prompts, rounds, follows }) : []),
-    ...(resources ? serveResources(server, { resources, follows }) : []),
+    ...(resourcesOf ? serveResources(server, { resourcesOf, follows }) : []),
   ];
-  if (prompts || resources) serveCompletions(server, prompts, resources);
+  if (prompts || resourcesOf) serveCompletions(server, prompts, resourcesOf);
   // oxlint-disable-next-line prefer-add-event-listener -- the protocol library has only this hook
-  server.onclose = () => endings.forEach((end) => end());
+  server.onclose = () => {
+    for (const end of endings) end();
+    void own?.close();
+  };
   return product;
 }

@@ -1,0 +1,166 @@
+/**
+ * One conversation of an engine: what its calls share, and no other conversation sees. Approvals given in it, the
+ * files it has read, the processes it left running, the outputs kept for it, `ctx.session` and its call ids are its
+ * own. The tools, the rules and the machine belong to the engine.
+ */
+import type { CallError } from "../base/error.ts";
+import { defined, type Json } from "../base/json.ts";
+import { createMemory, type Memory } from "../gate/memory.ts";
+import { toSettings, type ApprovalName, type PolicyNames, type SandboxName } from "../gate/modes.ts";
+import { checkPolicyChange } from "../gate/options.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Metrics } from "../result/metrics.ts";
+import { createShaper } from "../result/shape.ts";
+import type { Asked, Ended } from "../spec/call.ts";
+import type { Approver, CallEvent, Gate } from "../spec/stages.ts";
+import type { Situation } from "../spec/tool.ts";
+import type { ConversationHost } from "./host.ts";
+import type { Lanes } from "./lanes.ts";
+import type { LazyGate } from "./lazy-gate.ts";
+import { checkOutput, createOwnGate, createOwnRuntime, toSituation, type EngineParts } from "./own-stages.ts";
+import type { Stages } from "./route.ts";
+import { createRunner, toAsked, withText, type CallResult, type LanesOptions, type RunOptions } from "./runner.ts";
+
+export interface ConversationOptions {
+  /** The host's name for it. Left out: a new one. */
+  readonly id?: string;
+  /** Asked when policy says so, in this conversation. Left out: the engine's. */
+  readonly approver?: Approver;
+  /** Left out: the engine's, whatever it is at the time. */
+  readonly approval?: ApprovalName;
+  readonly sandbox?: SandboxName;
+  /** What a person agreed to so far, where the host keeps it. Left out: nothing yet. */
+  readonly memory?: Memory;
+}
+
+export interface Conversation {
+  readonly id: string;
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly registry: Registry;
+  readonly gate: Gate;
+  readonly metrics: Metrics;
+  /** Where outputs of this conversation that are too long for a model are kept. */
+  readonly spillDir: string;
+  /** One call down the whole line, by name and input. */
+  call(name: string, input?: Json | string, signal?: AbortSignal): Promise<CallResult>;
+  /** The same as a wire asked for it. A call whose id is in use at the moment gets another, told in what comes back. */
+  run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
+  /** The calls of one turn: those that only look run together, those that change wait. */
+  lanes(options: LanesOptions): Lanes;
+  /** A call that must not run still ends, is recorded and counted. */
+  refuse(asked: Asked, error: CallError): Ended;
+  /** What tool descriptions may depend on, right now. */
+  situation(): Situation;
+  openTerminals(): readonly string[];
+  /** Another approval mode or sandbox from the next call on. */
+  setPolicy(change: PolicyNames): void;
+  on(listener: (event: CallEvent) => void): () => void;
+  /** Ends what it left running. It takes no more calls. */
+  close(): Promise<void>;
+}
+
+export interface OpenConversation extends Conversation {
+  /** The engine's settings have changed. */
+  refresh(): void;
+  readonly lazyGate: LazyGate;
+}
+
+/** For calls that nobody will interrupt. */
+const never = new AbortController().signal;
+
+export function createConversation(
+  id: string,
+  own: ConversationOptions,
+  machine: ConversationHost,
+  engine: EngineParts,
+): OpenConversation {
+  const { registry, host } = engine;
+  const listeners = new Set<(event: CallEvent) => void>();
+  const memory = own.memory ?? createMemory();
+  let chosen: PolicyNames = defined({ approval: own.approval, sandbox: own.sandbox });
+  let counter = 0;
+  let closed = false;
+
+  const emit = (event: CallEvent) => {
+    runner.heard(event);
+    for (const listener of listeners) listener(event);
+    engine.heard(event, id);
+  };
+  const settings = () => {
+    const { approval, sandbox } = { ...engine.policy(), ...chosen };
+    return toSettings(approval, sandbox);
+  };
+  const approver = own.approver ?? engine.options.approver;
+  const makeGate = () => createOwnGate(engine, machine, { settings: settings(), memory, emit, approver });
+  let gate = makeGate();
+  const stages: Omit<Stages, "gate" | "record"> = {
+    registry,
+    runtime: createOwnRuntime(engine, machine, emit, approver),
+    result: createShaper({ checkOutput, spill: machine.spill, ...engine.options.result }),
+    emit,
+    at: {
+      workspace: host.workspace,
+      cwd: host.cwd,
+      get terminals() {
+        return machine.terminals();
+      },
+    },
+  };
+
+  const runner = createRunner({
+    registry,
+    stages: () => {
+      if (closed) throw new Error(`The conversation '${id}' is closed.`);
+      engine.starting();
+      return { ...stages, gate };
+    },
+    count: engine.count,
+  });
+
+  return {
+    id,
+    workspace: host.workspace,
+    cwd: host.cwd,
+    registry,
+    metrics: engine.metrics,
+    spillDir: machine.spillDir,
+    get gate() {
+      return gate;
+    },
+    get lazyGate() {
+      return gate;
+    },
+    run: runner.run,
+    lanes: runner.lanes,
+    call: async (name, input = {}, signal = never) =>
+      withText(await runner.run(toAsked(`call_${++counter}`, name, input, registry), signal)),
+    refuse(asked, error) {
+      const ended = stages.result.refuse(asked, error);
+      engine.count(ended);
+      emit({ type: "call.ended", call: ended });
+      return ended;
+    },
+    situation: () => toSituation(gate, host, settings()),
+    openTerminals: () =>
+      machine
+        .terminals()
+        .filter((terminal) => terminal.running)
+        .map((terminal) => `${terminal.id}: ${terminal.command}`),
+    setPolicy(change) {
+      checkPolicyChange(change);
+      chosen = { ...chosen, ...change };
+      gate = makeGate();
+    },
+    refresh: () => void (gate = makeGate()),
+    on(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      closed = true;
+      await machine.close();
+      listeners.clear();
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** The stages of one conversation: its own gate, runtime and memory, on the tools, rules and machine of the engine. */
+import type { Json } from "../base/json.ts";
+import type { Memory } from "../gate/memory.ts";
+import { asksNobody, type PolicyNames } from "../gate/modes.ts";
+import type { RuleBook } from "../gate/rules.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Metrics } from "../result/metrics.ts";
+import { createRuntime } from "../runtime/runtime.ts";
+import { toSchema } from "../schema/schema.ts";
+import type { Ended } from "../spec/call.ts";
+import type { Approver, CallEvent, Emit, Gate, PolicySettings, Runtime } from "../spec/stages.ts";
+import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
+import type { ConversationHost, Host } from "./host.ts";
+import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
+import type { EngineOptions } from "./engine-options.ts";
+
+/** What an engine's conversations share. */
+export interface EngineParts {
+  readonly options: EngineOptions;
+  readonly registry: Registry;
+  readonly host: Host;
+  readonly book: RuleBook;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Told before a call starts. */
+  starting(): void;
+  /** The engine's own choice of modes, as it is now. */
+  policy(): PolicyNames;
+  /** Every event of every conversation. */
+  heard(event: CallEvent, conversation: string): void;
+  /** Every call that has ended. */
+  count(ended: Ended): void;
+}
+
+interface GateParts {
+  readonly settings: PolicySettings;
+  readonly memory: Memory;
+  readonly emit: Emit;
+  readonly approver: Approver | undefined;
+}
+
+export function createOwnGate(
+  { options, host, book }: EngineParts,
+  machine: ConversationHost,
+  parts: GateParts,
+): LazyGate {
+  const { approver, ...rest } = parts;
+  return createLazyGate({
+    workspace: host.workspace,
+    confinement: host.confinement,
+    ...(approver === undefined ? {} : { approver }),
+    ...options.gate,
+    ...rest,
+    book,
+    rules: book.rules.rules,
+    readableRoots: [...(options.gate?.readableRoots ?? []), machine.spillDir],
+  });
+}
+
+export function createOwnRuntime(
+  { options, host, log }: EngineParts,
+  machine: ConversationHost,
+  emit: Emit,
+  approver: Approver | undefined,
+): Runtime {
+  const { service, model, timeoutMs } = options;
+  return createRuntime({
+    workspace: host.workspace,
+    cwd: host.cwd,
+    capabilities: machine.capabilities,
+    emit,
+    log,
+    session: new Map(),
+    ...(approver?.answerer === undefined ? {} : { answerer: approver.answerer }),
+    ...(service === undefined ? {} : { service }),
+    ...(model === undefined ? {} : { model }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+}
+
+export async function checkOutput(
+  ran: { readonly tool: AnyTool },
+  structured: Json | undefined,
+): Promise<readonly string[]> {
+  if (ran.tool.output === undefined) return [];
+  const checked = await toSchema(ran.tool.output).validate(structured);
+  return checked.ok ? [] : checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+}
+
+export function toSituation(gate: Gate, { workspace, cwd }: Host, { approval, sandbox }: PolicySettings): Situation {
+  const grant = gate.baseGrant();
+  return {
+    workspace,
+    cwd,
+    sandbox,
+    writableRoots: grant.write,
+    network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
+    canEscalate: !asksNobody(approval),
+    platform: process.platform,
+  };
+}

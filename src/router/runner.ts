@@ -1,0 +1,149 @@
+/**
+ * Runs the calls of one conversation: one by one or in lanes, the calls that their handlers make included. Knows which
+ * run now, so that ids stay unique and whoever follows a call hears of that one alone.
+ */
+import { partsToText } from "../base/content.ts";
+import { CallError } from "../base/error.ts";
+import { isObject, parseJson, type Json } from "../base/json.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Asked, Ended, Permitted } from "../spec/call.ts";
+import { isFreeform } from "../spec/freeform.ts";
+import type { CallEvent, Nest, Recorder } from "../spec/stages.ts";
+import type { AnyTool, CallOutcome } from "../spec/tool.ts";
+import { createLanes, type InnerLanes, type LaneOptions, type Lanes, type MadeBy } from "./lanes.ts";
+import { route, type Stages } from "./route.ts";
+
+export interface RunOptions {
+  /** Told what starts and what ended, the calls of calls included. */
+  readonly recorder?: Recorder;
+  /** Hears the events of this call and of the calls its handler makes, and no others. */
+  readonly onEvent?: (event: CallEvent) => void;
+  /** Awaited once the call is permitted, before it is recorded and run. Throwing a CallError ends the call. */
+  readonly beforeRun?: (permitted: Permitted) => Promise<void>;
+}
+
+export interface LanesOptions extends Omit<RunOptions, "onEvent"> {
+  readonly signal: AbortSignal;
+  /** Calls that may change something wait for it. */
+  readonly ready?: Promise<void>;
+}
+
+/** How a call ended, with its text in one piece. */
+export interface CallResult extends Ended {
+  /** The text parts of `content`. Not written down with the rest. */
+  readonly text: string;
+}
+
+export interface Runner {
+  run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
+  lanes(options: LanesOptions): Lanes;
+  /** Passes an event on to whoever follows its call. */
+  heard(event: CallEvent): void;
+}
+
+export interface RunnerOptions {
+  readonly registry: Registry;
+  /** The stages a call that starts now goes through; throws where none may start. */
+  readonly stages: () => Omit<Stages, "record">;
+  /** Every call that has ended. */
+  readonly count: (ended: Ended) => void;
+}
+
+const nothing: Recorder = { async started() {}, async ended() {} };
+const ignore = () => undefined;
+
+export function createRunner({ registry, stages, count }: RunnerOptions): Runner {
+  /** The calls running now, by id, each with whoever follows it. */
+  const running = new Map<string, (event: CallEvent) => void>();
+
+  /** The same id twice at once would mix two calls' events and files. */
+  const withFreeId = (asked: Asked): Asked => {
+    if (!running.has(asked.id)) return asked;
+    let copy = 2;
+    while (running.has(`${asked.id}~${copy}`)) copy++;
+    return { ...asked, id: `${asked.id}~${copy}` };
+  };
+  const runOne = async (given: Asked, inner: InnerLanes, by: MadeBy, options: RunOptions): Promise<Ended> => {
+    const own = stages();
+    const asked = withFreeId(given);
+    const { recorder = nothing, onEvent = ignore, beforeRun } = options;
+    const nest = nestIn(asked, inner, by.depth);
+    running.set(asked.id, onEvent);
+    try {
+      const setting = { signal: by.signal, nest, ...(beforeRun ? { beforeRun } : {}) };
+      const ended = await route(asked, { ...own, record: recorder }, setting);
+      count(ended);
+      return ended;
+    } finally {
+      running.delete(asked.id);
+    }
+  };
+  const laneOptions = (signal: AbortSignal, options: RunOptions, ready?: Promise<void>): LaneOptions => ({
+    run: (asked, inner, by = { signal, depth: 0 }) => runOne(asked, inner, by, options),
+    isParallel: (asked) => registry.find(asked.name, asked.namespace)?.parallel ?? false,
+    isMutating: (asked) => isMutating(registry.find(asked.name, asked.namespace)),
+    ...(ready === undefined ? {} : { ready }),
+  });
+
+  return {
+    run: (asked, signal, options = {}) =>
+      runOne(asked, createLanes(laneOptions(signal, options)), { signal, depth: 0 }, options),
+    lanes: ({ signal, ready, ...options }) => createLanes(laneOptions(signal, options, ready)),
+    heard: (event) => running.get("call" in event ? event.call.id : event.id)?.(event),
+  };
+}
+
+/** A call in a call in a call: more is a tool that calls itself. */
+const maxDepth = 16;
+
+/** The calls that one call's handler makes: numbered below it, in the lanes it was given. */
+function nestIn(parent: Asked, inner: InnerLanes, depth: number): Nest {
+  let made = 0;
+  return async (name, input, signal) => {
+    if (depth >= maxDepth)
+      throw new CallError("failed", `Calls are nested more than ${maxDepth} deep.`, {
+        hint: "A tool that calls itself has to stop somewhere.",
+      });
+    const asked: Asked = {
+      ...toAsked(`${parent.id}.${++made}`, name, input),
+      parent: parent.id,
+      ...(parent.markerless === undefined ? {} : { markerless: parent.markerless }),
+    };
+    return withText(await inner.add(asked, { signal, depth: depth + 1 }));
+  };
+}
+
+export function withText(ended: Ended): CallResult & CallOutcome {
+  // Not enumerable: what is written to a journal or sent somewhere is the same as before.
+  return Object.defineProperty({ ...ended, text: "" }, "text", {
+    enumerable: false,
+    get: () => partsToText(ended.content),
+  });
+}
+
+/** A program's own call, as a wire would have asked for it. */
+export function toAsked(id: string, name: string, input: Json | string, registry?: Registry): Asked {
+  const isText = typeof input === "string";
+  return {
+    id,
+    name,
+    kind: isText && !isAdvertised(registry?.find(name), input) ? "custom" : "function",
+    arguments: isText ? input : JSON.stringify(input),
+    askedAt: Date.now(),
+  };
+}
+
+/** Is it the very JSON text that the tool, offered as a function with one string, asks for? */
+function isAdvertised(tool: AnyTool | undefined, text: string): boolean {
+  if (tool === undefined || !isFreeform(tool.input)) return false;
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isObject(parsed.value)) return false;
+  const keys = Object.keys(parsed.value);
+  return keys.length === 1 && keys[0] === (tool.input.label ?? "input");
+}
+
+/** Before its input is known, a tool that might change something is taken to. */
+function isMutating(tool: AnyTool | undefined): boolean {
+  if (tool === undefined || tool.mutates === false) return false;
+  return tool.mutates !== undefined || tool.access !== undefined;
+}
