@@ -17,6 +17,7 @@ const entries = {
   mcp: "src/mcp/index.ts",
   sandbox: "src/runtime/sandbox/sandbox.ts",
   testing: "src/testing/index.ts",
+  gateway: "src/gateway/index.ts",
   cli: "src/cli/main.ts",
 };
 const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];

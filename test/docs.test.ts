@@ -30,10 +30,6 @@ test.each(pages)("every link of %s leads somewhere", (page) => {
   expect(dead).toEqual([]);
 });
 
-test("docs/tree.md is the tree", () => {
-  expect(() => execFileSync(process.execPath, ["scripts/tree.mjs", "--check"], { cwd: root })).not.toThrow();
-});
-
 test("AGENTS.md names every folder of src", () => {
   const folders = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const missing = folders.filter(({ name }) => !read("AGENTS.md").includes(`| \`${name}\` |`));

@@ -71,7 +71,7 @@ export function readHttpFailure(
   body: string,
   at: FailureContext,
 ): ModelError {
-  const said = readMessage(body);
+  const said = readRefusal(body);
   const kind = kindOf(status, said);
   const retryAfterMs = readRetryAfter(headers, said.message);
   return {
@@ -88,7 +88,8 @@ export function readTransportFailure(error: unknown): ModelError {
   return { message: error.message, type: kind, code: error.kind };
 }
 
-function readMessage(body: string): { readonly message: string; readonly code?: string } {
+/** What a server said when it refused: its message and its own code, however it wraps them. */
+export function readRefusal(body: string): { readonly message: string; readonly code?: string } {
   try {
     const parsed: unknown = JSON.parse(body);
     // OpenAI and Anthropic nest it, Gemini wraps it in a list, some servers send it flat.

@@ -1,5 +1,5 @@
 import { defined } from "../base/json.ts";
-import type { Codec, WireName } from "../wire/codec.ts";
+import type { Codec, EncodeOptions, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
 import { providerForWire, providers, type Provider } from "./providers.ts";
 
@@ -21,6 +21,30 @@ export interface ProviderModelOptions extends Pick<
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** Where and how a model is asked: everything but the codec itself. */
+export interface ProviderAddress {
+  readonly wire: WireName;
+  readonly baseUrl: string;
+  /** The provider's own, and the key. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly encode: EncodeOptions;
+  readonly thinkTags: boolean;
+  readonly keyName?: string;
+}
+
+export function resolveProvider(options: ProviderModelOptions): ProviderAddress {
+  const provider = findProvider(options);
+  const { keyName = isStranger(options) ? undefined : provider.keyEnv } = options;
+  return {
+    wire: options.wire ?? provider.wire,
+    baseUrl: options.baseUrl ?? provider.baseUrl,
+    headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
+    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+    thinkTags: options.thinkTags ?? provider.thinkTags === true,
+    ...defined({ keyName }),
+  };
+}
+
 /** Only the codec that is spoken is loaded. */
 const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
   responses: async () => (await import("../wire/responses/index.ts")).responses,
@@ -30,17 +54,10 @@ const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
 };
 
 export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
-  const provider = findProvider(options);
-  const { model, limits, answerLimits, retries, keyName = isStranger(options) ? undefined : provider.keyEnv } = options;
-  return createHttpModel({
-    model,
-    codec: await loadCodec[options.wire ?? provider.wire](),
-    baseUrl: options.baseUrl ?? provider.baseUrl,
-    headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
-    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
-    thinkTags: options.thinkTags ?? provider.thinkTags === true,
-    ...defined({ keyName, limits, answerLimits, retries }),
-  });
+  const { wire, ...address } = resolveProvider(options);
+  const { model, limits, answerLimits, retries } = options;
+  const codec = await loadCodec[wire]();
+  return createHttpModel({ model, codec, ...address, ...defined({ limits, answerLimits, retries }) });
 }
 
 function findProvider({ provider, wire }: ProviderModelOptions): Provider {

@@ -135,7 +135,7 @@ function kindOf(error: ModelError): string | undefined {
     // Every kind of refused request is an "invalid request" to some API: its code says which.
     if (found !== undefined && (found !== "bad_request" || said === error.code)) return found;
   }
-  return kindsByWord.get(error.type?.toLowerCase() ?? "");
+  return error.type === "bad_request" ? error.type : kindsByWord.get(error.type?.toLowerCase() ?? "");
 }
 
 /** Providers say that a conversation is too long in many ways. */

@@ -6,6 +6,20 @@ const hook: Shape = {
   required: ["command"],
 };
 
+const allowance: Shape = { fields: { requests: "number", tokens: "number", usd: "number" } };
+const gatewayTarget: Shape = {
+  fields: {
+    provider: "string",
+    base_url: "string",
+    model: "string",
+    wire: "string",
+    api_key_env: "string",
+    schema: "string",
+    reasoning: "string",
+    price: { fields: { input: "number", cached: "number", output: "number" }, required: ["input", "output"] },
+  },
+};
+
 export interface ConfigKey {
   readonly type: "string" | "number" | "boolean" | "strings" | "table";
   /** What a table holds; left out where somebody else reads and checks it. */
@@ -134,6 +148,34 @@ export const configKeys = {
       each: { fields: { input: "number", cached: "number", output: "number" }, required: ["input", "output"] },
     },
     about: 'US dollars per million tokens, by model: [prices."gpt-5*"]',
+  },
+  gateway: {
+    type: "table",
+    shape: {
+      fields: {
+        port: "number",
+        enforce: "boolean",
+        journal: "boolean",
+        secret_files: "strings",
+        hide_secrets: "boolean",
+        search: { fields: { command: "strings", url: "string" } },
+        budget: {
+          fields: {
+            conversation: allowance,
+            day: allowance,
+            key: allowance,
+            max_repeats: "number",
+          },
+        },
+        routes: {
+          list: {
+            fields: { match: "string", targets: { list: gatewayTarget }, small: gatewayTarget },
+            required: ["match", "targets"],
+          },
+        },
+      },
+    },
+    about: "the gateway: [[gateway.routes]] from the names clients ask for to models, budgets, search",
   },
   mcp_login_store: {
     type: "string",

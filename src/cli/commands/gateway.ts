@@ -1,0 +1,210 @@
+import { spawn } from "node:child_process";
+import { buildCommand, buildRouteMap } from "@stricli/core";
+import { defined } from "../../base/json.ts";
+import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
+import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
+import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
+import { keyPath, startFromSettings, type StartedGateway } from "../gateway/start.ts";
+import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { prepare } from "../prepare.ts";
+
+interface GatewayFlags extends SessionFlags {
+  readonly port?: number;
+  readonly host?: string;
+  readonly json?: boolean;
+  readonly noKey?: boolean;
+  readonly enforce?: boolean;
+  readonly smallModel?: string;
+}
+
+const flags = {
+  ...sessionFlags,
+  port: {
+    kind: "parsed",
+    parse: readPort,
+    optional: true,
+    brief: "listen here; 0 or nothing takes a free one",
+    placeholder: "N",
+  },
+  host: {
+    kind: "parsed",
+    parse: String,
+    optional: true,
+    brief: "listen on this address instead of 127.0.0.1; everybody who can reach it can ask",
+    placeholder: "ADDRESS",
+  },
+  json: toggle("one JSON line with url and key, then one for each request"),
+  noKey: toggle("let everybody on this machine in, without a key"),
+  enforce: toggle("calls that the policy refuses do not reach the client; otherwise they are only told"),
+  smallModel: {
+    kind: "parsed",
+    parse: String,
+    optional: true,
+    brief: "a model for side questions: titles, short summaries",
+    placeholder: "NAME",
+  },
+} as const;
+
+const start = buildCommand({
+  docs: { brief: "start the gateway" },
+  parameters: { flags },
+  func: (given: GatewayFlags) => runCommand(() => serve(given)),
+});
+
+const clientPositional = {
+  brief: clientNames.join(", "),
+  parse: readClient,
+  placeholder: "CLIENT",
+} as const;
+
+interface PrintFlags {
+  readonly url?: string;
+  readonly model?: string;
+  readonly json?: boolean;
+}
+
+const printCommand = buildCommand({
+  docs: { brief: "the exact lines or files that point a client at the gateway" },
+  parameters: {
+    flags: {
+      url: { kind: "parsed", parse: String, optional: true, brief: "where the gateway is", placeholder: "URL" },
+      model: { kind: "parsed", parse: String, optional: true, brief: "the model's name", placeholder: "NAME" },
+      json: toggle("as JSON"),
+    },
+    positional: { kind: "tuple", parameters: [clientPositional] },
+  },
+  func: (given: PrintFlags, client: ClientName) =>
+    runCommand(async () => {
+      const address = { url: given.url ?? "http://127.0.0.1:8317", key: "YOUR-KEY", model: given.model ?? "default" };
+      const setup = setupFor(client, address);
+      if (given.json) printJson(setup);
+      else for (const line of describeSetup(client, setup)) print(line);
+    }),
+});
+
+const run = buildCommand({
+  docs: { brief: "start a client with everything set: callgate gateway run claude -- -p 'hello'" },
+  parameters: {
+    flags,
+    positional: {
+      kind: "array",
+      parameter: { brief: `${clientNames.join(", ")}, then its own arguments`, parse: String, placeholder: "CLIENT" },
+    },
+  },
+  func: (given: GatewayFlags, ...words: readonly string[]) => runCommand(() => runClient(given, words)),
+});
+
+const keyName = { brief: "a name for the client", parse: String, placeholder: "NAME" } as const;
+const keyCommands = buildRouteMap({
+  routes: {
+    add: buildCommand({
+      docs: { brief: "a key for one client; it is shown once" },
+      parameters: { positional: { kind: "tuple", parameters: [keyName] } },
+      func: (_flags: object, name: string) =>
+        runCommand(async () => print(openKeyFile(keyPath(process.env)).add(name))),
+    }),
+    list: buildCommand({
+      docs: { brief: "the keys by name" },
+      parameters: { flags: { json: toggle("as JSON") } },
+      func: (given: { readonly json?: boolean }) =>
+        runCommand(async () => {
+          const keys = openKeyFile(keyPath(process.env)).list();
+          if (given.json) printJson(keys.map(({ name, createdAt }) => ({ name, createdAt })));
+          else for (const { name, createdAt } of keys) print(`${name}  since ${createdAt}`);
+        }),
+    }),
+    remove: buildCommand({
+      docs: { brief: "this client may not ask any more" },
+      parameters: { positional: { kind: "tuple", parameters: [keyName] } },
+      func: (_flags: object, name: string) =>
+        runCommand(async () => {
+          if (!openKeyFile(keyPath(process.env)).remove(name)) throw new UsageError(`there is no key '${name}'`);
+        }),
+    }),
+  },
+  docs: { brief: "keys for clients that come from elsewhere" },
+});
+
+export const command = buildRouteMap({
+  routes: { start, print: printCommand, run, key: keyCommands },
+  defaultCommand: "start",
+  docs: { brief: "any agent, any model: a local server that speaks Responses, Messages, Chat and Gemini" },
+});
+
+async function serve(given: GatewayFlags): Promise<number> {
+  const onRequest = given.json ? (record: RequestRecord) => printJson({ type: "request", ...record }, false) : tell;
+  const gateway = await open(given, onRequest);
+  if (given.json) printJson({ url: gateway.url, ...defined({ key: gateway.key }) }, false);
+  else {
+    say(`callgate: the gateway listens at ${gateway.url}`);
+    say(gateway.key === undefined ? "callgate: no key is needed" : `callgate: its key is ${gateway.key}`);
+    say(`callgate: point a client at it with 'callgate gateway print claude --url ${gateway.url}'`);
+  }
+  await untilStopped(gateway);
+  return exitCodes.done;
+}
+
+async function open(given: GatewayFlags, onRequest: (record: RequestRecord) => void): Promise<StartedGateway> {
+  const { cwd, config } = await prepare(given);
+  if (given.noKey === true && given.host !== undefined && !/^(?:127\.|localhost$|::1$)/.test(given.host))
+    throw new UsageError("--no-key is for this machine alone: leave out --host, or give clients keys");
+  const { port, host, noKey, enforce, smallModel } = given;
+  return startFromSettings({
+    config,
+    cwd,
+    env: process.env,
+    onRequest,
+    ...defined({ port, host, noKey, enforce, smallModel }),
+  });
+}
+
+/** One line a request, for the person who started it. */
+function tell(record: RequestRecord): void {
+  const { client, model, target, status, durationMs, calls, refused, error } = record;
+  const tokens = record.inputTokens === undefined ? "" : `, ${record.inputTokens} → ${record.outputTokens} tokens`;
+  const what = error === undefined ? `${calls} ${calls === 1 ? "call" : "calls"}${tokens}` : error;
+  say(`${client} asked for ${model}: ${target}, ${status}, ${what}, ${durationMs} ms`);
+  for (const { call, reason } of refused) say(`  ${call}: policy says no: ${reason}`);
+}
+
+/** SIGTERM or SIGINT lets running answers end; a second one ends them at once. */
+function untilStopped(gateway: StartedGateway): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => void gateway.close().then(resolve);
+    process.on("SIGTERM", stop);
+    process.on("SIGINT", stop);
+  });
+}
+
+async function runClient(given: GatewayFlags, words: readonly string[]): Promise<number> {
+  const [name, ...own] = words[0] === undefined ? [""] : words;
+  const client = readClient(name ?? "");
+  if (client === "env") throw new UsageError("'env' is no program: use 'callgate gateway print env'");
+  const gateway = await open(given, () => undefined);
+  const setup = setupFor(client, { url: gateway.url, key: gateway.key ?? "none", model: gateway.model });
+  if (client === "pi")
+    say("callgate: pi reads its models from ~/.pi/agent/models.json: see 'callgate gateway print pi'");
+  const code = await new Promise<number>((resolve, reject) => {
+    const child = spawn(setup.program, [...setup.args, ...own], {
+      stdio: "inherit",
+      env: { ...process.env, ...setup.env },
+    });
+    child.on("error", (error: NodeJS.ErrnoException) =>
+      reject(error.code === "ENOENT" ? new UsageError(`there is no program '${setup.program}' on the path`) : error),
+    );
+    child.on("close", (status) => resolve(status ?? exitCodes.failed));
+  }).finally(() => gateway.close());
+  return code;
+}
+
+function readClient(name: string): ClientName {
+  const found = clientNames.find((known) => known === name);
+  if (found === undefined) throw new UsageError(`there is no client '${name}': ${clientNames.join(", ")}`);
+  return found;
+}
+
+function readPort(given: string): number {
+  const port = Number(given);
+  if (!/^\d+$/.test(given) || port > 65_535) throw new Error(`'${given}' is not a port`);
+  return port;
+}

@@ -1,0 +1,147 @@
+/** How each agent is pointed at a gateway: the lines to set, or the file to write, exactly as that agent reads them. */
+
+export interface ClientSetup {
+  /** The program that `gateway run` starts. */
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Put before the user's own arguments. */
+  readonly args: readonly string[];
+  /** A file the agent reads, with its place as people know it. */
+  readonly file?: { readonly path: string; readonly text: string };
+}
+
+export interface GatewayAddress {
+  readonly url: string;
+  readonly key: string;
+  readonly model: string;
+}
+
+export const clientNames = ["codex", "claude", "gemini", "opencode", "pi", "env"] as const;
+export type ClientName = (typeof clientNames)[number];
+
+const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> = {
+  codex: ({ url, key, model }) => {
+    const provider = `model_providers.callgate={name="Callgate",base_url="${url}/v1",env_key="CALLGATE_GATEWAY_KEY",wire_api="responses"}`;
+    return {
+      program: "codex",
+      env: { CALLGATE_GATEWAY_KEY: key },
+      args: ["-c", 'model_provider="callgate"', "-c", provider, "-m", model],
+      file: {
+        path: "~/.codex/config.toml",
+        text: [
+          `model = "${model}"`,
+          'model_provider = "callgate"',
+          "",
+          "[model_providers.callgate]",
+          'name = "Callgate"',
+          `base_url = "${url}/v1"`,
+          'env_key = "CALLGATE_GATEWAY_KEY"',
+          'wire_api = "responses"',
+        ].join("\n"),
+      },
+    };
+  },
+  claude: ({ url, key, model }) => {
+    return {
+      program: "claude",
+      env: {
+        ANTHROPIC_BASE_URL: url,
+        ANTHROPIC_AUTH_TOKEN: key,
+        ANTHROPIC_MODEL: model,
+        ANTHROPIC_SMALL_FAST_MODEL: model,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      },
+      args: [],
+    };
+  },
+  gemini: ({ url, key, model }) => {
+    return {
+      program: "gemini",
+      env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
+      args: [],
+    };
+  },
+  opencode: ({ url, key, model }) => {
+    const config = {
+      $schema: "https://opencode.ai/config.json",
+      model: `callgate/${model}`,
+      provider: {
+        callgate: {
+          npm: "@ai-sdk/openai-compatible",
+          name: "Callgate",
+          options: { baseURL: `${url}/v1`, apiKey: key },
+          models: { [model]: { name: model } },
+        },
+      },
+    };
+    return {
+      program: "opencode",
+      env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config) },
+      args: [],
+      file: { path: "opencode.json", text: JSON.stringify(config, null, 2) },
+    };
+  },
+  pi: ({ url, key, model }) => {
+    const models = {
+      providers: {
+        callgate: {
+          baseUrl: `${url}/v1`,
+          apiKey: "CALLGATE_GATEWAY_KEY",
+          api: "openai-responses",
+          models: [
+            {
+              id: model,
+              name: model,
+              reasoning: true,
+              input: ["text", "image"],
+              contextWindow: 128_000,
+              maxTokens: 16_384,
+            },
+          ],
+        },
+      },
+    };
+    return {
+      program: "pi",
+      env: { CALLGATE_GATEWAY_KEY: key },
+      args: ["--provider", "callgate", "--model", model],
+      file: { path: "~/.pi/agent/models.json", text: JSON.stringify(models, null, 2) },
+    };
+  },
+  env: ({ url, key }) => {
+    return {
+      program: "",
+      env: {
+        OPENAI_BASE_URL: `${url}/v1`,
+        OPENAI_API_KEY: key,
+        ANTHROPIC_BASE_URL: url,
+        ANTHROPIC_AUTH_TOKEN: key,
+        GOOGLE_GEMINI_BASE_URL: url,
+        GEMINI_API_KEY: key,
+      },
+      args: [],
+    };
+  },
+};
+
+export function setupFor(client: ClientName, at: GatewayAddress): ClientSetup {
+  return setups[client](at);
+}
+
+/** What a person copies: variables as a shell reads them, then the file, then the command. */
+export function describeSetup(client: ClientName, setup: ClientSetup): readonly string[] {
+  const variables = Object.entries(setup.env).map(([name, value]) => `export ${name}=${quote(value)}`);
+  const file = setup.file === undefined ? [] : ["", `# ${setup.file.path}`, ...setup.file.text.split("\n")];
+  const isInFile = setup.file !== undefined && client !== "codex";
+  const run = setup.program === "" ? [] : ["", [setup.program, ...(isInFile ? [] : setup.args.map(quote))].join(" ")];
+  return [
+    ...(client === "opencode" ? [] : variables),
+    ...file,
+    ...(client === "codex" ? ["", "# then, or without the file:"] : []),
+    ...run,
+  ];
+}
+
+function quote(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

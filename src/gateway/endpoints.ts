@@ -1,0 +1,63 @@
+/** Which of our endpoints a path names. Every client appends its own version prefix, or none. */
+import type { WireName } from "../wire/codec.ts";
+
+export type Endpoint =
+  /** Ask a model. Gemini says the model and whether to stream in the path, the others in the body. */
+  | { readonly kind: "ask"; readonly wire: WireName; readonly model?: string; readonly stream?: boolean }
+  /** How many tokens a request would take. */
+  | { readonly kind: "count"; readonly wire: WireName; readonly model?: string }
+  | { readonly kind: "models"; readonly wire: WireName; readonly id?: string }
+  /** A stored response of the Responses API. */
+  | { readonly kind: "response"; readonly wire: "responses"; readonly id: string; readonly remove: boolean }
+  | { readonly kind: "compact"; readonly wire: "responses" }
+  | { readonly kind: "conversation"; readonly wire: "responses" }
+  | { readonly kind: "metrics" | "health"; readonly wire: WireName };
+
+export function findEndpoint(method: string, path: string, headers: Headers): Endpoint | undefined {
+  const isGemini = path.startsWith("/v1beta/") || path.startsWith("/v1alpha/") || path.includes(":");
+  const rest = path.replace(/^\/(?:v1beta|v1alpha|v1)(?=\/)/, "").replace(/\/$/, "");
+  if (method === "POST") return findPost(rest, isGemini);
+  if (method === "HEAD" || method === "GET") {
+    if (rest === "/healthz" || rest === "/api/hello" || rest === "") return { kind: "health", wire: "chat" };
+    if (rest === "/metrics") return { kind: "metrics", wire: "chat" };
+    const models = /^\/models(?:\/(.+))?$/.exec(rest);
+    if (models !== null) {
+      const wire = isGemini ? "gemini" : headers["anthropic-version"] === undefined ? "chat" : "messages";
+      return { kind: "models", wire, ...(models[1] === undefined ? {} : { id: decodeURIComponent(models[1]) }) };
+    }
+  }
+  const stored = /^\/responses\/([^/]+)$/.exec(rest)?.[1];
+  if (stored !== undefined && (method === "GET" || method === "DELETE"))
+    return { kind: "response", wire: "responses", id: decodeURIComponent(stored), remove: method === "DELETE" };
+  return undefined;
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+function findPost(rest: string, isGemini: boolean): Endpoint | undefined {
+  if (isGemini) {
+    const found = /^\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/.exec(rest);
+    if (found === null) return undefined;
+    const model = decodeURIComponent(found[1] ?? "");
+    if (found[2] === "countTokens") return { kind: "count", wire: "gemini", model };
+    return { kind: "ask", wire: "gemini", model, stream: found[2] === "streamGenerateContent" };
+  }
+  switch (rest) {
+    case "/responses":
+      return { kind: "ask", wire: "responses" };
+    case "/chat/completions":
+      return { kind: "ask", wire: "chat" };
+    case "/messages":
+      return { kind: "ask", wire: "messages" };
+    case "/messages/count_tokens":
+      return { kind: "count", wire: "messages" };
+    case "/responses/input_tokens":
+      return { kind: "count", wire: "responses" };
+    case "/responses/compact":
+      return { kind: "compact", wire: "responses" };
+    case "/conversations":
+      return { kind: "conversation", wire: "responses" };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * The life of one request of a client, top to bottom: read it, put in what it refers to, see whose conversation it is
+ * and whether it may be asked, choose who answers, and write the answer in the client's own wire.
+ */
+import type { ServerResponse } from "node:http";
+import type { Answer, CallItem, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
+import { readRefusal } from "../model/failure.ts";
+import type { Codec, WireName } from "../wire/codec.ts";
+import { decodeRecording, getCodec } from "../wire/index.ts";
+import { createIdKeeper, keepThoughts, restoreThoughts } from "./call-state.ts";
+import { identify } from "./clients.ts";
+import { govern } from "./govern.ts";
+import type { JournalEntry } from "./journal.ts";
+import { answerSearch, isSearchRequest } from "./search.ts";
+import { drained, writeAnswer } from "./reply.ts";
+import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
+import { refusal, resolveReferences } from "./stored-responses.ts";
+import { holdCalls, sendUntouched } from "./untouched.ts";
+import { isTargetsFault, type Target } from "./upstreams.ts";
+
+export async function exchange(
+  asked: ClientRequest,
+  services: Services,
+  response: ServerResponse,
+): Promise<RequestRecord> {
+  const startedAt = services.now();
+  const codec = getCodec(asked.wire);
+  const body = asked.wire === "responses" ? resolveReferences(asked.body, services.state) : asked.body;
+  const given = readRequest(codec, { ...asked, body }, services);
+  const who = identify(asked.headers, asked.body, given, asked.key);
+  const request = hasPlaceForThoughts(asked.wire) ? given : restoreThoughts(given, who.conversation, services.state);
+  const refused = services.budget.refuse({ conversation: who.conversation, key: asked.key }, request);
+  const targets = services.upstreams.choose(request, who.conversation);
+  const stop = new AbortController();
+  response.on("close", () => stop.abort());
+  const turn: Turn = { asked, body, codec, request, who, services, response, signal: stop.signal, refusals: [] };
+
+  const ended = await answerTurn(turn, refused, targets);
+  const { answer, target } = ended;
+  const usage = answer.usage;
+  const costUsd = usage === undefined || target === undefined ? 0 : target.cost(usage);
+  services.budget.spend({ conversation: who.conversation, key: asked.key }, usage, costUsd);
+  if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
+  ended.entry?.end(answer, costUsd);
+  return {
+    client: who.client,
+    conversation: who.conversation,
+    ...(ended.entry === undefined ? {} : { session: ended.entry.id }),
+    wire: asked.wire,
+    model: request.model,
+    target: target?.name ?? "none",
+    status: response.statusCode,
+    outcome: answer.outcome,
+    ...(answer.error === undefined ? {} : { error: answer.error.message }),
+    ...(usage === undefined ? {} : { inputTokens: usage.input, outputTokens: usage.output }),
+    ...(costUsd === 0 ? {} : { costUsd }),
+    calls: answer.items.filter((item) => item.type === "call").length,
+    refused: turn.refusals,
+    untouched: ended.untouched === true,
+    durationMs: services.now() - startedAt,
+  };
+}
+
+interface TurnEnd {
+  readonly answer: Answer;
+  readonly target?: Target;
+  readonly entry?: JournalEntry;
+  readonly untouched?: boolean;
+}
+
+async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: readonly Target[]): Promise<TurnEnd> {
+  const { asked, request, services, who, signal } = turn;
+  if (refused !== undefined) return { answer: await writeAnswer(turn, failing(refused)) };
+  const [first] = targets;
+  if (first === undefined) {
+    const names = services.upstreams.models().join(", ");
+    const message = `No route takes the model '${request.model}'.${names === "" ? "" : ` These are known: ${names}.`}`;
+    return { answer: await writeAnswer(turn, failing({ type: "unknown_model", message })) };
+  }
+  const entry = services.journal?.begin(who, request, { wire: asked.wire, target: first.name });
+  const finish = (end: TurnEnd): TurnEnd => ({ ...end, ...(entry === undefined ? {} : { entry }) });
+  if (isSearchRequest(request) && !hasOwnSearch(first)) {
+    const events = await answerSearch(request, asked.wire, services.search, signal);
+    return finish({ answer: await writeAnswer(turn, listed(events)), target: first });
+  }
+  if (canGoUntouched(turn, first)) {
+    const answer = await passThrough(turn, first);
+    if (answer !== undefined) return finish({ answer, target: first, untouched: true });
+  }
+  const used = { target: first };
+  const events = askTargets(turn, targets, used, entry);
+  return finish({ answer: await writeAnswer(turn, events), target: used.target });
+}
+
+/** Gemini says the model and whether to stream in the path; Claude Code begins its prompt with a line for the biller. */
+function readRequest(codec: Codec, asked: ClientRequest, { sign }: Services): ModelRequest {
+  const many = asked.body["n"];
+  if (typeof many === "number" && many > 1)
+    throw refusal(400, "n_not_supported", "One answer a request: 'n' must be 1.");
+  const request = codec.decodeRequest(asked.body, { sign });
+  const instructions = request.instructions?.replace(/^x-anthropic-billing-header:[^\n]*\n*/, "");
+  return {
+    ...request,
+    ...(asked.model === undefined ? {} : { model: asked.model }),
+    ...(asked.stream === undefined ? {} : { stream: asked.stream }),
+    ...(instructions === undefined ? {} : { instructions }),
+    tools: request.tools.filter(({ name }) => name !== "DeferredToolPlaceholder"),
+  };
+}
+
+function hasPlaceForThoughts(wire: WireName): boolean {
+  return wire === "responses" || wire === "messages";
+}
+
+function hasOwnSearch(target: Target): boolean {
+  const host = new URL(target.address.baseUrl).hostname;
+  return target.native !== undefined && target.native !== "chat" && !/^(?:127\.|localhost$|\[::1\]$)/.test(host);
+}
+
+/** Same wire, same model name, nothing to hide and nothing to refuse: the bytes can go through as they are. */
+function canGoUntouched({ asked, body, request, services }: Turn, target: Target): boolean {
+  if (target.native !== asked.wire || target.model !== request.model) return false;
+  if (body !== asked.body || asked.finish !== undefined) return false;
+  if (services.governance?.enforce === true) return false;
+  const reasoning = target.prepare(request).reasoning?.effort;
+  if (reasoning !== request.reasoning?.effort) return false;
+  return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"));
+}
+
+/** Bytes kept of an untouched answer, for the journal; the end of a longer one is read for its usage. */
+const keptBytes = 1024 * 1024;
+
+/** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. */
+async function passThrough(turn: Turn, target: Target): Promise<Answer | undefined> {
+  const { asked, codec, request, response, services, signal } = turn;
+  const sent = await sendUntouched(
+    { codec, target, bytes: asked.bytes, stream: request.stream === true, headers: asked.headers, query: asked.query },
+    services.transport,
+    signal,
+  );
+  if (!("status" in sent && "body" in sent) || sent.status >= 400) return undefined;
+  services.upstreams.report(target, turn.who.conversation, undefined);
+  const type = sent.headers["content-type"] ?? "application/json";
+  const isStream = type.includes("event-stream");
+  response.writeHead(sent.status, { "content-type": type, ...(isStream ? { "cache-control": "no-cache" } : {}) });
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  const broken = () => codec.encodeError({ type: "network", message: "The model's answer broke off." }).body;
+  const body = isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size <= keptBytes) kept.push(chunk);
+    if (!response.write(chunk)) await drained(response, signal);
+  }
+  response.end();
+  return readKept(codec, Buffer.concat(kept).toString("utf8"), isStream);
+}
+
+function readKept(codec: Codec, body: string, isStream: boolean): Answer {
+  try {
+    if (!isStream) return codec.decodeAnswer(JSON.parse(body));
+    return decodeRecording(codec, [body]);
+  } catch {
+    return { items: [], outcome: "ok" };
+  }
+}
+
+/** Asks one target after another until one begins to answer. */
+async function* askTargets(
+  turn: Turn,
+  targets: readonly Target[],
+  used: { target: Target },
+  entry: JournalEntry | undefined,
+): AsyncGenerator<ModelEvent> {
+  const { services, who } = turn;
+  for (const [index, target] of targets.entries()) {
+    used.target = target;
+    const events = askTarget(turn, target, entry)[Symbol.asyncIterator]();
+    const head = await readHead(events);
+    const failure = head.failure;
+    services.upstreams.report(target, who.conversation, failure);
+    const hasNext = index + 1 < targets.length;
+    if (failure !== undefined && hasNext && isTargetsFault(failure)) {
+      entry?.note({
+        type: "warning",
+        message: `${target.name} failed (${failure.message}): asking ${targets[index + 1]?.name}`,
+      });
+      continue;
+    }
+    yield* head.events;
+    for (let next = await events.next(); !next.done; next = await events.next()) yield next.value;
+    return;
+  }
+}
+
+/** The events up to the first that a client would see. */
+async function readHead(
+  events: AsyncIterator<ModelEvent>,
+): Promise<{ readonly events: readonly ModelEvent[]; readonly failure?: ModelError }> {
+  const head: ModelEvent[] = [];
+  for (let next = await events.next(); !next.done; next = await events.next()) {
+    const event = next.value;
+    head.push(event);
+    if (event.type === "item.started") break;
+    if (event.type !== "answer.ended") continue;
+    const { outcome, error } = event.answer;
+    const failed = outcome === "error" || outcome === "truncated";
+    if (!failed) break;
+    return { events: head, failure: error ?? { type: "network", message: "The model's server sent no answer." } };
+  }
+  return { events: head };
+}
+
+/** One target's events with everything of ours done to them: secrets hidden, calls judged, ids kept apart. */
+async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | undefined): AsyncGenerator<ModelEvent> {
+  const { services, request, signal } = turn;
+  const { secrets, governance } = services;
+  const prepared = target.prepare(secrets === undefined ? request : secrets.hide(request));
+  const ask = async function* (wanted: ModelRequest): AsyncGenerator<ModelEvent> {
+    for await (const event of target.ask(wanted, signal)) {
+      if (event.type === "other") entry?.note({ type: "gateway.note", raw: event.raw });
+      else {
+        const shown = secrets === undefined ? event : secrets.reveal(event);
+        if (shown !== undefined) yield shown;
+      }
+    }
+  };
+  const onRefusal = (call: CallItem, { reason }: { readonly reason: string }) => {
+    turn.refusals.push({ call: call.name, reason });
+    const what = governance?.enforce === true ? "refused" : "would be refused";
+    entry?.note({ type: "warning", message: `${call.name} ${what} by policy: ${reason}` });
+  };
+  const keepId = createIdKeeper(request);
+  const events = governance === undefined ? ask(prepared) : govern(prepared, ask, { ...governance, onRefusal });
+  for await (const event of events) {
+    const error = event.type === "answer.ended" ? event.answer.error : undefined;
+    if (event.type === "answer.ended" && error !== undefined)
+      yield { ...event, answer: { ...event.answer, error: toClientError(error) } };
+    else yield keepId(event);
+  }
+}
+
+/** Clients read the words of the API they know, and need not know where our upstreams are. */
+function toClientError(error: ModelError): ModelError {
+  const said = error.raw === undefined ? undefined : readRefusal(error.raw).message;
+  if (said !== undefined && said !== "") return { ...error, message: said };
+  return error.type === "network" ? { ...error, message: "The model behind the gateway cannot be reached." } : error;
+}
+
+async function* failing(error: ModelError): AsyncGenerator<ModelEvent> {
+  yield { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
+}
+
+async function* listed(events: readonly ModelEvent[]): AsyncGenerator<ModelEvent> {
+  yield* events;
+}

@@ -1,0 +1,294 @@
+/**
+ * `callgate gateway`: one local server that speaks every wire to whatever client comes, and asks whatever model is
+ * configured. This file is the door: who may come in, what is read, and which endpoint answers.
+ */
+import { createHmac, randomBytes } from "node:crypto";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { isObject, type JsonObject, parseJson } from "../base/json.ts";
+import { createTransport } from "../model/transport.ts";
+import type { WireName } from "../wire/codec.ts";
+import { getCodec, RequestError } from "../wire/index.ts";
+import { type BudgetOptions, createBudget } from "./budget.ts";
+import { findEndpoint, type Endpoint } from "./endpoints.ts";
+import { exchange } from "./exchange.ts";
+import type { RequestRecord, Services } from "./turn.ts";
+import type { Judge } from "./govern.ts";
+import { createGatewayJournal } from "./journal.ts";
+import { type ClientKey, findKey, hashKey } from "./keys.ts";
+import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
+import { readBody, TooLarge } from "./read-body.ts";
+import { writeJson } from "./reply.ts";
+import type { Search } from "./search.ts";
+import { createSecrets } from "./secrets.ts";
+import { createStateStore, fieldOf } from "./state.ts";
+import { createConversation, refusal } from "./stored-responses.ts";
+import { createUpstreams, type RouteOptions } from "./upstreams.ts";
+
+export interface GatewayOptions {
+  /** From the names clients ask for to the models that answer. The first that matches counts. */
+  readonly routes: readonly RouteOptions[];
+  /** Keys of clients. An empty list lets nobody in; `"none"` lets everybody on this machine in. */
+  readonly keys: readonly ClientKey[] | (() => readonly ClientKey[]) | "none";
+  /** 0 takes a free one. */
+  readonly port?: number;
+  /** Loopback unless told otherwise. */
+  readonly host?: string;
+  /** Web pages of these origins may ask. Left out: none may. */
+  readonly origins?: readonly string[];
+  /** Journals, budgets and what clients cannot carry themselves are kept below this folder. Left out: nothing is. */
+  readonly stateDir?: string;
+  /** Journals are written only with a `stateDir`. */
+  readonly journal?: boolean;
+  /** Signs what clients carry for us and makes the placeholders of secrets. Left out: a new one each start. */
+  readonly secret?: string;
+  /** Values that models never see. */
+  readonly secrets?: readonly string[];
+  readonly budget?: Omit<BudgetOptions, "file">;
+  /** What the user's policy says of a call. Left out: calls are not judged. */
+  readonly judge?: Judge;
+  /** Refused calls do not reach the client. Otherwise they are only told. */
+  readonly enforce?: boolean;
+  readonly search?: Search;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly maxBodyBytes?: number;
+  readonly keepAliveMs?: number;
+  readonly onRequest?: (record: RequestRecord) => void;
+  readonly onError?: (error: unknown) => void;
+  readonly now?: () => number;
+}
+
+export interface Gateway {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly metrics: GatewayMetrics;
+  /** Takes nothing new and ends when running answers have ended; a second call ends at once. */
+  close(): Promise<void>;
+}
+
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { now = Date.now, host = "127.0.0.1", stateDir } = options;
+  const secret = options.secret ?? randomBytes(32).toString("hex");
+  const state = createStateStore(stateDir === undefined ? {} : { file: `${stateDir}/gateway/state.jsonl` });
+  const upstreams = createUpstreams({
+    routes: options.routes,
+    now,
+    ...(options.env === undefined ? {} : { env: options.env }),
+  });
+  const secrets = createSecrets(options.secrets ?? [], secret);
+  const journal =
+    stateDir === undefined || options.journal === false ? undefined : createGatewayJournal({ stateDir, state, now });
+  const metrics = createMetrics();
+  const services: Services = {
+    upstreams,
+    state,
+    budget: createBudget({
+      ...options.budget,
+      ...(stateDir === undefined ? {} : { file: `${stateDir}/gateway/usage.json` }),
+    }),
+    sign: (text) => createHmac("sha256", secret).update(text).digest("base64url").slice(0, 22),
+    transport: createTransport(),
+    keepAliveMs: options.keepAliveMs ?? 15_000,
+    now,
+    ...(secrets === undefined ? {} : { secrets }),
+    ...(journal === undefined ? {} : { journal }),
+    ...(options.judge === undefined ? {} : { governance: { judge: options.judge, enforce: options.enforce === true } }),
+    ...(options.search === undefined ? {} : { search: options.search }),
+  };
+  const door = createDoor(options);
+
+  const { createServer } = process.getBuiltinModule("node:http");
+  let closing: Promise<void> | undefined;
+  const server: Server = createServer((request, response) => {
+    // While closing, a connection goes with its last answer instead of waiting for another request.
+    response.on("close", () => closing && setImmediate(() => server.closeIdleConnections()));
+    // A socket that breaks is the client's business: the answer is ended by its close event.
+    response.on("error", () => undefined);
+    serve(request, response, { door, services, metrics, options }).catch((error: unknown) => {
+      options.onError?.(error);
+      failWith(response, "chat", error);
+    });
+  });
+  // Codex asks for a WebSocket first and goes on over HTTP when it is told that there is none.
+  server.on("upgrade", (_request, socket) =>
+    socket.end("HTTP/1.1 426 Upgrade Required\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"),
+  );
+  server.headersTimeout = 30_000;
+  server.requestTimeout = 120_000;
+  server.maxConnections = 1024;
+  await listen(server, options.port ?? 0, host);
+
+  return {
+    url: urlOf(server, host),
+    metrics,
+    close() {
+      if (closing !== undefined) {
+        server.closeAllConnections();
+        return closing;
+      }
+      closing = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
+        upstreams.close();
+        services.transport.close();
+        journal?.close();
+      });
+      server.closeIdleConnections();
+      return closing;
+    },
+  };
+}
+
+interface Serving {
+  readonly door: Door;
+  readonly services: Services;
+  readonly metrics: GatewayMetrics;
+  readonly options: GatewayOptions;
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
+  const url = new URL(request.url ?? "/", "http://gateway");
+  const endpoint = findEndpoint(request.method ?? "GET", url.pathname, request.headers);
+  const wire = endpoint?.wire ?? "chat";
+  const entry = serving.door(request, url);
+  if ("status" in entry)
+    return failWith(response, wire, new RequestError(entry.status, entry.message, bodyFor(wire, entry)));
+  if (endpoint === undefined) {
+    const message = `There is nothing at ${request.method} ${url.pathname}.`;
+    return failWith(response, wire, new RequestError(404, message, bodyFor(wire, { status: 404, message })));
+  }
+  try {
+    await answerEndpoint(endpoint, request, response, { ...serving, key: entry.key, query: url.search });
+  } catch (error) {
+    failWith(response, wire, error);
+    if (!RequestError.is(error) && !(error instanceof TooLarge)) serving.options.onError?.(error);
+  }
+}
+
+async function answerEndpoint(
+  endpoint: Endpoint,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { services, metrics, options, key, query }: Serving & { readonly key: string; readonly query: string },
+): Promise<void> {
+  switch (endpoint.kind) {
+    case "health":
+      return writeJson(response, 200, { ok: true });
+    case "metrics": {
+      response.writeHead(200, { "content-type": "text/plain; version=0.0.4" });
+      response.end(metrics.text());
+      return;
+    }
+    case "models":
+      return answerModels(endpoint, services.upstreams.models(), response);
+    case "response": {
+      const stored = services.state.get(`response ${endpoint.id}`);
+      const whole = fieldOf(stored, "response");
+      if (!isObject(whole)) throw refusal(404, "response_not_found", `Response with id '${endpoint.id}' not found.`);
+      if (!endpoint.remove) return writeJson(response, 200, whole);
+      services.state.delete(`response ${endpoint.id}`);
+      return writeJson(response, 200, { id: endpoint.id, object: "response", deleted: true });
+    }
+    default:
+  }
+  const { bytes, body } = await readJson(request, endpoint.wire, options.maxBodyBytes ?? 64 * 1024 * 1024);
+  if (endpoint.kind === "conversation")
+    return writeJson(response, 200, createConversation(body, services.state, services.now()));
+  if (endpoint.kind === "count") return countTokens(endpoint.wire, body, response);
+  const { wire, model, stream } =
+    endpoint.kind === "ask" ? endpoint : { wire: endpoint.wire, model: undefined, stream: undefined };
+  const asked = {
+    wire,
+    bytes,
+    body,
+    headers: request.headers,
+    query,
+    key,
+    ...(model === undefined ? {} : { model }),
+    ...(stream === undefined ? {} : { stream }),
+  };
+  const record = await exchange(endpoint.kind === "compact" ? toCompaction(asked) : asked, services, response);
+  metrics.count(record);
+  options.onRequest?.(record);
+}
+
+async function readJson(
+  request: IncomingMessage,
+  wire: WireName,
+  maxBytes: number,
+): Promise<{ readonly bytes: Uint8Array; readonly body: JsonObject }> {
+  const bytes = await readBody(request, maxBytes);
+  const parsed = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  if (parsed.ok && isObject(parsed.value)) return { bytes, body: parsed.value };
+  const message = "The body is not a JSON object.";
+  throw new RequestError(400, message, bodyFor(wire, { status: 400, message }));
+}
+
+function failWith(response: ServerResponse, wire: WireName, error: unknown): void {
+  if (RequestError.is(error)) return writeJson(response, error.status, error.body);
+  const status = error instanceof TooLarge ? 413 : 500;
+  const message = error instanceof TooLarge ? error.message : "The gateway could not answer this request.";
+  if (response.headersSent) response.destroy();
+  else writeJson(response, status, bodyFor(wire, { status, message }));
+}
+
+function bodyFor(wire: WireName, { status, message }: Refused): JsonObject {
+  const type = status === 401 ? "auth" : status === 403 ? "permission" : status >= 500 ? "network" : "bad_request";
+  return getCodec(wire).encodeError({ type, message }).body;
+}
+
+interface Refused {
+  readonly status: number;
+  readonly message: string;
+}
+
+type Door = (request: IncomingMessage, url: URL) => Refused | { readonly key: string };
+
+/** A listener on loopback can be reached from every web page: the name it was called by and the page's origin are looked at. */
+function createDoor({ keys, origins = [], host = "127.0.0.1" }: GatewayOptions): Door {
+  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/.test(host);
+  return (request, url) => {
+    const named = (request.headers.host ?? "").replace(/:\d+$/, "");
+    if (isLoopback && !/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(named))
+      return { status: 403, message: `This gateway is not called '${named}'.` };
+    const origin = request.headers.origin;
+    if (origin !== undefined && !origins.includes(origin))
+      return { status: 403, message: `Pages of ${origin} may not ask here.` };
+    if (keys === "none") return { key: "anyone" };
+    if (url.pathname === "/healthz" || url.pathname === "/api/hello") return { key: "anyone" };
+    const given = keyOf(request, url);
+    const name = given === undefined ? undefined : findKey(typeof keys === "function" ? keys() : keys, given);
+    return name === undefined
+      ? {
+          status: 401,
+          message: "This gateway wants its own key: it was printed at the start, or see 'callgate gateway key'.",
+        }
+      : { key: name };
+  };
+}
+
+/** Each SDK sends its key in its own way. */
+function keyOf(request: IncomingMessage, url: URL): string | undefined {
+  const one = (name: string) => {
+    const value = request.headers[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
+  const bearer = /^Bearer\s+(.+)$/i.exec(one("authorization") ?? "")?.[1];
+  return bearer ?? one("x-api-key") ?? one("x-goog-api-key") ?? url.searchParams.get("key") ?? undefined;
+}
+
+/** A key that exists only while the gateway runs. */
+export function temporaryKey(key: string): ClientKey {
+  return { name: "started", hash: hashKey(key), createdAt: new Date(0).toISOString() };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,12 @@
+/** Entry of `callgate/gateway`: any agent, any model, with the same governance that our own sessions have. */
+export { startGateway, temporaryKey } from "./gateway.ts";
+export type { Gateway, GatewayOptions } from "./gateway.ts";
+export type { RequestRecord } from "./turn.ts";
+export type { Judge, Refusal } from "./govern.ts";
+export { createPolicyJudge } from "./client-tools.ts";
+export { createKey, openKeyFile } from "./keys.ts";
+export type { ClientKey, KeyFile } from "./keys.ts";
+export { secretsOf } from "./secrets.ts";
+export type { Search, SearchHit } from "./search.ts";
+export type { RouteOptions, TargetOptions } from "./upstreams.ts";
+export type { Allowance, BudgetOptions } from "./budget.ts";

@@ -1,0 +1,186 @@
+/**
+ * One journal a conversation, in the form of our own sessions, so that `show`, `export` and the page read both. A
+ * request repeats the whole history; only what is new in it is written. A sub-agent has a journal of its own that
+ * names its parent.
+ */
+import { crc32 } from "node:zlib";
+import type { Item, ModelRequest } from "../spec/model.ts";
+import { createSessionId, type Journal, type JournalRecord, openJournal, sessionPath } from "../store/index.ts";
+import type { Answer, Usage } from "../spec/model.ts";
+import type { ClientInfo } from "./clients.ts";
+import type { StateStore } from "./state.ts";
+
+export interface GatewayJournal {
+  /** Writes what is new in the request; what is returned writes the answer. */
+  begin(who: ClientInfo, request: ModelRequest, about: RequestFacts): JournalEntry;
+  close(): void;
+}
+
+export interface RequestFacts {
+  readonly wire: string;
+  readonly target: string;
+}
+
+export interface JournalEntry {
+  /** The session's id, for `callgate show`. */
+  readonly id: string;
+  note(record: JournalRecord): void;
+  end(answer: Pick<Answer, "items" | "usage" | "outcome" | "error">, costUsd: number): void;
+}
+
+export interface GatewayJournalOptions {
+  readonly stateDir: string;
+  /** Keeps which conversation has which journal, so that one goes on after a restart. */
+  readonly state: StateStore;
+  readonly now?: () => number;
+}
+
+interface Open {
+  readonly id: string;
+  readonly journal: Journal;
+  /** Checksums of the items that are written, in order. */
+  known: number[];
+  readonly ever: Set<number>;
+  readonly calls: Map<string, { readonly name: string; readonly at: number }>;
+  total: Usage;
+}
+
+const maxOpen = 64;
+
+export function createGatewayJournal(options: GatewayJournalOptions): GatewayJournal {
+  const { stateDir, state, now = Date.now } = options;
+  const open = new Map<string, Open>();
+
+  const find = (who: ClientInfo, request: ModelRequest, about: RequestFacts): Open => {
+    const main = state.get(`journal ${who.conversation}`);
+    const isMain = typeof main !== "string" || main === who.branch;
+    if (typeof main !== "string") state.put(`journal ${who.conversation}`, who.branch);
+    const key = `${who.conversation} ${who.branch}`;
+    const known = open.get(key);
+    if (known !== undefined) {
+      open.delete(key);
+      open.set(key, known);
+      return known;
+    }
+    const kept = state.get(`session ${key}`);
+    const id = typeof kept === "string" ? kept : createSessionId(new Date(now()));
+    if (typeof kept !== "string") state.put(`session ${key}`, id);
+    const parent = isMain ? undefined : state.get(`session ${who.conversation} ${String(main)}`);
+    const opened: Open = {
+      id,
+      journal: openJournal(sessionPath(stateDir, id), now),
+      known: [],
+      ever: new Set(),
+      calls: new Map(),
+      total: { input: 0, output: 0 },
+    };
+    opened.journal.append({
+      type: "session.started",
+      session_id: id,
+      cwd: "",
+      model: request.model,
+      wire: about.wire,
+      client: who.client,
+      ...(typeof kept === "string" ? { resumed: true } : {}),
+      ...(typeof parent === "string" ? { parent } : {}),
+    });
+    open.set(key, opened);
+    for (const [oldest, { journal }] of open) {
+      if (open.size <= maxOpen) break;
+      journal.close();
+      open.delete(oldest);
+    }
+    return opened;
+  };
+
+  return {
+    begin(who, request, about) {
+      const to = find(who, request, about);
+      const sums = request.input.map(checksum);
+      const isRewritten = to.known.some((sum, index) => sums[index] !== sum);
+      if (isRewritten)
+        to.journal.append({
+          type: "warning",
+          message: "the client rewrote its history here (compaction or rewind): a new branch begins",
+        });
+      write(to, request.input, sums, now());
+      to.journal.append({
+        type: "request.sent",
+        turn: 0,
+        request: 0,
+        items: request.input.length,
+        target: about.target,
+      });
+      return {
+        id: to.id,
+        note: (record) => to.journal.append(record),
+        end(answer, costUsd) {
+          const answered = answer.items.map(checksum);
+          write(to, answer.items, answered, now());
+          to.known = [...sums, ...answered];
+          if (answer.outcome !== "ok")
+            to.journal.append({
+              type: "error",
+              message: answer.error?.message ?? `the answer ended as ${answer.outcome}`,
+            });
+          if (answer.usage === undefined) return;
+          to.total = { input: to.total.input + answer.usage.input, output: to.total.output + answer.usage.output };
+          to.journal.append({
+            type: "usage.updated",
+            usage: answer.usage,
+            total: to.total,
+            contextTokens: answer.usage.input,
+            costUsd,
+          });
+        },
+      };
+    },
+    close() {
+      for (const { journal } of open.values()) journal.close();
+      open.clear();
+    },
+  };
+}
+
+/** Writes each item once, however often the client repeats it. */
+function write(to: Open, items: readonly Item[], sums: readonly number[], now: number): void {
+  for (const [index, item] of items.entries()) {
+    const sum = sums[index] ?? 0;
+    if (to.ever.has(sum)) continue;
+    to.ever.add(sum);
+    if (item.type === "result") to.journal.append(endedRecord(item, to.calls.get(item.callId), now));
+    else to.journal.append({ type: "item.added", item });
+    if (item.type === "call") to.calls.set(item.id, { name: item.name, at: now });
+  }
+}
+
+/** What the client's own tool answered, in the form in which our sessions record an ended call. */
+function endedRecord(
+  item: Extract<Item, { type: "result" }>,
+  call: { readonly name: string; readonly at: number } | undefined,
+  at: number,
+): JournalRecord {
+  const name = item.name ?? call?.name ?? "unknown";
+  const { callId: id, kind, ok, content } = item;
+  const askedAt = call?.at ?? at;
+  return {
+    type: "call.ended",
+    call: { id, name, tool: name, kind, askedAt, ok, content, endedAt: at, durationMs: at - askedAt },
+  };
+}
+
+/** Ids and sealed state change on the way through a client; what was said does not. */
+function checksum(item: Item): number {
+  switch (item.type) {
+    case "message":
+      return crc32(JSON.stringify([item.role, item.content]));
+    case "call":
+      return crc32(JSON.stringify([item.id, item.name, item.arguments]));
+    case "result":
+      return crc32(JSON.stringify([item.callId, item.content]));
+    case "reasoning":
+      return crc32(JSON.stringify([item.text, item.summary]));
+    default:
+      return crc32(JSON.stringify(item));
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Secrets do not leave the machine: known values are replaced by placeholders in everything a model is sent, and put
+ * back in the calls it makes, so that commands still work. The same value always has the same placeholder, so prompt
+ * caches hold.
+ */
+import { createHmac } from "node:crypto";
+import type { Part } from "../base/content.ts";
+import type { CallItem, Item, ModelEvent, ModelRequest } from "../spec/model.ts";
+
+export interface Secrets {
+  hide(request: ModelRequest): ModelRequest;
+  /** Whether hiding would change this text. */
+  holds(text: string): boolean;
+  reveal(event: ModelEvent): ModelEvent | undefined;
+}
+
+/** Shorter values would be found inside ordinary words. */
+const minLength = 8;
+
+export function createSecrets(values: readonly string[], key: string): Secrets | undefined {
+  const known = [...new Set(values)]
+    .filter((value) => value.length >= minLength)
+    .toSorted((a, b) => b.length - a.length);
+  if (known.length === 0) return undefined;
+  const placeholders = new Map(known.map((value) => [value, placeholderFor(value, key)]));
+  const originals = new Map([...placeholders].map(([value, placeholder]) => [placeholder, value]));
+  const pattern = new RegExp(known.map(escape).join("|"), "g");
+
+  const hideText = (text: string) => text.replace(pattern, (value) => placeholders.get(value) ?? value);
+  const hidePart = (part: Part): Part => (part.type === "text" ? { ...part, text: hideText(part.text) } : part);
+  const hideItem = (item: Item): Item => {
+    switch (item.type) {
+      case "message":
+      case "result":
+        return { ...item, content: item.content.map(hidePart) };
+      case "call":
+        return { ...item, arguments: hideText(item.arguments) };
+      default:
+        return item;
+    }
+  };
+  /** In the JSON of arguments a value stands as JSON writes it. */
+  const revealCall = (call: CallItem): CallItem => {
+    const isJson = call.kind !== "custom";
+    const put = (placeholder: string) => {
+      const value = originals.get(placeholder) ?? placeholder;
+      return isJson ? JSON.stringify(value).slice(1, -1) : value;
+    };
+    return { ...call, arguments: call.arguments.replaceAll(/\[secret:[0-9a-f]{12}\]/g, put) };
+  };
+
+  return {
+    hide: (request) => ({
+      ...request,
+      ...(request.instructions === undefined ? {} : { instructions: hideText(request.instructions) }),
+      input: request.input.map(hideItem),
+    }),
+    holds: (text) => text.search(pattern) >= 0,
+    reveal(event) {
+      // A placeholder may lie across two deltas: the whole call says it all, and encoders wait for it anyway.
+      if (event.type === "item.delta" && event.field === "arguments") return undefined;
+      if (event.type !== "item.done" || event.item.type !== "call") return event;
+      return { ...event, item: revealCall(event.item) };
+    },
+  };
+}
+
+function placeholderFor(value: string, key: string): string {
+  return `[secret:${createHmac("sha256", key).update(value).digest("hex").slice(0, 12)}]`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
+
+const secretName = /(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)/i;
+
+/** Values of variables whose names say that they are secret. */
+export function secretsOf(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.entries(env).flatMap(([name, value]) => (value !== undefined && secretName.test(name) ? [value] : []));
+}

@@ -1,0 +1,168 @@
+/** Who gets in, and what goes through as it is. */
+import { request as httpRequest } from "node:http";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { createKey, temporaryKey } from "../../src/gateway/index.ts";
+import { ask, gateway, pathOf, question, rawUpstream, scripted, wires } from "./gateways.ts";
+
+const target = (baseUrl: string) => [{ match: "*", targets: [{ baseUrl, wire: "chat", model: "x" }] }];
+
+describe("the door", () => {
+  const key = createKey();
+
+  test.each([
+    ["authorization", `Bearer ${key}`],
+    ["x-api-key", key],
+    ["x-goog-api-key", key],
+  ])("a key in %s opens it, a wrong one does not", async (header, value) => {
+    const model = await scripted([{ text: "in" }]);
+    const url = await gateway({ routes: target(model.baseUrl), keys: [temporaryKey(key)] });
+    expect((await ask(url, "chat", question("chat", true), { [header]: `${value}x` })).status).toBe(401);
+    expect((await ask(url, "chat", question("chat", true), { [header]: value })).status).toBe(200);
+    expect((await ask(url, "chat")).status).toBe(401);
+    expect(model.requests).toHaveLength(1);
+  });
+
+  test("a web page and a name that is not ours stay outside, also without a key", async () => {
+    const model = await scripted([]);
+    const url = await gateway({ routes: target(model.baseUrl) });
+    expect((await ask(url, "chat", question("chat", true), { origin: "http://evil.example" })).status).toBe(403);
+    const other = await new Promise<number>((resolve) => {
+      const asked = httpRequest(`${url}/v1/models`, { headers: { host: "evil.example" } }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      asked.end();
+    });
+    expect(other).toBe(403);
+  });
+
+  test("what is too large, no JSON or nowhere is refused in the wire's own form", async () => {
+    const model = await scripted([]);
+    const url = await gateway({ routes: target(model.baseUrl), maxBodyBytes: 1000 });
+    const post = (body: string | Buffer<ArrayBuffer>, headers = {}) =>
+      fetch(`${url}/v1/messages`, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json", ...headers },
+      });
+    expect((await post("x".repeat(2000))).status).toBe(413);
+    expect((await post(gzipSync("x".repeat(100_000)), { "content-encoding": "gzip" })).status).toBe(413);
+    const broken = await post("{");
+    expect([broken.status, await broken.json()]).toMatchObject([
+      400,
+      { type: "error", error: { type: "invalid_request_error" } },
+    ]);
+    expect((await fetch(`${url}/v1/nowhere`)).status).toBe(404);
+  });
+
+  test("a compressed body is read", async () => {
+    const model = await scripted([{ text: "ok" }]);
+    const url = await gateway({ routes: target(model.baseUrl) });
+    const response = await fetch(`${url}${pathOf("chat", true)}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-encoding": "gzip" },
+      body: gzipSync(JSON.stringify(question("chat", true))),
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+  });
+});
+
+describe("beside the questions", () => {
+  test("models are listed in each client's form", async () => {
+    const model = await scripted([]);
+    const url = await gateway({
+      routes: [{ match: "fine", targets: [{ baseUrl: model.baseUrl, wire: "chat", model: "real" }] }],
+    });
+    const get = async (path: string, headers = {}) => (await fetch(`${url}${path}`, { headers })).json();
+    expect(await get("/v1/models")).toMatchObject({
+      object: "list",
+      data: [{ id: "fine", object: "model" }, { id: "real" }],
+    });
+    expect(await get("/v1/models", { "anthropic-version": "2023-06-01" })).toMatchObject({
+      data: [{ type: "model", id: "fine" }, {}],
+    });
+    expect(await get("/v1beta/models")).toMatchObject({ models: [{ name: "models/fine" }, {}] });
+  });
+
+  test.each([
+    [
+      "/v1/messages/count_tokens",
+      { model: "m", messages: [{ role: "user", content: "one two three" }] },
+      "input_tokens",
+    ],
+    ["/v1/responses/input_tokens", { model: "m", input: "one two three" }, "input_tokens"],
+    [
+      "/v1beta/models/m:countTokens",
+      { contents: [{ role: "user", parts: [{ text: "one two three" }] }] },
+      "totalTokens",
+    ],
+  ])("%s counts, and says that it estimates", async (path, body, field) => {
+    const model = await scripted([]);
+    const url = await gateway({ routes: target(model.baseUrl) });
+    const response = await fetch(`${url}${path}`, { method: "POST", body: JSON.stringify(body) });
+    expect(response.headers.get("x-callgate-estimate")).toBe("true");
+    expect(((await response.json()) as Record<string, number>)[field]).toBeGreaterThan(2);
+  });
+
+  test("compaction is a summary by the model", async () => {
+    const model = await scripted([{ text: "A short form." }]);
+    const url = await gateway({ routes: target(model.baseUrl) });
+    const response = await fetch(`${url}/v1/responses/compact`, {
+      method: "POST",
+      body: JSON.stringify({ model: "m", input: [{ role: "user", content: "a long story" }] }),
+    });
+    expect(await response.json()).toMatchObject({ object: "response.compaction", output: [{ type: "message" }] });
+  });
+});
+
+describe("client and model speak the same wire", () => {
+  const stream = (wire: (typeof wires)[number]) =>
+    ({
+      chat: 'data: {"id":"u","choices":[{"index":0,"delta":{"content":"hé"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+      gemini:
+        'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"hé","thoughtSignature":"AAAA"}]},"finishReason":"STOP"}]}\n\n',
+      messages:
+        'event: message_start\ndata: {"type":"message_start","message":{"id":"u","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n',
+      responses:
+        'event: response.completed\ndata: {"type":"response.completed","response":{"id":"u","output":[],"status":"completed"}}\n\n',
+    })[wire];
+
+  test.each(wires)("%s: question and answer go through byte for byte", async (wire) => {
+    const upstream = await rawUpstream((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(stream(wire));
+    });
+    const url = await gateway({ routes: [{ match: "*", targets: [{ baseUrl: upstream.baseUrl, wire }] }] });
+    const asked = JSON.stringify(
+      { ...question(wire, true), unknown_field: [1.0, "  "], ...(wire === "gemini" ? { stream: undefined } : {}) },
+      null,
+      1,
+    );
+    const response = await fetch(`${url}${pathOf(wire, true)}`, {
+      method: "POST",
+      body: asked,
+      headers: { "anthropic-beta": "some-beta" },
+    });
+    expect(await response.text()).toBe(stream(wire));
+    expect(upstream.requests[0]?.body).toBe(asked);
+    expect(upstream.requests[0]?.headers["anthropic-beta"]).toBe("some-beta");
+  });
+
+  test("calls of an answer that breaks off are held back there too", async () => {
+    const upstream = await rawUpstream((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('data: {"choices":[{"index":0,"delta":{"content":"Looking."}}]}\n\n');
+      response.write(
+        'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"weather","arguments":"{}"}}]}}]}\n\n',
+      );
+      setTimeout(() => response.destroy(), 30);
+    });
+    const url = await gateway({ routes: [{ match: "*", targets: [{ baseUrl: upstream.baseUrl, wire: "chat" }] }] });
+    const { text } = await ask(url, "chat");
+    expect(text).toContain("Looking.");
+    expect(text).not.toContain("tool_calls");
+    expect(text).toContain('"error"');
+  });
+});
