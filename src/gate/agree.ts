@@ -19,7 +19,9 @@ export interface Question {
 }
 
 /** Who agreed and why, or the refusal where the call ends here. */
-export type Settled = { readonly ruling: Ruling } | { readonly refusal: Refusal };
+export type Settled =
+  | { readonly ruling: Ruling; /** Of what the person said yes to. */ readonly hash?: string }
+  | { readonly refusal: Refusal };
 
 const maxMessage = 4_000;
 
@@ -46,17 +48,19 @@ export async function settle(
     return { refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer) };
   }
   // Bound to what was shown: a link swapped while the person was reading voids the yes.
-  if (callHash(checked, question.grant, state.policy) !== hash)
-    return {
-      refusal: new Refusal(
-        rule("policy", "deny", "it changed while it was being approved"),
-        "stale",
-        "What the call touches changed while it was being approved.",
-        { hint: "Call it again." },
-      ),
-    };
+  if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
   await remember(state, answer.answer, keys, question.suggestion);
-  return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`) };
+  return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
+}
+
+/** What was agreed to is not there any more. */
+export function changed({ commands }: Question): Refusal {
+  return new Refusal(
+    { decision: "deny", by: "policy", reason: "it changed while it was being approved", commands },
+    "stale",
+    "What the call touches changed while it was being approved.",
+    { hint: "Call it again." },
+  );
 }
 
 function nobody(ruling: Ruling, hash: string): Refusal {

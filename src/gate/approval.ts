@@ -5,6 +5,7 @@ import type { Grant } from "../spec/access.ts";
 import type { Checked } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../spec/stages.ts";
 import { understand } from "./command/understand.ts";
+import { contentOf, filesOf } from "./command-files.ts";
 import { statOf } from "./paths.ts";
 import type { Policy } from "./policy.ts";
 
@@ -19,9 +20,16 @@ function hashOf(value: unknown): string {
 
 /**
  * Covers the call, what it touches with every link followed now, and the grant: if any of it changes,
- * the yes is void. A file to be changed counts with its version, because its diff was shown.
+ * the yes is void. A file to be changed counts with its content, because its diff was shown; so does
+ * every file of the workspace that a command names or runs. `content: false` leaves the latter out,
+ * for a call that nobody was asked about.
  */
-export function callHash(checked: Checked, grant: Grant, policy: Policy): string {
+export function callHash(
+  checked: Checked,
+  grant: Grant,
+  policy: Policy,
+  { content = true }: { readonly content?: boolean } = {},
+): string {
   const { access, input, tool } = checked;
   const { read = [], write = [], commands = [] } = access;
   const places = [...read, ...commands.map(({ cwd = "." }) => cwd)];
@@ -29,16 +37,16 @@ export function callHash(checked: Checked, grant: Grant, policy: Policy): string
     ...places.map((path) => identify(path, policy, false)),
     ...write.map((path) => identify(path, policy, true)),
   ];
-  // Compared with nothing but itself, a moment later: the order of keys need not be settled.
-  return hash(JSON.stringify([tool.name, input, access, leads, grant]));
+  const files = content && commands.length > 0 ? filesOf(commands, policy) : [];
+  return hashOf([tool.name, input, access, leads, grant, files]);
 }
 
-/** Where a path leads and which file is there now; with `content`, also which version of it. */
+/** Where a path leads and which file is there now; with `content`, by what is in it. */
 function identify(path: string, policy: Policy, content: boolean): readonly (string | number)[] {
   const real = policy.real(path, policy.workspace) ?? "";
   const stats = statOf(real);
   if (stats === undefined) return [real];
-  return [real, stats.dev, stats.ino, ...(content && stats.isFile() ? [stats.size, stats.mtimeMs] : [])];
+  return content && stats.isFile() ? [real, contentOf(real, stats)] : [real, stats.dev, stats.ino];
 }
 
 /**
@@ -61,6 +69,8 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
       : { text: command.shell ?? command.argv ?? "" };
     return {
       command: canonical,
+      // A script that was changed since is another script.
+      files: filesOf([command], policy),
       cwd: command.cwd ?? policy.workspace,
       dialect: command.dialect ?? "bash",
       escalation: access.escalation !== undefined,

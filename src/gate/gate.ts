@@ -9,7 +9,7 @@ import { defined, stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Gate, Rehearse, Rewritten } from "../spec/stages.ts";
-import { settle, type Question } from "./agree.ts";
+import { changed, settle, type Question } from "./agree.ts";
 import { callHash } from "./approval.ts";
 import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
@@ -142,9 +142,12 @@ function watcherFailed({ options }: GateState, id: string): (what: string) => vo
 
 async function agree(state: GateState, checked: Checked, question: Question, signal: AbortSignal): Promise<Permitted> {
   const settled = await settle(state, checked, question, signal);
-  return "refusal" in settled
-    ? refuse(state, checked, settled.refusal)
-    : permit(state, checked, question.grant, settled.ruling);
+  if ("refusal" in settled) return refuse(state, checked, settled.refusal);
+  const permitted = await permit(state, checked, question.grant, settled.ruling);
+  // Looked at once more after the last wait: what runs next is what was agreed to.
+  return settled.hash === undefined || callHash(checked, question.grant, state.policy) === settled.hash
+    ? permitted
+    : refuse(state, checked, changed(question));
 }
 
 /** The call as a hook wants it instead, or undefined; throws where a hook says no. */
@@ -174,7 +177,7 @@ async function permit(state: Judging, checked: Checked, grant: Grant, ruling: Ru
   await record?.({
     call: checked.id,
     tool: checked.tool.name,
-    hash: callHash(checked, grant, state.policy),
+    hash: callHash(checked, grant, state.policy, { content: ruling.by === "person" || ruling.by === "memory" }),
     ruling,
     outcome: "permitted",
     grant,

@@ -1,3 +1,6 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { visible } from "../../src/cli/chat/visible.ts";
@@ -6,7 +9,9 @@ import { createCallbackApprover, createJsonLinesApprover } from "../../src/gate/
 import { toVisible, toVisibleCommand } from "../../src/gate/show.ts";
 import type { Access } from "../../src/spec/access.ts";
 import type { ApprovalRequest } from "../../src/spec/stages.ts";
-import { rowsOf, toText, type Text } from "../attacks/rows.ts";
+import { prepare, rowsOf, toText, type Text } from "../attacks/rows.ts";
+import { has } from "../needs.ts";
+import { cli, ensureBuilt } from "./run.ts";
 
 const signal = new AbortController().signal;
 
@@ -191,5 +196,24 @@ describe("approvers for programs", () => {
     input.end();
     expect(await asked).toBeUndefined();
     expect(await approver.ask(request({}), signal)).toBeUndefined();
+  });
+});
+
+describe.skipIf(!has("script"))("at a real terminal (needs script)", () => {
+  test("an answer typed before the question is shown approves nothing", async () => {
+    ensureBuilt();
+    const { ws, env } = prepare({});
+    const line = `${process.execPath} ${cli} call shell_command '{"command":"touch typed-ahead"}' --approval unless-trusted`;
+    const child = spawn("script", ["-qec", line, "/dev/null"], { cwd: ws, env: { ...process.env, ...env } });
+    let shown = "";
+    child.stdout.on("data", (data: Buffer) => {
+      shown += data.toString();
+      // Only now the input ends: the question was there, and nobody has answered it.
+      if (shown.includes("is not an answer")) child.stdin.end();
+    });
+    child.stdin.write("y\n");
+    await new Promise((resolve) => child.once("close", resolve));
+    expect(shown).toContain("Approval needed");
+    expect(existsSync(join(ws, "typed-ahead"))).toBe(false);
   });
 });

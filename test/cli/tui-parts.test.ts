@@ -208,7 +208,7 @@ test("a question takes no key at first, nor while somebody is writing", () => {
   let at = 0;
   const taken: string[] = [];
   const list = { render: () => [], invalidate() {}, handleInput: (data: string) => void taken.push(data) };
-  const guarded = guard(list, () => at);
+  const guarded = guard(list, { now: () => at });
   const press = (data: string, afterMs: number) => {
     at += afterMs;
     guarded.handleInput!(data);
@@ -223,6 +223,29 @@ test("a question takes no key at first, nor while somebody is writing", () => {
   press("\u001B[B", 800);
   press("\r", 50);
   expect(taken).toEqual(["\u001B[B", "\r"]);
+});
+
+test("letters and numbers answer once it is quiet; a stray key is said to be ignored, and Escape still says no", () => {
+  let at = 0;
+  const taken: string[] = [];
+  const list = { render: () => ["list"], invalidate() {}, handleInput: (data: string) => void taken.push(data) };
+  const keys = new Map(["y", "n", "1"].map((key) => [key, () => void taken.push(`key ${key}`)]));
+  const guarded = guard(list, { now: () => at, keys });
+  const press = (data: string, afterMs: number) => {
+    at += afterMs;
+    guarded.handleInput!(data);
+  };
+  press("y", 10);
+  press("\u001B", 100);
+  expect(taken).toEqual([]);
+  press("x", 900);
+  press("y", 100);
+  expect(taken).toEqual([]);
+  expect(guarded.render(200).join("\n")).toContain("ignored");
+  press("\u001B", 100);
+  press("y", 900);
+  press("1", 10);
+  expect(taken).toEqual(["\u001B", "key y", "key 1"]);
 });
 
 test("code is coloured by its language, line by line, and not one character of it changes", async () => {

@@ -508,3 +508,44 @@ test("what confines is looked at once, when the first command comes", async () =
   await one.pass(checked(run("ls")), signal);
   expect(confinement).toHaveBeenCalledTimes(1);
 });
+
+describe("a yes is bound to what will run", () => {
+  const settings = { approval: "unless-trusted", sandbox: "workspace-write" } as const;
+  const script = (text: string) => writeFileSync(join(workspace.ws, "bound.sh"), text, { mode: 0o755 });
+  const lines = ["./bound.sh", "bash bound.sh", "cd src && ../bound.sh", "env X=1 ./bound.sh", "bash -c './bound.sh'"];
+
+  test.each(lines)("%s: a script swapped while the person reads does not run", async (line) => {
+    script("echo one\n");
+    const approver = {
+      ask: async () => {
+        script("echo swapped\n");
+        return { answer: "once" } as const;
+      },
+    };
+    expect(await codeOf(gate({ settings, approver }).pass(checked(run(line)), signal))).toBe("stale");
+  });
+
+  test.each(lines)("%s: a yes for the session ends with the script's content", async (line) => {
+    script("echo one\n");
+    const { approver, asked } = answering({ answer: "session" });
+    const one = gate({ settings, approver });
+    await one.pass(checked(run(line)), signal);
+    await one.pass(checked(run(line)), signal);
+    expect(asked).toHaveLength(1);
+    script("echo two\n");
+    await one.pass(checked(run(line)), signal);
+    expect(asked).toHaveLength(2);
+  });
+
+  test("make and npm count with the file they run", async () => {
+    writeFileSync(join(workspace.ws, "Makefile"), "x:\n\techo one\n");
+    const approver = {
+      ask: async () => {
+        writeFileSync(join(workspace.ws, "Makefile"), "x:\n\techo two\n");
+        return { answer: "once" } as const;
+      },
+    };
+    expect(await codeOf(gate({ settings, approver }).pass(checked(run("make x")), signal))).toBe("stale");
+    rmSync(join(workspace.ws, "Makefile"));
+  });
+});

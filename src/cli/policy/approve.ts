@@ -2,9 +2,9 @@
  * Asking at a plain terminal, without a screen of its own. Everything that came from a model is
  * made visible and marked, so that no escape code works and nothing can imitate the question.
  */
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
-import type { ReadStream, WriteStream } from "node:tty";
+import { ReadStream as TtyReadStream, type ReadStream, type WriteStream } from "node:tty";
 import type { Readable, Writable } from "node:stream";
 import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
 import type { Grant } from "../../spec/access.ts";
@@ -48,21 +48,78 @@ async function withTerminal<Result>(
   const streams = openStreams(options);
   if (streams === undefined || signal.aborted) return undefined;
   const { input, output, close } = streams;
-  const lines = createInterface({ input, output, terminal: false });
-  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  const reader = isTerminal(input) ? freshLines(input, output, signal) : linesOf(input, output, signal);
   try {
     return await talk({
       write: (text) => void output.write(text),
-      read: () => Promise.race([lines.question("", { signal }), ended]),
+      read: reader.read,
       rows: options.output?.rows ?? 24,
     });
   } catch (error) {
     if (signal.aborted || (error instanceof Error && error.name === "AbortError")) return undefined;
     throw error;
   } finally {
-    lines.close();
+    reader.close();
     close();
   }
+}
+
+interface LineReader {
+  read(): Promise<string | undefined>;
+  close(): void;
+}
+
+/** A stream that a program writes: every line of it is an answer. */
+function linesOf(input: Readable, output: Writable, signal: AbortSignal): LineReader {
+  const lines = createInterface({ input, output, terminal: false });
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  return { read: () => Promise.race([lines.question("", { signal }), ended]), close: () => lines.close() };
+}
+
+/** A person's terminal: what was typed before the question was shown is thrown away. */
+function freshLines(input: ReadStream, output: Writable, signal: AbortSignal): LineReader {
+  return {
+    async read() {
+      if (await throwAway(input)) output.write("(what was typed before the question is not an answer)\n> ");
+      const lines = linesOf(input, output, signal);
+      try {
+        return await lines.read();
+      } finally {
+        lines.close();
+      }
+    },
+    close: () => undefined,
+  };
+}
+
+const quietMs = 60;
+
+/** Reads until nothing is waiting, half a line included, which only raw mode gives out. Says whether there was anything. */
+async function throwAway(input: ReadStream): Promise<boolean> {
+  let found = false;
+  let interrupted = false;
+  let at = Date.now();
+  const take = (data: Buffer | string) => {
+    found = true;
+    at = Date.now();
+    if (data.toString().includes("\u0003")) interrupted = true;
+  };
+  const wasRaw = input.isRaw;
+  input.setRawMode(true);
+  input.on("data", take);
+  const until = Date.now() + 1_000;
+  while (Date.now() - at < quietMs && Date.now() < until)
+    await new Promise((resolve) => void setTimeout(resolve, quietMs / 3));
+  input.off("data", take);
+  input.pause();
+  input.setRawMode(wasRaw);
+  // In raw mode Ctrl-C is a character like any other: it is passed on as what it means.
+  if (interrupted) process.kill(process.pid, "SIGINT");
+  return found;
+}
+
+function isTerminal(input: Readable): input is ReadStream {
+  return "isTTY" in input && input.isTTY === true && "setRawMode" in input;
 }
 
 function toAsking({ write, read }: Terminal): Asking {
@@ -199,7 +256,7 @@ function openStreams(options: TerminalApproverOptions): Streams | undefined {
   if (process.stdin.isTTY && process.stderr.isTTY)
     return { input: process.stdin, output: process.stderr, close: () => undefined };
   if (!process.stderr.isTTY || options.terminal === undefined) return undefined;
-  const reader = createReadStream(options.terminal);
+  const reader = new TtyReadStream(openSync(options.terminal, "r"));
   const writer = createWriteStream(options.terminal);
   return { input: reader, output: writer, close: () => void (reader.destroy(), writer.end()) };
 }

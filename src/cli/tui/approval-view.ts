@@ -30,15 +30,17 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) return onAbort();
       const list = new SelectList(choices(request), 8, theme.select);
-      list.onSelect = ({ value }) => {
+      const choose = (value: string) => {
         if (value === "no-because")
           return askReason(tui(), component, theme, (message) => finish({ answer: "no", message }));
+        // The values are those of `choices`.
         finish({ answer: value as "once" | "session" | "always" | "no" | "stop" });
       };
+      list.onSelect = ({ value }) => choose(value);
       list.onCancel = () => finish({ answer: "no" });
       component.addChild(new Spacer(1));
       component.addChild(createHangingText(describeRequest(request, theme)));
-      const guarded = guard(list);
+      const guarded = guard(list, { keys: answerKeys(request, choose) });
       component.addChild(guarded);
       tui().setFocus(guarded);
       tui().requestRender();
@@ -58,18 +60,40 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
   };
 }
 
+export interface GuardOptions {
+  readonly now?: () => number;
+  /** Letters and digits that answer, each as what it does. */
+  readonly keys?: ReadonlyMap<string, () => void>;
+}
+
 /**
  * Keys that were meant for the editor must not answer a question that has just appeared: it takes
- * none until it has been in sight for a moment, nor while somebody is still writing.
+ * none until it has been in sight for a moment, nor a yes while somebody is still writing. Escape
+ * says no at any time after that moment. A key that means nothing here is said to be ignored.
  */
-export function guard(list: Component, now: () => number = Date.now): Component {
-  let quietSince = now();
+export function guard(list: Component, { now = Date.now, keys = new Map() }: GuardOptions = {}): Component {
+  const shownAt = now();
+  let quietSince = shownAt;
+  let note = "";
   return {
-    render: (width) => list.render(width),
+    render: (width) => [...list.render(width), ...(note === "" ? [] : [note.slice(0, width)])],
     invalidate: () => list.invalidate(),
     handleInput(data) {
-      if (isWriting(data)) quietSince = now();
-      else if (now() - quietSince > guardMs) list.handleInput?.(data);
+      if (now() - shownAt <= guardMs) {
+        if (isWriting(data)) quietSince = now();
+        return;
+      }
+      if (data === "\u001B") return list.handleInput?.(data);
+      const quiet = now() - quietSince > guardMs;
+      const act = keys.get(data.toLowerCase());
+      if (act !== undefined && quiet) return act();
+      if (!isWriting(data)) {
+        if (quiet) list.handleInput?.(data);
+        return;
+      }
+      quietSince = now();
+      const known = [...keys.keys()].join(" ");
+      note = `  that key is ignored here: ${known === "" ? "" : `${known}, `}arrows and Enter answer, Esc says no`;
     },
   };
 }
@@ -79,6 +103,18 @@ const guardMs = 700;
 /** Characters, a paste included; keys that choose are control characters or escape sequences. */
 function isWriting(data: string): boolean {
   return data.startsWith("\u001B[200~") || !/^\p{Cc}/u.test(data);
+}
+
+/** The first letters of the plain terminal's answers, and the number of each row. */
+function answerKeys(request: ApprovalRequest, choose: (value: string) => void): ReadonlyMap<string, () => void> {
+  const letters = { y: "once", s: "session", a: "always", n: "no", q: "stop" };
+  const rows = choices(request);
+  return new Map<string, () => void>([
+    ...Object.entries(letters)
+      .filter(([, value]) => rows.some((row) => row.value === value))
+      .map(([letter, value]) => [letter, () => choose(value)] as const),
+    ...rows.map(({ value }, index) => [String(index + 1), () => choose(value)] as const),
+  ]);
 }
 
 function choices(request: ApprovalRequest) {

@@ -10,7 +10,7 @@ export interface AskingPlace {
   readonly theme: Theme;
   readonly restoreFocus: () => void;
   /** Keeps keys that were meant for something else from answering. */
-  readonly guard: (list: Component) => Component;
+  readonly guard: (list: Component, options: { readonly keys: ReadonlyMap<string, () => void> }) => Component;
 }
 
 export function createTuiAsking(place: AskingPlace, signal: AbortSignal): Asking {
@@ -43,7 +43,8 @@ export function createTuiAsking(place: AskingPlace, signal: AbortSignal): Asking
         const list = new SelectList(rows, 8, theme.select);
         list.onSelect = ({ value }) => finish(choices[Number(value)]?.value);
         list.onCancel = () => finish();
-        return guard(list);
+        const keys = new Map(choices.slice(0, 9).map(({ value }, n) => [String(n + 1), () => finish(value)] as const));
+        return guard(list, { keys });
       }),
     write: (words) =>
       put(words, (finish) => {

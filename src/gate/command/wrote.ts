@@ -11,7 +11,7 @@ const movers = new Set(
 );
 
 /** Files that a program runs without being told. */
-const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
+export const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     "make gmake": "Makefile makefile GNUmakefile",
     "npm npx yarn pnpm bun bunx": "package.json .npmrc .yarnrc.yml .pnpmfile.cjs",

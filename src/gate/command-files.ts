@@ -1,0 +1,55 @@
+/**
+ * The files of the workspace that a command names or runs, by what is in them now: a yes to `./build.sh`
+ * is a yes to what stood in it when the question was asked.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import type { Command } from "../spec/access.ts";
+import { ownFiles } from "./command/wrote.ts";
+import { isInsideAny, statOf } from "./paths.ts";
+import type { Policy } from "./policy-type.ts";
+
+const maxWords = 400;
+const maxFolders = 6;
+/** A larger file counts by its size, its time and its place on the disk. */
+const maxBytes = 32_000_000;
+
+/** Each file once: where it is, whether it may be run, and its content. */
+export function filesOf(commands: readonly Command[], policy: Policy): readonly (readonly string[])[] {
+  const found = new Map<string, readonly string[]>();
+  for (const { shell, argv, cwd = "." } of commands) {
+    const words = wordsOf([...(shell === undefined ? [] : [shell]), ...(argv ?? [])]);
+    const folders = new Set([policy.real(cwd, policy.workspace) ?? policy.workspace]);
+    const programs = words.flatMap((word) => ownFiles.get(basename(word)) ?? []);
+    for (const word of [...words, ...programs])
+      for (const folder of folders) {
+        const real = policy.real(word, folder);
+        if (real === undefined || found.has(real) || !isInsideAny(real, [policy.workspace, ...policy.writable]))
+          continue;
+        const stats = statOf(real);
+        // `cd sub && ./build.sh`: the words after it may be meant there.
+        if (stats?.isDirectory() === true && folders.size < maxFolders) folders.add(real);
+        if (stats?.isFile() === true)
+          found.set(real, [real, (stats.mode & 0o111) === 0 ? "" : "runs", contentOf(real, stats)]);
+      }
+  }
+  return [...found.values()];
+}
+
+/** Every piece of the text that could be a path, whatever it means to the shell. */
+function wordsOf(texts: readonly string[]): readonly string[] {
+  const pieces = texts.flatMap((text) => [text, ...text.slice(0, 100_000).split(/[\s'"=;|&<>(){}$`,:]+/)]);
+  return [...new Set(pieces)].filter((piece) => piece !== "" && piece.length < 1_024).slice(0, maxWords);
+}
+
+/** The content of a file as a short text that changes with it. */
+export function contentOf(path: string, stats: { size: number; mtimeMs: number; ino: number }): string {
+  if (stats.size > maxBytes) return `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
+  try {
+    return createHash("sha256").update(readFileSync(path)).digest("hex");
+  } catch {
+    // Not to be read by us: it cannot be told apart from another one, so its place on the disk has to do.
+    return `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
+  }
+}
