@@ -3,6 +3,7 @@
  * providers; it knows nothing of tools, gates or sessions.
  */
 import { defined } from "../base/json.ts";
+import { createRedactor } from "../base/redact.ts";
 import { describeMs } from "../base/text.ts";
 import type { AskOptions, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { AnswerLimits, Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
@@ -80,6 +81,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       thinkTags: options.thinkTags === true,
       ...defined({ limits: options.answerLimits }),
     };
+    const redact = createRedactor(secretsIn({ ...options.headers, ...asked.headers }));
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, asked, signal);
       const isRefused = !("body" in answer);
@@ -94,8 +96,10 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       } catch (error) {
         yield* reader.fail(error);
       }
-      const failure = isRefused ? answer : reader.failure();
-      if (failure === undefined) return;
+      const told = isRefused ? answer : reader.failure();
+      if (told === undefined) return;
+      // A server may repeat the key in its message.
+      const failure = { ...told, message: redact(told.message) };
       const waitMs = failure.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(failure)) return yield failed(failure);
       if (waitMs > maxWaitMs)
@@ -109,6 +113,13 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   }
 
   return { name: options.model, ask, close: () => transport.close() };
+}
+
+/** The values of headers that carry a key. */
+function secretsIn(headers: Readonly<Record<string, string | undefined>>): readonly (string | undefined)[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    /auth|key|token|cookie|secret/i.test(name) ? [value] : [],
+  );
 }
 
 function failed(error: ModelError): ModelEvent {

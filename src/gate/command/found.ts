@@ -51,7 +51,16 @@ export interface Redirected {
 }
 
 /** Harmless if the paths it reads may be read (and, for git, the repository runs nothing); otherwise why not. */
-export type Judgement = { readonly reads: readonly string[]; readonly repository?: string } | { readonly why: string };
+export type Judgement =
+  | {
+      readonly reads: readonly string[];
+      readonly repository?: string;
+      /** Folders whose files it reads, as deep as they go. */
+      readonly below?: { readonly folders: readonly string[]; readonly hidden: boolean };
+      /** It shows what is in the files that the repository tracks. */
+      readonly contents?: boolean;
+    }
+  | { readonly why: string };
 
 export function word(value: string): ShellWord {
   return { raw: value, value };

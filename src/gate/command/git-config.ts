@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { isSecretName } from "../paths.ts";
 
 const maxConfigBytes = 200_000;
 
@@ -82,6 +83,25 @@ export function hooksDoubt(folder: string): string | undefined {
   if (!existsSync(hooks)) return undefined;
   const active = readdirSync(hooks).find((name) => !name.endsWith(".sample"));
   return active === undefined ? undefined : `the hook ${active} would run`;
+}
+
+/** A file with secrets that the repository tracks: what shows contents may show it. */
+export function trackedSecret(folder: string): string | undefined {
+  try {
+    const found = findRepository(folder);
+    if (found === undefined || typeof found === "string") return undefined;
+    const index = join(found.gitDir, "index");
+    const size = statSync(index, { throwIfNoEntry: false })?.size ?? 0;
+    // Larger ones are refused before, where the repository's settings are looked at.
+    if (size === 0 || size > 20_000_000) return undefined;
+    // Paths stand in it as they are, each ended by a zero byte.
+    const names = readFileSync(index, "latin1").split("\0");
+    return names
+      .map((piece) => /[\x20-\x7e]+$/.exec(piece)?.[0] ?? "")
+      .find((path) => path !== "" && isSecretName(path));
+  } catch {
+    return undefined;
+  }
 }
 
 /** git runs this hook when `status` or `diff` refreshes the index. */

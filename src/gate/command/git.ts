@@ -2,6 +2,7 @@
  * git subcommands that only look. They are harmless only if the repository's own settings run
  * nothing, which the caller checks with `repositoryDoubt` (git-config.ts).
  */
+import { isSecretName } from "../paths.ts";
 import type { Judgement } from "./found.ts";
 
 const why = (text: string): Judgement => ({ why: text });
@@ -122,6 +123,11 @@ const forms: ReadonlyMap<string, Form> = new Map<string, Form>(
   }),
 );
 
+/** Subcommands that show what is in files. */
+const showing = new Set(
+  "show diff diff-tree diff-index diff-files grep stash whatchanged range-diff cat-file".split(" "),
+);
+
 export function judgeGit(args: readonly string[]): Judgement {
   const start = readGlobals(args);
   if ("why" in start) return start;
@@ -129,7 +135,8 @@ export function judgeGit(args: readonly string[]): Judgement {
   if (name === undefined || name === "--version") return { reads: [] };
   const found = subcommand(name, rest);
   if ("why" in found) return found;
-  return { reads: [...start.folders, ...found.reads], repository: start.folders.at(-1) ?? "." };
+  const contents = showing.has(name) || (name === "log" && rest.some((arg) => /^-(p|u|G|S|-patch|-unified)/.test(arg)));
+  return { reads: [...start.folders, ...found.reads], repository: start.folders.at(-1) ?? ".", contents };
 }
 
 function readGlobals(
@@ -201,6 +208,8 @@ function judgeForm(name: string, args: readonly string[], form: Form): Judgement
     return why(`git ${name} with a name changes something`);
   if (before.some((arg) => /%G|%\(signature/.test(arg)))
     return why("a git format that checks signatures runs a program");
+  const secret = operands.map((operand) => operand.slice(operand.lastIndexOf(":") + 1)).find(isSecretName);
+  if (secret !== undefined) return why(`${secret} looks like a file with secrets`);
   // A revision is no path, but one that is absolute or climbs is checked as one; `HEAD:file` stays inside the objects.
   return { reads: operands.filter((operand) => operand.startsWith("/") || operand.split("/").includes("..")) };
 }

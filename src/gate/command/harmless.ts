@@ -20,9 +20,13 @@ function judgeReader(name: string, args: readonly string[], reader: Reader): Jud
   );
   const hasText = options.some((option) => reader.textOptions?.includes(option.name));
   const paths = operandPaths(operands, hasText, reader);
-  return paths === undefined
-    ? { why: `${name} with these operands is not known to be harmless` }
-    : { reads: [...fromOptions, ...paths].filter((path) => path !== "-") };
+  if (paths === undefined) return { why: `${name} with these operands is not known to be harmless` };
+  const reads = [...fromOptions, ...paths].filter((path) => path !== "-");
+  const recursive = options.some(
+    (option) => ["r", "recursive"].includes(option.name) || (/^d/.test(option.name) && option.value === "recurse"),
+  );
+  if (!recursive || !/grep$/.test(name)) return { reads };
+  return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden: true } };
 }
 
 function operandPaths(operands: readonly string[], hasText: boolean, reader: Reader): readonly string[] | undefined {

@@ -1,6 +1,8 @@
 /** Where a command may look without a question, with every link followed. */
-import { isHarmlessDevice, isInsideAny, systemRoots } from "../paths.ts";
-import { repositoryDoubt } from "./git-config.ts";
+import { readdirSync, type Dirent } from "node:fs";
+import { join } from "node:path";
+import { isHarmlessDevice, isInsideAny, isSecretName, systemRoots } from "../paths.ts";
+import { repositoryDoubt, trackedSecret } from "./git-config.ts";
 
 /** Where things may be read without a question. */
 export interface Surroundings {
@@ -19,6 +21,10 @@ export interface Look {
   mayRead(path: string, cwd: string): boolean;
   /** Why git might run something in this folder. */
   repositoryDoubt(folder: string): string | undefined;
+  /** A file with secrets that the repository of this folder tracks. */
+  trackedSecret(folder: string): string | undefined;
+  /** A file with secrets somewhere below, or that there is too much to look through. */
+  secretBelow(folder: string, hidden: boolean): string | undefined;
 }
 
 /** The same surroundings, looking once for each path. For one decision only: between two the disk may change. */
@@ -36,7 +42,35 @@ export function createLook(around: Surroundings): Look {
     real,
     mayRead: (path, cwd) => isReadable(path, real(path, cwd), at),
     repositoryDoubt: (folder) => remember(folders, folder, () => repositoryDoubt(folder)),
+    trackedSecret,
+    secretBelow,
   };
+}
+
+const maxEntries = 20_000;
+/** Large, and not the user's own. */
+const skipped = new Set([".git", "node_modules"]);
+
+function secretBelow(folder: string, hidden: boolean): string | undefined {
+  const waiting = [folder];
+  let seen = 0;
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop())
+    for (const entry of entriesOf(at)) {
+      if (++seen > maxEntries) return "there is too much below it to look for files with secrets";
+      if (!hidden && entry.name.startsWith(".")) continue;
+      if (entry.isDirectory() && !skipped.has(entry.name)) waiting.push(join(at, entry.name));
+      else if (!entry.isDirectory() && isSecretName(entry.name)) return `${entry.name} looks like a file with secrets`;
+    }
+  return undefined;
+}
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // A file, or nothing that may be listed: nothing below it.
+    return [];
+  }
 }
 
 function remember<T>(known: Map<string, T>, key: string, find: () => T): T {

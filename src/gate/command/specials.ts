@@ -108,9 +108,12 @@ function judgeRg(args: readonly string[]): Judgement {
   const files = parsed.options
     .filter((option) => option.name === "f" || option.name === "file")
     .map((option) => option.value ?? "");
-  return {
-    reads: [...files, ...(hasPattern ? parsed.operands : parsed.operands.slice(1))].filter((path) => path !== "-"),
-  };
+  const paths = (hasPattern ? parsed.operands : parsed.operands.slice(1)).filter((path) => path !== "-");
+  const reads = [...files, ...paths];
+  // Listing names shows nothing of what is in the files.
+  if (names.has("files") || names.has("type-list")) return { reads };
+  const hidden = [".", "hidden", "u", "unrestricted"].some((name) => names.has(name));
+  return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden } };
 }
 
 const testUnary = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -t -u -w -x -G -L -N -O -S -n -z".split(" "));

@@ -232,8 +232,16 @@ function notHarmless(
   );
   if (secret !== undefined) return `${secret} looks like a file with secrets`;
   if (!found.cwds.every((cwd) => look.mayRead(".", cwd))) return "it runs outside the workspace";
-  const { repository } = judged;
-  return repository === undefined
-    ? undefined
-    : found.cwds.map((cwd) => look.repositoryDoubt(resolve(cwd, repository))).find((doubt) => doubt !== undefined);
+  const { repository, below, contents = false } = judged;
+  const doubts = found.cwds.flatMap((cwd) => [
+    ...(below?.folders ?? []).map((folder) => look.secretBelow(resolve(cwd, folder), below?.hidden === true)),
+    ...(repository === undefined ? [] : [repositoryReason(resolve(cwd, repository), contents, look)]),
+  ]);
+  return doubts.find((doubt) => doubt !== undefined);
+}
+
+function repositoryReason(folder: string, contents: boolean, look: Look): string | undefined {
+  const doubt = look.repositoryDoubt(folder);
+  const secret = doubt === undefined && contents ? look.trackedSecret(folder) : undefined;
+  return secret === undefined ? doubt : `${secret}, which the repository holds, looks like a file with secrets`;
 }

@@ -2,8 +2,10 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { maxMessageBytes, tooLong } from "./limits.ts";
 
 /** `fetch` that gives up on an answer nobody could want to hold in memory. */
-export const limitedFetch: FetchLike = async (url, init) => {
-  const response = await fetch(url, init);
+export const limitedFetch: FetchLike = async (url, init) => limitResponse(await fetch(url, init));
+
+/** The same answer, ended by an error where it grows too long. */
+export function limitResponse(response: Response): Response {
   if (response.body === null) return response;
   const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
   const limited = response.body.pipeThrough(limitBytes(isStream));
@@ -12,7 +14,7 @@ export const limitedFetch: FetchLike = async (url, init) => {
   // Redirects are judged by where the answer came from; a copy does not know it.
   Object.defineProperties(copy, { url: { value: response.url }, redirected: { value: response.redirected } });
   return copy;
-};
+}
 
 const newline = 10;
 

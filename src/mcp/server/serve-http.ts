@@ -125,6 +125,10 @@ const isLocalOrigin = localhostOriginValidation();
 /** False where the request has been answered with a refusal. */
 function isAllowed(request: IncomingMessage, response: ServerResponse, token: string): boolean {
   if (!isLocalHost(request, response) || !isLocalOrigin(request, response)) return false;
+  if (!isOwnOrigin(request)) {
+    refuseWith(response, 403, "a page of another port may not ask here");
+    return false;
+  }
   if ((request.url ?? "").split("?")[0] !== "/mcp") {
     refuseWith(response, 404, "the server is at /mcp");
     return false;
@@ -134,6 +138,12 @@ function isAllowed(request: IncomingMessage, response: ServerResponse, token: st
     return false;
   }
   return true;
+}
+
+/** A page on this machine, but of another server, is a stranger all the same. */
+function isOwnOrigin({ headers, socket }: IncomingMessage): boolean {
+  const { origin } = headers;
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).port === String(socket.localPort));
 }
 
 function hasToken(request: IncomingMessage, token: string): boolean {
