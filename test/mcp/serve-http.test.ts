@@ -207,6 +207,8 @@ test("without the token, from a web page, or under another host name nobody gets
     "http://127.0.0.1.evil.invalid",
     "http://localhost:3000.evil.invalid",
     "http://evil.invalid/127.0.0.1",
+    "http://localhost:5173",
+    "http://127.0.0.1",
   ])
     expect(await ask(url, { authorization, origin }, initialize), origin).toBe(403);
   for (const host of ["127.0.0.1.evil.invalid", "localhost.evil.invalid", "evil.invalid:80"])

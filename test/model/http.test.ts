@@ -55,6 +55,17 @@ test("a wrong key is told with the variable to set", async () => {
   expect(error!.message).toContain("MY_KEY");
 });
 
+test("a key that the server repeats in its message is not passed on", async () => {
+  const echo: RequestListener = (request, response) =>
+    refuse(401, { error: { message: `wrong: ${request.headers.authorization}, not sk-proj-abcdefghijklmnopqrst` } })(
+      request,
+      response,
+    );
+  const { error } = await ask(await modelAt(echo, { headers: { authorization: "Bearer top-secret-key" } }));
+  expect(error!.message).not.toMatch(/top-secret-key|sk-proj-a/);
+  expect(error!.message).toContain("[key]");
+});
+
 test("an unknown model is told by its name", async () => {
   expect(
     (await ask(await modelAt(refuse(404, { error: { message: "no model", code: "model_not_found" } })))).error,
