@@ -1,9 +1,10 @@
 /**
- * Tools for wires that have functions only. Every tool is lowered by itself: one that a target cannot
- * carry is left out and named with the reason, and never takes another with it. The list is sorted by
- * name, so that the same tools give the same bytes and prompt caches hit.
+ * Tools for wires that have functions only. Every tool is lowered by itself: one that a target cannot carry is left
+ * out and named with the reason, and never takes another with it. The list is sorted by name, so that the same tools
+ * give the same bytes and prompt caches hit.
  */
 import type { JsonObject } from "../base/json.ts";
+import { normalize, type SchemaTarget } from "../schema/normalize.ts";
 import type {
   CallKind,
   CustomSpec,
@@ -14,11 +15,9 @@ import type {
   ToolChoice,
   ToolSpec,
 } from "../spec/model.ts";
-import { normalize, type SchemaTarget } from "../schema/normalize.ts";
 import type { NamedTool } from "./codec.ts";
 import { freeformDescription, freeformSchema } from "./freeform.ts";
 import { createNameBook, type NameBook, type Named } from "./names.ts";
-import { oncePerTools } from "./once.ts";
 
 export interface WireTool {
   /** As this wire spells it. */
@@ -175,4 +174,20 @@ export function choiceNames(choice: ToolChoice | undefined, book: NameBook): Rea
   if (typeof choice !== "object") return undefined;
   if ("allowed" in choice) return new Set(choice.allowed.map((name) => book.spell(name)));
   return new Set([book.spell(choice.name, choice.namespace)]);
+}
+
+/**
+ * What is made of a list of tools, kept with it: the requests of a session send the same list again and again. It
+ * also depends on the names met in the history, of which there are few, however long it is.
+ */
+export function oncePerTools<Made>() {
+  const known = new WeakMap<readonly ToolSpec[], { readonly key: string; readonly made: Made }>();
+  return (specs: readonly ToolSpec[], met: readonly Named[], how: string, make: () => Made): Made => {
+    const key = [how, ...new Set(met.map(({ name, namespace = "" }) => `${namespace}\0${name}`))].join("\n");
+    const before = known.get(specs);
+    if (before?.key === key) return before.made;
+    const made = make();
+    known.set(specs, { key, made });
+    return made;
+  };
 }

@@ -35,11 +35,7 @@ function streamOf(codec: Codec, answer: Answer): string {
 }
 
 /** What a client of `to` is sent for the bytes that a server of `from` sent. */
-function translate(
-  from: Codec,
-  to: Codec,
-  body: Uint8Array,
-): readonly { readonly event?: string; readonly data: string }[] {
+function translate(from: Codec, to: Codec, body: Uint8Array) {
   const reader = createSseReader();
   const decoder = from.createDecoder();
   const encoder = to.createEncoder();
@@ -48,7 +44,9 @@ function translate(
     ...reader.end().flatMap((frame) => decoder.push(frame)),
     ...decoder.end(),
   ];
-  return events.flatMap((event) => encoder.push(event));
+  const last = events.at(-1);
+  const outcome = last?.type === "answer.ended" ? last.answer.outcome : undefined;
+  return { frames: events.flatMap((event) => encoder.push(event)), outcome };
 }
 
 describe("an upstream that is cut at any byte of its answer", () => {
@@ -61,23 +59,22 @@ describe("an upstream that is cut at any byte of its answer", () => {
     usage: { input: 5, output: 5 },
   };
 
-  test.each(pairs)("from %s to %s: no call reaches the client, and it is told of the end", (from, to) => {
-    const body = new TextEncoder().encode(streamOf(codecs[from], answer));
-    const whole = translate(codecs[from], codecs[to], body);
-    expect(JSON.stringify(whole)).toContain("read_file");
-    for (let end = 0; end < body.length; end++) {
-      const frames = translate(codecs[from], codecs[to], body.subarray(0, end));
-      const decoder = codecs[from].createDecoder();
-      const upstream = collect([
-        ...decodeSse(body.subarray(0, end)).flatMap((frame) => decoder.push(frame)),
-        ...decoder.end(),
-      ]);
-      // Some wires have said everything before their last byte.
-      if (upstream.outcome === "ok") continue;
-      expect(JSON.stringify(frames)).not.toContain("read_file");
-      expect(frames.at(-1)!.data, `cut at ${end}`).toContain("error");
-    }
-  });
+  test.each(pairs)(
+    "from %s to %s: no call reaches the client, and it is told of the end",
+    (from, to) => {
+      const body = new TextEncoder().encode(streamOf(codecs[from], answer));
+      const whole = translate(codecs[from], codecs[to], body).frames;
+      expect(JSON.stringify(whole)).toContain("read_file");
+      for (let end = 0; end < body.length; end++) {
+        const { frames, outcome } = translate(codecs[from], codecs[to], body.subarray(0, end));
+        // Some wires have said everything before their last byte.
+        if (outcome === "ok") continue;
+        expect(JSON.stringify(frames)).not.toContain("read_file");
+        expect(frames.at(-1)!.data, `cut at ${end}`).toContain("error");
+      }
+    },
+    60_000,
+  );
 
   test.each(wires)("a whole body of %s has no call where the answer broke off", (wire) => {
     for (const outcome of ["truncated", "error", "incomplete"] as const) {

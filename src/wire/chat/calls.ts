@@ -1,13 +1,19 @@
-/** The calls of one Chat answer: shown while they grow, judged when the answer has ended. */
+/**
+ * The calls of one Chat answer: put together from their deltas, shown while they grow, judged when the answer has
+ * ended. Servers disagree on what a delta carries (no index, index 0 for all, ids that repeat, are blank or missing,
+ * names in pieces or late), so each delta is matched by what it has, in this order: a known index that nothing
+ * contradicts, an unseen id with a name (a new call), a known id, a name alone (a new call), nothing (the call touched
+ * last).
+ */
+import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
-import { createAssembler, type CallDelta, type OpenCall, type WholeCall } from "./assemble.ts";
+import { readArgumentsText } from "../arguments.ts";
 import type { DecodeOptions } from "../codec.ts";
 import { unwrapFreeform } from "../freeform.ts";
-import { createIdMaker } from "../ids.ts";
+import { createIdMaker, createPlaces } from "../ids.ts";
 import { lookUp } from "../names.ts";
-import { isWhole, jsonObject } from "../raw.ts";
 import { declaredNames, expandParallel, isParallelWrapper } from "../parallel.ts";
-import { readArgumentsText } from "../arguments.ts";
+import { isWhole, jsonObject } from "../raw.ts";
 
 /** Calls stand behind all words of an answer, in the order of their own index. */
 const firstCall = 1_000_000;
@@ -80,5 +86,262 @@ function toItem(call: WholeCall, id: string, outcome: Outcome, options: DecodeOp
     arguments: raw ?? said.arguments,
     complete: outcome === "ok" && call.name !== "" && isRight,
     ...(call.extra === undefined ? {} : { extra: { wire: "chat", fields: jsonObject(call.extra) } }),
+  };
+}
+
+export interface CallDelta {
+  readonly index?: number | undefined;
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly args: string;
+  readonly custom: boolean;
+  readonly extra?: Record<string, unknown> | undefined;
+}
+
+export interface OpenCall extends GrowingArgs {
+  /** Place among the calls: the wire's index where it is free, else the next. */
+  readonly slot: number;
+  custom: boolean;
+  id: string | undefined;
+  name: string;
+  extra: Record<string, unknown> | undefined;
+}
+
+/** A call when everything was said of it. */
+export type WholeCall = Pick<OpenCall, "slot" | "custom" | "id" | "name" | "extra"> & { args: string };
+
+export interface Assembler {
+  /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
+  take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
+  /** In slot order, as they were meant; calls that never got a name nor arguments are left out. */
+  calls(): readonly WholeCall[];
+  /** A name that may still grow into a declared one. */
+  isPartialName(name: string): boolean;
+  /** Another call has its id: until the end it may turn out to be that call. */
+  isRepeat(call: OpenCall): boolean;
+}
+
+export function createAssembler(declared: ReadonlySet<string>): Assembler {
+  const names = createGrowingNames(declared);
+  const places = createPlaces();
+  const calls: OpenCall[] = [];
+  const byIndex = new Map<number, OpenCall>();
+  const byId = new Map<string, OpenCall>();
+  let last: OpenCall | undefined;
+
+  function find(delta: CallDelta): OpenCall | undefined {
+    const here = delta.index === undefined ? undefined : byIndex.get(delta.index);
+    const named = delta.id === undefined ? undefined : byId.get(delta.id);
+    if (here !== undefined && (named === undefined || named === here)) {
+      const isStrange =
+        delta.id !== undefined && here.id !== undefined && delta.id !== here.id && delta.name !== undefined;
+      return isStrange || startsAnother(here, delta, names) ? undefined : here;
+    }
+    if (named !== undefined) {
+      // A new index with a name of its own is another call whose server repeats an id.
+      const isElsewhere = delta.index !== undefined && here === undefined && delta.name !== undefined;
+      return isElsewhere || startsAnother(named, delta, names) ? undefined : named;
+    }
+    return delta.index === undefined && last !== undefined && goesOn(last, delta, names) ? last : undefined;
+  }
+
+  function isRepeat(call: OpenCall): boolean {
+    return call.id !== undefined && byId.get(call.id) !== call;
+  }
+
+  function open(delta: CallDelta): OpenCall {
+    const call = createOpenCall(places.claim(delta.index), delta.custom);
+    calls.push(call);
+    return call;
+  }
+
+  return {
+    take(delta) {
+      const call = find(delta) ?? open(delta);
+      last = call;
+      if (delta.index !== undefined) byIndex.set(delta.index, call);
+      if (delta.id !== undefined && !byId.has(delta.id)) byId.set(delta.id, call);
+      return { call, added: grow(call, delta, names) };
+    },
+    calls: () => unrepeated(calls.map(toWhole)).toSorted((a, b) => a.slot - b.slot),
+    isPartialName: names.mayGrow,
+    isRepeat,
+  };
+}
+
+function toWhole(call: OpenCall): WholeCall {
+  const { slot, custom, id, name, extra } = call;
+  return { slot, custom, id, name, extra, args: saidOnce(call) };
+}
+
+/** Without ghosts, and without calls that stood under two indexes. */
+function unrepeated(calls: readonly WholeCall[]): readonly WholeCall[] {
+  const byId = new Map<string, WholeCall>();
+  return calls.filter((call) => {
+    if (call.name === "" && call.args === "") return false;
+    const first = call.id === undefined ? undefined : byId.get(call.id);
+    if (call.id !== undefined && first === undefined) byId.set(call.id, call);
+    return first === undefined || !absorbs(first, call);
+  });
+}
+
+function createOpenCall(slot: number, custom: boolean): OpenCall {
+  return {
+    slot,
+    custom,
+    id: undefined,
+    name: "",
+    args: createGrowingText(),
+    nesting: createNesting(),
+    snapshot: undefined,
+    isAnnounced: false,
+    extra: undefined,
+  };
+}
+
+/** Names that come in pieces: only the declared ones tell a piece from a whole. */
+interface GrowingNames {
+  isDeclared(name: string): boolean;
+  /** Not declared, but the beginning of a name that is. */
+  mayGrow(name: string): boolean;
+  /** The next piece of the call's name: joined it is declared or on its way there, and what stands is not declared itself. */
+  continues(call: OpenCall, piece: string): boolean;
+  /** A declared name said as a whole after its beginning. */
+  completes(call: OpenCall, name: string): boolean;
+}
+
+function createGrowingNames(declared: ReadonlySet<string>): GrowingNames {
+  function mayGrow(name: string): boolean {
+    if (declared.has(name)) return false;
+    for (const known of declared) if (known.startsWith(name)) return true;
+    return false;
+  }
+  return {
+    isDeclared: (name) => declared.has(name),
+    mayGrow,
+    continues(call, piece) {
+      const joined = call.name + piece;
+      return !declared.has(call.name) && (declared.has(joined) || mayGrow(joined));
+    },
+    completes: (call, name) => name.startsWith(call.name) && declared.has(name) && !declared.has(call.name),
+  };
+}
+
+/** Only an object or a list can be known to be over: any more text would break it. */
+function isFinished(call: OpenCall): boolean {
+  return !call.custom && call.nesting.isOver;
+}
+
+/** A delta that names the same place but cannot continue what stands there. */
+function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
+  if (delta.name === undefined || call.name === "" || names.continues(call, delta.name)) return false;
+  if (delta.name !== call.name)
+    return isFinished(call) || (names.isDeclared(delta.name) && names.isDeclared(call.name));
+  return delta.args !== "" && isFinished(call) && delta.args !== call.args.toString();
+}
+
+/** Whether a delta of which neither index nor id is known belongs to the call touched last. */
+function goesOn(last: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
+  // A fresh id on every delta of one call is seen in the field; only a name or a finished call tells them apart.
+  if (delta.id !== undefined && last.id !== undefined) return delta.name === undefined && !isFinished(last);
+  if (delta.name === undefined || last.name === "" || names.continues(last, delta.name)) return true;
+  // Some servers say the name with every piece.
+  return delta.name === last.name && last.args.length > 0 && !isFinished(last);
+}
+
+/** Adds to the call what the delta brings; returns what the arguments grew by. */
+function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
+  call.id ??= delta.id;
+  if (delta.name !== undefined) {
+    if (call.name === "" || names.completes(call, delta.name)) call.name = delta.name;
+    else if (delta.name !== call.name && names.continues(call, delta.name)) call.name += delta.name;
+  }
+  if (delta.custom) call.custom = true;
+  if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
+  // The whole call said a second time, name and all, adds nothing.
+  const isWholeCall = delta.name !== undefined && delta.id !== undefined && isFinished(call);
+  if (delta.args === "" || (isWholeCall && delta.args === call.args.toString())) return "";
+  if (call.args.length === 0) call.isAnnounced = delta.args === announcement;
+  call.snapshot = sayingAgain(call, delta.args);
+  call.args.add(delta.args);
+  call.nesting.read(delta.args);
+  return delta.args;
+}
+
+/** What is known of a call whose arguments grow. */
+export interface GrowingArgs {
+  readonly custom: boolean;
+  readonly args: GrowingText;
+  /** Follows the arguments as they grow, so that nothing is read twice. */
+  readonly nesting: Nesting;
+  /** The last delta, where it said everything again that came before it. */
+  snapshot: string | undefined;
+  /** The first delta was an empty object, which is how some servers announce arguments. */
+  isAnnounced: boolean;
+}
+
+/** `added`, if it begins with all that was said before it and that was not whole; then it is meant to replace that. */
+export function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: string): string | undefined {
+  if (nesting.isOver && snapshot === undefined) return undefined;
+  // Looking at the length first keeps the usual delta, which is short, from touching the long text at all.
+  if (added.length < (snapshot ?? args).length) return undefined;
+  return added.startsWith(snapshot ?? args.toString()) ? added : undefined;
+}
+
+/** The arguments without what was said twice. Only text that makes no sense as it stands is looked at. */
+export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingArgs): string {
+  const args = said.toString();
+  if (custom) return args;
+  if (snapshot !== undefined && snapshot !== args && !isWhole(args) && isWhole(snapshot)) return snapshot;
+  const rest = args.slice(announcement.length);
+  return isAnnounced && rest.trim() !== "" && isWhole(rest) ? rest : args;
+}
+
+/** What a server that announces arguments sends first. */
+export const announcement = "{}";
+
+/** Whether the `again` is the `first` call under another index; the first then has the arguments, wherever they were said. */
+export function absorbs(first: WholeCall, again: WholeCall): boolean {
+  if (first.name !== again.name) return false;
+  if (first.args === "") first.args = again.args;
+  return again.args === "" || again.args === first.args;
+}
+
+/** Where a growing JSON text ends: each character is looked at once, whatever pieces it comes in. */
+export interface Nesting {
+  /** The first bracket was closed again. */
+  readonly isOver: boolean;
+  /** How far the text goes until then. */
+  readonly end: number;
+  read(text: string): void;
+}
+
+export function createNesting(): Nesting {
+  let depth = 0;
+  let isOver = false;
+  let end = 0;
+  let inString = false;
+  let isEscaped = false;
+
+  function read(char: string): void {
+    if (isEscaped) isEscaped = false;
+    else if (inString) {
+      if (char === "\\") isEscaped = true;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth <= 0) isOver = true;
+  }
+
+  return {
+    get isOver() {
+      return isOver;
+    },
+    get end() {
+      return end;
+    },
+    read(text) {
+      for (let at = 0; at < text.length && !isOver; at++, end++) read(text[at]!);
+    },
   };
 }

@@ -2,10 +2,10 @@
 import type { Codec } from "../codec.ts";
 import { geminiError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
-import { decodeRequest } from "./decode-request.ts";
-import { createDecoder, decodeAnswer } from "./decoder.ts";
-import { encodeRequest } from "./encode-request.ts";
-import { createEncoder, encodeAnswer } from "./encoder.ts";
+import { decodeRequest } from "./request.ts";
+import { createDecoder, decodeAnswer } from "./read.ts";
+import { encodeRequest } from "./request.ts";
+import { createEncoder, encodeAnswer } from "./write.ts";
 
 export const gemini: Codec = {
   name: "gemini",

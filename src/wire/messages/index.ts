@@ -2,10 +2,9 @@
 import type { Codec } from "../codec.ts";
 import { messagesError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
-import { decodeRequest } from "./decode-request.ts";
-import { createDecoder, decodeAnswer } from "./decoder.ts";
-import { encodeRequest } from "./encode-request.ts";
-import { createEncoder, encodeAnswer } from "./encoder.ts";
+import { createDecoder, decodeAnswer } from "./read.ts";
+import { decodeRequest, encodeRequest } from "./request.ts";
+import { createEncoder, encodeAnswer } from "./write.ts";
 
 export const messages: Codec = {
   name: "messages",

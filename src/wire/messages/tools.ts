@@ -5,7 +5,7 @@ import type { SchemaTarget } from "../../schema/normalize.ts";
 import type { NameBook } from "../names.ts";
 import { echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
 import { choiceNames, type Dropped, lowerTools, splitOwn } from "../tools.ts";
-import { wire } from "./ending.ts";
+import { wire } from "./stop.ts";
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];

@@ -5,8 +5,8 @@
 import type { Codec } from "../codec.ts";
 import { responsesError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
-import { createDecoder, decodeAnswer } from "./decoder.ts";
-import { createEncoder, encodeAnswer } from "./encoder.ts";
+import { createDecoder, decodeAnswer } from "./read.ts";
+import { createEncoder, encodeAnswer } from "./write.ts";
 import { decodeRequest, encodeRequest } from "./request.ts";
 
 export const responses: Codec = {

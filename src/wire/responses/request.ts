@@ -1,7 +1,11 @@
-/** A Responses request, both ways. */
+/** A Responses request, both ways, and the pairing of calls and outputs that this API enforces. */
+import { text } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { CallItem, Extra, Item, ModelRequest, ToolSpec } from "../../spec/model.ts";
-import type { EncodedRequest, EncodeOptions } from "../codec.ts";
+import type { CallItem, Extra, Item, ModelRequest, ResultItem, ToolSpec } from "../../spec/model.ts";
+import type { DecodeRequestOptions, EncodeOptions, EncodedRequest } from "../codec.ts";
+import { type Sign, unpackCarriers } from "../envelope.ts";
+import { noResult } from "../history.ts";
+import { legalCacheKey } from "../ids.ts";
 import {
   array,
   boolean,
@@ -17,12 +21,8 @@ import {
   withFields,
   word,
 } from "../raw.ts";
-import type { DecodeRequestOptions } from "../codec.ts";
-import { type Sign, unpackCarriers } from "../envelope.ts";
-import { legalCacheKey } from "../ids.ts";
 import { decodeItem, wire } from "./decode-item.ts";
 import { encodeInputItem } from "./encode-item.ts";
-import { pairCalls } from "./history.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
 
 /** Reasoning must come back to us to be sent again: nothing is stored at the server. */
@@ -157,4 +157,40 @@ function decodeExtra(raw: Raw, isSchema: boolean): Extra | undefined {
 
 function nonEmpty<T extends object>(value: T): T | undefined {
   return Object.keys(value).length > 0 ? value : undefined;
+}
+
+/**
+ * `keepsState`: the server holds earlier items, so an output whose call is not here is no orphan. Ids that
+ * come back in a later turn (some servers count from zero each time) are told apart by a suffix.
+ */
+export function pairCalls(items: readonly Item[], keepsState: boolean): readonly Item[] {
+  const isReferring = keepsState || items.some(isReference);
+  const times = new Map<string, number>();
+  const waiting = new Map<string, string[]>();
+  const kept: Item[] = [];
+  for (const item of items) {
+    if (item.type === "call") {
+      const time = (times.get(item.id) ?? 0) + 1;
+      times.set(item.id, time);
+      const id = time === 1 ? item.id : `${item.id}_${time}`;
+      waiting.set(item.id, [...(waiting.get(item.id) ?? []), id]);
+      kept.push(id === item.id ? item : { ...item, id });
+    } else if (item.type === "result") {
+      const callId = waiting.get(item.callId)?.shift();
+      if (callId !== undefined) kept.push(callId === item.callId ? item : { ...item, callId });
+      else if (isReferring) kept.push(item);
+    } else {
+      kept.push(item);
+    }
+  }
+  const unanswered = new Set([...waiting.values()].flat());
+  return kept.flatMap((item) => (item.type === "call" && unanswered.has(item.id) ? [item, aborted(item)] : [item]));
+}
+
+function isReference(item: Item): boolean {
+  return item.type === "other" && item.raw["type"] === "item_reference";
+}
+
+function aborted(call: CallItem): ResultItem {
+  return { type: "result", callId: call.id, kind: call.kind, content: [text(noResult)], ok: false };
 }

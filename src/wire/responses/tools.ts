@@ -1,17 +1,23 @@
 /**
- * Tools in the Responses wire, the only one that takes every kind: functions, freeform tools with their
- * grammar, namespaces and the provider's own. Sorted by name, each lowered by itself.
+ * Tools in the Responses wire, the only one that takes every kind: functions, freeform tools with their grammar,
+ * namespaces and the provider's own. Sorted by name, each lowered by itself.
  */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { CustomSpec, FunctionSpec, NamespaceSpec, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
 import { normalize, type SchemaTarget } from "../../schema/normalize.ts";
-import type { NamedTool } from "../codec.ts";
+import type {
+  CallItem,
+  CustomSpec,
+  FunctionSpec,
+  NamespaceSpec,
+  NativeSpec,
+  ToolChoice,
+  ToolSpec,
+} from "../../spec/model.ts";
+import type { NameTable, NamedTool } from "../codec.ts";
 import { createNameBook, type NameBook, type Named } from "../names.ts";
-import { oncePerTools } from "../once.ts";
 import { echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
-import type { Dropped } from "../tools.ts";
+import { type Dropped, oncePerTools } from "../tools.ts";
 import { wire } from "./decode-item.ts";
-import { nameKey } from "./names.ts";
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
@@ -237,4 +243,17 @@ export function decodeChoice(raw: unknown): ToolChoice | undefined {
   const name = word(choice["name"]) ?? word(object(choice["function"])["name"]);
   if (name === undefined || (type !== "function" && type !== "custom")) return undefined;
   return defined({ name, kind: type, namespace: word(choice["namespace"]) } as const);
+}
+
+/** One key for a name inside a namespace; names on this wire hold neither dot nor slash. */
+export function nameKey(name: string, namespace: string | undefined): string {
+  return namespace === undefined ? name : `${namespace}.${name}`;
+}
+
+/** The call under its neutral name, where the table knows the spelling. */
+export function renamed(call: CallItem, names: NameTable | undefined): CallItem {
+  const tool = names?.get(nameKey(call.name, call.namespace));
+  if (tool === undefined) return call;
+  const { namespace: _namespace, ...rest } = call;
+  return { ...rest, name: tool.name, ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }) };
 }
