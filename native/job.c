@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define READS_AT_ONCE 16         /* from one output, before the others have their turn */
@@ -28,6 +29,9 @@ struct job {
   struct report end;
   uint64_t credit, tail_bytes;
   struct tail tail;
+  char *keep_path;           /* until it is open, or cannot be */
+  int keep_fd;
+  uint64_t keep_at, keep_end; /* the next byte's place in the file, and where the file ends at the latest */
   uint32_t grace_ms;
   int64_t deadline;          /* when waiting for what is left ends; 0: not waiting */
   int diagnosis;             /* what the sandbox program had to say */
@@ -60,11 +64,40 @@ static void frame_failed(uint32_t id, char step, int32_t error, const char *word
   buffer_add(&upstream, words, size);
 }
 
+/* Writes what is not handed over live into the file of the output. Its beginning is left to Node, which has it. */
+static void keep(struct job *j, const uint8_t *bytes, size_t size) {
+  if (j->keep_path) {
+    for (char *at = strchr(j->keep_path + 1, '/'); at; at = strchr(at + 1, '/')) {
+      *at = 0;
+      mkdir(j->keep_path, 0700);
+      *at = '/';
+    }
+    j->keep_fd = open(j->keep_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    free(j->keep_path);
+    j->keep_path = NULL;
+  }
+  while (j->keep_fd >= 0 && size > 0 && j->keep_at < j->keep_end) {
+    size_t part = size < j->keep_end - j->keep_at ? size : (size_t)(j->keep_end - j->keep_at);
+    ssize_t n = pwrite(j->keep_fd, bytes, part, (off_t)j->keep_at);
+    if (n <= 0) { /* a full disk: what is there is there, and no more is promised */
+      j->keep_end = j->keep_at;
+      return;
+    }
+    j->keep_at += (uint64_t)n;
+    bytes += n;
+    size -= (size_t)n;
+  }
+}
+
 /* Hands over what was kept back. */
 static void flush_tail(struct job *j) {
   struct tail *t = &j->tail;
   uint8_t stream;
   uint32_t size;
+  if (j->keep_fd >= 0) {
+    frame('k', j->id, &j->keep_at, 8);
+    close_fd(&j->keep_fd);
+  }
   for (stream = 0; stream < 2; stream++) {
     if (!t->dropped[stream]) continue;
     uint8_t body[17] = {stream};
@@ -98,6 +131,8 @@ static void job_free(struct job *j) {
   buffer_free(&j->request);
   buffer_free(&j->to_input);
   tail_free(&j->tail);
+  close_fd(&j->keep_fd);
+  free(j->keep_path);
   free(j);
 }
 
@@ -149,6 +184,8 @@ static bool launch(struct job *j, bool fresh) {
     j->tty = r.has_tty;
     j->credit = r.live_bytes;
     j->tail_bytes = r.tail_bytes;
+    if (r.keep_path && !j->keep_path) j->keep_path = must(strdup(r.keep_path));
+    j->keep_end = r.keep_bytes;
     j->grace_ms = r.grace_ms;
     j->pid = keeper.pid;
     j->control = keeper.control;
@@ -166,7 +203,7 @@ static bool launch(struct job *j, bool fresh) {
 
 static void start_job(uint32_t id, const uint8_t *payload, size_t size) {
   struct job *j = must(calloc(1, sizeof *j));
-  *j = (struct job){.id = id, .control = -1, .input = -1, .output = {-1, -1}, .diagnosis = -1};
+  *j = (struct job){.id = id, .control = -1, .input = -1, .output = {-1, -1}, .diagnosis = -1, .keep_fd = -1};
   buffer_add(&j->request, payload, size);
   if (!launch(j, false)) return job_free(j);
   j->next = jobs;
@@ -211,10 +248,12 @@ static bool pump(struct job *j, uint8_t stream) {
   j->moved = true;
   if (n == CHUNK && !j->tty) fcntl(*fd, F_SETPIPE_SZ, 1 << 20);
   if (!live) {
+    keep(j, chunk, (size_t)n);
     tail_add(&j->tail, j->tail_bytes, stream, chunk, (uint32_t)n);
     return n == CHUNK;
   }
   j->credit -= (uint64_t)n;
+  j->keep_at += (uint64_t)n;
   frame_start(stream ? 'e' : 'o', j->id, (size_t)n);
   upstream.end += (size_t)n; /* the bytes already lie behind the head */
   return n == CHUNK && !upstream_full();

@@ -57,6 +57,8 @@ struct request {
   uint16_t columns, rows;
   uint32_t uid, gid, grace_ms, ahead;
   uint64_t live_bytes, tail_bytes;
+  const char *keep_path;     /* a new file for the output that exceeds the live bytes, if it is to be kept */
+  uint64_t keep_bytes;       /* where that file ends at the latest, counted from the first byte of the output */
   uint64_t handled[3];       /* landlock_ruleset_attr */
   const uint8_t *seccomp;
   size_t seccomp_size;

@@ -111,6 +111,7 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
     r->has_owner = true; r->uid = get32(p); r->gid = get32(p + 4);
     return true;
   case 'b': if (size != 8) return false; r->live_bytes = get64(p); return true;
+  case 'k': r->keep_bytes = size > 8 ? get64(p) : 0; r->keep_path = (const char *)p + 8; return size > 8 && is_string(p + 8, size - 8);
   case 'T': if (size != 8) return false; r->tail_bytes = get64(p); return r->tail_bytes <= (64u << 20);
   case 'g': if (size != 4) return false; r->grace_ms = get32(p); return true;
   case 'w': if (size != 4) return false; r->ahead = get32(p); return true;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
-import { defaultKeepBytes, keepWhole, openKept } from "../runtime/kept.ts";
+import { defaultKeepBytes, keepWhole, newKept } from "../runtime/kept.ts";
 import type { Capabilities } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { lineShell } from "../runtime/shell.ts";
@@ -78,7 +78,7 @@ export function createHost(options: HostOptions): Host {
     const spillDir = join(spillRoot, id === undefined ? "main" : folderOf(id));
     return {
       spillDir,
-      spill: async (callId, whole) => keepWhole(openKept(spillDir, callId), whole, keepBytes),
+      spill: async (callId, whole) => keepWhole(newKept(spillDir, callId), whole, keepBytes),
       terminals: () => commands.loaded()?.terminals(owner).list() ?? [],
       close: async () => commands.loaded()?.terminals(owner).closeAll(),
       capabilities: {
@@ -94,7 +94,7 @@ export function createHost(options: HostOptions): Host {
             },
           }),
         exec: (scope) =>
-          commands.exec({ ...scope, conversation: owner, keep: () => openKept(spillDir, scope.id), keepBytes }),
+          commands.exec({ ...scope, conversation: owner, keep: () => newKept(spillDir, scope.id), keepBytes }),
         // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
         fetch:
           ({ grant, signal }) =>

@@ -1,37 +1,47 @@
 /** Outputs too long for a model, kept in files that the tools of the same engine can read. */
+import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { KeptFile } from "./process/recording.ts";
 
 /** The most that is kept of one output unless the engine's options say otherwise. */
 export const defaultKeepBytes = 64 * 1024 * 1024;
 
-/** A new file for an output of this call, never one that is there already: a model may use an id twice. */
-export function openKept(folder: string, callId: string): KeptFile {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+/**
+ * A file for an output of this call, with a name that no other has: a model may use an id twice. Nothing is made
+ * before something is written.
+ */
+export function newKept(folder: string, callId: string): KeptFile {
   const name = callId.replaceAll(/[^\w-]/g, "_").slice(0, 100);
-  for (let copy = 1; ; copy++) {
-    const path = join(folder, copy === 1 ? `${name}.txt` : `${name}-${copy}.txt`);
-    const fd = openNew(path);
-    if (fd === undefined) continue;
-    return {
-      path,
-      write(bytes) {
-        for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
-      },
-      close: () => closeSync(fd),
-    };
-  }
+  const path = join(folder, `${name}-${randomBytes(6).toString("hex")}.txt`);
+  let fd: number | undefined;
+  return {
+    path,
+    write(bytes) {
+      fd ??= create(path);
+      writeAll(fd, bytes);
+    },
+    writeBeginning(pieces) {
+      fd ??= openSync(path, "r+");
+      let at = 0;
+      for (const piece of pieces) at += writeAll(fd, piece, at);
+    },
+    close() {
+      if (fd !== undefined) closeSync(fd);
+      fd = undefined;
+    },
+  };
 }
 
-/** Undefined where there is such a file. */
-function openNew(path: string): number | undefined {
-  try {
-    return openSync(path, "wx", 0o600);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
-    throw error;
-  }
+function create(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return openSync(path, "wx", 0o600);
+}
+
+function writeAll(fd: number, bytes: Uint8Array, place: number | null = null): number {
+  for (let at = 0; at < bytes.length;)
+    at += writeSync(fd, bytes, at, bytes.length - at, place === null ? null : place + at);
+  return bytes.length;
 }
 
 /** Writes a text that is already whole; the most that fits is `keepBytes`. */

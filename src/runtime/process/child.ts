@@ -106,6 +106,13 @@ export interface Sink {
   readonly onOutput: (stream: OutputStream, bytes: Buffer) => void;
   /** Bytes that were read and thrown away, between what was handed over before and after; `breaks` of them end a line. */
   readonly onDropped: (stream: OutputStream, count: number, breaks: number) => void;
+  /**
+   * A file that does not exist yet, for what exceeds the live bytes: written by whoever reads the output, up to
+   * `bytes` of the whole. Its beginning is the receiver's to write. Only the launcher honours it.
+   */
+  readonly keep?: { readonly path: string; readonly bytes: number };
+  /** That file was made and has this length; told before what was kept back. */
+  readonly onKept?: (length: number) => void;
 }
 
 export interface Child {

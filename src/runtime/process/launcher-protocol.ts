@@ -65,7 +65,7 @@ type Encoded = Omit<Confined, "grant" | "sandbox" | "cleanup">;
 /** The fields of a start request. Throws a StartError for words no program can be given. */
 export function encodeLaunch(
   launch: Encoded,
-  sink: Pick<Sink, "liveBytes" | "tailBytes" | "graceMs">,
+  sink: Pick<Sink, "liveBytes" | "tailBytes" | "graceMs" | "keep">,
   wrapper?: Buffer,
 ): Buffer {
   const fields = createFields();
@@ -91,6 +91,7 @@ export function encodeLaunch(
   fields.numbers("b", [sink.liveBytes], 8);
   fields.numbers("T", [sink.tailBytes], 8);
   fields.numbers("g", [sink.graceMs], 4);
+  if (sink.keep) fields.bytes("k", Buffer.concat([pack([sink.keep.bytes], 8), cString(sink.keep.path)]));
   return fields.end();
 }
 

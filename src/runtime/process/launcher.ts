@@ -159,6 +159,8 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
       return sink.onOutput("stdout", body);
     case "e":
       return sink.onOutput("stderr", body);
+    case "k":
+      return sink.onKept?.(Number(body.readBigUInt64LE(0)));
     case "d":
       return sink.onDropped(
         body[0] === 1 ? "stderr" : "stdout",

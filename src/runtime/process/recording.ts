@@ -8,13 +8,15 @@ export interface KeptFile {
   readonly path: string;
   /** Throws when the disk is full. */
   write(bytes: Uint8Array): void;
+  /** The first bytes of a file whose rest the launcher has written. */
+  writeBeginning(pieces: readonly Uint8Array[]): void;
   close(): void;
 }
 
 export interface RecordingOptions {
   /** Held in memory of each stream. */
   readonly maxBytes: number;
-  /** Opens the file for an output that is longer than that. Left out: what does not fit is only counted. */
+  /** The file for an output that is longer than that. Left out: what does not fit is only counted. */
   readonly keep: (() => KeptFile) | undefined;
   /** The most that goes into that file. */
   readonly keepBytes: number;
@@ -24,6 +26,8 @@ export interface Recording {
   push(stream: OutputStream, bytes: Buffer): void;
   /** Bytes that were read and thrown away, with the line breaks among them. */
   skip(stream: OutputStream, count: number, breaks: number): void;
+  /** The launcher has written everything that comes from here on to this file, which now is so long. */
+  keptElsewhere(file: KeptFile, bytes: number): void;
   /** What came since the start, or since it was last taken. */
   take(): Recorded;
 }
@@ -40,6 +44,7 @@ export function createRecording(options: RecordingOptions): Recording {
   return {
     push: (stream, bytes) => taken.push(stream, bytes),
     skip: (stream, count, breaks) => taken.skip(stream, count, breaks),
+    keptElsewhere: (file, bytes) => taken.keptElsewhere(file, bytes),
     take() {
       const recorded = taken.end();
       taken = start(options);
@@ -73,6 +78,10 @@ function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
       wholeFor(stream);
       streams[stream].skip(count, breaks);
       both?.skip(count, breaks);
+    },
+    keptElsewhere(file: KeptFile, bytes: number): void {
+      const whole = both ?? (streams.stderr.totalBytes === 0 ? streams.stdout : streams.stderr);
+      spool?.adopt(file, whole.pieces(), bytes);
     },
     end(): Recorded {
       const kept = spool?.end();
@@ -117,6 +126,16 @@ function createSpool(keep: () => KeptFile, keepBytes: number) {
     },
     stop(): void {
       stopped = true;
+    },
+    adopt(whole: KeptFile, beginning: readonly Buffer[], length: number): void {
+      stopped = true;
+      try {
+        whole.writeBeginning(beginning);
+        file = whole;
+        bytes = length;
+      } catch {
+        whole.close(); // its beginning cannot be written, so it is not said to be there
+      }
     },
     end(): { readonly path: string; readonly bytes: number } | undefined {
       file?.close();

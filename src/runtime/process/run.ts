@@ -34,14 +34,17 @@ export async function runToEnd(spawner: Spawner, launch: Confined, options: RunO
   const started = performance.now();
   const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
   const deltas = createDeltas(options.onOutput);
+  // The launcher writes the file itself: through us a flood would cost twice as much.
+  const file = keep && keepBytes > maxOutputBytes && spawner.name === "launcher" ? keep() : undefined;
   const child = await spawner.start(launch, {
-    liveBytes: keep ? Math.max(maxOutputBytes, keepBytes) : maxOutputBytes,
+    liveBytes: maxOutputBytes,
     tailBytes: maxOutputBytes,
     graceMs: heldOpenGraceMs,
     onOutput(stream, bytes) {
       recording.push(stream, bytes);
       deltas.push(stream, bytes);
     },
+    ...(file && { keep: { path: file.path, bytes: keepBytes }, onKept: (n) => recording.keptElsewhere(file, n) }),
     onDropped(stream, count, breaks) {
       recording.skip(stream, count, breaks);
       deltas.skip(stream, count);

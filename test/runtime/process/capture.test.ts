@@ -131,6 +131,7 @@ describe("a recording of two streams", () => {
         const keep = (): KeptFile => ({
           path: "/kept",
           write: (bytes) => void written.push(Buffer.from(bytes)),
+          writeBeginning() {},
           close() {},
         });
         const recording = createRecording({ maxBytes, keep, keepBytes });
@@ -163,7 +164,7 @@ describe("a recording of two streams", () => {
 
   test("starts over when it is taken, with a file of its own", () => {
     let files = 0;
-    const keep = (): KeptFile => ({ path: `/kept-${++files}`, write() {}, close() {} });
+    const keep = (): KeptFile => ({ path: `/kept-${++files}`, write() {}, writeBeginning() {}, close() {} });
     const recording = createRecording({ maxBytes: 4, keep, keepBytes: 100 });
     recording.push("stdout", Buffer.from("long enough"));
     expect(recording.take().output.kept?.path).toBe("/kept-1");
@@ -179,6 +180,7 @@ describe("a recording of two streams", () => {
       write(bytes) {
         if ((room -= bytes.length) < 0) throw new Error("ENOSPC");
       },
+      writeBeginning() {},
       close() {},
     });
     const recording = createRecording({ maxBytes: 4, keep, keepBytes: 100 });
