@@ -2,7 +2,9 @@
 import { execFileSync } from "node:child_process";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { tempFolder } from "../cli/run.ts";
+import { sharedFolder } from "../needs.ts";
 
 /** Text as it is, `{repeat, times}`, or a list of both. */
 export type Text = string | { readonly repeat: string; readonly times: number } | readonly Text[];
@@ -24,7 +26,8 @@ function load(url: URL): readonly Row[] {
     .map((line) => JSON.parse(line) as Row);
 }
 
-export const shared = load(new URL("../../../shared/data/attacks.jsonl", import.meta.url));
+/** The maintainers' own, where they lie beside the project; `own` holds every kind without them. */
+export const shared = sharedFolder === undefined ? [] : load(pathToFileURL(join(sharedFolder, "attacks.jsonl")));
 export const own = load(new URL("./own-rows.jsonl", import.meta.url));
 
 export function rowsOf(kind: Row["kind"]): readonly (readonly [string, Row])[] {

@@ -23,9 +23,9 @@ function judgeReader(name: string, args: readonly string[], reader: Reader): Jud
   if (paths === undefined) return { why: `${name} with these operands is not known to be harmless` };
   const reads = [...fromOptions, ...paths].filter((path) => path !== "-");
   const recursive = options.some(
-    (option) => ["r", "recursive"].includes(option.name) || (/^d/.test(option.name) && option.value === "recurse"),
+    (option) => ["r", "recursive"].includes(option.name) || (option.name.startsWith("d") && option.value === "recurse"),
   );
-  if (!recursive || !/grep$/.test(name)) return { reads };
+  if (!recursive || !name.endsWith("grep")) return { reads };
   return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden: true } };
 }
 
