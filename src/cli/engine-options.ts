@@ -112,13 +112,14 @@ function readHooks(table: Readonly<Record<string, unknown>> | undefined, cwd: st
       if (!isObject(entry) || !Array.isArray(command) || !command.every((word) => typeof word === "string")) {
         throw new UsageError(`each of 'hooks.${when}' needs command = ["program", "argument", …]`);
       }
-      const { tool, timeout_ms: timeoutMs } = entry;
+      const { tool, timeout_ms: timeoutMs, watches } = entry;
       return createCommandHook({
         argv: command,
         when,
         cwd,
         ...(typeof tool === "string" ? { tool } : {}),
         ...(typeof timeoutMs === "number" ? { timeoutMs } : {}),
+        ...(watches === true ? { watches } : {}),
       });
     });
   });

@@ -1,5 +1,5 @@
 import type { Ended } from "../spec/call.ts";
-import type { Recorder } from "../spec/stages.ts";
+import type { ApprovalRequest, Recorder } from "../spec/stages.ts";
 import type { SessionEvent, TurnEnded } from "./events.ts";
 import type { SessionJournal } from "./session-options.ts";
 
@@ -64,7 +64,13 @@ export function createSessionRecorder(
     if (event.type === "item.done") forget(event.index);
     if (isRepeat(event)) return;
     flush();
-    journal.append(event.type === "turn.ended" ? withoutText(event) : { ...event });
+    journal.append(
+      event.type === "turn.ended"
+        ? withoutText(event)
+        : event.type === "approval.asked"
+          ? { ...event, request: withoutDiff(event.request) }
+          : { ...event },
+    );
   };
 
   return {
@@ -113,6 +119,11 @@ function isRepeat(event: SessionEvent): boolean {
     default:
       return false;
   }
+}
+
+/** A diff quotes what files held before: it was for the person's eyes. */
+function withoutDiff({ diff: _diff, ...rest }: ApprovalRequest): Omit<ApprovalRequest, "diff"> {
+  return rest;
 }
 
 /** The message above it in the journal has the words. */

@@ -64,12 +64,18 @@ test("a call that fails badly does not hold the ones behind it", async () => {
 
 test("until the host says ready, changing calls wait and looking ones do not", async () => {
   let open: () => void = () => undefined;
-  const { lanes, running } = createProbe(new Promise<void>((resolve) => (open = resolve)));
+  const { lanes, running, finish } = createProbe(new Promise<void>((resolve) => (open = resolve)));
   void lanes.add(ask("look1"));
   void lanes.add(ask("change1"));
   await tick();
   expect([...running]).toEqual(["look1"]);
+  // Nothing but the host holds the changing call from here on.
+  finish.get("look1")!();
+  await tick();
+  expect([...running]).toEqual([]);
   open();
+  await tick();
+  expect([...running]).toEqual(["change1"]);
 });
 
 test("whatever the order, a changing call never overlaps another call", async () => {

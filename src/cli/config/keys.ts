@@ -2,7 +2,7 @@
 import type { Shape } from "../../base/shape.ts";
 
 const hook: Shape = {
-  fields: { command: "strings", tool: "string", timeout_ms: "number" },
+  fields: { command: "strings", tool: "string", timeout_ms: "number", watches: "boolean" },
   required: ["command"],
 };
 

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { isWithin, widenGrant } from "../../src/gate/grant.ts";
+import type { Grant } from "../../src/spec/access.ts";
+
+const grant: Grant = {
+  policy: "workspace-write",
+  confined: true,
+  write: ["/ws"],
+  protect: [".git"],
+  mask: ["/home/u/.ssh", "/home/u/.aws", "/run/docker.sock"],
+  network: "off",
+};
+
+test("a read that was refused opens the one mask over it, and no other", () => {
+  const wider = widenGrant(grant, { what: "read", target: "/home/u/.aws/config", reason: "masked" });
+  expect(wider).toEqual({ ...grant, mask: ["/home/u/.ssh", "/run/docker.sock"] });
+});
+
+test("a write that was refused opens that path; under read-only nothing else with it", () => {
+  const wider = widenGrant(
+    { ...grant, policy: "read-only", write: [] },
+    { what: "write", target: "/out/a", reason: "x" },
+  );
+  expect(wider).toEqual({ ...grant, write: ["/out/a"] });
+  expect(widenGrant(grant, { what: "write", target: "/ws", reason: "x" }).write).toEqual(["/ws"]);
+});
+
+test("a host that was refused is added; without a host the network opens", () => {
+  const hosts = widenGrant(grant, { what: "network", target: "a.test", reason: "x" });
+  expect(hosts).toEqual({ ...grant, network: ["a.test"] });
+  expect(widenGrant(hosts, { what: "network", target: "b.test", reason: "x" }).network).toEqual(["a.test", "b.test"]);
+  expect(widenGrant(grant, { what: "network", reason: "x" })).toEqual({ ...grant, network: "on" });
+});
+
+test("what cannot be opened by a step is opened as a whole, masks kept", () => {
+  for (const denied of [
+    { what: "command", reason: "x" },
+    { what: "write", target: "relative", reason: "x" },
+    { what: "write", reason: "x" },
+    { what: "read", reason: "x" },
+  ] as const)
+    expect(widenGrant(grant, denied)).toEqual({
+      ...grant,
+      policy: "full-access",
+      confined: false,
+      write: ["/"],
+      protect: [],
+      network: "on",
+    });
+});
+
+test("a grant is within another where it is wider in nothing", () => {
+  expect(isWithin(grant, grant)).toBe(true);
+  const wider: readonly Partial<Grant>[] = [
+    { policy: "full-access" },
+    { confined: false },
+    { write: ["/ws", "/out"] },
+    { mask: ["/home/u/.ssh"] },
+    { protect: [] },
+    { network: "on" },
+    { network: ["a.test"] },
+  ];
+  for (const more of wider) {
+    expect(isWithin({ ...grant, ...more }, grant), JSON.stringify(more)).toBe(false);
+    expect(isWithin(grant, { ...grant, ...more }), JSON.stringify(more)).toBe(true);
+  }
+  expect(isWithin({ ...grant, network: ["a.test"] }, { ...grant, network: ["a.test", "b.test"] })).toBe(true);
+  expect(isWithin({ ...grant, network: ["c.test"] }, { ...grant, network: ["a.test"] })).toBe(false);
+  expect(isWithin({ ...grant, network: "on" }, { ...grant, network: ["a.test"] })).toBe(false);
+  expect(isWithin({ ...grant, write: ["/ws/a"] }, grant)).toBe(true);
+  expect(isWithin({ ...grant, write: [], protect: [] }, grant)).toBe(true);
+  expect(isWithin({ ...grant, write: ["/x"] }, { ...grant, write: ["/"] })).toBe(true);
+});
