@@ -113,32 +113,46 @@ function shuffle(list, seed) {
 
 function copyOfTree() {
   const copy = mkdtempSync(join(tmpdir(), "callgate-mutants-"));
-  for (const name of ["src", "test", "package.json", "tsconfig.json", "vitest.config.ts", "dist", "native", "examples"])
+  for (const name of ["src", "test", "package.json", "tsconfig.json", "vitest.config.ts", "dist", "native", "examples", "docs", "api", "scripts"])
     cpSync(join(root, name), join(copy, name), { recursive: true, force: true });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;
 }
 
-function notices(copy, mutant) {
-  const path = join(copy, mutant.file);
-  const whole = readFileSync(path, "utf8");
-  writeFileSync(path, mutant.text);
-  const args = ["vitest", "run", "--bail=1", "--reporter=dot", "--testTimeout=20000", ...targets[mutant.file]];
+/** True where a test failed, or did not end in time. */
+function fails(copy, tests) {
+  const args = ["vitest", "run", "--bail=1", "--reporter=dot", "--testTimeout=20000", ...tests];
   return new Promise((done) => {
     const child = spawn("npx", args, { cwd: copy, stdio: "ignore", detached: true });
     const limit = setTimeout(() => process.kill(-child.pid, "SIGKILL"), 180_000);
     child.on("close", (code) => {
       clearTimeout(limit);
-      writeFileSync(path, whole);
       done(code !== 0);
     });
   });
+}
+
+async function notices(copy, mutant) {
+  const path = join(copy, mutant.file);
+  const whole = readFileSync(path, "utf8");
+  writeFileSync(path, mutant.text);
+  const killed = await fails(copy, targets[mutant.file]);
+  writeFileSync(path, whole);
+  return killed;
 }
 
 const files = Object.keys(targets).filter((file) => values.file === undefined || file.includes(values.file));
 const generated = shuffle(files.flatMap(mutantsOf), Number(values.seed)).slice(0, Number(values.count));
 const queue = [...namedMutants().filter(({ file }) => files.includes(file)), ...generated];
 const total = queue.length;
+// A test that fails anyway would kill every mutant: first all of them run on the code as it is.
+const whole = copyOfTree();
+const broken = await fails(whole, [...new Set(files.flatMap((file) => targets[file]))]);
+rmSync(whole, { recursive: true, force: true });
+if (broken) {
+  console.error("The tests fail without any mutant: nothing can be told from them.");
+  process.exit(2);
+}
 const survivors = [];
 async function work() {
   const copy = copyOfTree();

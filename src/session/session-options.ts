@@ -1,3 +1,4 @@
+import type { Shape } from "../base/shape.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import type { Approver } from "../spec/stages.ts";
@@ -45,3 +46,53 @@ export interface SessionOptions {
   readonly onEvent?: (event: SessionEvent) => void;
   readonly now?: () => number;
 }
+
+const positive: Shape = { above: 0 };
+
+/** Checked when a session is made: a word nobody knows is a mistake. */
+export const sessionShape: Shape = {
+  fields: {
+    id: "string",
+    engine: { methods: ["run", "lanes", "on"], words: "an engine, as createEngine makes it" },
+    model: { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" },
+    instructions: "string",
+    tools: "function",
+    journal: { methods: ["append", "close"], words: "a journal with append and close" },
+    records: { list: "any" },
+    started: "table",
+    limits: {
+      fields: {
+        maxRequests: positive,
+        maxCalls: positive,
+        maxTokens: positive,
+        maxCostUsd: positive,
+        maxMs: positive,
+      } satisfies Record<keyof TurnLimits, Shape>,
+      noun: "limit",
+    },
+    price: {
+      fields: { input: "number", cached: "number", output: "number" } satisfies Record<keyof Price, Shape>,
+      required: ["input", "output"],
+      noun: "price",
+    },
+    contextWindow: positive,
+    compaction: { oneOf: ["model", "provider"] },
+    request: {
+      fields: {
+        maxOutputTokens: positive,
+        temperature: "number",
+        reasoning: "any",
+        outputSchema: "any",
+        toolChoice: "any",
+        parallel: "boolean",
+      } satisfies Record<keyof NonNullable<SessionOptions["request"]>, Shape>,
+      noun: "option",
+    },
+    isRetryable: "function",
+    changes: "any",
+    onEvent: "function",
+    now: "function",
+  } satisfies Record<keyof SessionOptions, Shape>,
+  required: ["id", "engine", "model"],
+  noun: "option",
+};

@@ -1,12 +1,13 @@
 import { partsToText } from "../base/content.ts";
 import { defined } from "../base/json.ts";
 import { createQueue } from "../base/queue.ts";
+import { checkOptions } from "../base/shape.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { SessionEvent } from "./events.ts";
 import { createHistory, rebuildHistory } from "./history.ts";
 import { createSessionRecorder } from "./recorder.ts";
 import { offerAll } from "./offer-all.ts";
-import type { SessionOptions } from "./session-options.ts";
+import { sessionShape, type SessionOptions } from "./session-options.ts";
 import { compact, createHost, type Shared } from "./turn-host.ts";
 import { runTurn, userMessage, type TurnEnd } from "./turn.ts";
 
@@ -32,6 +33,7 @@ export interface Session {
 }
 
 export function createSession(options: SessionOptions): Session {
+  checkOptions("createSession", options, sessionShape);
   const rebuilt = rebuildHistory(options.records ?? [], options.started?.wire);
   const recorder = createSessionRecorder(options.journal, options.now);
   const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);

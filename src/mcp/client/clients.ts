@@ -5,6 +5,7 @@
  */
 import { CallError } from "../../base/error.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
+import { checkOptions, type Shape } from "../../base/shape.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Registry } from "../../index.ts";
 import { createCatalogue, type Catalogue } from "./catalogue.ts";
@@ -52,7 +53,31 @@ const maxWarning = 1_000;
 /** What the first request may wait for servers nobody has seen before. */
 const defaultWaitMs = 500;
 
+const clientsShape: Shape = {
+  fields: {
+    servers: { list: { methods: [], words: "a server, as readServers gives it" } },
+    registry: { methods: ["register", "find", "list"], words: "a registry, as createRegistry makes it" },
+    stateDir: "string",
+    sandboxState: "function",
+    authProvider: "function",
+    warn: "function",
+    onEvent: "function",
+    host: "table",
+    version: "string",
+    now: "function",
+    cwd: "string",
+    env: "table",
+    sandbox: { methods: ["confine"], words: "a sandbox, as engine.sandbox() gives it" },
+    grant: "table",
+    runningCall: "function",
+    signal: "any",
+  } satisfies Record<keyof McpClientsOptions, Shape>,
+  required: ["servers", "registry", "stateDir", "cwd", "env", "version", "warn"],
+  noun: "option",
+};
+
 export function createMcpClients(options: McpClientsOptions): McpClients {
+  checkOptions("createMcpClients", options, clientsShape);
   const { registry, sandboxState } = options;
   let closed = false;
   /** Servers' own words are in it. What still fails while everything is being ended is nobody's concern. */
