@@ -113,7 +113,19 @@ function shuffle(list, seed) {
 
 function copyOfTree() {
   const copy = mkdtempSync(join(tmpdir(), "callgate-mutants-"));
-  for (const name of ["src", "test", "package.json", "tsconfig.json", "vitest.config.ts", "dist", "native", "examples", "docs", "api", "scripts"])
+  for (const name of [
+    "src",
+    "test",
+    "package.json",
+    "tsconfig.json",
+    "vitest.config.ts",
+    "dist",
+    "native",
+    "examples",
+    "docs",
+    "api",
+    "scripts",
+  ])
     cpSync(join(root, name), join(copy, name), { recursive: true, force: true });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;

@@ -34,7 +34,16 @@ test.each<readonly [object, string]>([
   [{ warn: "loud" }, "'warn' must be a function"],
 ])("createMcpClients with %j is a TypeError that says what is wrong", (more, message) => {
   const { registry } = engine;
-  const options = { servers: [], registry, stateDir: workspace, cwd: workspace, env: {}, version: "0", warn() {}, ...more };
+  const options = {
+    servers: [],
+    registry,
+    stateDir: workspace,
+    cwd: workspace,
+    env: {},
+    version: "0",
+    warn() {},
+    ...more,
+  };
   expect(() => createMcpClients(options as never)).toThrow(TypeError);
   expect(() => createMcpClients(options as never)).toThrow(message);
 });
