@@ -69,8 +69,6 @@ const clientsShape: Shape = {
     env: "table",
     sandbox: { methods: ["confine"], words: "a sandbox, as engine.sandbox() gives it" },
     grant: "table",
-    runningCall: "function",
-    signal: "any",
   } satisfies Record<keyof McpClientsOptions, Shape>,
   required: ["servers", "registry", "stateDir", "cwd", "env", "version", "warn"],
   noun: "option",
