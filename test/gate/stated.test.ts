@@ -10,6 +10,7 @@ import { check } from "../../src/check/check.ts";
 import { approvalNames, sandboxNames, toSettings } from "../../src/gate/modes.ts";
 import { createPolicy } from "../../src/gate/options.ts";
 import { decideAccess } from "../../src/gate/policy.ts";
+import type { Rule } from "../../src/gate/rules.ts";
 import { createEngine, defineTool } from "../../src/index.ts";
 import { isFreeform } from "../../src/spec/freeform.ts";
 import { toSchema } from "../../src/schema/schema.ts";
@@ -133,5 +134,30 @@ describe("a tool of the user's", () => {
     expect(await run({}, { ...rule("ask"), approval: "auto" })).toBe("ran");
     expect(await run({}, { ...rule("ask"), approval: "never" })).toBe("denied");
     expect(await run({}, { ...rule("allow"), approval: "disabled" })).toBe("denied");
+  });
+});
+
+describe("a tool of an MCP server that says it only looks", () => {
+  const decide = (approval: (typeof approvalNames)[number], rules: readonly Rule[] = []) =>
+    decideAccess(
+      { tool: "docs/search", access: { servers: [{ server: "docs", name: "search" }] }, mutates: false },
+      createPolicy({
+        settings: { approval, sandbox: "workspace-write" },
+        workspace,
+        confinement: { name: "test", available: true },
+        rules,
+      }),
+    ).decision;
+
+  test("is believed where what is merely likely counts, and not under 'unless-trusted'", () => {
+    expect(decide("on-request")).toBe("allow");
+    expect(decide("never")).toBe("allow");
+    expect(decide("unless-trusted")).toBe("ask");
+    expect(decide("disabled")).toBe("deny");
+  });
+  test("obeys the rules for its server", () => {
+    expect(decide("on-request", [{ mcp: "docs", decision: "deny" }])).toBe("deny");
+    expect(decide("unless-trusted", [{ mcp: "docs/search", decision: "allow" }])).toBe("allow");
+    expect(decide("on-request", [{ mcp: "docs", decision: "deny", except: ["docs/search"] }])).toBe("allow");
   });
 });

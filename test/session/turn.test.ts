@@ -27,10 +27,10 @@ const slow = defineTool({
 
 function start(
   steps: readonly ScriptedStep[],
-  options: Partial<SessionOptions> & { tools_?: readonly AnyTool[] } = {},
+  { tools_, ...options }: Partial<SessionOptions> & { tools_?: readonly AnyTool[] } = {},
 ) {
   const workspace = mkdtempSync(join(tmpdir(), "callgate-turn-"));
-  const engine = createEngine({ tools: options.tools_ ?? [echo, slow], workspace, approval: "never" });
+  const engine = createEngine({ tools: tools_ ?? [echo, slow], workspace, approval: "never" });
   const model = createScriptedModel(steps);
   const journalPath = join(workspace, "journal.jsonl");
   const session = createSession({
