@@ -60,13 +60,13 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
   const roots = access.commands === undefined ? [] : [...grant.write].toSorted();
   const commands = (access.commands ?? []).map((command) => {
     const understood = understand(command, policy);
-    const plain = understood.doubts.length === 0 && understood.unclear.length === 0;
+    const plain = command.typed === undefined && understood.doubts.length === 0 && understood.unclear.length === 0;
     const canonical = plain
       ? {
           argv: understood.steps.map((step) => [step.argv, step.found.env, step.found.cwds]),
           redirects: understood.redirects,
         }
-      : { text: command.shell ?? command.argv ?? "" };
+      : { text: command.shell ?? command.argv ?? "", typed: command.typed };
     return {
       command: canonical,
       // A script that was changed since is another script.

@@ -76,7 +76,9 @@ async function pass(
   const grant = toGrant(checked.access, policy, decision === "ask" || verdict.rule !== undefined);
   if (decision === "allow") return permit(now, checked, grant, toRuling(verdict));
   // A person takes time to answer: from here on paths are looked at anew.
-  const suggestion = suggestRule(toCall(checked), policy);
+  // A rule about commands says nothing about what a running program makes of a line.
+  const typed = (checked.access.commands ?? []).some((command) => command.typed !== undefined);
+  const suggestion = typed ? undefined : suggestRule(toCall(checked), policy);
   return agree(state, checked, { reason, commands, grant, suggestion, rehearse }, signal);
 }
 

@@ -14,6 +14,7 @@ import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } 
 import { pathWords, reachesOut } from "./reach.ts";
 import { findName } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
+import { readTyped } from "./typed.ts";
 import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdict } from "./verdict.ts";
 
 export type { Policy } from "./policy-type.ts";
@@ -35,10 +36,25 @@ export interface CallToDecide {
 
 /** What happens to one command. */
 export function decideCommand(command: Command, policy: Policy): CommandVerdict {
+  if (command.typed !== undefined) return decideTyped(command, command.typed, policy);
   const understood = understand(command, policy);
   const verdict = refuseToAsk(strictest(commandVerdicts(command, understood, policy)), policy.settings);
   const commands =
     command.dialect === "powershell" ? [(command.shell ?? "").split(/\s+/)] : understood.steps.map((step) => step.argv);
+  return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
+}
+
+/** As a line where a shell reads it; else what was permitted when the process was started, and that nobody understands it. */
+function decideTyped(command: Command, started: readonly string[], policy: Policy): CommandVerdict {
+  const { line, doubt, denials } = readTyped(command, policy.rules);
+  const read = line ?? { argv: started, ...(command.cwd === undefined ? {} : { cwd: command.cwd }) };
+  const verdicts = [
+    modeVerdict("other", policy, doubt),
+    ...commandVerdicts(read, understand(read, policy), policy),
+    ...denials.map(matchVerdict),
+  ];
+  const verdict = refuseToAsk(strictest(verdicts), policy.settings);
+  const commands = [[...started, "⟵", command.shell ?? ""]];
   return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
 }
 

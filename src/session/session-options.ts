@@ -57,6 +57,7 @@ export const sessionShape: Shape = {
     model: { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" },
     instructions: "string",
     tools: "function",
+    approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
     journal: { methods: ["append", "close"], words: "a journal with append and close" },
     records: { list: "any" },
     started: "table",

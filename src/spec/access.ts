@@ -30,6 +30,8 @@ export interface Command {
   readonly shell?: string;
   readonly dialect?: ShellDialect;
   readonly cwd?: string;
+  /** `shell` is typed into a process that runs already, which was started with these words. */
+  readonly typed?: readonly string[];
 }
 
 export type ShellDialect = "bash" | "zsh" | "powershell";
@@ -52,6 +54,7 @@ export const accessShape: Shape = {
           shell: "string",
           dialect: { oneOf: ["bash", "zsh", "powershell"] },
           cwd: "string",
+          typed: "strings",
         } satisfies Record<keyof Command, Shape>,
         noun: "field",
       },

@@ -1,5 +1,5 @@
 /** `write_stdin`: words for a process that `exec_command` left running, or only a look at it. */
-import { defineTool } from "../index.ts";
+import { CallError, defineTool } from "../index.ts";
 import { clamp, defaultMaxTokens, rethrow, viewResult } from "./exec-command.ts";
 
 /** The longest an empty look may wait; a process in the background may take minutes. */
@@ -25,7 +25,22 @@ export const writeStdin = defineTool({
     required: ["session_id"],
     additionalProperties: false,
   },
-  mutates: (input) => (input.chars ?? "") !== "",
+  access({ session_id: id, chars = "" }, { terminals }) {
+    if (isQuiet(chars)) return {};
+    const terminal = terminals.find((one) => one.id === id);
+    if (terminal === undefined)
+      throw new CallError("invalid_input", `Unknown process id ${id}`, {
+        hint: `running: ${terminals.map((one) => one.id).join(", ") || "none"}`,
+      });
+    const { argv, cwd, grant } = terminal;
+    const justification = "it is typed into a process that runs outside the sandbox";
+    return {
+      commands: [{ shell: chars, cwd, typed: argv }],
+      // However it was agreed to then, each line of it is a step outside.
+      ...(grant.confined ? {} : { escalation: { justification } }),
+    };
+  },
+  mutates: ({ chars = "" }) => !isQuiet(chars),
   parallel: true,
   async run(input, ctx) {
     const chars = input.chars ?? "";
@@ -37,3 +52,8 @@ export const writeStdin = defineTool({
     return viewResult(view, input.max_output_tokens ?? defaultMaxTokens);
   },
 });
+
+/** Only a look, or the keys that stop a program and end its input. */
+function isQuiet(chars: string): boolean {
+  return /^[\u0003\u0004\u001c]*$/.test(chars);
+}

@@ -39,6 +39,10 @@ const inputs: Readonly<Record<string, unknown>> = {
   update_plan: { plan: [{ step: "look", status: "pending" }] },
   write_stdin: { session_id: 1, chars: "rm -rf /\n" },
 };
+const grant = { policy: "workspace-write", confined: true, write: [], protect: [], mask: [], network: "off" } as const;
+const terminals = [
+  { id: 1, command: "bash", argv: ["bash"], cwd: workspace, tty: true, grant, startedAt: 0, running: true },
+];
 const patch = "*** Begin Patch\n*** Add File: b\n+x\n*** End Patch";
 
 function sample(tool: AnyTool): string {
@@ -52,7 +56,7 @@ async function decided(tool: AnyTool, approval: (typeof modes)[number][0], sandb
   const asked = { id: "1", name: tool.name, kind: "function", arguments: sample(tool), askedAt: 0, tool } as const;
   const checked = await check(
     { ...asked, kind: isFreeform(tool.input) ? "custom" : "function" },
-    { workspace, cwd: workspace, terminals: [] },
+    { workspace, cwd: workspace, terminals },
   );
   const policy = createPolicy({
     settings: { approval, sandbox },
