@@ -16,7 +16,7 @@ static uint32_t roll(uint32_t below) {
 }
 
 static size_t make_request(uint8_t *to, size_t room) {
-  static const char tags[] = "aecHituruvbTgwnrLlphsdxy?";
+  static const char tags[] = "aecHituruvbTgwnrLlphsdxym?";
   static const uint8_t sound[] = {'a', 3, 0, 0, 0, 'l', 's', 0, 'c', 2, 0, 0, 0, '/', 0};
   size_t size = roll(2) ? sizeof sound : 0;
   memcpy(to, sound, size);
@@ -62,6 +62,7 @@ static uint64_t try_request(void) {
     const char *denied = rule_for(&r.rules, r.argv[0], r.argv + 1, roll(2));
     sum += denied ? strlen(denied) : 0;
     for (size_t i = 0; i < r.files.count; i++) sum += strlen((const char *)r.files.list[i].data + 9);
+    sum += r.temp ? strlen(r.temp) : 0;
     assert(r.argv[r.argc] == NULL && r.envp[r.envc] == NULL);
   }
   request_free(&r);

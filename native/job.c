@@ -318,7 +318,7 @@ static void report_shelter_failure(struct job *j) {
 
 static void report_end(struct job *j) {
   int status = j->ended ? j->end.status : SIGKILL; /* a keeper that died took the command's end with it */
-  uint8_t body[25];
+  uint8_t body[26];
   int32_t code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   int32_t signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   uint64_t peak = (uint64_t)j->end.peak_kb * 1024;
@@ -327,6 +327,7 @@ static void report_end(struct job *j) {
   memcpy(body + 8, &j->end.cpu_us, 8);
   memcpy(body + 16, &peak, 8);
   body[24] = j->held_open;
+  body[25] = j->end.limit;
   flush_tail(j);
   frame('x', j->id, body, sizeof body);
 }

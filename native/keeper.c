@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #ifndef TIOCGPTPEER
 #define TIOCGPTPEER _IO('T', 0x41)
@@ -290,10 +291,35 @@ static int keeper_open(const int *numbers, size_t count) {
   return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+#define LOOK_EVERY_MS 100
+
+/* It has used up more than it may: ended as a whole, and said so. */
+static void hold_to_limits(struct keeper *k) {
+  char limit = limits_exceeded(k->request, k->alone);
+  if (!limit) return;
+  if (k->control < 0) dprintf(2, "callgate-launcher: ended: too %s\n", limit == 'p' ? "many processes" : limit == 'm' ? "much memory" : "much in the temp folder");
+  kill_all(k);
+  tell_starts(k);
+  tell(k, (struct report){.type = 'X', .status = SIGKILL, .limit = (uint8_t)limit}, -1);
+  _exit(128 + SIGKILL);
+}
+
+static int64_t keeper_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static _Noreturn void keeper_watch(struct keeper *k, int signals) {
+  int64_t last = keeper_now();
   for (;;) {
     struct pollfd polls[3] = {{k->control, POLLIN, 0}, {signals, POLLIN, 0}, {k->listener, POLLIN, 0}};
-    if (poll(polls, 3, -1) < 0) continue;
+    int ready = poll(polls, 3, k->request->capped ? LOOK_EVERY_MS : -1);
+    if (k->request->capped && keeper_now() - last >= LOOK_EVERY_MS) {
+      hold_to_limits(k);
+      last = keeper_now();
+    }
+    if (ready <= 0) continue;
     if (polls[2].revents & POLLIN) supervisor_answer(k->listener, k->request);
     else if (polls[2].revents) close_fd(&k->listener); /* nobody is left who could ask */
     if (polls[1].revents) keeper_signal(k, signals);

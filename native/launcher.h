@@ -63,6 +63,9 @@ struct request {
   const uint8_t *seccomp;
   size_t seccomp_size;
   struct fields paths, ports, held, limits, fds;
+  bool capped;               /* limits of the whole command: processes, memory, temp folder; 0 is none */
+  uint64_t caps[3];
+  const char *temp;
   struct fields rules;       /* programs that may not be started (rules.c) */
   struct fields files;       /* of those programs: fingerprint, whether it is a script, name, path */
 };
@@ -96,7 +99,7 @@ int install_filter(const uint8_t *program, size_t size, unsigned flags);
 
 /* What a keeper says: T(erminal, with its master), B(egun) or F(ailed), Q (waiting or not), P(rograms started, as a file), X (the command ended). */
 struct report {
-  uint8_t type, step, survivors, spare;
+  uint8_t type, step, survivors, limit; /* the limit that ended it (limits.c), or 0 */
   int32_t error, status;
   uint32_t peak_kb;
   uint64_t cpu_us;
@@ -128,6 +131,10 @@ const char *rule_for(const struct fields *rules, const char *name, char *const *
 
 int starts_take(uint32_t *unlisted);
 int starts_check(void);
+
+/* ---- limits.c: what a whole command may use up ---- */
+
+char limits_exceeded(const struct request *r, bool alone);
 
 /* ---- tail.c: output that is kept back ---- */
 

@@ -125,6 +125,12 @@ static bool read_field(struct request *r, uint8_t tag, const uint8_t *p, size_t 
   case 'l': return add_field(&r->paths, p, size, size >= 9 && is_string(p + 8, size - 8));
   case 'p': return add_field(&r->ports, p, size, size == 16);
   case 'h': return add_field(&r->held, p, size, is_string(p, size));
+  case 'm':
+    if (size < 25 || !is_string(p + 24, size - 24)) return false;
+    r->capped = true;
+    for (int i = 0; i < 3; i++) r->caps[i] = get64(p + 8 * i);
+    r->temp = p[24] ? (const char *)p + 24 : NULL;
+    return true;
   case 'x': return add_field(&r->rules, p, size, rule_is_sound(p, size));
   case 'y': return add_field(&r->files, p, size, size >= 12 && is_pair(p + 9, size - 9));
   case 's':

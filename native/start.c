@@ -149,7 +149,10 @@ int become_program(void *argument) {
   if (r->has_owner && !r->has_landlock && !become_owner(r)) failed(a, 'u'); /* the supervisor has done it for both */
   for (size_t i = 0; i < r->limits.count; i++) {
     const uint8_t *p = r->limits.list[i].data;
-    struct rlimit limit = {get64(p + 4), get64(p + 12)};
+    struct rlimit limit = {get64(p + 4), get64(p + 12)}, now;
+    /* Never more than it is: raising a limit is not for everybody. */
+    if (getrlimit(get32(p), &now) == 0 && limit.rlim_max > now.rlim_max) limit.rlim_max = now.rlim_max;
+    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
     if (setrlimit(get32(p), &limit) < 0) failed(a, 'r');
   }
   if (r->has_landlock) {

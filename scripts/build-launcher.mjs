@@ -17,6 +17,7 @@ const parts = [
   "supervisor.c",
   "starts.c",
   "rules.c",
+  "limits.c",
   "tail.c",
   "overlay.c",
   "tree.c",

@@ -1,6 +1,7 @@
 /** Settings to the options of an engine: policy, rules, sandbox, limits. */
 import { join, resolve } from "node:path";
 import { defined, isObject } from "../base/json.ts";
+import type { Limits } from "../spec/capability.ts";
 import { stateDir } from "../base/paths.ts";
 import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
@@ -58,6 +59,7 @@ export async function engineOptions(
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),
     },
     ...defined({ spillDir, keepBytes: config.tool_output_keep_bytes }),
+    ...defined({ loginFiles: config.login_files, commandLimits: readLimits(config.command_limits) }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
       ...(profile === undefined ? {} : { layout: profile.layout }),
@@ -90,6 +92,19 @@ function builtinsFor(profile: Profile | undefined, only = false): readonly AnyTo
 function toNetwork(hosts: readonly string[] | undefined): NetworkGrant {
   if (hosts === undefined || hosts.length === 0) return "off";
   return hosts.includes("*") ? "on" : hosts;
+}
+
+/** `[command_limits]`, whose shape has been checked: names in snake case. */
+function readLimits(table: Readonly<Record<string, unknown>> | undefined): Limits | undefined {
+  if (table === undefined) return undefined;
+  const number = (name: string) => (typeof table[name] === "number" ? table[name] : undefined);
+  return defined({
+    processes: number("processes"),
+    memoryBytes: number("memory_bytes"),
+    fileBytes: number("file_bytes"),
+    openFiles: number("open_files"),
+    tempBytes: number("temp_bytes"),
+  });
 }
 
 function readEnvironment(table: Readonly<Record<string, unknown>>) {

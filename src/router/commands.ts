@@ -8,12 +8,17 @@ import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../spec/access.ts";
 import type { OwnTerminals } from "../runtime/terminal.ts";
-import type { Exec } from "../spec/capability.ts";
+import { defined } from "../base/json.ts";
+import type { Logger } from "../spec/tool.ts";
+import type { Exec, Limits } from "../spec/capability.ts";
 
 export interface CommandOptions {
   readonly cwd: string;
   readonly environment?: EnvironmentPolicy;
   readonly launcher?: string;
+  readonly commandLimits?: Limits;
+  readonly loginFiles?: boolean;
+  readonly log?: Logger;
 }
 
 export interface CommandScope extends CallScope {
@@ -33,11 +38,15 @@ export interface Commands {
   close(): Promise<void>;
 }
 
-export function createCommands({ cwd, environment, launcher }: CommandOptions): Commands {
+export function createCommands(options: CommandOptions): Commands {
+  const { cwd, environment, launcher, loginFiles, log, commandLimits } = options;
   const sandbox = createSandbox();
-  const processes = createProcesses(launcher === undefined ? {} : { launcher });
+  const processes = createProcesses({
+    ...defined({ launcher, loginFiles }),
+    onWarning: (text) => log?.warn(text),
+  });
   const env = commandEnvironment(process.env, environment);
-  const shared = { processes, sandbox, cwd, env, ...(environment === undefined ? {} : { environment }) };
+  const shared = { processes, sandbox, cwd, env, ...defined({ environment, limits: commandLimits }) };
   return {
     sandbox,
     exec: (scope) => createExec({ ...shared, ...execScope(scope) }),

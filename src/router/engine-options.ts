@@ -1,4 +1,5 @@
 /** What `createEngine` takes, checked when the engine is made: a word nobody knows is a mistake, not a wish to ignore. */
+import type { Limits } from "../spec/capability.ts";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { checkOptions, type Shape } from "../base/shape.ts";
@@ -84,6 +85,18 @@ const engineShape: Shape = {
       noun: "option",
     },
     launcher: "string",
+    commandLimits: {
+      fields: {
+        timeoutMs: { above: -1 },
+        processes: { above: -1 },
+        memoryBytes: { above: -1 },
+        fileBytes: { above: -1 },
+        openFiles: { above: -1 },
+        tempBytes: { above: -1 },
+      } satisfies Record<keyof Limits, Shape>,
+      noun: "limit",
+    },
+    loginFiles: "boolean",
     spillDir: "string",
     keepBytes: { above: 0 },
     onFileChange: "function",

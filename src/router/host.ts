@@ -14,7 +14,9 @@ import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { lineShell } from "../runtime/shell.ts";
 import type { Spill } from "../result/cut.ts";
 import type { Grant } from "../spec/access.ts";
-import type { Exec, TerminalInfo } from "../spec/capability.ts";
+import { defined } from "../base/json.ts";
+import type { Logger } from "../spec/tool.ts";
+import type { Exec, Limits, TerminalInfo } from "../spec/capability.ts";
 import { hash8 } from "../spec/name.ts";
 import type { Confinement } from "../spec/stages.ts";
 import type { CommandOptions, Commands, CommandScope } from "./commands.ts";
@@ -27,6 +29,11 @@ export interface HostOptions {
   readonly environment?: EnvironmentPolicy;
   /** `off`, or the launcher's path. Left out: the one that set-up built. */
   readonly launcher?: string;
+  /** What each command may use up, where it differs from the defaults (`defaultLimits`); 0 is no limit. */
+  readonly commandLimits?: Limits;
+  /** False: the user's login files do not make the environment of commands. */
+  readonly loginFiles?: boolean;
+  readonly log?: Logger;
   /** Where outputs too long for a model are kept, a folder for each conversation. Left out: a private temp folder. */
   readonly spillDir?: string;
   /** The most that is kept of one output, in bytes (64 MiB); what comes after it is only counted. */
@@ -61,12 +68,8 @@ export interface ConversationHost {
 export function createHost(options: HostOptions): Host {
   const workspace = realpathSync(options.workspace ?? process.cwd());
   const cwd = resolve(workspace, options.cwd ?? ".");
-  const { environment, launcher, onFileChange } = options;
-  const commands = createLazyCommands({
-    cwd,
-    ...(environment === undefined ? {} : { environment }),
-    ...(launcher === undefined ? {} : { launcher }),
-  });
+  const { environment, launcher, onFileChange, commandLimits, loginFiles, log } = options;
+  const commands = createLazyCommands({ cwd, ...defined({ environment, launcher, commandLimits, loginFiles, log }) });
   const spillRoot = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
   const { keepBytes = defaultKeepBytes } = options;
 

@@ -1,7 +1,9 @@
 /** Commands as a handler gets them: each starts inside what the call was granted, or not at all. */
 import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
+import { constants, totalmem } from "node:os";
 import { defined } from "../base/json.ts";
+import { joinDenials } from "./sandbox/denial.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type {
   Exec,
@@ -12,6 +14,7 @@ import type {
   Limits,
   TerminalRequest,
   TerminalView,
+  LimitName,
 } from "../spec/capability.ts";
 import { commandEnvironment, quietEnv, terminalEnv, type EnvironmentPolicy } from "./environment.ts";
 import { checkCwd, StartError } from "./process/child.ts";
@@ -138,6 +141,39 @@ function keepingOf({ keep = true }: Pick<ExecRequest, "keep">, options: Pick<Exe
   return { keep: keep ? options.keep : undefined, keepBytes: options.keepBytes ?? defaultKeepBytes };
 }
 
+const gib = 1024 ** 3;
+
+/** On unless said otherwise: enough for builds and browsers, too little to bring the machine down. */
+export function defaultLimits(): Limits {
+  const memory = totalmem();
+  const memoryBytes = Math.max(gib, Math.floor(memory * 0.8));
+  return { processes: 4096, memoryBytes, fileBytes: 8 * gib, openFiles: 65_536, tempBytes: 4 * gib };
+}
+
+/** 0 is no limit. */
+function held(limits: Limits): Limits {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== 0));
+}
+
+const exceeded: Readonly<Record<LimitName, string>> = {
+  processes: "more processes and threads at once",
+  memoryBytes: "more bytes of memory",
+  tempBytes: "more bytes in its temp folder",
+};
+
+/** A limit that ended it is no wall that a person could open with a yes. */
+function limitDenial({ limit, signal, exitCode }: Ending, limits: Limits = {}): Denial | undefined {
+  if (limit !== undefined)
+    return {
+      what: "command",
+      reason: `the command was ended: it used ${exceeded[limit]} than its limit of ${limits[limit]} (command_limits)`,
+      rule: `limit ${limit}`,
+    };
+  if (signal !== "SIGXFSZ" && exitCode !== 128 + constants.signals.SIGXFSZ) return undefined;
+  const reason = `the command was ended: a file grew over the limit of ${limits.fileBytes} bytes (command_limits)`;
+  return { what: "command", reason, rule: "limit fileBytes" };
+}
+
 /** A request with everything it left out filled in. */
 function toLaunch(
   { argv, cwd, env: own, stdin, timeoutMs, limits }: ExecRequest,
@@ -151,7 +187,7 @@ function toLaunch(
     argv,
     cwd: resolve(options.cwd, cwd ?? ""),
     env: { ...env, ...(tty ? terminalEnv : quietEnv), ...own },
-    limits: { ...options.limits, ...limits, ...defined({ timeoutMs }) },
+    limits: held({ ...defaultLimits(), ...options.limits, ...limits, ...defined({ timeoutMs }) }),
     grant: options.grant,
     ...defined({ stdin, tty }),
   };
@@ -174,14 +210,15 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
   const confined = await sandbox.confine(launch, { apart, ...defined({ onRequest }) });
   let over: Promise<Denial | undefined> | undefined;
   const cleanup = async (ending: Ending) => {
-    const denied = await confined.cleanup(ending);
+    const denied = joinDenials([limitDenial(ending, launch.limits), await confined.cleanup(ending)]);
     if (denied) onDenied?.(denied);
     return denied;
   };
   // A command that ended, failed and was stopped at one time is still cleaned up once.
   return {
     ...confined,
-    cleanup: ({ exitCode, signal, programs }) => (over ??= cleanup({ exitCode, signal, ...defined({ programs }) })),
+    cleanup: ({ exitCode, signal, programs, limit }) =>
+      (over ??= cleanup({ exitCode, signal, ...defined({ programs, limit }) })),
   };
 }
 

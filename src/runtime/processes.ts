@@ -1,3 +1,7 @@
+import { join } from "node:path";
+import { defined } from "../base/json.ts";
+import { stateDir } from "../base/paths.ts";
+import { commandEnvironment } from "./environment.ts";
 import { createLoginEnv } from "./process/login-env.ts";
 import type { LoginEnv } from "./process/login-env.ts";
 import type { Spawner } from "./process/child.ts";
@@ -19,6 +23,10 @@ export interface Processes {
 export interface ProcessesOptions {
   /** `off`, or the launcher program's path. Left out: CALLGATE_LAUNCHER, else the one that was built, else none. */
   readonly launcher?: string;
+  /** False: login files are left out. */
+  readonly loginFiles?: boolean;
+  /** Told what a person should know: that login files are slow. */
+  readonly onWarning?: (text: string) => void;
   readonly maxTerminals?: number;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -31,7 +39,15 @@ export function createProcesses(options: ProcessesOptions = {}): Processes {
   );
   return {
     spawner,
-    loginEnv: createLoginEnv(),
+    loginEnv: createLoginEnv({
+      ...defined({ enabled: options.loginFiles, onWarning: options.onWarning }),
+      kept: {
+        file: join(stateDir(options.env ?? process.env), "login-env.json"),
+        // What the policy would keep from commands must not lie in a file either.
+        isSafe: (login) =>
+          Object.keys(commandEnvironment(login, { inherit: "all" })).length === Object.keys(login).length,
+      },
+    }),
     terminals,
     async close() {
       await terminals.closeAll();

@@ -111,6 +111,9 @@ export interface Limits {
   readonly tempBytes?: number;
 }
 
+/** A limit that ends the whole command when it is reached. */
+export type LimitName = "processes" | "memoryBytes" | "tempBytes";
+
 /** What a handler says of a command. What it leaves out is the call's own: folder, environment, grant. */
 export interface ExecRequest extends Pick<Launch, "argv" | "stdin" | "limits">, Partial<Pick<Launch, "cwd" | "env">> {
   /** Short for `limits.timeoutMs`. */
@@ -149,6 +152,8 @@ export interface ExecResult {
   readonly sandbox: string;
   /** Set when the sandbox itself reports that it refused something. */
   readonly denied?: Denial;
+  /** The limit that ended it; `denied` says it in words. */
+  readonly limit?: LimitName;
   /** The programs it started, where each start was judged (a deny rule, a sandbox and the launcher). */
   readonly programs?: StartedPrograms;
 }

@@ -142,6 +142,24 @@ export const configKeys = {
     },
     about: "what commands see of the environment",
   },
+  command_limits: {
+    type: "table",
+    shape: {
+      fields: {
+        processes: "number",
+        memory_bytes: "number",
+        file_bytes: "number",
+        open_files: "number",
+        temp_bytes: "number",
+      },
+    },
+    about:
+      "what one command may use up: processes and threads (4096), memory_bytes (4/5 of the machine's), file_bytes of one file (8 GiB), open_files of one process (65536), temp_bytes (4 GiB); 0: no limit",
+  },
+  login_files: {
+    type: "boolean",
+    about: "whether your login files make the environment of commands (true); they are read once and kept for an hour",
+  },
   prices: {
     type: "table",
     shape: {

@@ -4,7 +4,7 @@
  */
 import { statSync } from "node:fs";
 import type { Denial, DeniedProgram } from "../../spec/access.ts";
-import type { Launch, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
+import type { Launch, LimitName, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
 
 export type OutputStream = "stdout" | "stderr";
 
@@ -56,6 +56,7 @@ export interface Ending {
   readonly signal: string | null;
   /** What the command started, where that was judged. */
   readonly programs?: StartedPrograms;
+  readonly limit?: LimitName;
 }
 
 /** Data the program finds at a file descriptor (a seccomp program for bubblewrap). */
@@ -138,6 +139,8 @@ export interface ChildEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly heldOpen: boolean;
+  /** The limit of the whole command that ended it. */
+  readonly limit?: LimitName;
   readonly programs?: StartedPrograms;
   readonly usage?: { readonly cpuMs: number; readonly peakBytes: number };
 }

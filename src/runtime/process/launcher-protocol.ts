@@ -7,7 +7,8 @@
  * S and P carry fields: a letter, a length (4 bytes) and that many bytes. All numbers little endian.
  */
 import { constants } from "node:os";
-import type { StartedProgram, StartedPrograms } from "../../spec/capability.ts";
+import { defined } from "../../base/json.ts";
+import type { LimitName, StartedProgram, StartedPrograms } from "../../spec/capability.ts";
 import type { ChildEnd, Confined, Sink, StartRules } from "./child.ts";
 import { StartError } from "./child.ts";
 
@@ -87,6 +88,7 @@ export function encodeLaunch(
     for (const path of held) fields.text("h", path);
     fields.bytes("s", seccomp);
   }
+  addCaps(fields, launch);
   if (launch.starts) addStartRules(fields, launch.starts);
   fields.numbers("b", [sink.liveBytes], 8);
   fields.numbers("T", [sink.tailBytes], 8);
@@ -121,14 +123,31 @@ function addStartRules(fields: Fields, { rules, files, filter }: StartRules): vo
 }
 
 /** Numbers of the same name in every Linux. */
-const rlimitNumbers = { fsize: 1, nofile: 7 } as const;
+const rlimitNumbers = { fsize: 1, core: 4, nproc: 6, nofile: 7 } as const;
 
 /** Those limits that the kernel itself holds each process to. */
-function rlimitsOf({ limits = {} }: Encoded): readonly (readonly [number, number])[] {
+function rlimitsOf({ limits = {}, wrapper }: Encoded): readonly (readonly [number, number])[] {
   return [
+    // The kernel counts by user and namespace: outside a namespace of our own, everything else of the user's too.
+    ...(limits.processes === undefined || wrapper === undefined
+      ? []
+      : [[rlimitNumbers.nproc, limits.processes + keepersRoom] as const]),
     ...(limits.fileBytes === undefined ? [] : [[rlimitNumbers.fsize, limits.fileBytes] as const]),
     ...(limits.openFiles === undefined ? [] : [[rlimitNumbers.nofile, limits.openFiles] as const]),
   ];
+}
+
+/** Processes of ours in the same namespace. */
+const keepersRoom = 64;
+
+/** What the launcher holds the command to as a whole (native/limits.c). */
+function addCaps(fields: Fields, { limits = {}, env }: Encoded): void {
+  const { processes = 0, memoryBytes = 0, tempBytes = 0 } = limits;
+  if (processes + memoryBytes + tempBytes === 0) return;
+  fields.bytes(
+    "m",
+    Buffer.concat([pack([processes, memoryBytes, tempBytes].map(Math.floor), 8), cString(env["TMPDIR"] ?? "/tmp")]),
+  );
 }
 
 /** The fields of a sandbox; equal bytes may share the ones that are kept ready. `stamp` makes different states differ. */
@@ -227,6 +246,12 @@ export function signalNumber(name: NodeJS.Signals): number {
   return constants.signals[name];
 }
 
+const limitNames: ReadonlyMap<string, LimitName> = new Map([
+  ["p", "processes"],
+  ["m", "memoryBytes"],
+  ["t", "tempBytes"],
+]);
+
 export function decodeEnd(body: Buffer): ChildEnd {
   const code = body.readInt32LE(0);
   const signal = body.readInt32LE(4);
@@ -235,6 +260,7 @@ export function decodeEnd(body: Buffer): ChildEnd {
     signal: signal === 0 ? null : (signalNames.get(signal) ?? "SIGKILL"),
     usage: { cpuMs: Number(body.readBigUInt64LE(8)) / 1000, peakBytes: Number(body.readBigUInt64LE(16)) },
     heldOpen: body[24] === 1,
+    ...defined({ limit: limitNames.get(String.fromCharCode(body[25] ?? 0)) }),
   };
 }
 

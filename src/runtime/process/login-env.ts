@@ -1,6 +1,12 @@
-/** What the user's login files put into the environment, asked once: a login shell costs up to eighty times a plain one. */
+/**
+ * What the user's login files put into the environment, asked once: a login shell costs up to eighty times
+ * a plain one. They are the user's own and may be in the middle of something (pyenv holds a lock while it
+ * works), so a slow one is not waited for, but left to end by itself; its answer serves the next command.
+ */
 import { spawn } from "node:child_process";
-import { basename } from "node:path";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { isObject, parseJson } from "../../base/json.ts";
 
 export type Env = Readonly<Record<string, string>>;
 
@@ -13,28 +19,59 @@ export interface LoginEnv {
 }
 
 export interface LoginEnvOptions {
+  /** False: the login files are left out. */
+  readonly enabled?: boolean;
+  /** How long a command waits for them. */
   readonly timeoutMs?: number;
+  /** When they take longer than this, they are asked to end (SIGTERM), and only then made to. */
+  readonly patienceMs?: number;
+  /** Keeps the answer for the next process, unless it holds something that `isSafe` would not have on a disk. */
+  readonly kept?: { readonly file: string; readonly isSafe: (login: Env) => boolean };
+  readonly onWarning?: (text: string) => void;
 }
 
-export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): LoginEnv {
+export function createLoginEnv(options: LoginEnvOptions = {}): LoginEnv {
+  const { enabled = true, timeoutMs = 5000, onWarning } = options;
   const known = new Map<string, Promise<Env | undefined>>();
+  const late = new Map<string, Env>();
   const finished = new WeakMap<Env, Promise<Env>>();
 
-  function changes(shell: string, base: Env): Promise<Env | undefined> {
-    const key = JSON.stringify([shell, base["HOME"], base["USER"], base["PATH"]]);
-    let found = known.get(key);
-    if (!found) known.set(key, (found = askShell(shell, base, timeoutMs)));
-    return found;
+  function ask(key: string, shell: string, base: Env): Promise<Env | undefined> {
+    const stamp = loginStamp(key, base);
+    const kept = readKept(options.kept?.file, stamp);
+    if (kept !== undefined) return Promise.resolve(kept);
+    const answer = askShell(shell, base, options.patienceMs ?? 60_000).then((login) => {
+      if (login !== undefined) late.set(key, login);
+      if (login !== undefined && options.kept?.isSafe(login) === true) writeKept(options.kept.file, stamp, login);
+      return login;
+    });
+    const slow = new Promise<undefined>((resolve) => {
+      const timer = setTimeout(() => {
+        onWarning?.(
+          `your login files took more than ${timeoutMs / 1000} s: going on without them (login_files = false leaves them out)`,
+        );
+        resolve(undefined);
+      }, timeoutMs);
+      const stop = () => clearTimeout(timer);
+      answer.then(stop, stop);
+    });
+    return Promise.race([answer, slow]);
   }
 
   return {
-    read(shell, base, allow = (login) => login) {
-      let found = finished.get(base);
-      if (!found) {
-        found = changes(shell, base).then((login) => (login ? { ...base, ...allow(login) } : base));
-        finished.set(base, found);
-      }
-      return found;
+    async read(shell, base, allow = (login) => login) {
+      if (!enabled || !["bash", "zsh", "sh", "dash", "ksh"].includes(basename(shell))) return base;
+      const already = finished.get(base);
+      if (already !== undefined) return already;
+      const key = JSON.stringify([shell, base["HOME"], base["USER"], base["PATH"]]);
+      let found = known.get(key);
+      if (found === undefined) known.set(key, (found = ask(key, shell, base)));
+      const login = (await found) ?? late.get(key);
+      if (login === undefined) return base;
+      const whole = { ...base, ...allow(login) };
+      const first = finished.get(base) ?? Promise.resolve(whole);
+      finished.set(base, first);
+      return first;
     },
   };
 }
@@ -42,8 +79,7 @@ export function createLoginEnv({ timeoutMs = 5000 }: LoginEnvOptions = {}): Logi
 /** Set by every shell for itself: of no meaning to another process. */
 const ownToShell = new Set(["_", "SHLVL", "PWD", "OLDPWD"]);
 
-function askShell(shell: string, base: Env, timeoutMs: number): Promise<Env | undefined> {
-  if (!["bash", "zsh", "sh", "dash", "ksh"].includes(basename(shell))) return Promise.resolve(undefined);
+function askShell(shell: string, base: Env, patienceMs: number): Promise<Env | undefined> {
   const mark = `callgate-env-${process.pid}`;
   return new Promise((resolve) => {
     const child = spawn(shell, ["-lc", `printf %s ${mark}; env -0`], {
@@ -53,10 +89,15 @@ function askShell(shell: string, base: Env, timeoutMs: number): Promise<Env | un
       detached: true,
     });
     const chunks: Buffer[] = [];
-    const timer = setTimeout(() => finish(undefined), timeoutMs);
+    // Whoever traps the first may clean up; the second is for one that will not end.
+    const asked = setTimeout(() => signalGroup(child.pid, "SIGTERM"), patienceMs).unref();
+    const forced = setTimeout(() => signalGroup(child.pid, "SIGKILL"), patienceMs + graceMs).unref();
+    // We may end before it does: it goes on alone, and nothing of ours waits for it.
+    child.unref();
+    if ("unref" in child.stdout && typeof child.stdout.unref === "function") child.stdout.unref();
     function finish(answer: Env | undefined): void {
-      clearTimeout(timer);
-      if (answer === undefined && child.pid !== undefined) killGroup(child.pid);
+      clearTimeout(asked);
+      clearTimeout(forced);
       child.stdout.destroy();
       resolve(answer);
     }
@@ -68,6 +109,8 @@ function askShell(shell: string, base: Env, timeoutMs: number): Promise<Env | un
     });
   });
 }
+
+const graceMs = 10_000;
 
 /** A profile may greet: what counts comes after the mark. */
 function parseEnv(text: string, mark: string): Env | undefined {
@@ -81,10 +124,46 @@ function parseEnv(text: string, mark: string): Env | undefined {
   return Object.fromEntries(entries.filter(([name]) => !ownToShell.has(name)));
 }
 
-function killGroup(pid: number): void {
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
-    process.kill(-pid, "SIGKILL");
+    if (pid !== undefined) process.kill(-pid, signal);
   } catch {
     // it ended by itself
+  }
+}
+
+const loginFiles =
+  ".profile .bash_profile .bash_login .bashrc .zshenv .zprofile .zshrc .zlogin .kshrc .pam_environment".split(" ");
+const systemFiles = ["/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/zsh", "/etc/environment"];
+const keptForMs = 60 * 60 * 1000;
+
+/** Changes with every login file that is known by name; what those read in turn shows within the hour. */
+function loginStamp(key: string, base: Env): string {
+  const files = [...loginFiles.map((name) => join(base["HOME"] ?? "/", name)), ...systemFiles];
+  return [key, ...files.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)].join("\n");
+}
+
+function readKept(file: string | undefined, stamp: string): Env | undefined {
+  try {
+    const parsed = file === undefined ? undefined : parseJson(readFileSync(file, "utf8"));
+    if (parsed?.ok !== true || !isObject(parsed.value) || parsed.value["stamp"] !== stamp) return undefined;
+    const { at, login } = parsed.value;
+    if (typeof at !== "number" || Date.now() - at > keptForMs || !isObject(login)) return undefined;
+    const entries = Object.entries(login);
+    return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
+      ? Object.fromEntries(entries)
+      : undefined;
+  } catch {
+    return undefined; // never asked before
+  }
+}
+
+function writeKept(file: string, stamp: string, login: Env): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ stamp, at: Date.now(), login }), { mode: 0o600 });
+    renameSync(`${file}.${process.pid}`, file);
+  } catch {
+    // A state folder that cannot be written costs the next process a login shell, nothing else.
   }
 }

@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
@@ -35,4 +36,49 @@ test("login files that hang, fail or wait do not: the environment stays as it wa
 test("a shell that is not there, or is none, changes nothing", async () => {
   expect(await createLoginEnv().read("/no/such/bash", base)).toEqual(base);
   expect(await createLoginEnv().read("/usr/bin/python3", base)).toEqual(base);
+});
+
+/** As pyenv does: a lock while it works, removed at the end or when it is asked to stop. */
+const locking = (seconds: number) =>
+  `touch ${home}/lock; trap 'rm -f ${home}/lock; exit 1' TERM; sleep ${seconds} & wait; rm -f ${home}/lock; export LATE=yes`;
+
+test("slow login files are left to end by themselves: no lock stays, and the next command has their answer", async () => {
+  profile(locking(1));
+  const warnings: string[] = [];
+  const login = createLoginEnv({ timeoutMs: 100, onWarning: (text) => warnings.push(text) });
+  expect(await login.read("/bin/bash", base)).toEqual(base);
+  expect(warnings).toEqual([expect.stringContaining("login files took more than 0.1 s")]);
+  expect(existsSync(join(home, "lock"))).toBe(true);
+  for (let tries = 0; existsSync(join(home, "lock")) && tries < 200; tries++) await sleep(50);
+  await sleep(200);
+  expect(await login.read("/bin/bash", base)).toMatchObject({ LATE: "yes" });
+});
+
+test("login files that do not end are asked to, so that they can take their lock away", async () => {
+  profile(locking(600));
+  const login = createLoginEnv({ timeoutMs: 50, patienceMs: 400 });
+  expect(await login.read("/bin/bash", base)).toEqual(base);
+  for (let tries = 0; existsSync(join(home, "lock")) && tries < 200; tries++) await sleep(50);
+  expect(existsSync(join(home, "lock"))).toBe(false);
+});
+
+test("the answer is kept for the next process until a login file changes, and never with a secret in it", async () => {
+  const file = join(home, "state", "login-env.json");
+  rmSync(join(home, "count"), { force: true });
+  const isSafe = (login: Readonly<Record<string, string>>) => login["TOKEN"] === undefined;
+  const next = () => createLoginEnv({ kept: { file, isSafe } }).read("/bin/bash", { ...base });
+  profile(`echo x >> ${home}/count; export SET=1`);
+  expect(await next()).toMatchObject({ SET: "1" });
+  expect(await next()).toMatchObject({ SET: "1" });
+  expect(readFileSync(join(home, "count"), "utf8")).toBe("x\n");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await sleep(20);
+  profile(`echo x >> ${home}/count; export SET=2 TOKEN=secret`);
+  expect(await next()).toMatchObject({ SET: "2", TOKEN: "secret" });
+  expect(readFileSync(file, "utf8")).not.toContain("secret");
+});
+
+test("login files can be left out", async () => {
+  profile("export SET=1");
+  expect(await createLoginEnv({ enabled: false }).read("/bin/bash", base)).toEqual(base);
 });
