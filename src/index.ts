@@ -18,7 +18,7 @@ export { defineTool, fromObject } from "./registry/define.ts";
 export { freeform } from "./spec/freeform.ts";
 export { normalize } from "./schema/normalize.ts";
 export { checkTarget } from "./schema/normalize/check-target.ts";
-export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent } from "./spec/stages.ts";
+export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent, Decided } from "./spec/stages.ts";
 export { result } from "./spec/result.ts";
 export type { ToolResult } from "./spec/result.ts";
 export type { AnyTool, Situation, Tool, ToolContext, ToolOutput } from "./spec/tool.ts";

@@ -16,6 +16,8 @@ export interface Question {
   readonly suggestion: Suggestion | undefined;
   /** Tries the call out, so that what it would change can be shown. */
   readonly rehearse: Rehearse | undefined;
+  /** The hash of a question that was said yes to before this call came. */
+  readonly approved: string | undefined;
 }
 
 /** Who agreed and why, or the refusal where the call ends here. */
@@ -37,10 +39,12 @@ export async function settle(
     by,
     commands: question.commands,
   });
+  const known = remembered(state, checked, question);
+  if (known !== undefined) return { ruling: known };
   const keys = memoryKeys(checked, question.grant, state.policy);
-  if (keys.every((key) => state.memory.has(key)))
-    return { ruling: rule("memory", "allow", "agreed to earlier in this session") };
   const hash = callHash(checked, question.grant, state.policy);
+  if (question.approved === hash)
+    return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
   if (answer === undefined) return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
@@ -61,6 +65,12 @@ export function changed({ commands }: Question): Refusal {
     "What the call touches changed while it was being approved.",
     { hint: "Call it again." },
   );
+}
+
+/** The ruling where a person said yes to all of it earlier in this conversation. */
+export function remembered(state: GateState, checked: Checked, { grant, commands }: Question): Ruling | undefined {
+  if (!memoryKeys(checked, grant, state.policy).every((key) => state.memory.has(key))) return undefined;
+  return { decision: "allow", reason: "agreed to earlier in this session", by: "memory", commands };
 }
 
 function nobody(ruling: Ruling, hash: string): Refusal {
@@ -91,9 +101,24 @@ async function ask(
 ): Promise<ApprovalAnswer | undefined> {
   const { approver, emit } = state.options;
   if (approver === undefined) return undefined;
+  const request = await toRequest(state, checked, question, hash);
+  emit?.({ type: "approval.asked", id: checked.id, request });
+  const answer = await approver.ask(request, signal);
+  emit?.({ type: "approval.answered", id: checked.id, answer });
+  if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
+  return answer;
+}
+
+/** The question as it is put to a person. The hash is taken before the diff is made: it vouches for what is shown. */
+export async function toRequest(
+  state: GateState,
+  checked: Checked,
+  question: Question,
+  hash: string = callHash(checked, question.grant, state.policy),
+): Promise<ApprovalRequest> {
   const diff = await question.rehearse?.(toBaseGrant(state.policy), isSecretName);
   const always = toAlways(state, question.suggestion);
-  const request: ApprovalRequest = {
+  return {
     call: { id: checked.id, tool: checked.tool.name, input: checked.input },
     reason: question.reason,
     access: checked.access,
@@ -103,11 +128,6 @@ async function ask(
     ...(always === undefined ? {} : { always }),
     ...(diff === undefined ? {} : { diff }),
   };
-  emit?.({ type: "approval.asked", id: checked.id, request });
-  const answer = await approver.ask(request, signal);
-  emit?.({ type: "approval.answered", id: checked.id, answer });
-  if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
-  return answer;
 }
 
 function toAlways(state: GateState, suggestion: Suggestion | undefined): ApprovalRequest["always"] {

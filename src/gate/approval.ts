@@ -41,12 +41,16 @@ export function callHash(
   return hashOf([tool.name, input, access, leads, grant, files]);
 }
 
-/** Where a path leads and which file is there now; with `content`, by what is in it. */
+/**
+ * Where a path leads and what kind of thing is there; with `content`, also what it holds. Nothing of it depends on the
+ * machine, so that a yes given to one process is good for another that sees the same files.
+ */
 function identify(path: string, policy: Policy, content: boolean): readonly (string | number)[] {
   const real = policy.real(path, policy.workspace) ?? "";
   const stats = statOf(real);
   if (stats === undefined) return [real];
-  return content && stats.isFile() ? [real, contentOf(real, stats)] : [real, stats.dev, stats.ino];
+  if (content && stats.isFile()) return [real, contentOf(real, stats)];
+  return [real, stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other"];
 }
 
 /**

@@ -8,8 +8,8 @@ import { extend } from "../base/extend.ts";
 import { defined, stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
-import type { Gate, Rehearse, Rewritten } from "../spec/stages.ts";
-import { changed, settle, type Question } from "./agree.ts";
+import type { Asking, Decided, Gate, Rehearse, Rewritten } from "../spec/stages.ts";
+import { changed, remembered, settle, toRequest, type Question } from "./agree.ts";
 import { callHash } from "./approval.ts";
 import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
@@ -43,7 +43,8 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
     looked: false,
   };
   return {
-    pass: (checked, signal, rehearse) => pass(state, checked, signal, rehearse),
+    pass: (checked, signal, asking = {}) => pass(state, checked, signal, asking),
+    decide: (checked, rehearse) => decide(state, checked, rehearse),
     widen: (permitted, denied, signal) => widen(state, permitted, denied, signal),
     after: (ended, signal) => after(state, ended, signal),
     baseGrant: () => toBaseGrant(state.policy),
@@ -57,29 +58,61 @@ async function pass(
   state: GateState,
   checked: Checked,
   signal: AbortSignal,
-  rehearse: Rehearse | undefined,
+  asking: Asking,
 ): Promise<Permitted | Rewritten> {
   const rewritten = await rewrite(state, checked, signal);
   if (rewritten !== undefined) return { rewritten };
+  const { verdict, policy, grant } = await judge(state, checked);
+  const now = { options: state.options, policy };
+  if (verdict.decision === "deny") return refuse(now, checked, denial(verdict, policy));
+  if (verdict.decision === "allow") return permit(now, checked, grant, toRuling(verdict));
+  // A person takes time to answer: from here on paths are looked at anew.
+  return agree(state, checked, toQuestion(checked, verdict, policy, grant, asking), signal);
+}
+
+async function decide(state: GateState, checked: Checked, rehearse: Rehearse | undefined): Promise<Decided> {
+  const { verdict, policy, grant } = await judge(state, checked);
+  const { decision, reason } = verdict;
+  const ruling = toRuling(verdict);
+  if (decision === "deny") return { decision, reason, ruling, error: denial(verdict, policy) };
+  if (decision === "allow") return { decision, reason, ruling };
+  const question = toQuestion(checked, verdict, policy, grant, rehearse === undefined ? {} : { rehearse });
+  const agreed = remembered(state, checked, question);
+  if (agreed !== undefined) return { decision: "allow", reason: agreed.reason, ruling: agreed };
+  return { decision, reason, ruling, request: await toRequest(state, checked, question) };
+}
+
+interface Judged {
+  readonly verdict: CommandVerdict;
+  readonly policy: Policy;
+  readonly grant: Grant;
+}
+
+async function judge(state: GateState, checked: Checked): Promise<Judged> {
   if (checked.access.commands !== undefined) await lookAtConfinement(state);
   const { read, write } = checked.access;
   const policy = (read ?? write) === undefined ? state.policy : rememberPaths(state.policy);
   const verdict = decideAccess(toCall(checked), policy);
-  const { commands, decision, reason } = verdict;
-  const now = { options: state.options, policy };
-  if (decision === "deny")
-    return refuse(
-      now,
-      checked,
-      new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) }),
-    );
-  const grant = toGrant(checked.access, policy, decision === "ask" || verdict.rule !== undefined);
-  if (decision === "allow") return permit(now, checked, grant, toRuling(verdict));
-  // A person takes time to answer: from here on paths are looked at anew.
+  const { decision, rule } = verdict;
+  return { verdict, policy, grant: toGrant(checked.access, policy, decision === "ask" || rule !== undefined) };
+}
+
+function toQuestion(
+  checked: Checked,
+  { reason, commands }: CommandVerdict,
+  policy: Policy,
+  grant: Grant,
+  { rehearse, approved }: Asking,
+): Question {
   // A rule about commands says nothing about what a running program makes of a line.
   const typed = (checked.access.commands ?? []).some((command) => command.typed !== undefined);
   const suggestion = typed ? undefined : suggestRule(toCall(checked), policy);
-  return agree(state, checked, { reason, commands, grant, suggestion, rehearse }, signal);
+  return { reason, commands, grant, rehearse, approved, suggestion };
+}
+
+function denial(verdict: CommandVerdict, policy: Policy): Refusal {
+  const { reason } = verdict;
+  return new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) });
 }
 
 /** Undefined where nobody may or can be asked: the call then ends with the output it had. */
@@ -98,6 +131,7 @@ async function widen(
     grant: widenGrant(permitted.grant, denied),
     suggestion: undefined,
     rehearse: undefined,
+    approved: undefined,
   };
   return agree(state, permitted, question, signal);
 }

@@ -12,13 +12,13 @@ import type { Registry } from "../registry/registry.ts";
 import type { Metrics } from "../result/metrics.ts";
 import { createShaper } from "../result/shape.ts";
 import type { Asked, Ended } from "../spec/call.ts";
-import type { Approver, CallEvent, Gate } from "../spec/stages.ts";
+import type { Approver, CallEvent, Decided, Gate } from "../spec/stages.ts";
 import type { Situation } from "../spec/tool.ts";
 import type { ConversationHost } from "./host.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LazyGate } from "./lazy-gate.ts";
 import { checkOutput, createOwnGate, createOwnRuntime, toSituation, type EngineParts } from "./own-stages.ts";
-import type { Stages } from "./route.ts";
+import { decide, type Stages } from "./route.ts";
 import { createRunner, toAsked, withText, type CallResult, type LanesOptions, type RunOptions } from "./runner.ts";
 
 export interface ConversationOptions {
@@ -46,6 +46,8 @@ export interface Conversation {
   call(name: string, input?: Json | string, signal?: AbortSignal): Promise<CallResult>;
   /** The same as a wire asked for it. A call whose id is in use at the moment gets another, told in what comes back. */
   run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
+  /** What would happen to a call now, and the question that would be asked: nothing runs, nothing is counted. */
+  decide(asked: Asked, signal?: AbortSignal): Promise<Decided>;
   /** The calls of one turn: those that only look run together, those that change wait. */
   lanes(options: LanesOptions): Lanes;
   /** A call that must not run still ends, is recorded and counted. */
@@ -133,6 +135,7 @@ export function createConversation(
     },
     run: runner.run,
     lanes: runner.lanes,
+    decide: (asked, signal = never) => decide(asked, { ...stages, gate }, signal),
     call: async (name, input = {}, signal = never) =>
       withText(await runner.run(toAsked(`call_${++counter}`, name, input, registry), signal)),
     refuse(asked, error) {

@@ -24,7 +24,8 @@ export function createLazyGate(options: GateOptions): LazyGate {
   const gate = () => loaded ?? (loading ??= load());
   return {
     load: async () => gate(),
-    pass: async (checked, signal, rehearse) => (await gate()).pass(checked, signal, rehearse),
+    pass: async (checked, signal, asking) => (await gate()).pass(checked, signal, asking),
+    decide: async (checked, rehearse) => (await gate()).decide(checked, rehearse),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
     after: async (ended, signal) => (await gate()).after(ended, signal),
     baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(ownPolicy()),

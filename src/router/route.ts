@@ -8,7 +8,7 @@ import { extend } from "../base/extend.ts";
 import type { Shaper } from "../result/shape.ts";
 import { Refusal, type Asked, type Bound, type Checked, type Ended, type Permitted, type Ran } from "../spec/call.ts";
 import { check } from "../check/check.ts";
-import type { Binder, Emit, Gate, Nest, Recorder, Runtime } from "../spec/stages.ts";
+import type { Binder, Decided, Emit, Gate, Nest, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
 
 export interface Stages {
@@ -28,6 +28,8 @@ export interface CallSetting {
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
   /** Runs the calls that its handler makes. */
   readonly nest: Nest;
+  /** The hash of the question that somebody said yes to before the call came here. */
+  readonly approved?: string;
 }
 
 /** The furthest state a call reached: what its record says when it ended early. */
@@ -61,7 +63,7 @@ export async function route(asked: Asked, stages: Stages, setting: CallSetting):
 
 async function attempt(reached: Reached, stages: Stages, setting: CallSetting): Promise<Ended> {
   const { signal } = setting;
-  const permitted = await permit(reached, stages, signal);
+  const permitted = await permit(reached, stages, setting);
   let ran = await run(permitted, reached, stages, setting);
   const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
   if (wider !== undefined) ran = await run(wider, reached, stages, setting); // somebody agreed to more: again, once
@@ -78,20 +80,36 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
   return stages.runtime.run(permitted, setting.signal, setting.nest);
 }
 
-async function permit(reached: Reached, stages: Stages, signal: AbortSignal): Promise<Permitted> {
+async function permit(reached: Reached, stages: Stages, setting: CallSetting): Promise<Permitted> {
+  const { signal, approved } = setting;
   let asked: Asked = reached.call;
   for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
     const bound = await stages.registry.bind(asked, signal);
     reached.call = bound;
     const checked = await check(bound, stages.at);
     reached.call = checked;
-    const passed = await stages.gate.pass(checked, signal, (grant, isHidden) =>
-      stages.runtime.rehearse(checked, grant, isHidden, signal),
-    );
+    const passed = await stages.gate.pass(checked, signal, {
+      rehearse: (grant, isHidden) => stages.runtime.rehearse(checked, grant, isHidden, signal),
+      ...(approved === undefined ? {} : { approved }),
+    });
     if (!("rewritten" in passed)) return passed;
     asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
   }
   throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
+}
+
+/** What would happen to a call now: found, checked and judged, and no further. Nothing is recorded or counted. */
+export async function decide(asked: Asked, stages: Omit<Stages, "record">, signal: AbortSignal): Promise<Decided> {
+  try {
+    const bound = await stages.registry.bind(asked, signal);
+    const checked = await check(bound, stages.at);
+    return await stages.gate.decide(checked, (grant, isHidden) =>
+      stages.runtime.rehearse(checked, grant, isHidden, signal),
+    );
+  } catch (error) {
+    if (!CallError.is(error)) throw error;
+    return { decision: "deny", reason: error.message, error };
+  }
 }
 
 /** Undefined: a fault. */

@@ -4,7 +4,7 @@
  */
 import { partsToText } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
-import { isObject, parseJson, type Json } from "../base/json.ts";
+import { defined, isObject, parseJson, type Json } from "../base/json.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Asked, Ended, Permitted } from "../spec/call.ts";
 import { isFreeform } from "../spec/freeform.ts";
@@ -18,11 +18,13 @@ export interface RunOptions {
   readonly recorder?: Recorder;
   /** Hears the events of this call and of the calls its handler makes, and no others. */
   readonly onEvent?: (event: CallEvent) => void;
+  /** The hash of the question (`decide`) that somebody said yes to: worth nothing for any other call, input or state of the files. */
+  readonly approved?: string;
   /** Awaited once the call is permitted, before it is recorded and run. Throwing a CallError ends the call. */
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
 }
 
-export interface LanesOptions extends Omit<RunOptions, "onEvent"> {
+export interface LanesOptions extends Omit<RunOptions, "onEvent" | "approved"> {
   readonly signal: AbortSignal;
   /** Calls that may change something wait for it. */
   readonly ready?: Promise<void>;
@@ -66,11 +68,16 @@ export function createRunner({ registry, stages, count }: RunnerOptions): Runner
   const runOne = async (given: Asked, inner: InnerLanes, by: MadeBy, options: RunOptions): Promise<Ended> => {
     const own = stages();
     const asked = withFreeId(given);
-    const { recorder = nothing, onEvent = ignore, beforeRun } = options;
+    const { recorder = nothing, onEvent = ignore, beforeRun, approved } = options;
     const nest = nestIn(asked, inner, by.depth);
     running.set(asked.id, onEvent);
     try {
-      const setting = { signal: by.signal, nest, ...(beforeRun ? { beforeRun } : {}) };
+      // A yes is for the call it was given for, not for the calls that call makes.
+      const setting = {
+        signal: by.signal,
+        nest,
+        ...defined({ beforeRun, approved: by.depth === 0 ? approved : undefined }),
+      };
       const ended = await route(asked, { ...own, record: recorder }, setting);
       count(ended);
       return ended;

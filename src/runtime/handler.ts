@@ -18,8 +18,14 @@ export async function runHandler(
     // What is there already needs no clock.
     return isPromise(started) ? await endInTime(started, timeoutMs, stop) : started;
   } catch (error) {
+    // A handler that was stopped may end with the signal's own reason, or with whatever it makes of it.
+    if (stop.signal.aborted && !CallError.is(error) && !Fault.is(error)) throw interrupted(error);
     throw asCallError(error);
   }
+}
+
+function interrupted(cause?: unknown): CallError {
+  return new CallError("aborted", "The call was interrupted before it ended.", { cause });
 }
 
 /** A handler that ignores its signal does not hold the call: the race ends without it. */
@@ -30,7 +36,7 @@ async function endInTime(running: Promise<ToolOutput>, timeoutMs: number, stop: 
       reject(timedOut(timeoutMs));
       stop.abort();
     }, timeoutMs);
-    stop.whenStopped(() => reject(new CallError("aborted", "The call was interrupted before it ended.")));
+    stop.whenStopped(() => reject(interrupted()));
   });
   try {
     return await Promise.race([running, over]);

@@ -1,6 +1,7 @@
 /** The stages as the line sees them. Folders implement these; none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import type { CallError } from "../base/error.ts";
 import type { ExecChunk } from "./capability.ts";
 import type { Answerer } from "./question.ts";
 import type { CallOutcome, Logger, ToolProgress } from "./tool.ts";
@@ -13,7 +14,9 @@ export interface Binder {
 
 export interface Gate {
   /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
-  pass(checked: Checked, signal: AbortSignal, rehearse?: Rehearse): Promise<Permitted | Rewritten>;
+  pass(checked: Checked, signal: AbortSignal, asking?: Asking): Promise<Permitted | Rewritten>;
+  /** What `pass` would say, with the question it would ask. Nothing is asked, recorded or remembered, and no hook runs. */
+  decide(checked: Checked, rehearse?: Rehearse): Promise<Decided>;
   /**
    * After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. `undefined`: it ends with
    * what it had. Throws when a person said no.
@@ -30,6 +33,25 @@ export interface Gate {
  * written. Files that `isHidden` names are left out.
  */
 export type Rehearse = (grant: Grant, isHidden: (path: string) => boolean) => Promise<string | undefined>;
+
+/** What belongs to the question whether one call may run. */
+export interface Asking {
+  readonly rehearse?: Rehearse;
+  /** The hash of a question that somebody said yes to earlier: it holds for exactly that question. */
+  readonly approved?: string;
+}
+
+/** A decision without a run: what would happen to the call now, and why. */
+export interface Decided {
+  readonly decision: "allow" | "ask" | "deny";
+  readonly reason: string;
+  /** Left out where the call did not get as far as the gate. */
+  readonly ruling?: Ruling;
+  /** With `ask`: the question, to be shown; its `hash` is what a later run is given as `approved`. */
+  readonly request?: ApprovalRequest;
+  /** With `deny`: what the model would be told. */
+  readonly error?: CallError;
+}
 
 export interface Rewritten {
   readonly rewritten: Asked;

@@ -285,3 +285,126 @@ test("an engine that is closed leaves nothing of any conversation running", asyn
   await new Promise((resolve) => setTimeout(resolve, 1_300));
   expect(existsSync(mark)).toBe(false);
 });
+
+test("a decision without a run: nothing runs, is asked or counted; a yes to its hash lets exactly that call run later", async () => {
+  const ran: unknown[] = [];
+  const hooked: string[] = [];
+  const change = defineTool({
+    name: "change",
+    description: "Changes a file.",
+    input: { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const,
+    access: ({ path }) => ({ write: [path] }),
+    run: ({ path }) => void ran.push(path),
+  });
+  const outside = mkdtempSync(join(tmpdir(), "callgate-outside-"));
+  const file = join(outside, "a.txt");
+  writeFileSync(file, "one");
+  const options: EngineOptions = {
+    tools: [change],
+    approval: "on-request",
+    sandbox: "workspace-write",
+    gate: { hooks: [{ before: async ({ tool }) => void hooked.push(tool) }] },
+  };
+  const { engine, workspace } = makeEngine(options);
+  const call = asked("change", { path: file });
+  const decided = await engine.decide(call);
+  expect(decided).toMatchObject({ decision: "ask", request: { call: { tool: "change", input: { path: file } } } });
+  expect(await engine.decide(asked("change", { path: "in-here.txt" }))).toMatchObject({ decision: "allow" });
+  expect(await engine.decide(asked("nothing", {}))).toMatchObject({
+    decision: "deny",
+    error: { code: "unknown_tool" },
+  });
+  expect([ran, hooked, engine.metrics.snapshot()]).toEqual([[], [], {}]);
+
+  // Another process, with the same folder: the yes arrives there.
+  const later = createEngine({ workspace, ...options });
+  cleanups.push(() => later.close());
+  const approved = JSON.parse(JSON.stringify(decided.request)).hash as string;
+  const run = (one: Asked) => later.run(one, signal, { approved });
+  expect(await run(asked("change", { path: `${file}x` }))).toMatchObject({ code: "needs_approval" });
+  expect(await run(call)).toMatchObject({ ok: true, ruling: { by: "person" } });
+  writeFileSync(file, "two");
+  expect(await run(call)).toMatchObject({ code: "needs_approval" });
+  writeFileSync(file, "one");
+  expect(await run(call)).toMatchObject({ ok: true });
+  expect(ran).toEqual([file, file]);
+});
+
+test("a call inside a call goes down the whole line, with its parent's id, in events and records", async () => {
+  const order: string[] = [];
+  const inner = defineTool({
+    name: "inner",
+    description: "Inner.",
+    input: { type: "object", properties: { n: { type: "number" } } } as const,
+    async run({ n = 0 }) {
+      order.push(`start ${n}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      order.push(`end ${n}`);
+      return String(n);
+    },
+  });
+  const outer = defineTool({
+    name: "outer",
+    description: "Outer.",
+    input: { type: "object", properties: {} },
+    parallel: true,
+    async run(_input, ctx) {
+      const both = await Promise.all([ctx.call("inner", { n: 1 }), ctx.call("inner", { n: 2 })]);
+      const wrong = await ctx.call("inner", { n: "x" });
+      const denied = await ctx.call("risky");
+      return [...both.map(({ text }) => text), wrong.code ?? "", denied.code ?? ""].join(" ");
+    },
+  });
+  const { engine } = makeEngine({ tools: [inner, outer, risky], sandbox: "workspace-write" });
+  const events: string[] = [];
+  const records: string[] = [];
+  const lanes = engine.lanes({
+    signal,
+    recorder: {
+      started: async ({ id, parent }) => void records.push(`${id} of ${parent ?? "nobody"}`),
+      async ended() {},
+    },
+  });
+  engine.on((event) => event.type === "call.ended" && events.push(event.call.id));
+  // Two parents that run beside each other, whose calls each have to run alone: neither waits for ever.
+  const [first, second] = await Promise.all([lanes.add(asked("outer", {}, "a")), lanes.add(asked("outer", {}, "b"))]);
+  const told = { content: [{ type: "text", text: "1 2 invalid_input denied" }] };
+  expect([first, second]).toMatchObject([told, told]);
+  for (let at = 0; at < order.length; at += 2) expect(order[at + 1]).toBe(order[at]!.replace("start", "end"));
+  expect(events).toContain("a.4");
+  expect(records).toContain("a.1 of a");
+  expect(records).toContain("b.2 of b");
+  expect(engine.metrics.snapshot()).toMatchObject({ inner: { calls: 6 }, outer: { calls: 2 }, risky: { calls: 2 } });
+});
+
+test("a tool that calls itself is stopped, and a call inside a stopped call is stopped with it", async () => {
+  const again = defineTool({
+    name: "again",
+    description: "Again.",
+    input: { type: "object", properties: {} },
+    run: async (_input, ctx) => (await ctx.call("again")).text,
+  });
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: { type: "object", properties: {} },
+    run: (_input, ctx) =>
+      new Promise<string>((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
+  });
+  const parent = defineTool({
+    name: "parent",
+    description: "Parent.",
+    input: { type: "object", properties: {} },
+    run: async (_input, ctx) => (await ctx.call("wait")).text,
+  });
+  const { engine } = makeEngine({ tools: [again, wait, parent] });
+  expect((await engine.call("again")).text).toContain("nested more than 16 deep");
+  const codes: string[] = [];
+  engine.on((event) => event.type === "call.ended" && codes.push(`${event.call.tool} ${event.call.code}`));
+  const stop = new AbortController();
+  const running = engine.call("parent", {}, stop.signal);
+  setTimeout(() => stop.abort(), 30);
+  expect(await running).toMatchObject({ ok: false, code: "aborted" });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(codes.toSorted()).toEqual(["parent aborted", "wait aborted"]);
+});
