@@ -21,3 +21,7 @@ export { toVisible, toVisibleCommand, toVisibleLine } from "./show.ts";
 export { describeRule, suggestRule } from "./suggest.ts";
 export { createTrust } from "./trust.ts";
 export type { Trust, TrustStatus } from "./trust.ts";
+/** What the gate's own signatures speak of. */
+export type { Denial, NetworkGrant, SandboxPolicy, ServerUse } from "../spec/access.ts";
+export type { Checked, Permitted, Ruling } from "../spec/call.ts";
+export type { ApprovalMode, Asking, Confinement, Gate, PolicySettings, Recorder } from "../spec/stages.ts";

@@ -9,3 +9,22 @@ export { createTextModel } from "./text.ts";
 export { createTransport, defaultLimits } from "./transport.ts";
 export type { TimeLimits, Transport } from "./transport.ts";
 export { isRetryable } from "./failure.ts";
+/** What a model is asked and answers: everything needed to write a model, or an adapter for one. */
+export type {
+  Answer,
+  AnswerEnd,
+  CallItem,
+  CallKind,
+  FunctionSpec,
+  Item,
+  MessageItem,
+  Model,
+  ModelError,
+  ModelEvent,
+  ModelRequest,
+  ReasoningItem,
+  ResultItem,
+  ToolChoice,
+  ToolSpec,
+  Usage,
+} from "../spec/model.ts";
