@@ -50,6 +50,8 @@ export async function engineOptions(
       rules: [...(await readRules(cwd, env)), ...serverRules(config, cwd)],
       always: saveAlways(env),
       hooks: readHooks(config.hooks, cwd),
+      held: config.held === "off" ? "off" : "asked",
+      undo: config.undo === "all" ? "all" : "files",
       record: (entry) => audit.append({ ...entry }),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),

@@ -13,6 +13,7 @@ import { changed, remembered, settle, toRequest, type Question } from "./agree.t
 import { callHash } from "./approval.ts";
 import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
+import { heldGrant, judgeEffects, undoableGrant } from "./held.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
 import { asksNobody } from "./modes.ts";
@@ -46,6 +47,7 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
     pass: (checked, signal, asking = {}) => pass(state, checked, signal, asking),
     decide: (checked, rehearse) => decide(state, checked, rehearse),
     widen: (permitted, denied, signal) => widen(state, permitted, denied, signal),
+    judge: (ran, effects, signal) => judgeEffects(state, ran, effects, signal),
     after: (ended, signal) => after(state, ended, signal),
     baseGrant: () => toBaseGrant(state.policy),
   };
@@ -65,7 +67,10 @@ async function pass(
   const { verdict, policy, grant } = await judge(state, checked);
   const now = { options: state.options, policy };
   if (verdict.decision === "deny") return refuse(now, checked, denial(verdict, policy));
-  if (verdict.decision === "allow") return permit(now, checked, grant, toRuling(verdict));
+  if (verdict.decision === "allow")
+    return permit(now, checked, await undoableGrant(state, checked, grant), toRuling(verdict));
+  const held = asking.approved === undefined ? await heldGrant(state, checked) : undefined;
+  if (held !== undefined) return permit(now, checked, held, toHeldRuling(verdict));
   // A person takes time to answer: from here on paths are looked at anew.
   return agree(state, checked, toQuestion(checked, verdict, policy, grant, asking), signal);
 }
@@ -247,6 +252,11 @@ function toRuling(verdict: CommandVerdict): Ruling {
     ...(rule === undefined ? {} : { rule }),
     ...(commands.length === 0 ? {} : { commands }),
   };
+}
+
+/** It runs, and the reason why it would have been asked about is asked again once it is seen what it did. */
+function toHeldRuling(verdict: CommandVerdict): Ruling {
+  return { ...toRuling(verdict), decision: "allow" };
 }
 
 function denyHint(verdict: CommandVerdict, { settings }: Policy): string {

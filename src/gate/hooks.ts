@@ -3,12 +3,15 @@ import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
 import { defined, isObject, typeName, type Json } from "../base/json.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
+import type { Effect } from "../spec/effects.ts";
 import { matchName } from "./rules.ts";
 
 export interface HookCall {
   readonly id: string;
   readonly tool: string;
   readonly input: Json;
+  /** It has run with its writes held back, and this is what it did: a block drops all of it. */
+  readonly effects?: readonly Effect[];
 }
 
 export interface HookResult extends HookCall {

@@ -35,6 +35,12 @@ export interface GateOptions extends PolicyOptions {
   /** Left out: nobody can be asked, and what would need it ends as needs_approval. */
   readonly approver?: Approver;
   readonly hooks?: readonly Hook[];
+  /** `asked`: a command that would be asked about runs with its writes held back, and what it did is asked about. */
+  readonly held?: "off" | "asked";
+  /** `all`: every confined command is held and kept at once, so that it can be taken back. */
+  readonly undo?: "files" | "all";
+  /** Why what a command writes cannot be held on this machine; undefined: it can. */
+  readonly whyNotHeld?: (grant: Grant, cwd: string) => Promise<string | undefined>;
   readonly emit?: Emit;
   readonly memory?: Memory;
   /** Rules shared with other gates. Left out: `rules`, and what a person adds, for this gate alone. */
@@ -51,8 +57,8 @@ export interface GateRecord {
   /** Of the exact call, what it touches and the grant; the same for a question and its answer. */
   readonly hash?: string;
   readonly ruling: Ruling;
-  /** `withheld`: it ran, and an after-hook kept its result back. */
-  readonly outcome: "permitted" | "refused" | "withheld";
+  /** `kept`, `dropped`: what it did while held. `withheld`: it ran, and an after-hook kept its result back. */
+  readonly outcome: "permitted" | "refused" | "withheld" | "kept" | "dropped";
   readonly grant?: Grant;
 }
 
@@ -80,6 +86,9 @@ const gateFields = {
   ...policyFields,
   approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
   hooks: { list: hookShape },
+  held: { oneOf: ["off", "asked"] },
+  undo: { oneOf: ["files", "all"] },
+  whyNotHeld: "function",
   emit: "function",
   memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
   book: { methods: ["add"], words: "a book of rules that several gates share" },

@@ -8,7 +8,10 @@ import { dirname, resolve } from "node:path";
 import { isObject } from "../base/json.ts";
 import { matchStep } from "./command/match.ts";
 import { understand } from "./command/understand.ts";
+import { describeCondition } from "./effect-condition.ts";
+import { matchEffects, readExample } from "./effect-rules.ts";
 import { resolveReal } from "./paths.ts";
+import { defaultProtect } from "./run-later.ts";
 import {
   compileRules,
   fileKeys,
@@ -133,6 +136,14 @@ function matchesExample(rule: Rule, example: string): boolean {
   if (rule.mcp !== undefined) return matchMcp(example, rule.mcp);
   if (rule.host !== undefined) return matchHost(example, rule.host);
   if (rule.path !== undefined) return matchPath(resolve("/workspace", example), rule.path, "/workspace");
+  if (rule.effects !== undefined) {
+    const isTracked = () => true; // an example says what it means by its path
+    return matchEffects(readExample(example), rule.effects, {
+      workspace: "/workspace",
+      protect: defaultProtect,
+      isTracked,
+    });
+  }
   const anywhere = { workspace: "/", readable: [], mask: [], home: "/", real: resolveReal };
   const understood = understand({ shell: example, cwd: "/" }, anywhere);
   const set = compileRules([rule]);
@@ -169,6 +180,10 @@ function withoutSource(rule: Rule): Omit<Rule, "source"> {
 /** JSON's texts and lists of texts are TOML's too. */
 function toToml(rule: Rule): string {
   return Object.entries(withoutSource(rule))
-    .map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+    .map(([key, value]) =>
+      key === "effects" && rule.effects !== undefined
+        ? `${key} = ${describeCondition(rule.effects)}\n`
+        : `${key} = ${JSON.stringify(value)}\n`,
+    )
     .join("");
 }

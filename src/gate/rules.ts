@@ -4,6 +4,7 @@
  */
 import { isObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
+import { conditionProblem, describeCondition, type EffectCondition } from "./effect-condition.ts";
 import type { Decision } from "./modes.ts";
 import { foldName } from "./paths.ts";
 
@@ -22,6 +23,8 @@ export interface Rule {
   /** With `path`: which use it speaks about; both when left out. */
   readonly access?: "read" | "write";
   readonly host?: string;
+  /** What a held command did; with nothing else. */
+  readonly effects?: EffectCondition;
   readonly decision: Decision;
   readonly reason?: string;
   /** Examples that must and must not match; checked when the rules are loaded. */
@@ -33,10 +36,18 @@ export interface Rule {
 
 const textKeys = ["id", "tool", "mcp", "path", "host", "reason"] as const;
 const listKeys = ["match", "not_match", "except"] as const;
-const subjects = ["tool", "mcp", "command", "path", "host"] as const;
+const subjects = ["tool", "mcp", "command", "path", "host", "effects"] as const;
 
 /** What a rule in a file may say; code may say more. */
-export const fileKeys: readonly string[] = [...textKeys, "match", "not_match", "command", "access", "decision"];
+export const fileKeys: readonly string[] = [
+  ...textKeys,
+  "match",
+  "not_match",
+  "command",
+  "access",
+  "effects",
+  "decision",
+];
 const codeKeys: readonly string[] = [...fileKeys, "except", "source"];
 
 /** What is wrong with a rule, in one sentence, or undefined. Rules in files and in code are held to the same. */
@@ -62,7 +73,7 @@ export function ruleProblem(entry: unknown, known: readonly string[] = codeKeys)
     if (entry[key] !== undefined && !isTextList(entry[key])) return `${key} must be a list of texts`;
   if (command !== undefined && !isPrefix(command))
     return "command must be text or a list of words, each a text or a list of alternatives";
-  return undefined;
+  return entry["effects"] === undefined ? undefined : conditionProblem(entry["effects"]);
 }
 
 function wordProblem(key: string, value: unknown, words: readonly string[]): string | undefined {
@@ -104,6 +115,7 @@ export interface RuleSet {
   readonly mcp: readonly Rule[];
   readonly paths: readonly Rule[];
   readonly hosts: readonly Rule[];
+  readonly effects: readonly Rule[];
 }
 
 export function compileRules(rules: readonly Rule[]): RuleSet {
@@ -123,6 +135,7 @@ export function compileRules(rules: readonly Rule[]): RuleSet {
     mcp: rules.filter((rule) => rule.mcp !== undefined),
     paths: rules.filter((rule) => rule.path !== undefined),
     hosts: rules.filter((rule) => rule.host !== undefined),
+    effects: rules.filter((rule) => rule.effects !== undefined),
   };
 }
 
@@ -164,6 +177,7 @@ function subject(rule: Rule): string {
       .join(" ")}`;
   }
   if (rule.path !== undefined) return `${rule.access ?? "access"} ${rule.path}`;
+  if (rule.effects !== undefined) return `effects ${describeCondition(rule.effects)}`;
   if (rule.mcp !== undefined) return `mcp ${rule.mcp}`;
   return rule.tool === undefined ? `host ${rule.host ?? ""}` : `tool ${rule.tool}`;
 }

@@ -1,6 +1,7 @@
 /** The smallest rule that would have let a call through, and what else it would let through. */
 import type { Access } from "../spec/access.ts";
 import { understand } from "./command/understand.ts";
+import { describeCondition } from "./effect-condition.ts";
 import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
 import { joinRules, toPrefix, type Rule } from "./rules.ts";
 
@@ -104,6 +105,7 @@ export function describeRule(rule: Rule): string {
     );
     return `command = [${words.join(", ")}], decision = "${rule.decision}"`;
   }
+  if (rule.effects !== undefined) return `effects = ${describeCondition(rule.effects)}, decision = "${rule.decision}"`;
   const key =
     rule.path !== undefined ? "path" : rule.host !== undefined ? "host" : rule.mcp !== undefined ? "mcp" : "tool";
   return `${key} = ${JSON.stringify(rule[key])}${rule.access === undefined ? "" : `, access = "${rule.access}"`}, decision = "${rule.decision}"`;

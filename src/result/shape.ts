@@ -9,6 +9,7 @@ import { defined, isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
 import { cutOutput, type Spill } from "./cut.ts";
+import { heldPart } from "./effects.ts";
 import { exitCodeOf, type ExecLayout } from "./layout.ts";
 import { readOutput } from "./output.ts";
 import { defaultBudget, errorBudget, truncate, type Budget } from "./truncate.ts";
@@ -34,7 +35,7 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
   const now = options.now ?? Date.now;
 
   const shape = async (ran: Ran): Promise<Ended> => {
-    if (ran.error) return refuse(ran, ran.error);
+    if (ran.error) return { ...refuse(ran, ran.error), ...heldPart(ran) };
     const output = readOutput(ran.output);
     const problems = output.ok ? ((await options.checkOutput?.(ran, output.structured)) ?? []) : [];
     const cut = await cutOutput(output, common, {
@@ -50,7 +51,8 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
     return extend(ending(ran, now()), {
       ok,
       ...(ok ? {} : { code: output.exec?.timedOut ? ("timeout" as const) : ("failed" as const) }),
-      content: failed ?? cut.parts,
+      content: failed ?? [...cut.parts, ...(ran.remarks ?? []).map((remark) => text(remark))],
+      ...heldPart(ran),
       ...(output.structured === undefined ? {} : { structured: output.structured }),
       ...(output.exec ? { exitCode: exitCodeOf(output.exec) } : {}),
       ...(cut.bytes === 0 ? {} : { cut: { bytes: cut.bytes, ...defined({ file: cut.file }) } }),

@@ -61,6 +61,6 @@ export function createCommands(options: CommandOptions): Commands {
 
 /** Signal and the like are made when first asked for: they are read once, here. */
 function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
-  const { conversation, grant, signal, onOutput, onRequest, onDenied, keep, keepBytes } = scope;
-  return { conversation, grant, signal, onOutput, onRequest, onDenied, keep, keepBytes };
+  const { conversation, grant, signal, onOutput, onRequest, onDenied, onHeld, keep, keepBytes } = scope;
+  return { conversation, grant, signal, onOutput, onRequest, onDenied, onHeld, keep, keepBytes };
 }

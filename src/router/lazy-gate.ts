@@ -27,6 +27,7 @@ export function createLazyGate(options: GateOptions): LazyGate {
     pass: async (checked, signal, asking) => (await gate()).pass(checked, signal, asking),
     decide: async (checked, rehearse) => (await gate()).decide(checked, rehearse),
     widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
+    judge: async (ran, effects, signal) => (await gate()).judge(ran, effects, signal),
     after: async (ended, signal) => (await gate()).after(ended, signal),
     baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(ownPolicy()),
   };

@@ -48,6 +48,7 @@ export function createOwnGate(
   return createLazyGate({
     workspace: host.workspace,
     confinement: host.confinement,
+    whyNotHeld: (grant, folder) => host.sandbox().whyNotHeld(grant, folder),
     ...(approver === undefined ? {} : { approver }),
     ...options.gate,
     ...rest,

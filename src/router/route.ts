@@ -5,10 +5,13 @@
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
+import { defined } from "../base/json.ts";
 import type { Shaper } from "../result/shape.ts";
 import { Refusal, type Asked, type Bound, type Checked, type Ended, type Permitted, type Ran } from "../spec/call.ts";
 import { check } from "../check/check.ts";
-import type { Binder, Decided, Emit, Gate, Nest, Recorder, Runtime } from "../spec/stages.ts";
+import { remarksOn, summary } from "../result/effects.ts";
+import type { Effects } from "../spec/effects.ts";
+import type { Binder, Decided, Emit, Gate, Judgement, Nest, Recorder, Runtime } from "../spec/stages.ts";
 import type { AccessContext } from "../spec/tool.ts";
 
 export interface Stages {
@@ -65,7 +68,10 @@ async function attempt(reached: Reached, stages: Stages, setting: CallSetting): 
   const { signal } = setting;
   const permitted = await permit(reached, stages, setting);
   let ran = await run(permitted, reached, stages, setting);
-  const wider = ran.denied && (await stages.gate.widen(permitted, ran.denied, signal));
+  if (ran.effects !== undefined) ran = await decideHeld(ran, ran.effects, stages, signal);
+  // What was held is decided by now; a second run of it would do again what was kept or dropped.
+  const wider =
+    ran.denied && ran.settled === undefined ? await stages.gate.widen(permitted, ran.denied, signal) : undefined;
   if (wider !== undefined) ran = await run(wider, reached, stages, setting); // somebody agreed to more: again, once
   return stages.gate.after(await stages.result.shape(ran), signal);
 }
@@ -78,6 +84,26 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
   await setting.beforeRun?.(permitted);
   await stages.record.started(permitted);
   return stages.runtime.run(permitted, setting.signal, setting.nest);
+}
+
+/** What a held command did is listed, judged, and only then kept or dropped. Whatever goes wrong on the way drops it. */
+async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: AbortSignal): Promise<Ran> {
+  const { id } = ran;
+  const { run } = effects;
+  stages.emit({ type: "effects.listed", id, run, ...summary(effects) });
+  let judgement: Judgement;
+  try {
+    judgement = await stages.gate.judge(ran, effects, signal);
+  } catch (error) {
+    await stages.runtime.settle(ran, "none");
+    throw error;
+  }
+  const { choice, ruling, error } = judgement;
+  const kept = typeof choice === "string" ? choice : choice.paths;
+  stages.emit({ type: "effects.decided", id, run, ruling, kept });
+  const settled = await stages.runtime.settle(ran, choice);
+  stages.emit({ type: "effects.settled", id, ...settled });
+  return extend(ran, { ruling, settled, remarks: remarksOn(settled, effects), ...defined({ error }) });
 }
 
 async function permit(reached: Reached, stages: Stages, setting: CallSetting): Promise<Permitted> {

@@ -18,7 +18,7 @@ import type {
 } from "../spec/capability.ts";
 import { commandEnvironment, quietEnv, terminalEnv, type EnvironmentPolicy } from "./environment.ts";
 import { checkCwd, StartError } from "./process/child.ts";
-import type { Confined, Ending } from "./process/child.ts";
+import type { Confined, Ending, HeldRun } from "./process/child.ts";
 import { defaultKeepBytes } from "./kept.ts";
 import type { KeptFile } from "./process/recording.ts";
 import { runToEnd } from "./process/run.ts";
@@ -52,6 +52,8 @@ export interface ExecOptions {
   readonly keepBytes?: number;
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
+  /** A command has ended, and what it wrote is held. */
+  readonly onHeld?: (run: HeldRun) => void;
   /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
   readonly shell?: string;
 }
@@ -67,6 +69,7 @@ export function createExec(options: ExecOptions): Exec {
   const terminals = processes.terminals.of(conversation);
   const shellPath = options.shell ?? lineShell();
   const loginEnv = () => readLoginEnv(options);
+  let hasHeld = false;
 
   function listener(request: {
     readonly onOutput?: (chunk: ExecChunk) => void;
@@ -80,6 +83,10 @@ export function createExec(options: ExecOptions): Exec {
 
   async function run(request: ExecRequest, env = options.env): Promise<ExecResult> {
     if (signal.aborted) throw new CallError("aborted", "the call was stopped before the command started");
+    if (hasHeld)
+      throw new CallError("failed", "what this call writes is held, and then a call can run only one command", {
+        hint: "put the commands into one line",
+      });
     const launch = await confine(toLaunch(request, env, options), options);
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
@@ -91,6 +98,10 @@ export function createExec(options: ExecOptions): Exec {
       throw error;
     });
     const denied = await launch.cleanup(end);
+    if (launch.run !== undefined) {
+      hasHeld = true;
+      options.onHeld?.(launch.run);
+    }
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
     const { sandbox } = launch;
@@ -98,6 +109,7 @@ export function createExec(options: ExecOptions): Exec {
   }
 
   async function open(request: TerminalRequest): Promise<TerminalView> {
+    if (isHeld(options.grant)) throw new CallError("failed", "a terminal goes on after the call, so it cannot be held");
     const env = request.login ? await loginEnv() : options.env;
     const size = { columns: request.columns ?? 80, rows: request.rows ?? 24 };
     const launch = await confine(toLaunch(request, env, options, request.tty ? size : undefined), options);
@@ -120,6 +132,10 @@ export function createExec(options: ExecOptions): Exec {
       close: (id) => terminals.close(id),
     },
   };
+}
+
+function isHeld({ writes = "direct" }: Grant): boolean {
+  return writes !== "direct";
 }
 
 /** What login files set is held to the same policy as what we were started with: a profile may export secrets. */

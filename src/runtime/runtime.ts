@@ -10,6 +10,8 @@ import type { Exec, ExecChunk, Fetch, Files } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
 import type { ChangedText, Emit, Nest, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
+import { defined } from "../base/json.ts";
+import type { HeldRun } from "./process/child.ts";
 import { createAsk } from "./ask.ts";
 import type { FileChange } from "./files.ts";
 import { runHandler } from "./handler.ts";
@@ -33,6 +35,8 @@ export interface CallScope {
   readonly onFileChange: (change: FileChange) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
+  /** A command of this call has ended, and what it wrote is held. */
+  readonly onHeld: (run: HeldRun) => void;
 }
 
 export interface RuntimeOptions {
@@ -57,25 +61,52 @@ const maxLogEvents = 1_000;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const now = options.now ?? Date.now;
+  /** Held, and not yet decided, by the call they are of. */
+  const runs = new Map<string, HeldRun>();
+
+  async function readHeld(done: Ran, run: HeldRun): Promise<Ran> {
+    runs.set(done.id, run);
+    const [{ listEffects }, { effectLines, effectsDiff }] = await Promise.all([
+      import("./effects/runs.ts"),
+      import("./effects/show.ts"),
+    ]);
+    const list = await listEffects(run);
+    const diff = effectsDiff(list, run);
+    return extend(done, { effects: { run: run.id, list, lines: effectLines(list, run), ...defined({ diff }) } });
+  }
 
   return {
     async run(permitted, signal, nest): Promise<Ran> {
       const startedAt = now();
       const stop = createStop(signal);
       const denials: Denial[] = [];
-      const ctx = createContext(permitted, options, stop, nest, (denial) => denials.push(denial));
+      let held: HeldRun | undefined;
+      const ctx = createContext(permitted, options, stop, nest, {
+        onDenied: (denial) => denials.push(denial),
+        onHeld: (run) => (held = run),
+      });
+      const withEffects = async (done: Ran): Promise<Ran> => (held === undefined ? done : readHeld(done, held));
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
         // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
         const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop);
-        return ran(permitted, startedAt, output, denials[0]);
+        return await withEffects(ran(permitted, startedAt, output, denials[0]));
       } catch (error) {
         if (!CallError.is(error)) throw error;
         const denied = error.code === "sandbox_denied" ? ((error.data as Denial | undefined) ?? denials[0]) : undefined;
-        return { ...ran(permitted, startedAt, undefined, denied), error };
+        return await withEffects({ ...ran(permitted, startedAt, undefined, denied), error });
       } finally {
         stop.release();
       }
+    },
+    async settle(done, choice) {
+      const run = runs.get(done.id);
+      if (run === undefined) throw new TypeError(`nothing is held for call ${done.id}`);
+      runs.delete(done.id);
+      const { settleRun } = await import("./effects/runs.ts");
+      const [command] = done.access.commands ?? [];
+      const argv = command?.argv ?? [command?.shell ?? done.tool.name];
+      return settleRun(run, choice, { at: done.startedAt, command: argv, cwd: command?.cwd ?? options.cwd });
     },
     async rehearse(checked, grant, isHidden, signal) {
       if (checked.tool.rehearsable !== true) return undefined;
@@ -97,7 +128,7 @@ function createContext(
   options: RuntimeOptions,
   stop: Stop,
   nest: Nest,
-  onDenied: (denial: Denial) => void,
+  told: Pick<CallScope, "onDenied" | "onHeld">,
 ): ToolContext {
   const { id, tool, grant } = permitted;
   const { capabilities, emit } = options;
@@ -108,7 +139,7 @@ function createContext(
     get signal() {
       return stop.signal;
     },
-    onDenied,
+    ...told,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onRequest: (request) => emit({ type: "exec.request", id, ...request }),
     onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),

@@ -33,6 +33,19 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
     { id: string, path: string, change: oneOf("created", "changed", "removed") },
     { before: string, after: string },
   ],
+  "effects.listed": [{ id: string, run: string, counts: any, entries: list(ref("effect")), conflicts: list(string) }],
+  "effects.decided": [{ id: string, run: string, ruling: ref("ruling"), kept: any }],
+  "effects.settled": [
+    {
+      id: string,
+      run: string,
+      kept: oneOf("all", "part", "none"),
+      conflicts: list(string),
+      steps: count,
+      bytes: count,
+    },
+    { pruned: list(string) },
+  ],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],
   "diff.updated": [

@@ -67,7 +67,10 @@ const usage = object({ input: count, output: count }, { cached: count, cacheWrit
 const asked = { id: string, name: string, kind, arguments: string, askedAt: number };
 const askedMore = { namespace: string, untyped: boolean, markerless: boolean, parent: string };
 
-const command = object({}, { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string });
+const command = object(
+  {},
+  { argv: words, shell: string, dialect: oneOf("bash", "zsh", "powershell"), cwd: string, stays: boolean },
+);
 
 const access = object(
   {},
@@ -81,14 +84,17 @@ const access = object(
   },
 );
 
-const grant = object({
-  policy: oneOf("read-only", "workspace-write", "full-access"),
-  confined: boolean,
-  write: words,
-  protect: words,
-  mask: words,
-  network: anyOf(oneOf("off", "on"), words),
-});
+const grant = object(
+  {
+    policy: oneOf("read-only", "workspace-write", "full-access"),
+    confined: boolean,
+    write: words,
+    protect: words,
+    mask: words,
+    network: anyOf(oneOf("off", "on"), words),
+  },
+  { writes: oneOf("direct", "held", "undoable") },
+);
 
 const ruling = object(
   {
@@ -113,9 +119,38 @@ const ended = object(
     structured: any,
     exitCode: { type: ["integer", "null"] },
     stopsTurn: boolean,
+    effects: object({
+      run: string,
+      list: list(ref("effect")),
+      kept: oneOf("all", "part", "none"),
+      conflicts: words,
+    }),
     cut: object({ bytes: count }, { file: string }),
   },
 );
+
+const fileType = oneOf("file", "folder", "link", "pipe", "socket", "device");
+
+const effect = object(
+  { path: string, kind: oneOf("added", "changed", "removed", "mode"), type: fileType },
+  {
+    typeBefore: fileType,
+    size: count,
+    sizeBefore: count,
+    mode: string,
+    modeBefore: string,
+    target: string,
+    targetBefore: string,
+    otherNames: count,
+    touched: boolean,
+    attributes: boolean,
+    inside: string,
+    implied: boolean,
+    conflict: boolean,
+  },
+);
+
+const effectLine = object({ mark: oneOf("-", "~", "+", "!", "git"), text: string, paths: words });
 
 const approvalRequest = object(
   {
@@ -126,11 +161,15 @@ const approvalRequest = object(
     commands: list(words),
     hash: string,
   },
-  { always: object({ rule: string, alsoAllows: string, file: string }), diff: string },
+  {
+    always: object({ rule: string, alsoAllows: string, file: string }),
+    diff: string,
+    effects: object({ run: string, list: list(ref("effect")), lines: list(effectLine) }, { diff: string }),
+  },
 );
 
 const approvalAnswer = anyOf(
-  object({ answer: oneOf("once", "session", "always") }),
+  object({ answer: oneOf("once", "session", "always") }, { keep: words }),
   object({ answer: oneOf("no", "stop") }, { message: string }),
 );
 
@@ -147,6 +186,7 @@ export const definitions: JsonObject = {
   grant,
   ruling,
   ended,
+  effect,
   approvalRequest,
   approvalAnswer,
   progress,

@@ -32,6 +32,8 @@ export interface Command {
   readonly cwd?: string;
   /** `shell` is typed into a process that runs already, which was started with these words. */
   readonly typed?: readonly string[];
+  /** It may go on after the call (a terminal, a server): what it writes cannot be held. */
+  readonly stays?: boolean;
 }
 
 export type ShellDialect = "bash" | "zsh" | "powershell";
@@ -55,6 +57,7 @@ export const accessShape: Shape = {
           dialect: { oneOf: ["bash", "zsh", "powershell"] },
           cwd: "string",
           typed: "strings",
+          stays: "boolean",
         } satisfies Record<keyof Command, Shape>,
         noun: "field",
       },
@@ -83,8 +86,11 @@ export interface Grant {
   /** Paths that may not be read at all (credentials, host sockets). */
   readonly mask: readonly string[];
   readonly network: NetworkGrant;
-  /** `held`: what a command writes is kept apart until it has been agreed to. Left out: it is written directly. */
-  readonly writes?: "direct" | "held";
+  /**
+   * `held`: what a command writes is kept apart until it has been agreed to. `undoable`: kept apart too, then
+   * kept at once. Left out: it is written directly.
+   */
+  readonly writes?: "direct" | "held" | "undoable";
   /** Programs that no command of the call may start, by whatever way: the deny rules, compiled. */
   readonly denied?: readonly DeniedProgram[];
 }

@@ -3,6 +3,7 @@ import type { Part } from "../base/content.ts";
 import { CallError, type CallErrorCode, type CallErrorOptions } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
 import type { Access, Denial, Grant } from "./access.ts";
+import type { Effects, Settled } from "./effects.ts";
 import type { CallKind } from "./model.ts";
 import type { AnyTool, ToolOutput } from "./tool.ts";
 
@@ -47,6 +48,12 @@ export interface Ran extends Permitted {
   readonly denied?: Denial;
   /** What the handler threw, where it ended without an output. */
   readonly error?: CallError;
+  /** What its command did, where that is held back until it has been judged. */
+  readonly effects?: Effects;
+  /** What became of it. */
+  readonly settled?: Settled;
+  /** What the model is told beside the output. */
+  readonly remarks?: readonly string[];
 }
 
 /** How it ended, for the model, the journal and the operator. Plain JSON. */
@@ -67,6 +74,8 @@ export interface Ended extends Asked {
   readonly durationMs: number;
   /** The person said not only no, but stop: the turn ends here. */
   readonly stopsTurn?: boolean;
+  /** What a held command did, and what of it was kept; a long list is cut. */
+  readonly effects?: Pick<Effects, "run" | "list"> & Pick<Settled, "kept" | "conflicts">;
   /** Bytes that were cut, and the file that holds the whole. */
   readonly cut?: { readonly bytes: number; readonly file?: string };
 }

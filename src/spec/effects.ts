@@ -41,6 +41,18 @@ export interface Effects {
   /** The run's name, by which it can be undone. */
   readonly run: string;
   readonly list: readonly Effect[];
+  /** The same for people: deletions first, whole folders as one line. */
+  readonly lines: readonly EffectLine[];
+  /** Of the files that changed, cut to what a person can read. */
+  readonly diff?: string;
+}
+
+/** One line of the list. The text holds names that anybody may have chosen: whoever prints it makes them visible. */
+export interface EffectLine {
+  readonly mark: "-" | "~" | "+" | "!" | "git";
+  readonly text: string;
+  /** What the line stands for, to choose it by: the path, and everything in it. */
+  readonly paths: readonly string[];
 }
 
 /** What came of it. */

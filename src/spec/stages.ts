@@ -3,6 +3,7 @@ import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { CallError } from "../base/error.ts";
 import type { ExecChunk } from "./capability.ts";
+import type { Choice, Effect, Effects, Settled } from "./effects.ts";
 import type { Answerer } from "./question.ts";
 import type { CallOutcome, Logger, ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
@@ -22,6 +23,8 @@ export interface Gate {
    * what it had. Throws when a person said no.
    */
   widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted | undefined>;
+  /** After a held run: what of what it did is kept, from rules, from memory or from a person. No answer is nothing. */
+  judge(ran: Ran, effects: Effects, signal: AbortSignal): Promise<Judgement>;
   /** The user's after-hooks: may replace what the model is told. */
   after(ended: Ended, signal: AbortSignal): Promise<Ended>;
   /** The grant a call gets when nothing special is said: shown in descriptions and by `policy check`. */
@@ -53,6 +56,14 @@ export interface Decided {
   readonly error?: CallError;
 }
 
+/** What becomes of a held run, and who said so. */
+export interface Judgement {
+  readonly choice: Choice;
+  readonly ruling: Ruling;
+  /** What the model is told where nothing was kept. */
+  readonly error?: CallError;
+}
+
 export interface Rewritten {
   readonly rewritten: Asked;
 }
@@ -61,6 +72,8 @@ export interface Runtime {
   run(permitted: Permitted, signal: AbortSignal, nest: Nest): Promise<Ran>;
   /** The handler of a tool that says it can be rehearsed, on files that remember instead of writing. */
   rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
+  /** Keeps, or drops, what a held run did. */
+  settle(ran: Ran, choice: Choice): Promise<Settled>;
 }
 
 /** A call that a handler makes: runs until its own end, or until the handler is stopped. */
@@ -94,10 +107,13 @@ export interface ApprovalRequest {
   readonly always?: { readonly rule: string; readonly alsoAllows: string; readonly file: string };
   /** A unified diff, where the call is a change of files. */
   readonly diff?: string;
+  /** It has run already, and this is what it did: the question is whether that is kept. */
+  readonly effects?: Effects;
 }
 
 export type ApprovalAnswer =
-  | { readonly answer: "once" | "session" | "always" }
+  /** `keep`: of a held run, only these paths. */
+  | { readonly answer: "once" | "session" | "always"; readonly keep?: readonly string[] }
   | { readonly answer: "no"; readonly message?: string }
   | { readonly answer: "stop"; readonly message?: string };
 
@@ -143,6 +159,23 @@ export type CallEvent =
     }
   /** A file that the call's handler made, changed or removed through `ctx.files`. */
   | ({ readonly type: "file.changed"; readonly id: string } & ChangedText)
+  /** What a held command did, before anything of it is decided. A long list is cut; `counts` are of all of it. */
+  | {
+      readonly type: "effects.listed";
+      readonly id: string;
+      readonly run: string;
+      readonly counts: Readonly<Record<Effect["kind"], number>>;
+      readonly entries: readonly Effect[];
+      readonly conflicts: readonly string[];
+    }
+  | {
+      readonly type: "effects.decided";
+      readonly id: string;
+      readonly run: string;
+      readonly ruling: Ruling;
+      readonly kept: "all" | "none" | readonly string[];
+    }
+  | ({ readonly type: "effects.settled"; readonly id: string } & Settled)
   | { readonly type: "call.ended"; readonly call: Ended };
 
 export interface ChangedText {

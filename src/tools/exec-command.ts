@@ -50,7 +50,9 @@ export const execCommand = defineTool({
         hint: 'add sandbox_permissions "require_escalated", or leave the justification out',
       });
     }
-    return commandAccess({ command: commandOf(input), workdir: input.workdir }, at.cwd, input);
+    const { commands, ...rest } = commandAccess({ command: commandOf(input), workdir: input.workdir }, at.cwd, input);
+    // It becomes a terminal where it does not end in time.
+    return { ...rest, ...(commands ? { commands: commands.map((command) => ({ ...command, stays: true })) } : {}) };
   },
   mutates: true,
   parallel: true,

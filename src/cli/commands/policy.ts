@@ -7,7 +7,10 @@ import { describeRule, suggestRule } from "../../gate/suggest.ts";
 import type { Confinement } from "../../spec/stages.ts";
 import { runBatch } from "../batch.ts";
 import { toggle } from "../config/flags.ts";
-import { exitCodes, print, printJson, runCommand } from "../io.ts";
+import { isObject, parseJson } from "../../base/json.ts";
+import type { Rule } from "../../gate/rules.ts";
+import type { Effect } from "../../spec/effects.ts";
+import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { answerLine } from "../policy/batch.ts";
 import { replay } from "../policy/replay.ts";
 import { runLaterTable } from "../policy/run-later.ts";
@@ -39,6 +42,14 @@ const check = buildCommand<CheckFlags, string[]>({
         placeholder: "PATH",
       },
       batch: toggle("JSON lines in, JSON lines out"),
+      effects: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        placeholder: "FILE",
+        brief:
+          "judge what a held run did instead: a list of effects, or what sandbox --held --json printed; - is stdin",
+      },
     },
     positional: words,
   },
@@ -51,6 +62,7 @@ const check = buildCommand<CheckFlags, string[]>({
         findConfig(workspace),
       ]);
       if (flags.batch) return runBatch((line) => answerLine(line, { ...flags, config }, rules, confinement));
+      if (flags.effects !== undefined) return checkEffectsFile(flags, rules, confinement);
       const policy = toPolicy({ ...flags, workspace, config }, rules, confinement);
       const verdict =
         flags.write === undefined
@@ -60,6 +72,38 @@ const check = buildCommand<CheckFlags, string[]>({
       return exitCodes.done;
     }),
 });
+
+async function checkEffectsFile(flags: CheckFlags, rules: readonly Rule[], confinement: Confinement): Promise<number> {
+  const [{ checkEffects }, { trackedPaths }] = await Promise.all([
+    import("../../gate/held.ts"),
+    import("../../gate/git-index.ts"),
+  ]);
+  const list = readEffects(await readInput(flags.effects), flags.effects ?? "-");
+  const { workspace, protect } = toPolicy({ ...flags, workspace: flags.cwd ?? "." }, rules, confinement);
+  const verdict = checkEffects(list, rules, { workspace, protect, isTracked: trackedPaths(workspace) });
+  const { decision, reason, rule = null } = verdict;
+  if (flags.json) printJson({ decision, reason, rule, effects: list.length });
+  else print(`${decision}: ${toVisibleLine(reason)}`);
+  return exitCodes.done;
+}
+
+/** Somebody's file: every entry must be one we know. */
+function readEffects(text: string, file: string): readonly Effect[] {
+  const parsed = parseJson(text);
+  const found: unknown =
+    parsed.ok && isObject(parsed.value) ? parsed.value["effects"] : parsed.ok ? parsed.value : undefined;
+  if (!Array.isArray(found)) throw new UsageError(`${file}: expected a list of effects, or an object with one`);
+  for (const [at, entry] of found.entries()) {
+    const kind = isObject(entry) ? entry["kind"] : undefined;
+    if (
+      !isObject(entry) ||
+      typeof entry["path"] !== "string" ||
+      !["added", "changed", "removed", "mode"].includes(String(kind))
+    )
+      throw new UsageError(`${file}: entry ${at} needs a path and a kind: added, changed, removed or mode`);
+  }
+  return found.map((entry: Effect) => ({ ...entry, type: entry.type ?? "file" }));
+}
 
 function report(
   verdict: CommandVerdict,
@@ -117,10 +161,10 @@ const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: 
     }),
 });
 
-const suggest = buildCommand<Omit<CheckFlags, "batch" | "write">, string[]>({
+const suggest = buildCommand<Omit<CheckFlags, "batch" | "write" | "effects">, string[]>({
   docs: { brief: "the smallest rule that would allow a command, and what else it would allow" },
   parameters: { flags: subject, positional: words },
-  func: (flags: Omit<CheckFlags, "batch" | "write">, ...argv: string[]) =>
+  func: (flags: Omit<CheckFlags, "batch" | "write" | "effects">, ...argv: string[]) =>
     runCommand(async () => {
       const [rules, confinement] = await Promise.all([loadRuleFiles(flags), findConfinement()]);
       const policy = toPolicy(

@@ -56,6 +56,18 @@ export const configKeys = {
     oneOf: ["read-only", "workspace-write", "full-access", "none", "restricted"],
     about: "what commands may touch",
   },
+  held: {
+    type: "string",
+    env: "CALLGATE_HELD",
+    oneOf: ["off", "asked"],
+    about: "asked: a command that would be asked about runs with its writes held back, and what it did is asked about",
+  },
+  undo: {
+    type: "string",
+    env: "CALLGATE_UNDO",
+    oneOf: ["files", "all"],
+    about: "what can be taken back: what file tools did, or every confined command too",
+  },
   profile: { type: "string", env: "CALLGATE_PROFILE", about: "which tools the model sees, and in which form" },
   writable_roots: { type: "strings", about: "folders beside the workspace that may be changed" },
   network: { type: "strings", about: "hosts that may be contacted: 'host', 'host:port', '*.host', or '*' for all" },

@@ -10,7 +10,7 @@ import type { Choice, Effect, Settled } from "../../spec/effects.ts";
 import { dirname } from "node:path";
 import { exitCodes, printJson, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
-import { effectLines, effectsDiff } from "../../workspace/effects.ts";
+import { effectLines, effectsDiff } from "../../runtime/effects/show.ts";
 
 export interface HeldFlags {
   readonly held: "keep" | "drop" | "ask";

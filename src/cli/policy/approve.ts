@@ -8,6 +8,7 @@ import { ReadStream as TtyReadStream, type ReadStream, type WriteStream } from "
 import type { Readable, Writable } from "node:stream";
 import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
 import type { Grant } from "../../spec/access.ts";
+import type { EffectLine } from "../../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import type { Asking, Person } from "../chat/person.ts";
 
@@ -169,17 +170,42 @@ async function askApproval(request: ApprovalRequest, terminal: Terminal): Promis
 }
 
 function choices(request: ApprovalRequest): string {
+  if (request.effects !== undefined)
+    return [
+      "  y  keep all of it",
+      "  k  keep only these lines: k 1 3-5",
+      "  s  keep it, and changes in the same folders for this session",
+      ...alwaysChoice(request),
+      "  n  drop it (n WORDS tells the model why)",
+      "  q  drop it, and stop the turn",
+    ].join("\n");
   return [
     "  y  once",
     "  s  for this session, exactly this",
-    ...(request.always === undefined
-      ? []
-      : [
-          `  a  always: writes  ${toVisibleLine(request.always.rule)}\n       to ${toVisibleLine(request.always.file)}\n       and allows ${toVisibleLine(request.always.alsoAllows)}`,
-        ]),
+    ...alwaysChoice(request),
     "  n  no (n WORDS tells the model why)",
     "  q  no, and stop the turn",
   ].join("\n");
+}
+
+function alwaysChoice({ always }: ApprovalRequest): readonly string[] {
+  return always === undefined
+    ? []
+    : [
+        `  a  always: writes  ${toVisibleLine(always.rule)}\n       to ${toVisibleLine(always.file)}\n       and allows ${toVisibleLine(always.alsoAllows)}`,
+      ];
+}
+
+/** The paths of the lines with these numbers; undefined for a number that is not there. */
+function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
+  const chosen = new Set<number>();
+  for (const word of words) {
+    const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(word) ?? [];
+    if (from === undefined || Number(from) < 1 || Number(to) > lines.length || Number(from) > Number(to))
+      return undefined;
+    for (let at = Number(from); at <= Number(to); at++) chosen.add(at - 1);
+  }
+  return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
 }
 
 /** Only a letter we offered counts; an empty line is no yes. */
@@ -190,6 +216,10 @@ export function readChoice(line: string, request: ApprovalRequest): ApprovalAnsw
     case "y":
     case "yes":
       return { answer: "once" };
+    case "k": {
+      const keep = request.effects && chosenPaths(words, request.effects.lines);
+      return keep === undefined ? undefined : { answer: "once", keep };
+    }
     case "s":
       return { answer: "session" };
     case "a":
@@ -226,10 +256,17 @@ export function describeRequest(request: ApprovalRequest): string {
   for (const host of access.network ?? []) lines.push(`  contacts: ${toVisibleLine(host)}`);
   if (access.escalation !== undefined)
     lines.push(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`);
+  if (request.effects !== undefined) {
+    lines[0] = `It has run, and nothing of what it did is kept yet: ${toVisibleName(call.tool)}`;
+    const width = String(request.effects.lines.length).length;
+    lines.push("  what it did:");
+    for (const [at, { mark, text }] of request.effects.lines.entries())
+      lines.push(`  ${String(at + 1).padStart(width)} ${mark} ${toVisibleLine(text)}`);
+  }
   if (request.diff !== undefined) lines.push("  the change:", toQuotedBlock(request.diff));
   else if ((access.commands ?? []).length === 0)
     lines.push("  with:", toQuotedBlock(JSON.stringify(call.input, null, 2) ?? ""));
-  lines.push(`  a yes opens: ${describeGrant(request.grant)}`);
+  lines.push(`  ${request.effects === undefined ? "a yes opens" : "it ran with"}: ${describeGrant(request.grant)}`);
   return lines.join("\n");
 }
 

@@ -1,8 +1,11 @@
 /** `policy replay`: what today's rules would have said about the calls of recorded sessions. */
 import { buildCommand } from "@stricli/core";
 import { isObject } from "../../base/json.ts";
+import { trackedPaths } from "../../gate/git-index.ts";
+import { checkEffects } from "../../gate/held.ts";
 import { decideAccess, type Policy } from "../../gate/policy.ts";
 import { toVisibleLine } from "../../gate/show.ts";
+import type { Effect } from "../../spec/effects.ts";
 import type { Access } from "../../spec/access.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand } from "../io.ts";
@@ -73,6 +76,24 @@ async function openSessions(ids: readonly string[]) {
   return opened.map(({ summary, journal }) => ({ id: summary.id, cwd: summary.cwd, records: journal.records }));
 }
 
+/** What a held command did was recorded with it: today's rules judge that list. */
+function replayEffects(
+  call: Readonly<Record<string, unknown>>,
+  policy: Policy,
+): { readonly after: string; readonly reason: string } | undefined {
+  const { effects } = call;
+  if (!isObject(effects) || !Array.isArray(effects["list"])) return undefined;
+  // The journal's checksum vouches that we wrote it, so its effects are such.
+  const list = effects["list"] as unknown as readonly Effect[];
+  const { workspace, protect, rules } = policy;
+  const { decision, reason } = checkEffects(list, rules.effects, {
+    workspace,
+    protect,
+    isTracked: trackedPaths(workspace),
+  });
+  return { after: decision, reason };
+}
+
 /** A recorded ending holds what the call touched; that is all a decision needs. */
 function replayRecord(record: Readonly<Record<string, unknown>>, session: string, policy: Policy): readonly Replayed[] {
   const call = record["call"];
@@ -95,6 +116,8 @@ function replayRecord(record: Readonly<Record<string, unknown>>, session: string
   const mutates =
     (access.write ?? []).length > 0 || (access.commands ?? []).length > 0 || (access.network ?? []).length > 0;
   const { decision, reason } = decideAccess({ tool: call["tool"], access, mutates }, policy);
+  const held = replayEffects(call, policy);
+  if (held !== undefined) return [{ session, call: String(call["id"]), tool: call["tool"], before, ...held }];
   return [{ session, call: String(call["id"]), tool: call["tool"], before, after: decision, reason }];
 }
 

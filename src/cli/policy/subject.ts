@@ -28,6 +28,7 @@ export interface CheckFlags {
   readonly batch?: boolean;
   /** A file that a tool would write, instead of a command. */
   readonly write?: string;
+  readonly effects?: string;
 }
 
 const dialects = ["bash", "zsh", "powershell"] as const;
@@ -51,7 +52,7 @@ export const subject = {
   json: toggle("print JSON"),
 } as const;
 
-export function toCommand(flags: Omit<CheckFlags, "batch" | "write">, argv: readonly string[]): Command {
+export function toCommand(flags: Omit<CheckFlags, "batch" | "write" | "effects">, argv: readonly string[]): Command {
   const cwd = resolve(flags.cwd ?? ".");
   const { shell, dialect } = flags;
   if ((shell === undefined) === (argv.length === 0))

@@ -2,8 +2,10 @@
 import { Container, Input, SelectList, Spacer, Text, type Component, type TUI } from "@earendil-works/pi-tui";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import { toQuotedBlock, toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import type { EffectLine } from "../../spec/effects.ts";
 import type { Person } from "../chat/person.ts";
 import { createTuiAsking } from "./asking.ts";
+import { createEffectChooser, paintEffect } from "./choose-effects.ts";
 import { createHangingText } from "./hanging-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
@@ -33,14 +35,33 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
       const choose = (value: string) => {
         if (value === "no-because")
           return askReason(tui(), component, theme, (message) => finish({ answer: "no", message }));
+        if (value === "part" && request.effects !== undefined) return choosePart(request.effects.lines);
         // The values are those of `choices`.
         finish({ answer: value as "once" | "session" | "always" | "no" | "stop" });
       };
       list.onSelect = ({ value }) => choose(value);
+      const choosePart = (lines: readonly EffectLine[]) => {
+        const chooser = createEffectChooser({
+          lines,
+          theme,
+          changed: () => tui().requestRender(),
+          done(paths) {
+            if (paths !== undefined) return finish({ answer: "once", keep: paths });
+            component.removeChild(chooser);
+            component.addChild(guarded);
+            tui().setFocus(guarded);
+            tui().requestRender();
+          },
+        });
+        component.removeChild(guarded);
+        component.addChild(chooser);
+        tui().setFocus(chooser);
+        tui().requestRender();
+      };
       list.onCancel = () => finish({ answer: "no" });
+      const guarded = guard(list, { keys: answerKeys(request, choose) });
       component.addChild(new Spacer(1));
       component.addChild(createHangingText(describeRequest(request, theme)));
-      const guarded = guard(list, { keys: answerKeys(request, choose) });
       component.addChild(guarded);
       tui().setFocus(guarded);
       tui().requestRender();
@@ -107,7 +128,7 @@ function isWriting(data: string): boolean {
 
 /** The first letters of the plain terminal's answers, and the number of each row. */
 function answerKeys(request: ApprovalRequest, choose: (value: string) => void): ReadonlyMap<string, () => void> {
-  const letters = { y: "once", s: "session", a: "always", n: "no", q: "stop" };
+  const letters = { y: "once", k: "part", s: "session", a: "always", n: "no", q: "stop" };
   const rows = choices(request);
   return new Map<string, () => void>([
     ...Object.entries(letters)
@@ -118,6 +139,20 @@ function answerKeys(request: ApprovalRequest, choose: (value: string) => void): 
 }
 
 function choices(request: ApprovalRequest) {
+  if (request.effects !== undefined)
+    return [
+      { value: "once", label: "Keep all of it" },
+      { value: "part", label: "Choose what to keep" },
+      {
+        value: "session",
+        label: "Keep all, and the like for this session",
+        description: "changes in the same folders",
+      },
+      ...(request.always ? [{ value: "always", label: "Keep all, always", description: "writes the rule above" }] : []),
+      { value: "no", label: "Drop it", description: "nothing has changed yet" },
+      { value: "no-because", label: "Drop it, and say why" },
+      { value: "stop", label: "Drop it, and stop the turn" },
+    ];
   return [
     { value: "once", label: "Yes, once" },
     { value: "session", label: "Yes, for this session", description: "this very call, until the session ends" },
@@ -147,6 +182,8 @@ function inputText(input: unknown): string {
 function whereItRuns({ access, grant }: ApprovalRequest): string {
   const servers = [...new Set(access.servers?.map(({ server }) => `'${toVisibleLine(server)}'`))];
   if (servers.length > 0) return `runs on the MCP server ${servers.join(", ")}, with that server's powers`;
+  if (grant.writes === "held")
+    return `ran confined, its writes held back; what it sent over the network, if any was granted, is sent`;
   return grant.confined ? `runs confined (${grant.policy})` : "runs unconfined";
 }
 
@@ -156,7 +193,13 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
   const lines = [
     `${theme.warn("?")} ${theme.strong(`${request.call.tool} wants to go ahead`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`,
   ];
-  if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
+  if (request.effects !== undefined) {
+    lines[0] = `${theme.warn("?")} ${theme.strong(`${request.call.tool} has run; keep what it did?`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`;
+    for (const { shell, argv } of access.commands ?? [])
+      lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));
+    lines.push(...request.effects.lines.map((line) => `  ${paintEffect(line, theme)}`));
+    if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
+  } else if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
   else if (access.commands?.length)
     for (const { shell, argv } of access.commands)
       lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));

@@ -6,7 +6,7 @@ import {
   type InputRequest,
 } from "@modelcontextprotocol/server";
 import { defined, isObject } from "../../base/json.ts";
-import { toVisible, toVisibleCommand } from "../../gate/show.ts";
+import { toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../index.ts";
 import {
   cannotAsk,
@@ -159,11 +159,14 @@ export function toQuestion(question: Elicitation): InputRequest {
 
 /** A JSON Schema object; the client refuses what its form grammar does not know. */
 type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
-export function toApproval({ call, reason, commands, diff }: ApprovalRequest): InputRequest {
+export function toApproval({ call, reason, commands, diff, effects }: ApprovalRequest): InputRequest {
   const lines = [
-    `${call.tool} needs your approval: ${toVisible(reason)}`,
+    effects !== undefined
+      ? `${call.tool} has run. Nothing of what it did is kept yet; keep it? Asked because: ${toVisible(reason)}`
+      : `${call.tool} needs your approval: ${toVisible(reason)}`,
     ...commands.map((command) => `  $ ${toVisibleCommand(command)}`),
     `Arguments: ${toVisible(JSON.stringify(call.input))}`,
+    ...(effects?.lines ?? []).map(({ mark, text }) => `  ${mark} ${toVisibleLine(text)}`),
     ...(diff === undefined ? [] : [toVisible(diff)]),
   ];
   return inputRequired.elicit({

@@ -75,7 +75,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       repositories: session.repositories,
     });
     const owner = commandOwner(planned, cwd, machine);
-    const run = grant.writes === "held" ? holdRun(planned, apart, owner) : undefined;
+    const run = isHeld(grant) ? holdRun(planned, apart, owner) : undefined;
     const plan = planFor(owner, run === undefined ? planned : hideRuns(planned, run));
     const asRoot = (owner?.uid ?? machine.uid) === 0;
     const guard = session.guard(plan);
@@ -113,7 +113,11 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     proxyBy: "socket",
     whyNotHeld(grant, cwd) {
       if (variant.launcher === undefined) return "the launcher is missing";
-      const plan = planMounts(openRepositories(grant), { cwd, tempDir: machine.tempDir, sockets: [] });
+      const plan = planMounts(grant.writes === "held" ? openRepositories(grant) : grant, {
+        cwd,
+        tempDir: machine.tempDir,
+        sockets: [],
+      });
       const place = session.place(plan.roots, commandOwner(plan, cwd, machine));
       return "reason" in place ? place.reason : undefined;
     },
@@ -121,6 +125,10 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     probe: () => probe(confine, machine),
     explain: (grant) => explainPlan(grant, machine),
   };
+}
+
+function isHeld({ writes = "direct" }: Grant): boolean {
+  return writes !== "direct";
 }
 
 /** A held command may commit: what it does to the repository is shown before it is kept. */

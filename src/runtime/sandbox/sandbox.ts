@@ -67,7 +67,8 @@ export function createSandbox(options: SandboxOptions = {}): Sandbox {
     whyNotHeld,
     async confine(launch, how = {}) {
       checkWords(launch);
-      const why = launch.grant.writes === "held" ? await whyNotHeld(launch.grant, launch.cwd) : undefined;
+      const why =
+        (launch.grant.writes ?? "direct") !== "direct" ? await whyNotHeld(launch.grant, launch.cwd) : undefined;
       if (why !== undefined) throw new CallError("no_sandbox", `what it writes cannot be held here: ${why}`);
       if (!launch.grant.confined) {
         session.ranUnconfined();

@@ -2,21 +2,13 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
-import type { Effect } from "../spec/effects.ts";
-import { unifiedDiff } from "../runtime/diff-text.ts";
+import type { Effect, EffectLine } from "../../spec/effects.ts";
+import { unifiedDiff } from "../diff-text.ts";
 
 /** Both sides of a run: where the workspace is, and where its folder lies. */
 export interface RunSides {
   readonly folder: string;
   readonly roots: readonly string[];
-}
-
-/** One line of the list. The text holds names that anybody may have chosen: whoever prints it makes them visible. */
-export interface EffectLine {
-  readonly mark: "-" | "~" | "+" | "!" | "git";
-  readonly text: string;
-  /** What the line stands for, to choose it by: the path, and everything in it. */
-  readonly paths: readonly string[];
 }
 
 export function effectLines(list: readonly Effect[], sides?: RunSides): readonly EffectLine[] {

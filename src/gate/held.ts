@@ -1,0 +1,202 @@
+/**
+ * Held runs: a command that would be asked about before runs with its writes held back instead, and what it
+ * did is judged here, by rules, by what was agreed to earlier, or by a person. No answer is a drop.
+ */
+import { createHash } from "node:crypto";
+import { stableStringify } from "../base/json.ts";
+import { CallError } from "../base/error.ts";
+import type { Grant } from "../spec/access.ts";
+import type { Checked, Ran, Ruling } from "../spec/call.ts";
+import type { Choice, Effect, Effects } from "../spec/effects.ts";
+import type { ApprovalAnswer, ApprovalRequest, Judgement } from "../spec/stages.ts";
+import { memoryKeys } from "./approval.ts";
+import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rules.ts";
+import { trackedPaths } from "./git-index.ts";
+import { toGrant } from "./grant.ts";
+import { runBefore } from "./hooks.ts";
+import { joinRules, type Rule } from "./rules.ts";
+import type { GateState } from "./state.ts";
+import { describeRule } from "./suggest.ts";
+
+/**
+ * The grant under which a call runs held where it would be asked about: no wider than what needs no question.
+ * Undefined: it is asked about before, as ever. What leaves the sandbox or the machine cannot be held back.
+ */
+export async function heldGrant(state: GateState, checked: Checked): Promise<Grant | undefined> {
+  const { options, policy, memory } = state;
+  if (options.held !== "asked" || options.approver === undefined) return undefined;
+  if (!isHoldable(checked)) return undefined;
+  const asked = toGrant(checked.access, policy, true);
+  if (memoryKeys(checked, asked, policy).every((key) => memory.has(key))) return undefined;
+  const grant: Grant = { ...toGrant(checked.access, policy, false), writes: "held" };
+  return (await whyNotHeld(state, checked, grant)) === undefined ? grant : undefined;
+}
+
+/** With `undo = "all"` every confined command can be taken back: it is held too, and kept at once. */
+export async function undoableGrant(state: GateState, checked: Checked, grant: Grant): Promise<Grant> {
+  if (state.options.undo !== "all" || !isHoldable(checked)) return grant;
+  const undoable: Grant = { ...grant, writes: "undoable" };
+  return (await whyNotHeld(state, checked, undoable)) === undefined ? undoable : grant;
+}
+
+/** One command that ends with its call, and nothing that reaches further than the sandbox's own writes. */
+function isHoldable({ access, markerless, tool }: Checked): boolean {
+  // Decided before the next call begins, which calls of a tool that runs beside others do not wait for.
+  if (tool.parallel === true) return false;
+  const [command, ...others] = access.commands ?? [];
+  if (command === undefined || others.length > 0 || markerless === true) return false;
+  if (command.stays === true || command.typed !== undefined) return false;
+  return access.escalation === undefined && (access.network ?? []).length === 0 && (access.servers ?? []).length === 0;
+}
+
+async function whyNotHeld({ options, policy }: GateState, checked: Checked, grant: Grant): Promise<string | undefined> {
+  if (!grant.confined || grant.write.length === 0) return "nothing is written in a sandbox here";
+  if (options.whyNotHeld === undefined) return "nobody can say whether it can be held";
+  const why = await options.whyNotHeld(grant, checked.access.commands?.[0]?.cwd ?? policy.workspace);
+  if (why !== undefined)
+    options.emit?.({ type: "call.log", id: checked.id, level: "info", message: `it is not held, because ${why}` });
+  return why;
+}
+
+/** What becomes of what a held call did. */
+export async function judgeEffects(
+  state: GateState,
+  ran: Ran,
+  effects: Effects,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  const judgement = await decide(state, ran, effects, signal);
+  await state.options.record?.({
+    call: ran.id,
+    tool: ran.tool.name,
+    hash: effectsHash(effects),
+    ruling: judgement.ruling,
+    outcome: judgement.choice === "none" ? "dropped" : "kept",
+    grant: ran.grant,
+  });
+  return judgement;
+}
+
+/** What a yes is bound to: every path, what happened to it, and the run it was seen in. */
+export function effectsHash({ run, list }: Effects): string {
+  return createHash("sha256").update(stableStringify({ run, list })).digest("hex");
+}
+
+async function decide(state: GateState, ran: Ran, effects: Effects, signal: AbortSignal): Promise<Judgement> {
+  const { policy, options } = state;
+  const { list } = effects;
+  const rule = (by: Ruling["by"], decision: Ruling["decision"], reason: string, name?: string): Ruling => ({
+    decision,
+    reason,
+    by,
+    ...(name === undefined ? {} : { rule: name }),
+    commands: ran.ruling.commands ?? [],
+  });
+  if (list.length === 0) return { choice: "none", ruling: rule("policy", "allow", "it changed nothing") };
+  const call = { id: ran.id, tool: ran.tool.name, input: ran.input, effects: list };
+  const hooked = await runBefore(options.hooks ?? [], call, signal);
+  if (hooked !== undefined && "block" in hooked)
+    return dropped(rule("hook", "deny", hooked.block), "denied", `A hook did not let it be kept: ${hooked.block}`);
+  const scene = { workspace: policy.workspace, protect: policy.protect, isTracked: trackedPaths(policy.workspace) };
+  const said = decideEffects(list, policy.rules.effects, scene);
+  if (said?.decision === "deny")
+    return dropped(rule("rule", "deny", said.reason, said.rule), "denied", `Nothing of it was kept: ${said.reason}`);
+  if (said?.decision === "allow") return { choice: "all", ruling: rule("rule", "allow", said.reason, said.rule) };
+  if (ran.grant.writes === "undoable" && said === undefined)
+    return { choice: "all", ruling: rule("policy", "allow", "kept at once, and can be taken back") };
+  const suggested = suggestEffectRule(list, scene);
+  const key = suggested === undefined ? undefined : `effects ${describeRule(suggested)}`;
+  if (said === undefined && key !== undefined && state.memory.has(key))
+    return { choice: "all", ruling: rule("memory", "allow", "effects like these were kept earlier in this session") };
+  const reason = said?.reason ?? ran.ruling.reason;
+  const answer = await ask(state, ran, effects, reason, suggested, signal);
+  if (answer === undefined)
+    return dropped(rule("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
+  if (answer.answer === "no" || answer.answer === "stop") return refused(rule, answer);
+  if (answer.answer !== "once") await remember(state, answer.answer, suggested, key);
+  const choice: Choice = answer.keep === undefined ? "all" : { paths: answer.keep };
+  return { choice, ruling: rule("person", "allow", `kept (${answer.keep === undefined ? answer.answer : "in part"})`) };
+}
+
+function dropped(
+  ruling: Ruling,
+  code: "denied" | "needs_approval" | "rejected",
+  words: string,
+  stop = false,
+): Judgement {
+  const error = new CallError(code, `The command ran, but what it changed was not kept. ${words}`, {
+    hint: "The workspace is as it was before.",
+    ...(stop ? { data: { stopTurn: true } } : {}),
+  });
+  return { choice: "none", ruling, error };
+}
+
+function refused(
+  rule: (by: Ruling["by"], decision: Ruling["decision"], reason: string) => Ruling,
+  { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
+): Judgement {
+  const said = message === undefined || message === "" ? "." : `: ${message.slice(0, 4_000)}`;
+  return dropped(
+    rule("person", "deny", `the person said ${answer}${said === "." ? "" : said}`),
+    "rejected",
+    answer === "stop" ? `The user stopped the turn${said}` : `The user said no${said}`,
+    answer === "stop",
+  );
+}
+
+async function ask(
+  state: GateState,
+  ran: Ran,
+  effects: Effects,
+  reason: string,
+  suggested: Rule | undefined,
+  signal: AbortSignal,
+): Promise<ApprovalAnswer | undefined> {
+  const { approver, emit, always } = state.options;
+  if (approver === undefined) return undefined;
+  const request: ApprovalRequest = {
+    call: { id: ran.id, tool: ran.tool.name, input: ran.input },
+    reason,
+    access: ran.access,
+    grant: ran.grant,
+    commands: ran.ruling.commands ?? [],
+    hash: effectsHash(effects),
+    effects,
+    ...(always === undefined || suggested === undefined
+      ? {}
+      : { always: { rule: describeRule(suggested), alsoAllows: alsoAllowed(suggested), file: always.file } }),
+    ...(effects.diff === undefined ? {} : { diff: effects.diff }),
+  };
+  emit?.({ type: "approval.asked", id: ran.id, request });
+  const answer = await approver.ask(request, signal);
+  emit?.({ type: "approval.answered", id: ran.id, answer });
+  if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
+  return answer;
+}
+
+function alsoAllowed({ effects }: Rule): string {
+  return `keeping whatever any command writes under ${(effects?.only ?? []).join(", ")} only`;
+}
+
+async function remember(
+  state: GateState,
+  answer: "session" | "always",
+  suggested: Rule | undefined,
+  key: string | undefined,
+): Promise<void> {
+  const { always } = state.options;
+  if (answer === "always" && suggested !== undefined && always !== undefined) {
+    await always.save(suggested);
+    state.policy = { ...state.policy, rules: joinRules(state.policy.rules.rules, [suggested]) };
+  }
+  if (key !== undefined) state.memory.add(key);
+}
+
+/** For `policy check --effects`: what the rules alone would say, without a person. */
+export function checkEffects(list: readonly Effect[], rules: readonly Rule[], scene: EffectScene): Ruling {
+  if (list.length === 0) return { decision: "allow", by: "policy", reason: "it changed nothing" };
+  const said = decideEffects(list, rules, scene);
+  if (said === undefined) return { decision: "ask", by: "policy", reason: "no rule speaks of what it did" };
+  const { decision, reason, rule } = said;
+  return { decision, reason, by: rule === undefined ? "policy" : "rule", ...(rule === undefined ? {} : { rule }) };
+}

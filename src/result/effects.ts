@@ -1,0 +1,43 @@
+/** What a held command did, for the journal, for whoever follows the call, and for the model. */
+import type { Ended, Ran } from "../spec/call.ts";
+import type { Effect, Effects, Settled } from "../spec/effects.ts";
+
+/** A list in an event or a journal; the run's own folder holds all of it. */
+const maxEntries = 200;
+
+export interface EffectsSummary {
+  readonly counts: Readonly<Record<Effect["kind"], number>>;
+  readonly entries: readonly Effect[];
+  readonly conflicts: readonly string[];
+}
+
+/** Deletions are never cut. */
+export function summary({ list }: Effects): EffectsSummary {
+  const counts = { added: 0, changed: 0, removed: 0, mode: 0 };
+  for (const { kind } of list) counts[kind] += 1;
+  return { counts, entries: cut(list), conflicts: list.filter(({ conflict }) => conflict).map(({ path }) => path) };
+}
+
+function cut(list: readonly Effect[]): readonly Effect[] {
+  if (list.length <= maxEntries) return list;
+  const removed = list.filter(({ kind }) => kind === "removed");
+  return [...removed, ...list.filter(({ kind }) => kind !== "removed").slice(0, maxEntries)];
+}
+
+export function heldPart({ effects, settled }: Ran): Pick<Ended, "effects"> {
+  if (effects === undefined || settled === undefined) return {};
+  const { run, kept, conflicts } = settled;
+  return { effects: { run, kept, conflicts, list: cut(effects.list) } };
+}
+
+/** What the model must know beside the output: what of its changes is not there. */
+export function remarksOn({ kept, conflicts }: Settled, { list }: Effects): readonly string[] {
+  const names = (paths: readonly string[]) => paths.slice(0, 20).join(", ") + (paths.length > 20 ? ", …" : "");
+  return [
+    ...(kept === "part"
+      ? ["Only a part of what the command changed was kept; look at the files before you go on."]
+      : []),
+    ...(kept === "none" && list.length > 0 ? ["Nothing of what the command changed was kept."] : []),
+    ...(conflicts.length > 0 ? [`Not kept, because somebody else changed it meanwhile: ${names(conflicts)}.`] : []),
+  ];
+}
