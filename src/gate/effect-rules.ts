@@ -4,6 +4,7 @@ import type { EffectCondition } from "./effect-condition.ts";
 import type { Decision } from "./modes.ts";
 import { isInside } from "./paths.ts";
 import { matchPath, ruleName, type Rule } from "./rules.ts";
+import { findName } from "./run-later.ts";
 
 /** What a condition is looked at with. */
 export interface EffectScene {
@@ -75,9 +76,11 @@ export function isProtected({ path, type, kind }: Effect, { protect, workspace }
   // A repository that was not there, or is gone, is not a commit.
   if (/(?:^|\/)\.git$/.test(path)) return !(type === "folder" && kind === "mode");
   const real = path.startsWith("/") ? path : `${workspace}/${path}`;
-  return protect
-    .filter((name) => name !== ".git")
-    .some((name) => (name.startsWith("/") ? isInside(real, name) : isInside(real, `${workspace}/${name}`)));
+  const names = protect.filter((name) => !name.startsWith("/") && name !== ".git");
+  return (
+    protect.some((name) => name.startsWith("/") && isInside(real, name)) ||
+    (!path.startsWith("/") && findName(path, names) !== undefined)
+  );
 }
 
 export interface EffectVerdict {

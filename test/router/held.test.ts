@@ -10,6 +10,8 @@ import {
   type ApprovalRequest,
   type CallEvent,
 } from "../../src/index.ts";
+import { toSchema } from "../../src/schema/schema.ts";
+import { eventSchema } from "../../src/session/index.ts";
 import { canHold } from "../runtime/effects/held.ts";
 
 /** Runs a line, as the shell tools do. */
@@ -94,6 +96,9 @@ describe.skipIf(!canHold)(
       ]);
       expect(asked[0]?.diff).toContain("-one");
       expect([read("a.txt"), read("b.txt"), read("dist/x")]).toEqual(["new", undefined, "x\n"]);
+      const schema = toSchema(eventSchema);
+      for (const event of events)
+        expect(await schema.validate(JSON.parse(JSON.stringify(event)))).toMatchObject({ ok: true });
       const types = events.map(({ type }) => type).filter((type) => type.startsWith("effects"));
       expect(types).toEqual(["effects.listed", "effects.decided", "effects.settled"]);
       expect(records.map(({ outcome }) => outcome)).toEqual(["permitted", "kept"]);

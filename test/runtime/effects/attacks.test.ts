@@ -6,8 +6,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { canHold, createHeldWorkspace, snapshot } from "./held.ts";
 
 /** More by `CALLGATE_ATTACKS=100 …` (20,000 steps) and `CALLGATE_SAVES=500 …`. */
-const rounds = Number(process.env["CALLGATE_ATTACKS"] ?? 5);
-const saves = Number(process.env["CALLGATE_SAVES"] ?? 40);
+const rounds = Number(process.env["CALLGATE_ATTACKS"] ?? 3);
+const saves = Number(process.env["CALLGATE_SAVES"] ?? 24);
 
 describe.skipIf(!canHold)("against held runs (skipped where nothing can be held: needs bubblewrap)", () => {
   const held = createHeldWorkspace();

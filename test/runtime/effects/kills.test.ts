@@ -8,7 +8,7 @@ import { canHold, createHeldWorkspace, heldCall, owners, snapshot } from "./held
 import { program, scene } from "./programs.ts";
 
 /** 50 by `CALLGATE_KILLS=50 npx vitest run test/runtime/effects/kills.test.ts`. */
-const programs = Number(process.env["CALLGATE_KILLS"] ?? 3);
+const programs = Number(process.env["CALLGATE_KILLS"] ?? 2);
 
 describe.skipIf(!canHold).each(owners)(
   "killed as user %s (skipped where nothing can be held: needs bubblewrap)",
