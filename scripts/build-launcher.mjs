@@ -27,18 +27,32 @@ const parts = [
 ];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];
 
-/** Undefined once it is built; else the reason why not, in words. */
-export function buildLauncher({ compiler = process.env.CC ?? "cc", out = at("build/callgate-launcher") } = {}) {
+/** The kernel's headers lie beside the C library's; musl's compiler does not look there by itself. */
+const kernelHeaders = (compiler) =>
+  compiler.endsWith("musl-gcc")
+    ? ["/usr/include", `/usr/include/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu`].flatMap((path) => [
+        "-idirafter",
+        path,
+      ])
+    : [];
+
+/** Undefined once it is built; else the reason why not, in words. `linking`: what is tried, in order. */
+export function buildLauncher({
+  compiler = process.env.CC ?? "cc",
+  out = at("build/callgate-launcher"),
+  // Static where the C library allows it, so that it runs in any root; dynamic otherwise.
+  linking = [["-static"], []],
+  flags = ["-O2", "-s"],
+} = {}) {
   if (process.platform !== "linux") return "the launcher is for Linux only: it was not built";
   mkdirSync(at("build"), { recursive: true });
   // Under another name first: a launcher that is running cannot be overwritten.
   const fresh = `${out}.${process.pid}`;
-  // Static where the C library allows it, so that it runs in any root; dynamic otherwise.
-  for (const linking of [["-static"], []]) {
-    const words = ["-O2", "-s", ...warnings, ...linking, "-o", fresh, ...parts.map(at)];
+  for (const [index, link] of linking.entries()) {
+    const words = [...flags, ...warnings, ...link, ...kernelHeaders(compiler), "-o", fresh, ...parts.map(at)];
     const run = spawnSync(compiler, words, { encoding: "utf8" });
     if (run.error) return `no C compiler (${compiler}): the launcher was not built`;
-    if (run.status !== 0 && linking.length > 0) continue;
+    if (run.status !== 0 && index < linking.length - 1) continue;
     if (run.status !== 0) throw new Error(run.stderr);
     renameSync(fresh, out);
     return undefined;
@@ -52,6 +66,13 @@ export function setup() {
   if (time("build/callgate-launcher") < newest) buildLauncher();
 }
 
+/** `--checked`: a second one beside it that stops at undefined behaviour, for running the tests with (CALLGATE_LAUNCHER). */
+const checked = {
+  out: at("build/callgate-launcher-checked"),
+  flags: ["-O1", "-g", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"],
+};
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes("--checked")) process.stderr.write(`${buildLauncher(checked) ?? `built ${checked.out}`}\n`);
   process.stderr.write(`${buildLauncher() ?? "built native/build/callgate-launcher"}\n`);
 }

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 /**
- * CALLGATE_LAUNCHER (`off` for none), the build in this checkout, or the platform package. Undefined
+ * CALLGATE_LAUNCHER (`off` for none), the platform package, or the one that was built from source. Undefined
  * where there is none: everything works without it, slower.
  */
 export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | undefined {
@@ -12,7 +12,7 @@ export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | und
   if (named === "off") return undefined;
   if (named) return named;
   if (process.platform !== "linux") return undefined;
-  return builtHere().find(isExecutable) ?? packaged();
+  return packaged() ?? builtHere().find(isExecutable);
 }
 
 /** The script that builds it, wherever this package lies. */
@@ -30,7 +30,7 @@ function fromPackage(path: string): readonly string[] {
   return ["../../../", "../", "../../"].map((up) => fileURLToPath(new URL(`${up}${path}`, import.meta.url)));
 }
 
-/** Made by scripts/package-launcher.mjs; installed beside us as an optional dependency. */
+/** Made by scripts/package.mjs; installed beside us as an optional dependency. */
 function packaged(): string | undefined {
   try {
     const name = `callgate-launcher-${process.platform}-${process.arch}/callgate-launcher`;

@@ -22,13 +22,17 @@ test("a launcher that cannot run ends the call with an error that says what to d
   await close();
 });
 
-test("the platform package holds the program and nothing that runs at install", () => {
+test("the platform package holds the program and nothing that runs at install", { timeout: 120_000 }, () => {
   const out = mkdtempSync(join(tmpdir(), "callgate-package-"));
-  const script = fileURLToPath(new URL("../../../scripts/package-launcher.mjs", import.meta.url));
+  const script = fileURLToPath(new URL("../../../scripts/package.mjs", import.meta.url));
   expect(spawnSync(process.execPath, [script, out]).status).toBe(0);
   const folder = join(out, `callgate-launcher-linux-${process.arch}`);
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, unknown>;
-  expect(manifest).toMatchObject({ os: ["linux"], cpu: [process.arch], files: ["callgate-launcher"] });
+  expect(manifest).toMatchObject({
+    os: ["linux"],
+    cpu: [process.arch],
+    files: ["callgate-launcher", "callgate-launcher.sha256"],
+  });
   expect(manifest["scripts"]).toBeUndefined();
   accessSync(join(folder, "callgate-launcher"), constants.X_OK);
   expect(
