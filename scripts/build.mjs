@@ -3,6 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
+import { buildWeb } from "./build-web.mjs";
 import { writeLicences } from "./licences.mjs";
 
 const entries = {
@@ -18,6 +19,7 @@ const entries = {
   sandbox: "src/runtime/sandbox/sandbox.ts",
   testing: "src/testing/index.ts",
   gateway: "src/gateway/index.ts",
+  client: "src/client/index.ts",
   cli: "src/cli/main.ts",
 };
 const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];
@@ -51,6 +53,7 @@ await bundle.write({
 });
 await bundle.close();
 
+await buildWeb();
 chmodSync("dist/cli.js", 0o755);
 if (!readFileSync("dist/cli.js", "utf8").startsWith("#!")) {
   writeFileSync("dist/cli.js", `#!/usr/bin/env node\n${readFileSync("dist/cli.js", "utf8")}`);

@@ -2,9 +2,12 @@
 import { step } from "./steps.mjs";
 
 const bin = (name) => `node_modules/.bin/${name}`;
-const folders = ["src", "test", "scripts", "bench", "examples"];
+const folders = ["src", "web", "test", "scripts", "bench", "examples"];
 const steps = {
-  types: () => step("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", "."]),
+  types: async () => {
+    await step("types", process.execPath, ["node_modules/typescript/bin/tsc", "-p", "."]);
+    await step("types of the page", process.execPath, ["node_modules/typescript/bin/tsc", "-p", "web"]);
+  },
   format: () => step("format", bin("oxfmt"), ["--check", ...folders, "vitest.config.ts"]),
   lint: () => step("lint", bin("oxlint"), ["--type-aware", "--deny-warnings", ...folders]),
   unused: () => step("unused code", bin("knip"), ["--no-progress"]),

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const entries: Readonly<Record<string, string>> = {
   index: "src/index.ts",
   ...Object.fromEntries(
-    ["tools", "gate", "wire", "dialect", "model", "session", "store", "mcp", "testing", "gateway"].map((name) => [
+    ["tools", "gate", "wire", "dialect", "model", "session", "store", "mcp", "testing", "gateway", "client"].map((name) => [
       name,
       `src/${name}/index.ts`,
     ]),

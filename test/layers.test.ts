@@ -15,6 +15,7 @@ const rows = [
   ["tools", "model", "store", "mcp", "testing"],
   ["workspace"],
   ["session"],
+  ["client"],
   ["gateway", "serve", "acp", "adapters"],
   ["cli"],
 ];

@@ -1,4 +1,4 @@
-/** A journal as a document: Markdown for reading, HTML that stands alone for keeping. */
+/** A journal as a document to read: Markdown. */
 import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
@@ -94,30 +94,4 @@ function fence(body: string): string {
   const longest = Math.max(2, ...[...body.matchAll(/`+/g)].map(([run]) => run.length));
   const mark = "`".repeat(longest + 1);
   return `${mark}\n${body}\n${mark}`;
-}
-
-const page = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
-h1{font-size:1.4rem}article{margin:1rem 0;padding:.6rem .9rem;border-left:3px solid #d0d7de}
-.user{border-color:#0969da;background:#f0f6ff}.assistant{border-color:#1a7f37}.reasoning{color:#57606a;font-style:italic}
-.call,.result{background:#f6f8fa;font-size:.9em}.failed{border-color:#cf222e}.note{color:#57606a;border:none}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0;max-height:30rem;overflow:auto}small{color:#57606a}
-@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}.user{background:#0b1d33}.call,.result{background:#161b22}}`;
-
-/** One file, nothing fetched, no script. */
-export function toHtml(summary: SessionSummary, records: readonly StoredRecord[]): string {
-  const articles = toEntries(records).map(({ kind, title, body, at, ok }) => {
-    const time = new Date(at).toISOString().slice(11, 19);
-    return `<article class="${kind}${ok === false ? " failed" : ""}"><small>${time} ${escape(visible(title))}</small><pre>${escape(visible(body))}</pre></article>`;
-  });
-  return `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escape(summary.title || summary.id)}</title><style>${page}</style>
-<h1>${escape(summary.title || summary.id)}</h1><p><small>Session ${escape(summary.id)}, ${escape(summary.startedAt)}, in ${escape(summary.cwd)}</small></p>
-${articles.join("\n")}
-</html>
-`;
-}
-
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

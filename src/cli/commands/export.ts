@@ -2,7 +2,8 @@ import { buildCommand } from "@stricli/core";
 import { writeFileSync } from "node:fs";
 import { runCommand, say } from "../io.ts";
 import { openSession } from "../find-session.ts";
-import { toHtml, toMarkdown } from "../chat/transcript.ts";
+import { toMarkdown } from "../chat/transcript.ts";
+import { recordingPage } from "../../store/page.ts";
 
 interface ExportFlags {
   readonly format: "markdown" | "html" | "json";
@@ -33,7 +34,7 @@ export const command = buildCommand({
       const { path: _path, ...about } = summary;
       const text = {
         markdown: () => toMarkdown(summary, journal.records),
-        html: () => toHtml(summary, journal.records),
+        html: () => recordingPage(summary.title || summary.id, journal.records),
         json: () => `${JSON.stringify({ ...about, records: journal.records }, null, 2)}\n`,
       }[flags.format]();
       if (flags.output === undefined) process.stdout.write(text);

@@ -1,0 +1,256 @@
+/**
+ * Entry of `callgate/client`: a typed client of `callgate serve`, for programs and for the page. Plain `fetch`, so it
+ * runs in a browser as well as in Node.
+ */
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { Json } from "../base/json.ts";
+import type { SessionEvent } from "../session/events.ts";
+import type { ApprovalRequest } from "../spec/stages.ts";
+
+export type Role = "watch" | "talk" | "approve" | "administer";
+export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
+
+export interface SessionRow {
+  readonly id: string;
+  readonly title: string;
+  readonly status: SessionStatus;
+  readonly kind: "session" | "recorded" | "gateway";
+  readonly model: string;
+  readonly cwd: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly waitingFor?: { readonly callId: string; readonly tool: string; readonly reason: string };
+  readonly usage?: { readonly input: number; readonly output: number; readonly costUsd?: number };
+}
+
+export interface Me {
+  readonly tenant: string;
+  readonly name: string;
+  readonly roles: readonly Role[];
+  readonly version: string;
+  readonly model: string;
+}
+
+/** One record of a session's journal. */
+export interface SessionRecord {
+  readonly n: number;
+  readonly at: number;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export interface WaitingApproval {
+  readonly session: SessionRow;
+  readonly request: ApprovalRequest;
+  readonly askedAt: number;
+}
+
+export interface NewSession {
+  readonly title?: string;
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly base?:
+    | { readonly kind: "empty" }
+    | { readonly kind: "folder"; readonly path: string }
+    | { readonly kind: "git"; readonly url: string; readonly ref?: string }
+    | { readonly kind: "archive"; readonly url: string };
+  readonly approval?: string;
+  readonly sandbox?: string;
+  readonly limits?: Readonly<Record<string, number>>;
+}
+
+export interface NewMessage {
+  readonly text: string;
+  readonly attachments?: readonly { readonly type: "image"; readonly mediaType: string; readonly data: string }[];
+  /** Wait for the turn to end, or say it now. */
+  readonly mode?: "queue" | "steer";
+}
+
+export interface ApprovalReply {
+  readonly answer: "once" | "session" | "always" | "no" | "stop";
+  readonly message?: string;
+  /** Of the question: a changed question is not answered by an old click. */
+  readonly hash: string;
+  /** Of a held run: the paths to keep; left out, all of them. */
+  readonly keep?: readonly string[];
+}
+
+/** An event of a session's stream. */
+export type StreamEvent =
+  | { readonly type: "record"; readonly record: SessionRecord }
+  | { readonly type: "live"; readonly event: SessionEvent }
+  | { readonly type: "status"; readonly session: SessionRow };
+
+/** What the service refused, in its own words (RFC 9457). */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:PORT`; left out in a page, which asks where it came from. */
+  readonly url?: string;
+  /** Left out in a page, whose cookie says who it is. */
+  readonly token?: string;
+  readonly fetch?: typeof fetch;
+}
+
+export interface Client {
+  me(): Promise<Me>;
+  sessions(query?: {
+    readonly status?: string;
+    readonly q?: string;
+    readonly before?: string;
+    readonly limit?: number;
+  }): Promise<{
+    readonly sessions: readonly SessionRow[];
+    readonly more: boolean;
+  }>;
+  create(session: NewSession, key?: string): Promise<SessionRow>;
+  session(id: string): Promise<{ readonly session: SessionRow; readonly plan?: Json; readonly diff?: Json }>;
+  remove(id: string): Promise<void>;
+  records(id: string, after?: number): Promise<{ readonly records: readonly SessionRecord[]; readonly more: boolean }>;
+  send(id: string, message: NewMessage, key?: string): Promise<void>;
+  approve(id: string, callId: string, reply: ApprovalReply): Promise<void>;
+  cancel(id: string): Promise<void>;
+  undo(id: string): Promise<Json>;
+  approvals(): Promise<readonly WaitingApproval[]>;
+  tools(): Promise<Json>;
+  rules(): Promise<Json>;
+  checkPolicy(shell: string): Promise<Json>;
+  /** Everything after record `after`, then live, until the signal ends it. Reconnects by itself and loses nothing. */
+  events(id: string, after: number, signal: AbortSignal): AsyncGenerator<StreamEvent>;
+  /** Changes of any session of the tenant. */
+  watch(signal: AbortSignal): AsyncGenerator<SessionRow>;
+}
+
+export function createClient(options: ClientOptions = {}): Client {
+  const { url = "", token, fetch: send = (input, init) => fetch(input, init) } = options;
+  const headers: Record<string, string> = {
+    "x-callgate": "1",
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+
+  const ask = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ): Promise<Response> => {
+    const response = await send(`${url}${path}`, {
+      method,
+      headers: { ...headers, ...more, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      credentials: "same-origin",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw await toError(response);
+    return response;
+  };
+  // What the service answers is described by its OpenAPI document, which a test holds against these types.
+  const json = async <T>(method: string, path: string, body?: unknown, more?: Record<string, string>): Promise<T> =>
+    (await (await ask(method, path, body, more)).json()) as T;
+  const at = (id: string, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
+  const once = (key: string | undefined) => (key === undefined ? {} : { "idempotency-key": key });
+
+  async function* stream(
+    path: () => string,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        const response = await send(`${url}${path()}`, {
+          headers: { ...headers, accept: "text/event-stream" },
+          credentials: "same-origin",
+          signal,
+        });
+        if (!response.ok || response.body === null) throw await toError(response);
+        failures = 0;
+        yield* readEvents(response.body, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof ServiceError && error.status < 500) throw error;
+      }
+      await wait(Math.min(250 * 2 ** failures++, 10_000), signal);
+    }
+  }
+
+  return {
+    me: () => json("GET", "/v1/me"),
+    sessions: (query = {}) => {
+      const given = Object.entries(query).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, String(value)]],
+      );
+      return json("GET", `/v1/sessions?${new URLSearchParams(given)}`);
+    },
+    create: (session, key) => json("POST", "/v1/sessions", session, once(key)),
+    session: (id) => json("GET", at(id)),
+    remove: async (id) => void (await ask("DELETE", at(id))),
+    records: (id, after = -1) => json("GET", at(id, `/records?after=${after}`)),
+    send: async (id, message, key) => void (await ask("POST", at(id, "/messages"), message, once(key))),
+    approve: async (id, callId, reply) =>
+      void (await ask("POST", at(id, `/approvals/${encodeURIComponent(callId)}`), reply)),
+    cancel: async (id) => void (await ask("POST", at(id, "/cancel"), {})),
+    undo: (id) => json("POST", at(id, "/undo"), {}),
+    approvals: async () => (await json<{ approvals: readonly WaitingApproval[] }>("GET", "/v1/approvals")).approvals,
+    tools: () => json("GET", "/v1/tools"),
+    rules: () => json("GET", "/v1/rules"),
+    checkPolicy: (shell) => json("POST", "/v1/policy/check", { shell }),
+    async *events(id, after, signal) {
+      let last = after;
+      for await (const { event, data } of stream(() => at(id, `/events?after=${last}`), signal)) {
+        // As above: the service writes what the types say.
+        if (event === "record") {
+          const record = JSON.parse(data) as SessionRecord;
+          if (record.n <= last) continue;
+          last = record.n;
+          yield { type: "record", record };
+        } else if (event === "live") yield { type: "live", event: JSON.parse(data) as SessionEvent };
+        else if (event === "status") yield { type: "status", session: JSON.parse(data) as SessionRow };
+      }
+    },
+    async *watch(signal) {
+      for await (const { event, data } of stream(() => "/v1/events", signal))
+        if (event === "status") yield JSON.parse(data) as SessionRow;
+    },
+  };
+}
+
+async function toError(response: Response): Promise<ServiceError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const told = typeof body === "object" && body !== null && "detail" in body ? String(body.detail) : undefined;
+  return new ServiceError(response.status, told ?? `the service answered with HTTP ${response.status}`);
+}
+
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+  // The DOM's and Node's types of the same stream differ in their buffers.
+  const text = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
+  const reader = text.pipeThrough(new EventSourceParserStream()).getReader();
+  const stop = () => void reader.cancel().catch(() => undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      yield { event: next.value.event ?? "message", data: next.value.data };
+  } finally {
+    signal.removeEventListener("abort", stop);
+    stop();
+  }
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

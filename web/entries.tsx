@@ -1,0 +1,183 @@
+/** One thing that happened in a session, each kind as a person wants to see it. */
+import { useState } from "preact/hooks";
+import type { ApprovalReply } from "../src/client/index.ts";
+import { Approval } from "./approval.tsx";
+import { Diff } from "./diff.tsx";
+import { describeInput, describeMs, firstLine, toSafeHtml, visible } from "./text.ts";
+import type { CallEntry, Entry, MessageEntry, Picture, ThoughtEntry } from "./timeline.ts";
+
+export interface EntryProps {
+  readonly entry: Entry;
+  /** Left out where nobody can answer: a recorded session, an exported file. */
+  readonly onAnswer?: ((entry: CallEntry, reply: ApprovalReply) => void) | undefined;
+}
+
+export function EntryView({ entry, onAnswer }: EntryProps) {
+  switch (entry.kind) {
+    case "message":
+      return <Message entry={entry} />;
+    case "thought":
+      return <Thought entry={entry} />;
+    case "call":
+      return <Call entry={entry} onAnswer={onAnswer} />;
+    case "diff":
+      return (
+        <details class="entry diff" open={entry.diff.length < 4000}>
+          <summary>
+            <span class="label">changed</span> {entry.files.length === 1 ? "1 file" : `${entry.files.length} files`}
+            <span class="soft">
+              {" "}
+              {entry.files
+                .slice(0, 4)
+                .map(({ path }) => visible(path))
+                .join(", ")}
+            </span>
+          </summary>
+          <Diff text={entry.diff} />
+        </details>
+      );
+    case "note":
+      return (
+        <p class={`entry note ${entry.level}`} role={entry.level === "error" ? "alert" : undefined}>
+          {visible(entry.text)}
+        </p>
+      );
+  }
+}
+
+const who = { user: "You", assistant: "Model", system: "Instructions" } as const;
+
+function Message({ entry }: { readonly entry: MessageEntry }) {
+  const html = toSafeHtml(entry.text, { breaks: entry.role === "user" });
+  const body = <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
+  if (entry.role === "system")
+    return (
+      <details class="entry message system">
+        <summary>
+          <span class="label">{who.system}</span> <span class="soft">{firstLine(entry.text, 80)}</span>
+        </summary>
+        {body}
+      </details>
+    );
+  return (
+    <article class={`entry message ${entry.role}`} aria-busy={entry.live}>
+      <h3 class="label">{who[entry.role]}</h3>
+      {body}
+      <Pictures pictures={entry.pictures} />
+    </article>
+  );
+}
+
+function Thought({ entry }: { readonly entry: ThoughtEntry }) {
+  return (
+    <details class="entry thought">
+      <summary>
+        <span class="label">{entry.live ? "thinking …" : "thought"}</span>{" "}
+        <span class="soft">{firstLine(entry.text, 100)}</span>
+      </summary>
+      <div class="markdown" dangerouslySetInnerHTML={{ __html: toSafeHtml(entry.text) }} />
+    </details>
+  );
+}
+
+const stateWords = {
+  asked: "asked",
+  waiting: "waits for you",
+  running: "running",
+  ok: "done",
+  failed: "failed",
+} as const;
+const foldedLines = 12;
+
+function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswer: EntryProps["onAnswer"] }) {
+  const { tool, input, state, ruling, durationMs, output, pictures, approval } = entry;
+  const isWaiting = state === "waiting" && approval !== undefined;
+  return (
+    <section class={`entry call ${state}`} aria-label={`${tool} ${stateWords[state]}`}>
+      <header>
+        <span class="dot" aria-hidden="true" />
+        <strong>{visible(tool)}</strong>
+        <code class="what">{describeInput(input)}</code>
+        <span class="soft">
+          {stateWords[state]}
+          {entry.code === undefined || state !== "failed" ? "" : ` (${entry.code})`}
+          {durationMs === undefined ? "" : `, ${describeMs(durationMs)}`}
+        </span>
+      </header>
+      {ruling === undefined ? null : (
+        <p class="ruling soft">
+          {ruling.decision === "allow" ? "Allowed" : ruling.decision === "deny" ? "Refused" : "Asked"} by {ruling.by}:{" "}
+          {visible(ruling.reason)}
+          {ruling.rule === undefined ? null : <code> {visible(ruling.rule)}</code>}
+          {entry.confined === false ? " (outside the sandbox)" : ""}
+        </p>
+      )}
+      <Arguments input={input} />
+      {isWaiting && approval !== undefined ? (
+        <Approval
+          request={approval}
+          onAnswer={onAnswer === undefined ? undefined : (reply) => onAnswer(entry, reply)}
+        />
+      ) : null}
+      {entry.answer === undefined ? null : <p class="soft">Answer: {visible(entry.answer)}</p>}
+      {output === "" ? null : <Output text={output} />}
+      <Pictures pictures={pictures} />
+    </section>
+  );
+}
+
+/** Fields as words: one a line, long ones folded. */
+function Arguments({ input }: { readonly input: unknown }) {
+  if (typeof input !== "object" || input === null) return null;
+  const fields = Object.entries(input as Readonly<Record<string, unknown>>);
+  if (fields.length === 0) return null;
+  return (
+    <details class="arguments">
+      <summary class="soft">{fields.length === 1 ? "1 argument" : `${fields.length} arguments`}</summary>
+      <dl>
+        {fields.map(([name, value]) => (
+          <div key={name}>
+            <dt>{visible(name)}</dt>
+            <dd>
+              <pre>{visible(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</pre>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+const maxShown = 100_000;
+
+function Output({ text }: { readonly text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = visible(text);
+  const lines = shown.split("\n");
+  const isLong = lines.length > foldedLines || shown.length > 2000;
+  const cut = isLong && !isWhole ? lines.slice(-foldedLines).join("\n").slice(-2000) : shown.slice(-maxShown);
+  const isDiff = /^(?:diff --git|--- )/m.test(text) && /^\+\+\+ /m.test(text);
+  return (
+    <div class="output">
+      {isLong ? (
+        <button type="button" class="link" onClick={() => setWhole(!isWhole)} aria-expanded={isWhole}>
+          {isWhole ? "show less" : `show all ${lines.length} lines`}
+        </button>
+      ) : null}
+      {isDiff ? <Diff text={cut} /> : <pre>{cut}</pre>}
+      {isWhole && shown.length > maxShown ? (
+        <p class="soft">The first {shown.length - maxShown} characters are left out here; the export has them.</p>
+      ) : null}
+    </div>
+  );
+}
+
+function Pictures({ pictures }: { readonly pictures: readonly Picture[] }) {
+  return pictures.length === 0 ? null : (
+    <div class="pictures">
+      {pictures.map(({ mediaType, data }, index) => (
+        <img key={index} alt={`picture ${index + 1} of this result`} src={`data:${mediaType};base64,${data}`} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,133 @@
+/** What the page knows: who is asking, which sessions there are, which one is open. One place that talks to the service. */
+import { batch, signal } from "@preact/signals";
+import {
+  type ApprovalReply,
+  createClient,
+  type Me,
+  type SessionRow,
+  type WaitingApproval,
+} from "../src/client/index.ts";
+import { createTimeline, type Entry, type Timeline } from "./timeline.ts";
+
+export const client = createClient();
+export const me = signal<Me | undefined>(undefined);
+export const sessions = signal<readonly SessionRow[]>([]);
+export const approvals = signal<readonly WaitingApproval[]>([]);
+export const problem = signal<string | undefined>(undefined);
+export const route = signal(location.hash.slice(1) || "/");
+export const theme = signal<"light" | "dark">(readTheme());
+
+export interface OpenSession {
+  readonly id: string;
+  readonly timeline: Timeline;
+  /** Rises when entries come or go; a changed entry has a revision of its own. */
+  readonly revision: ReturnType<typeof signal<number>>;
+  readonly changed: Map<string, ReturnType<typeof signal<number>>>;
+  readonly row: ReturnType<typeof signal<SessionRow | undefined>>;
+  close(): void;
+}
+
+export const open = signal<OpenSession | undefined>(undefined);
+
+export function can(role: Me["roles"][number]): boolean {
+  return me.value?.roles.includes(role) === true;
+}
+
+/** Runs something that may fail, and says so where the person looks. */
+export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    problem.value = undefined;
+    return true;
+  } catch (error) {
+    problem.value = error instanceof Error ? error.message : String(error);
+    return false;
+  }
+}
+
+export async function start(): Promise<void> {
+  addEventListener("hashchange", () => (route.value = location.hash.slice(1) || "/"));
+  await attempt(async () => {
+    me.value = await client.me();
+    await refresh();
+  });
+  void watchAll();
+}
+
+export async function refresh(): Promise<void> {
+  const [list, waiting] = await Promise.all([client.sessions({ limit: 200 }), client.approvals()]);
+  batch(() => {
+    sessions.value = list.sessions;
+    approvals.value = waiting;
+  });
+}
+
+async function watchAll(): Promise<void> {
+  const never = new AbortController().signal;
+  for await (const row of client.watch(never)) {
+    const others = sessions.value.filter(({ id }) => id !== row.id);
+    sessions.value = [row, ...others].toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+    if (row.status === "waiting" || approvals.value.some(({ session }) => session.id === row.id))
+      await attempt(async () => (approvals.value = await client.approvals()));
+  }
+}
+
+/** Events may come a hundred a second: the screen is drawn once a frame. */
+export function openSession(id: string): OpenSession {
+  open.value?.close();
+  const stop = new AbortController();
+  const revision = signal(0);
+  const changed = new Map<string, ReturnType<typeof signal<number>>>();
+  const row = signal<SessionRow | undefined>(sessions.value.find((session) => session.id === id));
+  const dirty = new Set<Entry>();
+  let scheduled = false;
+  let structural = false;
+  const flush = () => {
+    scheduled = false;
+    batch(() => {
+      for (const entry of dirty) revisionOf(opened, entry.key).value = entry.revision;
+      dirty.clear();
+      if (structural) revision.value = (revision.value ?? 0) + 1;
+      structural = false;
+    });
+  };
+  const timeline = createTimeline((entry) => {
+    if (entry === undefined) structural = true;
+    else dirty.add(entry);
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(flush);
+  });
+  const opened: OpenSession = { id, timeline, revision, changed, row, close: () => stop.abort() };
+  open.value = opened;
+  void attempt(async () => {
+    for await (const event of client.events(id, -1, stop.signal)) {
+      if (event.type === "record") timeline.add(event.record);
+      else if (event.type === "live") timeline.live({ ...event.event });
+      else row.value = event.session;
+    }
+  });
+  return opened;
+}
+
+export function revisionOf(opened: OpenSession, key: string): ReturnType<typeof signal<number>> {
+  let known = opened.changed.get(key);
+  if (known === undefined) opened.changed.set(key, (known = signal(0)));
+  return known;
+}
+
+export async function answer(session: string, callId: string, reply: ApprovalReply): Promise<void> {
+  const done = await attempt(() => client.approve(session, callId, reply));
+  if (done) approvals.value = approvals.value.filter(({ request }) => request.call.id !== callId);
+}
+
+function readTheme(): "light" | "dark" {
+  const kept = localStorage.getItem("callgate-theme");
+  if (kept === "light" || kept === "dark") return kept;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+export function switchTheme(): void {
+  theme.value = theme.value === "dark" ? "light" : "dark";
+  localStorage.setItem("callgate-theme", theme.value);
+}
