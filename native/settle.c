@@ -353,12 +353,22 @@ static void print_outcome(struct settle *s, const char *word) {
   printf("]}\n");
 }
 
+/*
+ * Looks at whatever was moved. The kernel gives a file that somebody has looked at a finer time when it is
+ * changed next, so that a change right after our last step bears a later time than the state we write.
+ */
+static void look_at_all(struct settle *s) {
+  struct stamp st;
+  for (uint32_t i = 0; i < s->journal.count; i++) look_at(s->roots[s->journal.steps[i].root], s->journal.steps[i].path, &st);
+}
+
 static void go_forward(struct settle *s) {
   open_folders(s);
   for (uint32_t i = 0; i < s->journal.count; i++)
     if (!is_of_folder(&s->journal.steps[i])) do_step(s, &s->journal.steps[i]);
   look_back(s, changed_at(s->run, "start"));
   set_folders(s, true);
+  look_at_all(s);
   set_state(s, "kept");
 }
 
@@ -367,6 +377,7 @@ static void go_back(struct settle *s) {
   for (uint32_t i = s->journal.count; i-- > 0;)
     if (!is_of_folder(&s->journal.steps[i])) undo_step(s, &s->journal.steps[i]);
   set_folders(s, false);
+  look_at_all(s);
   set_state(s, "undone");
 }
 

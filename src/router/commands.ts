@@ -2,7 +2,8 @@
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
 import { createExec, warmUp, type ExecOptions } from "../runtime/exec.ts";
 import type { KeptFile } from "../runtime/process/recording.ts";
-import { createProcesses } from "../runtime/processes.ts";
+import { tryHeld } from "../runtime/effects/probe.ts";
+import { createProcesses, type Processes } from "../runtime/processes.ts";
 import type { CallScope } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
@@ -40,11 +41,11 @@ export interface Commands {
 
 export function createCommands(options: CommandOptions): Commands {
   const { cwd, environment, launcher, loginFiles, log, commandLimits } = options;
-  const sandbox = createSandbox();
   const processes = createProcesses({
     ...defined({ launcher, loginFiles }),
     onWarning: (text) => log?.warn(text),
   });
+  const sandbox = triedBeforeHeld(createSandbox(), processes);
   const env = commandEnvironment(process.env, environment);
   const shared = { processes, sandbox, cwd, env, ...defined({ environment, limits: commandLimits }) };
   return {
@@ -55,6 +56,22 @@ export function createCommands(options: CommandOptions): Commands {
     async close() {
       await processes.close();
       await sandbox.close();
+    },
+  };
+}
+
+/** What looks as if it could be held is tried once for each folder: the kernel has the last word. */
+function triedBeforeHeld(sandbox: Sandbox, { spawner }: Processes): Sandbox {
+  const tried = new Map<string, Promise<string | undefined>>();
+  return {
+    ...sandbox,
+    async whyNotHeld(grant, cwd) {
+      const why = await sandbox.whyNotHeld(grant, cwd);
+      if (why !== undefined) return why;
+      const folder = grant.write[0] ?? cwd;
+      const trial = tried.get(folder) ?? tryHeld({ sandbox, spawner, grant, cwd });
+      tried.set(folder, trial);
+      return trial;
     },
   };
 }

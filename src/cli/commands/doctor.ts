@@ -34,6 +34,7 @@ export const command = buildCommand<{ readonly json?: boolean }, []>({
         nodeFinding(),
         ...candidates,
         launcherFinding(),
+        await effectsFinding(),
         ...programFindings(),
         await configFinding(),
         stateFinding(),
@@ -103,6 +104,31 @@ function launcherFinding(): Finding {
     detail: "commands start by plain spawn: slower, no sandboxes made ahead, no Landlock, no resource limits",
     fix: `node ${launcherBuild()} (needs a C compiler)`,
   };
+}
+
+/** One command is really held in this folder, and dropped again. */
+async function effectsFinding(): Promise<Finding> {
+  const [{ createSandbox }, { createProcesses }, { tryHeld }, { toBaseGrant }, { createPolicy }] = await Promise.all([
+    import("../../runtime/sandbox/sandbox.ts"),
+    import("../../runtime/processes.ts"),
+    import("../../runtime/effects/probe.ts"),
+    import("../../gate/grant.ts"),
+    import("../../gate/options.ts"),
+  ]);
+  const cwd = process.cwd();
+  const grant = toBaseGrant(createPolicy({ workspace: cwd, confinement: { name: "asked for", available: true } }));
+  const sandbox = createSandbox();
+  const processes = createProcesses();
+  try {
+    const { spawner } = processes;
+    const why = (await sandbox.whyNotHeld(grant, cwd)) ?? (await tryHeld({ sandbox, spawner, grant, cwd }));
+    return why === undefined
+      ? { name: "effects", state: "ok", detail: "held (overlay): a command's changes are shown before they count" }
+      : { name: "effects", state: "missing", detail: `undo of file tools only: ${why}` };
+  } finally {
+    await processes.close();
+    await sandbox.close();
+  }
 }
 
 interface Program {

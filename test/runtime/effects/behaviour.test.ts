@@ -1,0 +1,117 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { reverseRun } from "../../../src/runtime/effects/runs.ts";
+import { canHold, createHeldWorkspace, grantFor, owners } from "./held.ts";
+import { createSandbox } from "../../../src/runtime/sandbox/sandbox.ts";
+
+describe.skipIf(!canHold).each(owners)(
+  "what a held run of user %s did (skipped where nothing can be held: needs bubblewrap)",
+  (uid) => {
+    const held = createHeldWorkspace(uid);
+    const { workspace } = held;
+    afterAll(() => held.close());
+    const fresh = (line: string) => held.direct(`find . -mindepth 1 -delete; ${line}`);
+    const did = async (line: string) => {
+      const run = await held.hold(line);
+      const list = run.effects.map(({ kind, path, typeBefore, touched }) =>
+        [kind, path, ...(typeBefore ? [`was ${typeBefore}`] : []), ...(touched ? ["touched"] : [])].join(" "),
+      );
+      return { ...run, list };
+    };
+
+    test.each([
+      ["nothing that is only read or opened", "echo a > a", "cat a; : >> a", []],
+      ["chmod and back is nothing", "echo a > a", "chmod 600 a; chmod 644 a", []],
+      ["a touch is a touch", "echo a > a", "touch -d 2001-01-01 a", ["mode a touched"]],
+      [
+        "a folder emptied and filled again is what differs in it",
+        "mkdir d; echo a > d/a; echo b > d/b",
+        "rm -rf d; mkdir d; echo a > d/a; echo c > d/c",
+        ["mode d/a touched", "removed d/b", "added d/c"].toSorted(),
+      ],
+      [
+        "a file where a folder was",
+        "mkdir d; echo a > d/a",
+        "rm -rf d; echo f > d",
+        ["changed d was folder", "removed d/a"],
+      ],
+      ["a folder where a file was", "echo f > d", "rm d; mkdir d; echo a > d/a", ["changed d was file", "added d/a"]],
+      [
+        "a folder inside an emptied one hides what was there",
+        "mkdir -p d/s; echo a > d/s/a",
+        "rm -rf d; mkdir -p d/s; echo b > d/s/b",
+        ["removed d/s/a", "added d/s/b"].toSorted(),
+      ],
+      ["a link that points elsewhere", "ln -s x l", "ln -sfn y l", ["changed l"]],
+      ["what came and went is nothing", "true", "echo a > t; rm t; mkdir d; rmdir d", []],
+      ["a moved file is one gone and one new", "echo a > a", "mv a b", ["removed a", "added b"].toSorted()],
+    ])("%s", async (_title, before, line, expected) => {
+      await fresh(before);
+      const { list, settle } = await did(line);
+      expect(list.toSorted()).toEqual([...expected].toSorted());
+      await settle("none");
+    });
+
+    test("the kernel's marks do not stay on what was kept", async () => {
+      await fresh("echo a > a; chmod 444 a; mkdir d; echo b > d/b");
+      const { settle } = await held.hold(
+        "chmod 600 a; echo x >> a; chmod 444 a; rm -rf d; mkdir d; echo c > d/c; mv a z",
+      );
+      await settle("all");
+      expect(await held.direct(`python3 -c "${listMarks}"`)).toBe(0);
+    });
+
+    test("a part brings the folders it needs, and the rest stays as it was", async () => {
+      await fresh("mkdir old; echo 1 > old/one; echo 2 > old/two; echo k > keep");
+      const { settle, run } = await held.hold(
+        "mkdir -p n/deep; echo a > n/deep/a; echo b > n/deep/b; rm -r old; echo x > keep",
+      );
+      expect(await settle({ paths: ["n/deep/a", "old/one"] })).toMatchObject({ kept: "part", conflicts: [] });
+      expect([existsSync(join(workspace, "n/deep/a")), existsSync(join(workspace, "n/deep/b"))]).toEqual([true, false]);
+      expect(readdirSync(join(workspace, "old"))).toEqual(["two"]);
+      expect(readFileSync(join(workspace, "keep"), "utf8")).toBe("k\n");
+      expect(await reverseRun(run, "undo")).toEqual({ ok: true, conflicts: [] });
+      expect(readdirSync(workspace).toSorted()).toEqual(["keep", "old"]);
+      expect(readdirSync(join(workspace, "old"))).toEqual(["one", "two"]);
+    });
+
+    test("other names of a file are told, because they keep the old content", async () => {
+      await fresh("echo a > a; ln a other");
+      const { effects, settle } = await held.hold("echo b > a");
+      expect(effects[0]).toMatchObject({ path: "a", otherNames: 1 });
+      await settle("all");
+      expect(readFileSync(join(workspace, "other"), "utf8")).toBe("a\n");
+    });
+
+    test("undo leaves alone what came since, and says so", async () => {
+      await fresh("true");
+      const { run, settle } = await held.hold("mkdir n; echo a > n/a");
+      await settle("all");
+      writeFileSync(join(workspace, "n/mine"), "mine\n");
+      expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["n"] });
+      expect(existsSync(join(workspace, "n/mine"))).toBe(true);
+    });
+
+    test("nothing of a dropped run is left on the disk", async () => {
+      await fresh("echo a > a");
+      const { run, settle } = await held.hold("echo b > a; mkdir d; chmod 000 d");
+      await settle("none");
+      expect(existsSync(run.folder)).toBe(false);
+      expect(readdirSync(dirname(run.folder))).not.toContain(run.id);
+    });
+
+    test.skipIf(uid !== 0)("files of another group are said before, and then nothing is held", async () => {
+      await fresh("echo a > a");
+      const { chownSync } = await import("node:fs");
+      chownSync(join(workspace, "a"), 0, 5);
+      const sandbox = createSandbox({ machine: { stateDir: held.home } });
+      expect(await sandbox.whyNotHeld(grantFor(workspace), workspace)).toContain("another user or group");
+      await sandbox.close();
+    });
+  },
+);
+
+/** Ends with 1 where anything below still has one. */
+const listMarks =
+  "import os,sys; sys.exit(any('overlay' in n for r,ds,fs in os.walk('.') for f in ds+fs+['.'] for n in os.listxattr(os.path.join(r,f), follow_symlinks=False)))";
