@@ -142,6 +142,7 @@ static int change(const struct call *c, const struct change *how) {
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   if (!is_still_asking(c)) error = -ESRCH;
   else if (!may_change(c, fd)) error = -EACCES;
+  else if (how->what == 'm' && (how->first & 06000)) error = -EPERM; /* nothing that runs as its owner is left behind */
   else if (how->what == 'm') error = outcome(chmod(link, (mode_t)how->first & 07777));
   else if (how->what == 'o') error = outcome(fchownat(fd, "", (uid_t)how->first, (gid_t)how->second, AT_EMPTY_PATH));
   else error = outcome(utimensat(AT_FDCWD, link, by_clock ? NULL : times, 0));

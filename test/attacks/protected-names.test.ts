@@ -109,3 +109,34 @@ describe.each(["bwrap", "landlock"])("a repository's hooks and settings under %s
     git(folder, "status");
   });
 });
+
+describe.each(["bwrap", "landlock"])("set-id bits under %s (needs a sandbox)", (backend) => {
+  test.skipIf(!works(backend))("no file that runs as its owner is left behind", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "callgate-setid-")));
+    const sandbox = createSandbox({ only: backend });
+    const processes = createProcesses({});
+    const grant: Grant = {
+      policy: "workspace-write",
+      confined: true,
+      write: [folder],
+      protect: [],
+      mask: [],
+      network: "off",
+    };
+    const env = { PATH: process.env["PATH"] ?? "", HOME: folder };
+    const exec = createExec({ processes, sandbox, grant, cwd: folder, env, signal: new AbortController().signal });
+    const open = 'import os; os.open("c", os.O_CREAT | os.O_WRONLY, 0o4755)';
+    await exec.shell(
+      `cp /bin/true a; chmod 4755 a; cp /bin/true b; chmod g+s b; python3 -c '${open}'; touch d; chmod 755 d`,
+      {
+        login: false,
+      },
+    );
+    for (const name of ["a", "b", "c", "d"].filter((one) => existsSync(join(folder, one))))
+      expect(statSync(join(folder, name)).mode & 0o6000).toBe(0);
+    expect(statSync(join(folder, "d")).mode & 0o777).toBe(0o755);
+    await processes.close();
+    await sandbox.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});

@@ -3,7 +3,8 @@ import { buildCommand } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path.ts";
-import { findProgram } from "../../runtime/sandbox/machine.ts";
+import { judgesStarts } from "../../runtime/sandbox/programs.ts";
+import { findTrustedProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { CandidateResult } from "../../runtime/sandbox/sandbox.ts";
 import { loadConfig } from "../config/config.ts";
@@ -97,11 +98,17 @@ function nothingToTry(): string {
 
 function launcherFinding(): Finding {
   const path = launcherPath();
-  if (path !== undefined) return { name: "launcher", state: "ok", detail: path };
+  if (path !== undefined) {
+    const judged = judgesStarts(path)
+      ? "program starts are judged by deny rules"
+      : "program starts cannot be judged on this kernel: a deny of words is held by reading the line only";
+    return { name: "launcher", state: "ok", detail: `${path} (${judged}; limits are watched)` };
+  }
   return {
     name: "launcher",
     state: "missing",
-    detail: "commands start by plain spawn: slower, no sandboxes made ahead, no Landlock, no resource limits",
+    detail:
+      "commands start by plain spawn: slower, no Landlock, no limits; deny rules are held by reading the line and by hiding the program's files",
     fix: `node ${launcherBuild()} (needs a C compiler)`,
   };
 }
@@ -160,7 +167,8 @@ const programs: readonly Program[] = [
 
 function programFindings(): readonly Finding[] {
   return programs.map(({ name, command: program, without, fix }): Finding => {
-    const path = findProgram(program, process.env);
+    // Never one of the workspace: it would run before anybody trusted it.
+    const path = findTrustedProgram(program, process.env);
     return path === undefined
       ? { name, state: "missing", detail: without, fix }
       : { name, state: "ok", detail: `${path} (${firstLine(path)})` };

@@ -6,6 +6,7 @@ import { ownFolders } from "../../base/paths.ts";
 import { toBaseGrant } from "../../gate/grant.ts";
 import { sandboxNames, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
+import { defaultMask } from "../../gate/paths.ts";
 import { defaultProtect } from "../../gate/run-later.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
@@ -13,6 +14,7 @@ import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts
 import { defined } from "../../base/json.ts";
 import type { HeldFlags } from "../effects/run-held.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
+import { loadConfig } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
@@ -88,7 +90,8 @@ export const command = buildCommand<Flags, string[]>({
         throw new UsageError("--only says what is kept of a held run: it goes with --held keep or --held ask");
       if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
       const cwd = resolve(flags.cwd ?? ".");
-      const grant = toGrant(flags, cwd);
+      const { config } = await loadConfig({ env: process.env, cwd });
+      const grant = toGrant(flags, cwd, config.masked_paths ?? []);
       const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });
       try {
         if (flags.explain)
@@ -105,7 +108,7 @@ export const command = buildCommand<Flags, string[]>({
     }),
 });
 
-function toGrant(flags: Flags, cwd: string): Grant {
+function toGrant(flags: Flags, cwd: string, masked: readonly string[]): Grant {
   const network: NetworkGrant = flags.allowHost ?? flags.network ?? "off";
   const settings = toSettings("never", flags.policy);
   const policy = createPolicy({
@@ -114,6 +117,7 @@ function toGrant(flags: Flags, cwd: string): Grant {
     extraWritableRoots: (flags.write ?? []).map((path) => resolve(path)),
     network,
     protect: [...defaultProtect, ...ownFolders(process.env)],
+    mask: [...defaultMask(process.env["HOME"] ?? "/"), ...masked],
     confinement: { name: "asked for", available: true },
   });
   return toBaseGrant(policy);

@@ -125,7 +125,8 @@ function candidates(options: SandboxOptions, machine: Machine, session: Session)
         ]),
   ];
   if (only === undefined) return all;
-  const chosen = all.filter(({ id }) => id === only);
+  // By the short name, or as `doctor` prints it.
+  const chosen = all.filter(({ id, backend }) => id === only || backend.name === only);
   if (chosen.length > 0) return chosen;
   throw new CallError(
     "no_sandbox",

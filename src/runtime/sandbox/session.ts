@@ -11,6 +11,7 @@ import type { Guard } from "./guard.ts";
 import { hostSockets } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import type { Owner } from "./owner.ts";
+import { canReach } from "./owner.ts";
 import { hiddenEntries } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
 import { createRepositories } from "./repositories.ts";
@@ -88,7 +89,9 @@ export function createSession(machine: Machine): Session {
     },
     repositories: (roots) => repositories.find(roots),
     hide,
-    hostSockets: () => sockets("host"),
+    // Without its capabilities root cannot enter others' closed folders: nothing there needs hiding, or could be hidden.
+    hostSockets: () =>
+      sockets("host").filter((path) => machine.uid !== 0 || canReach(path, { uid: machine.uid, gid: machine.gid })),
     place: (roots, owner) =>
       findPlace(roots, { stateDir: machine.stateDir, uid: machine.uid, gid: machine.gid, ...defined({ owner }) }),
     ranUnconfined() {

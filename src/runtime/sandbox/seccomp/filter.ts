@@ -5,7 +5,7 @@
  */
 import { assemble } from "./assemble.ts";
 import type { Step } from "./assemble.ts";
-import { absent, attributes, auditArchitecture, syscallNumber } from "./syscalls.ts";
+import { absent, attributes, auditArchitecture, setIdCalls, syscallNumber } from "./syscalls.ts";
 import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
@@ -151,6 +151,10 @@ export function seccompProgram({
     ...(architecture === "x64" ? ([{ test: "atLeast", k: 0x40000000, yes: "nosys" }] as const) : []),
     ...inspected.flatMap((name) => each([name], name)),
     ...(refuseTruncate ? truncations(number) : []),
+    // Where the launcher is asked about a mode, it looks at these bits too.
+    ...setIdCalls.flatMap(([names, label]) =>
+      each(hostView ? names.filter((one) => !asked.includes(one)) : names, label),
+    ),
     ...each(starts === undefined ? [] : startCalls[starts], "ask"),
     ...(hostView
       ? [
@@ -165,6 +169,7 @@ export function seccompProgram({
     ...each(refused, "refuse"),
     { ret: action.allow },
     ...inspections(sockets, hostView),
+    ...setIdTests,
     ...(refuseTruncate ? truncatingOpens : []),
     { label: "allow" },
     { ret: action.allow },
@@ -180,6 +185,26 @@ export function seccompProgram({
     { ret: action.kill },
   ]);
 }
+
+const setIdBits = 0o6000;
+const O_CREAT = 0x40;
+
+const setIdTests: readonly Step[] = [
+  { label: "mode-second" },
+  { load: offset.arg(1) },
+  { test: "anyBit", k: setIdBits, yes: "refuse", no: "allow" },
+  { label: "create-second" },
+  { load: offset.arg(1) },
+  { test: "anyBit", k: O_CREAT, no: "allow" },
+  { label: "mode-third" },
+  { load: offset.arg(2) },
+  { test: "anyBit", k: setIdBits, yes: "refuse", no: "allow" },
+  { label: "create-third" },
+  { load: offset.arg(2) },
+  { test: "anyBit", k: O_CREAT, no: "allow" },
+  { load: offset.arg(3) },
+  { test: "anyBit", k: setIdBits, yes: "refuse", no: "allow" },
+];
 
 const startCalls: Readonly<Record<StartQuestions, readonly SyscallName[]>> = {
   program: ["execve", "execveat"],

@@ -18,6 +18,9 @@ export const syscalls = {
   openat: [257, 56],
   openat2: [437, 437],
   truncate: [76, 45],
+  creat: [85, -1],
+  mknod: [133, -1],
+  mknodat: [259, 33],
 
   execve: [59, 221],
   execveat: [322, 281],
@@ -154,4 +157,13 @@ export const absent: readonly SyscallName[] = [
   "msgctl",
   "mq_open",
   "mq_unlink",
+];
+
+/** A file that runs as its owner must not be left behind by a command of root's. openat2 hides its mode, so it is not there. */
+export const setIdCalls: readonly (readonly [readonly SyscallName[], string])[] = [
+  [["chmod", "fchmod", "creat", "mknod"], "mode-second"],
+  [["fchmodat", "fchmodat2", "mknodat"], "mode-third"],
+  [["open"], "create-second"],
+  [["openat"], "create-third"],
+  [["openat2"], "nosys"],
 ];

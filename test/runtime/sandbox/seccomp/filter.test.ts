@@ -156,7 +156,7 @@ describe.each(architectures)("on %s", (architecture) => {
 
   test("the program fits the kernel's limits and is the same each time", () => {
     expect(program().length % 8).toBe(0);
-    expect(program().length / 8).toBeLessThan(100);
+    expect(program().length / 8).toBeLessThan(128);
     expect(program()).toEqual(program());
   });
 });
