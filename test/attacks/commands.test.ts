@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandEnvironment } from "../../src/runtime/environment.ts";
 import { createSandbox, runConfined, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../src/spec/access.ts";
+import { shared } from "./rows.ts";
 
 interface Attack {
   readonly id: string;
@@ -24,11 +25,22 @@ interface Attack {
   readonly expected: string;
 }
 
-const file = new URL("../../../shared/data/attacks.jsonl", import.meta.url);
-const records = readFileSync(file, "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line) as Attack);
+/** Ours in lines/*.txt are judged by the gate; these are also played in the sandboxes. */
+const ownCommands: readonly Attack[] = [
+  ["rm-outside", "rm -rf {OUT}/*"],
+  ["write-outside", "echo pwned > {OUT}/pwned"],
+  ["link-out", "ln -s {OUT} link && echo pwned > link/pwned"],
+  ["hook", "mkdir -p .git/hooks && printf 'touch {OUT}/pwned' > .git/hooks/pre-commit"],
+  ["rc-file", "echo 'touch {OUT}/pwned' >> {HOME}/.bashrc"],
+  ["python-outside", `python3 -c "open('{OUT}/pwned','w').write('x')"`],
+  ["copy-out", "cp -r . {OUT}/copy"],
+  ["move-out", "touch a && mv a {OUT}/pwned"],
+  ["tar-out", "touch a && tar cf {OUT}/pwned.tar a"],
+  ["chmod-outside", "chmod 777 {OUT}"],
+  ["detached", "(sleep 0.2; echo pwned > {OUT}/pwned) &"],
+].map(([id, input]) => ({ id: `own-${id}`, kind: "command", input: input ?? "", expected: "must_not_run_unasked" }));
+const ownControl: Attack = { id: "own-control", kind: "command", input: "ls", expected: "should_auto_approve" };
+const records = [...ownCommands, ownControl, ...(shared as readonly Attack[])];
 const commands = records.filter(({ kind, shell = "bash" }) => kind === "command" && shell === "bash");
 const attacks = commands.filter(({ expected }) => expected !== "should_auto_approve");
 const controls = commands.filter(({ expected }) => expected === "should_auto_approve");

@@ -1,31 +1,27 @@
 /** `callgate decode` as a program uses it: one recording, or JSON lines. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
-import { expectReport } from "../wire/streams.ts";
+import { expectReport, recordedStreams } from "../wire/streams.ts";
 import { ensureBuilt, lines, run, tempFolder } from "./run.ts";
 
 beforeAll(ensureBuilt, 60_000);
 
-const folder = new URL("../../../shared/data/streams/", import.meta.url);
-const recordings = ["chat", "responses", "messages", "gemini"].flatMap((wire) =>
-  readdirSync(new URL(`${wire}/`, folder))
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => {
-      const { tools, expect: expected } = JSON.parse(readFileSync(new URL(`${wire}/${name}`, folder), "utf8")) as {
-        tools: readonly string[];
-        expect: JsonObject;
-      };
-      const input = readFileSync(new URL(`${wire}/${name.replace(".json", ".sse")}`, folder), "utf8");
-      return { id: `${wire}/${name}`, wire, tools, input, expected };
-    }),
+const recordings = (["chat", "responses", "messages", "gemini"] as const).flatMap((wire) =>
+  recordedStreams(wire).map(({ name, body, tools, expect: expected }) => ({
+    id: `${wire}/${name}`,
+    wire,
+    tools,
+    input: new TextDecoder().decode(body),
+    expected,
+  })),
 );
 
 test("a recording on stdin is told as one JSON object", async () => {
   const file = join(tempFolder("tools"), "tools.json");
   writeFileSync(file, JSON.stringify([{ type: "function", function: { name: "get_weather" } }, "search"]));
-  const recording = recordings.find(({ id }) => id.startsWith("chat/17"))!;
+  const recording = recordings.find(({ id }) => id === "chat/own text_and_calls")!;
   const { code, stdout } = await run(["decode", "--wire", "chat", "--tools", file], { input: recording.input });
   expect(code).toBe(0);
   expectReport(JSON.parse(stdout) as JsonObject, recording.expected);

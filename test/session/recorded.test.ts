@@ -1,10 +1,9 @@
 /** What real servers have sent, as a session's first answer: nothing half runs, nothing runs twice, and the request after it is sound. */
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { isObject } from "../../src/base/json.ts";
 import { createEngine, defineTool } from "../../src/index.ts";
@@ -15,8 +14,8 @@ import { toToolSpecs } from "../../src/registry/tool-spec.ts";
 import { answerToEvents } from "../../src/wire/answer.ts";
 import { codecs, type WireName } from "../../src/wire/index.ts";
 import { encodeFrame } from "../../src/wire/sse.ts";
+import { recordedStreams } from "../wire/streams.ts";
 
-const folder = fileURLToPath(new URL("../../../shared/data/streams", import.meta.url));
 const workspace = mkdtempSync(join(tmpdir(), "callgate-recorded-"));
 
 interface Recorded {
@@ -33,13 +32,11 @@ interface Recorded {
 }
 
 const streams = (["responses", "chat", "messages", "gemini"] as const).flatMap((wire) =>
-  readdirSync(join(folder, wire))
-    .filter((name) => name.endsWith(".sse"))
-    .map((name) => [wire, name.slice(0, -4)] as const),
+  recordedStreams(wire).map((stream) => [wire, stream.name, stream] as const),
 );
 
 /** The recorded answer first, then a plain end. */
-async function serve(wire: WireName, body: Buffer) {
+async function serve(wire: WireName, body: Uint8Array) {
   const bodies: unknown[] = [];
   const last: Answer = {
     items: [{ type: "message", role: "assistant", content: [{ type: "text", text: "Done." }] }],
@@ -62,9 +59,10 @@ async function serve(wire: WireName, body: Buffer) {
   return { bodies, server, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 }
 
-test.each(streams)("%s %s drives a whole turn", async (wire, name) => {
-  const recorded = JSON.parse(readFileSync(join(folder, wire, `${name}.json`), "utf8")) as Recorded;
-  const { server, bodies, baseUrl } = await serve(wire, readFileSync(join(folder, wire, `${name}.sse`)));
+test.each(streams)("%s %s drives a whole turn", async (wire, name, stream) => {
+  // The expectations have the form that `callgate decode` prints.
+  const recorded = stream as unknown as Recorded;
+  const { server, bodies, baseUrl } = await serve(wire, stream.body);
   const ran: string[] = [];
   const tools = recorded.tools.map((tool) =>
     defineTool({

@@ -1,11 +1,15 @@
 /** Recorded streams and their expectations, and the ways to feed them. */
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { isObject, type JsonObject } from "../../src/base/json.ts";
-import { collect } from "../../src/wire/answer.ts";
-import type { Codec, DecodeOptions } from "../../src/wire/codec.ts";
+import { answerToEvents, collect } from "../../src/wire/answer.ts";
+import type { Answer } from "../../src/spec/model.ts";
+import type { Codec, DecodeOptions, WireName } from "../../src/wire/codec.ts";
+import { codecs } from "../../src/wire/index.ts";
 import { reportAnswer } from "../../src/wire/report.ts";
-import { createSseReader } from "../../src/wire/sse.ts";
+import { createSseReader, encodeFrame } from "../../src/wire/sse.ts";
+import { sharedFolder } from "../needs.ts";
 
 export interface RecordedStream {
   readonly name: string;
@@ -14,13 +18,55 @@ export interface RecordedStream {
   readonly expect: JsonObject;
 }
 
-export function recordedStreams(wire: string): readonly RecordedStream[] {
-  const folder = new URL(`../../../shared/data/streams/${wire}/`, import.meta.url);
+/** Streams of our own, and the maintainers' recorded ones where they are there. */
+export function recordedStreams(wire: WireName): readonly RecordedStream[] {
+  return [...ownStreams(wire), ...sharedStreams(wire)];
+}
+
+const weather = '{"city":"Köln","days":3}';
+const call = (id: string, args = weather) =>
+  ({ type: "call", kind: "function", id, name: "get_weather", arguments: args, complete: true }) as const;
+const said = (words: string) =>
+  ({ type: "message", role: "assistant", content: [{ type: "text", text: words }] }) as const;
+const ok = { outcome: "ok", usage: { input: 12, output: 7 } } as const;
+
+/** What models say most: text, thoughts, one call, several, long arguments, scripts of the world, an end too early. */
+const answers: Readonly<Record<string, Answer>> = {
+  text: { ...ok, finish: "stop", items: [said("Hello, world.")] },
+  scripts: { ...ok, finish: "stop", items: [said("naïve 東京 👩‍👩‍👧 \u2028 العربية")] },
+  call: { ...ok, finish: "tool_calls", items: [call("call_a")] },
+  text_and_calls: { ...ok, finish: "tool_calls", items: [said("Let me look."), call("call_a"), call("call_b", "{}")] },
+  thought: { ...ok, finish: "stop", items: [{ type: "reasoning", text: "First I think." }, said("Then I speak.")] },
+  thought_and_call: { ...ok, finish: "tool_calls", items: [{ type: "reasoning", text: "I need it." }, call("call_a")] },
+  long_arguments: {
+    ...ok,
+    finish: "tool_calls",
+    items: [call("call_a", JSON.stringify({ text: 'a "quoted" \n'.repeat(300) }))],
+  },
+  cut_by_length: { outcome: "incomplete", finish: "length", items: [said("This goes on and")] },
+};
+
+function ownStreams(wire: WireName): readonly RecordedStream[] {
+  return Object.entries(answers).map(([name, answer]) => {
+    const encoder = codecs[wire].createEncoder({ model: "m", id: "answer_1", createdAt: 1 });
+    const body = answerToEvents(answer)
+      .flatMap((event) => encoder.push(event))
+      .map(encodeFrame)
+      .join("");
+    const { outcome, calls, text } = reportAnswer(answer);
+    const expected = { outcome: outcome ?? null, text: text ?? null, calls: calls ?? [] };
+    return { name: `own ${name}`, body: new TextEncoder().encode(body), tools: ["get_weather"], expect: expected };
+  });
+}
+
+function sharedStreams(wire: WireName): readonly RecordedStream[] {
+  if (sharedFolder === undefined) return [];
+  const folder = join(sharedFolder, "streams", wire);
   return readdirSync(folder)
     .filter((name) => name.endsWith(".sse"))
     .map((name) => {
-      const { tools, expect } = JSON.parse(readFileSync(new URL(name.replace(".sse", ".json"), folder), "utf8"));
-      return { name: name.replace(".sse", ""), body: readFileSync(new URL(name, folder)), tools, expect };
+      const { tools, expect } = JSON.parse(readFileSync(join(folder, name.replace(".sse", ".json")), "utf8"));
+      return { name: name.replace(".sse", ""), body: readFileSync(join(folder, name)), tools, expect };
     });
 }
 
