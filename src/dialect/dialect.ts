@@ -84,6 +84,8 @@ export interface NamedBody {
   readonly close?: readonly string[];
   /** Separates the name from an id. */
   readonly id?: readonly string[];
+  /** An id stands before the name; this ends it. */
+  readonly idFirst?: readonly string[];
   /** The JSON may follow the name without a separator. */
   readonly direct?: boolean;
   /** `functions.NAME:N` is name and id at once. */

@@ -20,7 +20,13 @@ export function inferDialect(source: string | readonly string[]): readonly Infer
 
 const speakable = dialects.filter(({ name }) => name !== "auto" && name !== "callgate");
 
-/** Every marker of the form that the template writes counts by its length; the opener itself must be there. */
+/** Dialects by the markers that stand in a text: every marker counts by its length; the opener itself must be there. */
+export function inferFromMarkers(text: string): readonly Inferred[] {
+  return fromTemplate(text)
+    .filter(({ score }) => score > 0)
+    .toSorted((a, b) => b.score - a.score);
+}
+
 function fromTemplate(text: string): readonly Inferred[] {
   const plain = text.replaceAll("\\n", "\n").replaceAll('\\"', '"');
   return speakable.map((dialect) => {

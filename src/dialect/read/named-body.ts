@@ -27,7 +27,7 @@ export interface NamedMarks {
 }
 
 export function createNamedMarks(body: NamedBody): NamedMarks {
-  const ends = markers(body.separator, body.id ?? [], body.close ?? []);
+  const ends = markers(body.separator, body.id ?? [], body.idFirst ?? [], body.close ?? []);
   return { body, ends, inWord: createScanner(ends, body.separator.includes("\n") ? [] : ["{", "<"]) };
 }
 
@@ -35,9 +35,13 @@ export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Res
   const { input } = context;
   const { body } = marks;
   if (body.before !== undefined && (yield* skipMarker(input, body.before)) === undefined) return "none";
+  let id: string | undefined;
+  if (body.idFirst !== undefined) {
+    id = yield* readWord(context, marks);
+    if (id === undefined || (yield* skipMarker(input, body.idFirst)) === undefined) return "none";
+  }
   const head = yield* readWord(context, marks);
   if (head === undefined) return "none";
-  let id: string | undefined;
   let marker = yield* skipMarker(input, [...(body.id ?? []), ...body.separator]);
   if (marker !== undefined && body.id?.includes(marker) === true) {
     id = yield* readWord(context, marks);

@@ -56,9 +56,10 @@ function writeNamed(body: NamedBody, call: Written): string {
     : `functions.${call.name}:${call.position}`;
   const name = body.kimi === true ? own : call.name;
   const id = body.id !== undefined && /^[A-Za-z0-9]{9}$/.test(call.id ?? "") ? `${body.id[0]}${call.id}` : "";
+  const first = body.idFirst === undefined ? "" : `${call.id ?? `call_${call.position}`}${body.idFirst[0]}`;
   const open = body.after === undefined ? "" : `${body.after[0]}\n`;
   const close = body.after === undefined ? "" : "\n```";
-  return `${body.before?.[0] ?? ""}${name}${id}${body.separator[0]}${open}${call.json}${close}${body.close?.[0] ?? ""}`;
+  return `${body.before?.[0] ?? ""}${first}${name}${id}${body.separator[0]}${open}${call.json}${close}${body.close?.[0] ?? ""}`;
 }
 
 function writeTagged(body: TaggedBody, call: Written, safe: boolean): string {

@@ -1,0 +1,321 @@
+/** Blocks and bodies read off turns that differ in one thing. Each gives a few readings; the probes decide. */
+import type { Block, Dialect, JsonBody, NamedBody, PairsBody, TagPair, TaggedBody } from "../dialect/dialect.ts";
+import { one, two } from "./probe.ts";
+import { commonEnd, commonStart, outOfMarker, pastMarker } from "./renderings.ts";
+
+/** The model's turn for each probe, as far as it is shown. */
+export interface Shown {
+  readonly one: string;
+  readonly two: string | undefined;
+  readonly empty: string | undefined;
+  readonly twoArguments: string | undefined;
+  readonly ids: readonly string[];
+}
+
+type Blocks = Dialect["blocks"];
+
+const alpha = one[0]!.name;
+const beta = two[1]!.name;
+const idMark = "\u0000";
+
+/** In the order tried: JSON, a name and JSON, Python, tokens as quotes, elements. */
+export function* deriveBlocks(shown: Shown): Generator<Blocks> {
+  const turns = mapShown(withoutThoughts(shown), (text) =>
+    shown.ids.reduce((all, id) => all.replaceAll(id, idMark), text),
+  );
+  yield* jsonBlocks(turns);
+  yield* namedBlocks(turns);
+  yield* pythonBlocks(turns);
+  yield* quotedBlocks(turns);
+  yield* elementBlocks(turns);
+}
+
+function mapShown(shown: Shown, change: (text: string) => string): Shown {
+  const each = (text: string | undefined) => (text === undefined ? undefined : change(text));
+  return {
+    ...shown,
+    one: change(shown.one),
+    two: each(shown.two),
+    empty: each(shown.empty),
+    twoArguments: each(shown.twoArguments),
+  };
+}
+
+/** An empty block of thoughts before the call is no part of it. */
+function withoutThoughts(shown: Shown): Shown {
+  return mapShown(shown, (text) => text.replace(/^\s*(?:<[\w:]{0,12}think>)?\s*<\/[\w:]{0,12}think>\s*/, ""));
+}
+
+/** A JSON value that begins at `at`, if one does. */
+function jsonAt(text: string, at: number): { readonly end: number; readonly value: unknown } | undefined {
+  let depth = 0;
+  let inString = false;
+  for (let index = at; index < text.length; index++) {
+    const char = text[index]!;
+    if (inString) {
+      if (char === "\\") index++;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth === 0) {
+      try {
+        return { end: index + 1, value: JSON.parse(text.slice(at, index + 1)) };
+      } catch {
+        return undefined; // Brackets that are no JSON.
+      }
+    }
+  }
+  return undefined;
+}
+
+function* jsonBlocks({ one: text, two: both }: Shown): Generator<Blocks> {
+  const nameAt = text.indexOf(alpha);
+  for (const match of text.slice(0, nameAt).matchAll(/[{[]/g)) {
+    const found = jsonAt(text, match.index);
+    if (found === undefined || found.end < nameAt) continue;
+    const list = Array.isArray(found.value);
+    const body = bodyOf(list ? (found.value as readonly unknown[])[0] : found.value, list);
+    if (body === undefined) continue;
+    const open = text.slice(0, match.index).trim();
+    const close = text.slice(found.end).trim();
+    const lines = !list && both !== undefined && linesIn(both);
+    const block = {
+      open: open === "" ? [] : [open],
+      close: close === "" ? [] : [close],
+      bodies: [{ ...body, ...(lines ? { lines } : {}) }],
+    };
+    if (open === "") yield [{ ...block, close: [], whole: true }];
+    else {
+      yield [block];
+      // What repeats for every call may be no closer but the opener of the next one.
+      yield [{ ...block, close: [] }];
+    }
+  }
+}
+
+/** Two calls of one section stand on two lines. */
+function linesIn(text: string): boolean {
+  return /\}\s*\n\s*\{/.test(text);
+}
+
+function bodyOf(value: unknown, list: boolean): JsonBody | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const entries = Object.entries(value);
+  const name = entries.find(([, inner]) => inner === alpha)?.[0];
+  const holds = (inner: unknown) => typeof inner === "object" && inner !== null && "qzpath" in inner;
+  const args = entries.find(([, inner]) => holds(inner))?.[0];
+  if (args === alpha) return { kind: "json", nameAsKey: true, list };
+  if (name !== undefined && args !== undefined) return { kind: "json", name: [name], args: [args], list };
+  const inner = entries.find(([, each]) => typeof each === "object" && each !== null && !Array.isArray(each))?.[1];
+  return inner === undefined ? undefined : bodyOf(inner, list);
+}
+
+/** P before the name, S between name and JSON, X after the JSON, M between the JSON and the next name. */
+function* namedBlocks({ one: text, two: both }: Shown): Generator<Blocks> {
+  const nameAt = text.indexOf(alpha);
+  const brace = text.indexOf("{", nameAt);
+  const args = brace < 0 ? undefined : jsonAt(text, brace);
+  if (args === undefined) return;
+  const before = text.slice(0, nameAt);
+  const after = text.slice(args.end);
+  const between = both === undefined ? undefined : betweenCalls(both);
+  const each =
+    between === undefined
+      ? lastMarker(before)
+      : between.slice(pastMarker(between, between.length - commonEnd(before, between)));
+  const ends = between === undefined ? after : between.slice(0, outOfMarker(between, commonStart(after, between)));
+  for (const [open, close] of [
+    [each, ends],
+    [lastMarker(before), firstMarker(after)],
+  ] as const) {
+    const section = before.slice(0, before.length - open.length).trim();
+    const sectionEnd = after.slice(close.length).trim();
+    const body = namedBody(open, text.slice(nameAt + alpha.length, brace), close);
+    if (section === "" && open.trim() !== "")
+      yield [{ open: [open.trim()], close: [], bodies: [withoutBefore(body)], between: [open.trim()] }];
+    if (section !== "") yield [{ open: [section], close: sectionEnd === "" ? [] : [sectionEnd], bodies: [body] }];
+    if (section !== "" && sectionEnd === "") {
+      // One call's section is left open: where two are shown, its end may be seen.
+      const end = both === undefined ? "" : both.slice(both.lastIndexOf("}") + 1 + close.length).trim();
+      if (end !== "") yield [{ open: [section], close: [end], bodies: [body] }];
+    }
+  }
+}
+
+function betweenCalls(text: string): string | undefined {
+  const brace = text.indexOf("{", text.indexOf(alpha));
+  const args = brace < 0 ? undefined : jsonAt(text, brace);
+  const next = text.indexOf(beta);
+  return args === undefined || next < args.end ? undefined : text.slice(args.end, next);
+}
+
+function lastMarker(text: string): string {
+  const start = Math.max(text.lastIndexOf("<"), text.lastIndexOf("["));
+  return start < 0 ? text : text.slice(start);
+}
+
+function firstMarker(text: string): string {
+  return /^\s*(?:<[^<>]{1,64}>|\[[^[\]]{1,64}\])/.exec(text)?.[0] ?? text;
+}
+
+function namedBody(open: string, separator: string, close: string): NamedBody {
+  const fence = /```\w*\s*$/.exec(separator)?.[0].trim();
+  const mark = fence === undefined ? separator : separator.slice(0, separator.lastIndexOf("```"));
+  const [idMarker, rest] = mark.includes(idMark) ? mark.split(idMark) : [undefined, mark];
+  const kimi = open.endsWith("functions.") || /^:\d/.test(separator);
+  const ending = fence === undefined ? close : close.replace(/^\s*```\s*/, "");
+  const [before = "", idFirst] = open.includes(idMark) ? open.split(idMark) : [open];
+  const opener = kimi ? before.replace(/functions\.$/, "") : before;
+  return {
+    kind: "named",
+    ...(opener.trim() === "" ? {} : { before: [opener.trimStart()] }),
+    separator: [kimi ? rest!.replace(/^:\d+/, "") : rest!],
+    ...(fence === undefined ? {} : { after: [fence] }),
+    ...(ending.trim() === "" ? {} : { close: [ending.trim()] }),
+    ...(idMarker === undefined ? {} : { id: [idMarker] }),
+    ...(idFirst === undefined ? {} : { idFirst: [idFirst] }),
+    ...(kimi ? { kimi } : {}),
+  };
+}
+
+function withoutBefore({ before: _before, ...body }: NamedBody): NamedBody {
+  return body;
+}
+
+function* pythonBlocks({ one: text }: Shown): Generator<Blocks> {
+  const nameAt = text.indexOf(alpha);
+  if (text[nameAt + alpha.length] !== "(") return;
+  const end = text.indexOf(")", nameAt) + 1;
+  const before = text.slice(0, nameAt).trim();
+  const after = text.slice(end).trim();
+  const list = before.endsWith("[");
+  const open = list ? before.slice(0, -1).trim() : before;
+  const close = list ? after.replace(/^\]/, "").trim() : after;
+  const bodies = [{ kind: "python", list: list ? "brackets" : "lines" }] as const;
+  if (open === "") yield [{ open: [], close: [], bodies, whole: true }];
+  else yield [{ open: [open], close: close === "" ? [] : [close], bodies }];
+}
+
+function* quotedBlocks({ one: text }: Shown): Generator<Blocks> {
+  const nameAt = text.indexOf(alpha);
+  const inside = /^\{qzpath:(\S{2,32}?)qzpathvalue/.exec(text.slice(nameAt + alpha.length));
+  if (inside === null) return;
+  const before = text.slice(0, nameAt);
+  const prefix = /\w+:$/.exec(before)?.[0] ?? "";
+  const open = before.slice(0, before.length - prefix.length).trim();
+  const close = text.slice(text.indexOf("}", nameAt) + 1).trim();
+  yield [{ open: [open], close: close === "" ? [] : [close], bodies: [{ kind: "quoted", prefix, quote: inside[1]! }] }];
+}
+
+/** The parts of a turn with two arguments: before the name, to the first key, to its value, to the second key, the rest. */
+function partsOf(text: string) {
+  const name = text.indexOf(alpha);
+  const [firstKey, firstValue] = [text.indexOf("qzpath", name), text.indexOf("qzpathvalue", name + 1)];
+  // The key may stand inside the value's word: the value is looked for behind the key.
+  const value = firstValue === firstKey ? text.indexOf("qzpathvalue", firstKey + 1) : firstValue;
+  const secondValue = text.indexOf("qztextvalue", value);
+  const secondKey = text.lastIndexOf("qztext", secondValue - 1);
+  if (
+    [name, firstKey, value, secondKey, secondValue].some(
+      (at, index, all) => at < 0 || (index > 0 && at <= all[index - 1]!),
+    )
+  )
+    return undefined;
+  return {
+    before: text.slice(0, name),
+    toKey: text.slice(name + alpha.length, firstKey),
+    toValue: text.slice(firstKey + "qzpath".length, value),
+    toNext: text.slice(value + "qzpathvalue".length, secondKey),
+    rest: text.slice(secondValue + "qztextvalue".length),
+  };
+}
+
+function* elementBlocks({ twoArguments }: Shown): Generator<Blocks> {
+  const parts = twoArguments === undefined ? undefined : partsOf(twoArguments);
+  if (parts === undefined) return;
+  const pairs = /^(<[^<>]+>|<\/[^<>]+>)\s*(<[^<>]+>)\n?$/.exec(parts.toValue);
+  if (pairs !== null && !parts.toValue.startsWith(">"))
+    yield* pairsBlocks(parts, { close: pairs[1]!, open: pairs[2]! });
+  yield* taggedBlocks(parts);
+}
+
+type Parts = NonNullable<ReturnType<typeof partsOf>>;
+
+function* pairsBlocks(parts: Parts, between: TagPair): Generator<Blocks> {
+  const keyOpen = lastMarker(parts.toKey);
+  const separator = parts.toKey.slice(0, parts.toKey.length - keyOpen.length).trim();
+  const valueClose = firstMarker(parts.toNext).trim();
+  const behind = parts.rest.slice(parts.rest.indexOf(valueClose) + valueClose.length);
+  const compact = !parts.toKey.includes("\n");
+  const body: PairsBody = {
+    kind: "pairs",
+    key: { open: keyOpen, close: between.close },
+    value: { open: between.open, close: valueClose },
+    ...(separator === "" ? {} : { separator }),
+    trim: "none",
+    compact,
+  };
+  const callOpen = lastMarker(parts.before).trim();
+  const section = parts.before.slice(0, parts.before.lastIndexOf(callOpen)).trim();
+  const callClose = firstMarker(behind);
+  const sectionClose = behind.slice(callClose.length).trim();
+  if (section === "") yield [{ open: [callOpen], close: [behind.trim()], bodies: [body] }];
+  else
+    yield [
+      {
+        open: [section],
+        close: [sectionClose],
+        bodies: [{ ...body, call: { open: callOpen, close: callClose.trim() } }],
+      },
+    ];
+}
+
+function* taggedBlocks(parts: Parts): Generator<Blocks> {
+  const end = /(<\|[^<>|]+\|>|>)\n?$/.exec(parts.toValue)?.[1];
+  if (end === undefined) return;
+  const endAt = parts.toKey.indexOf(end);
+  if (endAt < 0) return;
+  const parameterOpen = parts.toKey.slice(endAt + end.length).trim();
+  const nextOpen = parts.toNext.lastIndexOf(parameterOpen);
+  if (parameterOpen === "" || nextOpen < 0) return;
+  const line = parts.toValue.endsWith("\n") && parts.toNext.startsWith("\n");
+  const parameterClose = parts.toNext.slice(0, nextOpen).trim();
+  const callOpen = lastTag(parts.before);
+  const behind = parts.rest.slice(parts.rest.indexOf(parameterClose) + parameterClose.length).trim();
+  const closes = behind.indexOf(end) + end.length;
+  const callClose = behind.slice(0, closes);
+  const open = parts.before.slice(0, parts.before.length - callOpen.length).trim();
+  const close = behind.slice(closes).trim();
+  const body: TaggedBody = {
+    kind: "tagged",
+    call: [{ open: headOf(callOpen), close: callClose }],
+    parameter: [{ open: headOf(parameterOpen), close: parameterClose }],
+    ...(end === ">" ? {} : { end }),
+    trim: line ? "one-newline" : "none",
+    tags: {
+      call: `${callOpen}{name}${parts.toKey.slice(0, endAt + end.length)}`,
+      parameter: `${parameterOpen}{name}${typed(parts.toValue.trimEnd())}`,
+    },
+  };
+  for (const variant of [body, { ...body, cdata: true }])
+    yield open === ""
+      ? [{ open: [], close: [], bodies: [{ ...variant, bare: true }] }]
+      : [{ open: [open], close: close === "" ? [] : [close], bodies: [variant] } satisfies Block];
+}
+
+/** The tag that the name stands in, from its first character. */
+function lastTag(text: string): string {
+  const start = text.lastIndexOf("<");
+  const token = /<\|[^<>|]+\|>[^<>]*$/.exec(text)?.index;
+  return start < 0 ? "" : text.slice(token ?? start);
+}
+
+/** `<function=` and `<invoke name="` without the part that the header's reader knows. */
+function headOf(open: string): string {
+  return open.replace(/(?:=|\s+[\w-]+\s*=\s*["']?)$/, "");
+}
+
+/** Types in the markup say what the value is. */
+function typed(tag: string): string {
+  return tag.replace('"true"', '"{string}"').replace('type="string"', 'type="{type}"').replace('="str"', '="{type}"');
+}

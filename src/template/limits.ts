@@ -1,0 +1,94 @@
+/**
+ * What a template may spend. A template comes with a download, so nothing in it is trusted: every step, every
+ * string and every list is counted while it is made, and passing a limit is an error with a code.
+ */
+export interface TemplateLimits {
+  /** Nodes evaluated. */
+  readonly steps?: number;
+  /** Milliseconds. */
+  readonly time?: number;
+  /** Nesting of expressions, blocks and macro calls. */
+  readonly depth?: number;
+  /** Characters of one value. */
+  readonly characters?: number;
+  /** Entries of one list or object. */
+  readonly entries?: number;
+  /** The template's own length in characters. */
+  readonly source?: number;
+}
+
+export const defaultLimits: Required<TemplateLimits> = {
+  steps: 400_000,
+  time: 2_000,
+  depth: 300,
+  characters: 4 * 1024 * 1024,
+  entries: 100_000,
+  source: 512 * 1024,
+};
+
+/** All values of one rendering together may be this many times as large as one may be. */
+const togetherCharacters = 6;
+const togetherEntries = 10;
+
+/** `syntax`: not a template. `runtime`: it does what no value allows. `limit`: it asks for too much. `refused`: it says no itself. */
+export type TemplateErrorCode = "syntax" | "runtime" | "limit" | "refused";
+
+export class TemplateError extends Error {
+  override readonly name: string = "TemplateError";
+  readonly code: TemplateErrorCode;
+  constructor(code: TemplateErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The template called `raise_exception`: the message is its own words. */
+export class TemplateRefused extends TemplateError {
+  override readonly name = "TemplateRefused";
+  constructor(words: string) {
+    super("refused", words);
+  }
+}
+
+/** Counts what one rendering spends. */
+export interface Meter {
+  step(): void;
+  enter(): void;
+  leave(): void;
+  /** A string of this length is about to be made. */
+  characters(count: number): void;
+  /** A list or object of this many entries is about to be made. */
+  entries(count: number): void;
+}
+
+export function createMeter(given: TemplateLimits, now: () => number): Meter {
+  const limits = { ...defaultLimits, ...given };
+  const end = now() + limits.time;
+  let steps = 0;
+  let depth = 0;
+  let characters = 0;
+  let entries = 0;
+  const stop = (what: string): never => {
+    throw new TemplateError("limit", `the template asks for too much: ${what}`);
+  };
+  return {
+    step() {
+      if (++steps > limits.steps) stop(`more than ${limits.steps} steps`);
+      if ((steps & 255) === 0 && now() > end) stop(`more than ${limits.time} ms`);
+    },
+    enter() {
+      if (++depth > limits.depth) stop(`nesting deeper than ${limits.depth}`);
+    },
+    leave: () => void depth--,
+    characters(count) {
+      if (count > limits.characters) stop(`a text longer than ${limits.characters} characters`);
+      characters += count;
+      if (characters > limits.characters * togetherCharacters) stop("too much text made on the way");
+    },
+    entries(count) {
+      if (count > limits.entries) stop(`a list longer than ${limits.entries} entries`);
+      entries += count;
+      if (entries > limits.entries * togetherEntries) stop("too many list entries made on the way");
+    },
+  };
+}

@@ -1,0 +1,396 @@
+/** Methods of strings, lists and objects, as Python has them. */
+import type { Meter } from "./limits.ts";
+import {
+  Callable,
+  counted,
+  Float,
+  isDict,
+  isList,
+  isNumber,
+  itemsOf,
+  print,
+  repr,
+  runtime,
+  toNumber,
+  typeOf,
+  type Arguments,
+  type Dict,
+  type Value,
+} from "./value.ts";
+
+type Method<T> = (self: T, args: Arguments, meter: Meter) => Value;
+
+/** The method of that name, bound; undefined when the value has none. */
+export function methodOf(value: Value, name: string, meter: Meter): Callable | undefined {
+  const bind = <T>(self: T, method: Method<T> | undefined) =>
+    method === undefined ? undefined : new Callable((args) => method(self, args, meter));
+  if (typeof value === "string") return bind(value, stringMethods.get(name));
+  if (isDict(value)) return bind(value, dictMethods.get(name));
+  // Lists of a template are made by it or converted for it: nobody else holds them, so they may grow.
+  if (isList(value)) return bind(value as Value[], listMethods.get(name));
+  return undefined;
+}
+
+function text(args: Arguments, at: number, name: string, otherwise?: string): string {
+  const value = args.list[at] ?? args.named.get(name);
+  if (value === undefined || value === null) {
+    if (otherwise !== undefined) return otherwise;
+    throw runtime(`the argument '${name}' is missing`);
+  }
+  if (typeof value !== "string") throw runtime(`the argument '${name}' is ${typeOf(value)}, not a string`);
+  return value;
+}
+
+function whole(args: Arguments, at: number, name: string, otherwise: number): number {
+  const value = args.list[at] ?? args.named.get(name);
+  if (value === undefined || value === null) return otherwise;
+  if (!isNumber(value)) throw runtime(`the argument '${name}' is ${typeOf(value)}, not a number`);
+  return Math.trunc(toNumber(value));
+}
+
+export function strip(self: string, characters: string | undefined, left: boolean, right: boolean): string {
+  const drop = (char: string) => (characters === undefined ? /\s/.test(char) : characters.includes(char));
+  let from = 0;
+  let to = self.length;
+  while (left && from < to && drop(self[from]!)) from++;
+  while (right && to > from && drop(self[to - 1]!)) to--;
+  return self.slice(from, to);
+}
+
+function stripping(left: boolean, right: boolean): Method<string> {
+  return (self, args) =>
+    strip(self, args.list.length === 0 || args.list[0] === null ? undefined : text(args, 0, "chars"), left, right);
+}
+
+/** One or several endings or beginnings. */
+function matching(fits: (self: string, part: string) => boolean): Method<string> {
+  return (self, args) => {
+    const [part] = args.list;
+    const parts = isList(part) ? part : [part];
+    return parts.some((one) => {
+      if (typeof one !== "string") throw runtime(`a string is compared with ${typeOf(one)}`);
+      return fits(self, one);
+    });
+  };
+}
+
+export function replaceText(self: string, from: string, to: string, count: number, meter: Meter): string {
+  if (from === "") {
+    const characters = Array.from(self);
+    meter.characters((characters.length + 1) * to.length + self.length);
+    return to + characters.map((character) => character + to).join("");
+  }
+  let result = "";
+  let at = 0;
+  for (let done = 0; count < 0 || done < count; done++) {
+    const found = self.indexOf(from, at);
+    if (found < 0) break;
+    meter.characters(found - at + to.length);
+    meter.step();
+    result += self.slice(at, found) + to;
+    at = found + from.length;
+  }
+  return counted(result + self.slice(at), meter);
+}
+
+export function split(
+  self: string,
+  separator: string | undefined,
+  most: number,
+  fromRight: boolean,
+  meter: Meter,
+): readonly string[] {
+  if (separator === "") throw runtime("a string cannot be split at nothing");
+  const parts =
+    separator === undefined
+      ? self
+          .trim()
+          .split(/\s+/)
+          .filter((part) => part !== "")
+      : self.split(separator);
+  meter.entries(parts.length);
+  if (most < 0 || parts.length <= most + 1) return parts;
+  const glue = separator ?? " ";
+  return fromRight
+    ? [parts.slice(0, parts.length - most).join(glue), ...parts.slice(parts.length - most)]
+    : [...parts.slice(0, most), parts.slice(most).join(glue)];
+}
+
+export function titleCase(self: string): string {
+  return self.toLowerCase().replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+}
+
+export function capitalize(self: string): string {
+  return self.charAt(0).toUpperCase() + self.slice(1).toLowerCase();
+}
+
+const stringMethods: ReadonlyMap<string, Method<string>> = new Map<string, Method<string>>([
+  ["strip", stripping(true, true)],
+  ["lstrip", stripping(true, false)],
+  ["rstrip", stripping(false, true)],
+  ["upper", (self) => self.toUpperCase()],
+  ["lower", (self) => self.toLowerCase()],
+  ["title", titleCase],
+  ["capitalize", capitalize],
+  ["startswith", matching((self, part) => self.startsWith(part))],
+  ["endswith", matching((self, part) => self.endsWith(part))],
+  [
+    "removeprefix",
+    (self, args) => (self.startsWith(text(args, 0, "prefix")) ? self.slice(text(args, 0, "prefix").length) : self),
+  ],
+  [
+    "removesuffix",
+    (self, args) => {
+      const suffix = text(args, 0, "suffix");
+      return suffix !== "" && self.endsWith(suffix) ? self.slice(0, -suffix.length) : self;
+    },
+  ],
+  [
+    "split",
+    (self, args, meter) =>
+      split(
+        self,
+        args.list[0] === undefined && !args.named.has("sep") ? undefined : text(args, 0, "sep"),
+        whole(args, 1, "maxsplit", -1),
+        false,
+        meter,
+      ),
+  ],
+  [
+    "rsplit",
+    (self, args, meter) =>
+      split(
+        self,
+        args.list[0] === undefined && !args.named.has("sep") ? undefined : text(args, 0, "sep"),
+        whole(args, 1, "maxsplit", -1),
+        true,
+        meter,
+      ),
+  ],
+  [
+    "splitlines",
+    (self, _args, meter) => {
+      const lines = self.split(/\r\n|\r|\n/);
+      if (lines.at(-1) === "") lines.pop();
+      meter.entries(lines.length);
+      return lines;
+    },
+  ],
+  [
+    "partition",
+    (self, args) => {
+      const mark = text(args, 0, "sep");
+      const at = self.indexOf(mark);
+      return at < 0 ? [self, "", ""] : [self.slice(0, at), mark, self.slice(at + mark.length)];
+    },
+  ],
+  [
+    "rpartition",
+    (self, args) => {
+      const mark = text(args, 0, "sep");
+      const at = self.lastIndexOf(mark);
+      return at < 0 ? ["", "", self] : [self.slice(0, at), mark, self.slice(at + mark.length)];
+    },
+  ],
+  [
+    "replace",
+    (self, args, meter) =>
+      replaceText(self, text(args, 0, "old"), text(args, 1, "new"), whole(args, 2, "count", -1), meter),
+  ],
+  ["join", (self, args, meter) => joinText(itemsOf(args.list[0], meter), self, meter)],
+  ["find", (self, args) => self.indexOf(text(args, 0, "sub"))],
+  ["rfind", (self, args) => self.lastIndexOf(text(args, 0, "sub"))],
+  [
+    "index",
+    (self, args) => {
+      const at = self.indexOf(text(args, 0, "sub"));
+      if (at < 0) throw runtime("the part looked for is not in the string");
+      return at;
+    },
+  ],
+  ["count", (self, args) => self.split(text(args, 0, "sub")).length - 1],
+  ["isdigit", (self) => /^\d+$/.test(self)],
+  ["isnumeric", (self) => /^\d+$/.test(self)],
+  ["isalpha", (self) => /^\p{L}+$/u.test(self)],
+  ["isalnum", (self) => /^[\p{L}\d]+$/u.test(self)],
+  ["isspace", (self) => /^\s+$/.test(self)],
+  ["isupper", (self) => self !== self.toLowerCase() && self === self.toUpperCase()],
+  ["islower", (self) => self !== self.toUpperCase() && self === self.toLowerCase()],
+  ["format", (self, args, meter) => formatBraces(self, args, meter)],
+  ["zfill", (self, args, meter) => counted(padded(self, whole(args, 0, "width", 0), "0", true, meter), meter)],
+  [
+    "ljust",
+    (self, args, meter) => padded(self, whole(args, 0, "width", 0), text(args, 1, "fillchar", " "), false, meter),
+  ],
+  [
+    "rjust",
+    (self, args, meter) => padded(self, whole(args, 0, "width", 0), text(args, 1, "fillchar", " "), true, meter),
+  ],
+]);
+
+function padded(self: string, width: number, fill: string, left: boolean, meter: Meter): string {
+  meter.characters(Math.max(0, width));
+  return left ? self.padStart(width, fill) : self.padEnd(width, fill);
+}
+
+export function joinText(items: readonly Value[], separator: string, meter: Meter): string {
+  meter.characters(separator.length * items.length);
+  const parts = items.map((item) => print(item, meter));
+  meter.characters(parts.reduce((sum, part) => sum + part.length, 0));
+  return parts.join(separator);
+}
+
+/** `str.format` with `{}`, `{0}`, `{name}` and `{x.y}`; a format after `:` is taken only for numbers' digits. */
+function formatBraces(self: string, args: Arguments, meter: Meter): string {
+  let next = 0;
+  const filled = self.replace(/\{\{|\}\}|\{([^{}]{0,200})\}/g, (match, field: string | undefined) => {
+    if (field === undefined) return match.charAt(0);
+    const [path = "", spec = ""] = field.split(":", 2);
+    const [head = "", ...rest] = path.split(/[.[\]]+/).filter((part, index) => part !== "" || index === 0);
+    let value: Value =
+      head === "" ? args.list[next++] : /^\d+$/.test(head) ? args.list[Number(head)] : args.named.get(head);
+    for (const key of rest) value = isDict(value) ? value.get(key) : isList(value) ? value[Number(key)] : undefined;
+    return formatted(value, spec, meter);
+  });
+  return counted(filled, meter);
+}
+
+/** `%s`, `%d`, `%.2f` and their kin. */
+export function formatPercent(format: string, given: Value, meter: Meter): string {
+  const list = isList(given) ? given : [given];
+  let next = 0;
+  const filled = format.replace(
+    /%(?:\((\w{1,64})\))?(\d{0,4})(?:\.(\d{1,2}))?([sdifrx%])/g,
+    (_match, key: string | undefined, width: string, digits: string | undefined, kind: string) => {
+      if (kind === "%") return "%";
+      const value = key === undefined ? list[next++] : isDict(given) ? given.get(key) : undefined;
+      const number = isNumber(value) ? toNumber(value) : Number.NaN;
+      const shown =
+        kind === "r"
+          ? repr(value, meter)
+          : kind === "f"
+            ? number.toFixed(Number(digits ?? 6))
+            : kind === "d" || kind === "i"
+              ? String(Math.trunc(number))
+              : kind === "x"
+                ? Math.trunc(number).toString(16)
+                : print(value, meter);
+      return shown.padStart(Number(width || 0), width.startsWith("0") ? "0" : " ");
+    },
+  );
+  return counted(filled, meter);
+}
+
+function formatted(value: Value, spec: string, meter: Meter): string {
+  const digits = /^\.(\d{1,2})f$/.exec(spec)?.[1];
+  if (digits !== undefined && isNumber(value)) return toNumber(value).toFixed(Number(digits));
+  const padding = /^(0?)(\d{1,4})d?$/.exec(spec);
+  const shown = value instanceof Float ? repr(value, meter) : print(value, meter);
+  return padding === null ? shown : shown.padStart(Number(padding[2]), padding[1] === "0" ? "0" : " ");
+}
+
+function pairs(self: Dict, meter: Meter): readonly Value[] {
+  meter.entries(self.size);
+  return Array.from(self, ([key, value]) => [key, value]);
+}
+
+const dictMethods: ReadonlyMap<string, Method<Dict>> = new Map<string, Method<Dict>>([
+  [
+    "get",
+    (self, args) =>
+      self.has(args.list[0]) ? self.get(args.list[0]) : (args.list[1] ?? args.named.get("default") ?? null),
+  ],
+  ["items", (self, _args, meter) => pairs(self, meter)],
+  ["keys", (self, _args, meter) => itemsOf(self, meter)],
+  [
+    "values",
+    (self, _args, meter) => {
+      meter.entries(self.size);
+      return [...self.values()];
+    },
+  ],
+  [
+    "copy",
+    (self, _args, meter) => {
+      meter.entries(self.size);
+      return new Map(self);
+    },
+  ],
+  [
+    "pop",
+    (self, args) => {
+      const value = self.get(args.list[0]);
+      if (!self.delete(args.list[0]) && args.list.length < 2) throw runtime("the key to take out is not there");
+      return value ?? args.list[1];
+    },
+  ],
+  [
+    "update",
+    (self, args, meter) => {
+      const [other] = args.list;
+      const entries = [...(isDict(other) ? other : []), ...args.named];
+      meter.entries(self.size + entries.length);
+      for (const [key, value] of entries) self.set(key, value);
+      return null;
+    },
+  ],
+  [
+    "setdefault",
+    (self, args) => {
+      if (!self.has(args.list[0])) self.set(args.list[0], args.list[1] ?? null);
+      return self.get(args.list[0]);
+    },
+  ],
+]);
+
+const listMethods: ReadonlyMap<string, Method<Value[]>> = new Map<string, Method<Value[]>>([
+  [
+    "append",
+    (self, args, meter) => {
+      meter.entries(1);
+      if (self.length >= 100_000) meter.entries(self.length + 1);
+      self.push(args.list[0]);
+      return null;
+    },
+  ],
+  [
+    "extend",
+    (self, args, meter) => {
+      const items = itemsOf(args.list[0], meter);
+      meter.entries(self.length + items.length);
+      self.push(...items);
+      return null;
+    },
+  ],
+  [
+    "insert",
+    (self, args, meter) => {
+      meter.entries(self.length + 1);
+      self.splice(whole(args, 0, "index", 0), 0, args.list[1]);
+      return null;
+    },
+  ],
+  [
+    "pop",
+    (self, args) => {
+      if (self.length === 0) throw runtime("nothing can be taken out of an empty list");
+      return self.splice(whole(args, 0, "index", -1), 1)[0];
+    },
+  ],
+  ["index", (self, args) => self.indexOf(args.list[0])],
+  ["count", (self, args) => self.filter((item) => item === args.list[0]).length],
+  [
+    "copy",
+    (self, _args, meter) => {
+      meter.entries(self.length);
+      return [...self];
+    },
+  ],
+  [
+    "reverse",
+    (self) => {
+      self.reverse();
+      return null;
+    },
+  ],
+]);

@@ -1,0 +1,137 @@
+/** Jinja's syntax, read by `@huggingface/jinja`; what the nodes mean is in `evaluate.ts`. */
+import { parse, tokenize } from "@huggingface/jinja";
+import { defaultLimits, TemplateError, type TemplateLimits } from "./limits.ts";
+
+export type Node =
+  | { readonly type: "Program"; readonly body: readonly Node[] }
+  | { readonly type: "If"; readonly test: Node; readonly body: readonly Node[]; readonly alternate: readonly Node[] }
+  | ForNode
+  | SetNode
+  | MacroNode
+  | CallStatementNode
+  | { readonly type: "FilterStatement"; readonly filter: IdentifierNode | CallNode; readonly body: readonly Node[] }
+  | { readonly type: "Break" | "Continue" | "Comment" }
+  | { readonly type: "IntegerLiteral" | "FloatLiteral"; readonly value: number }
+  | { readonly type: "StringLiteral"; readonly value: string }
+  | { readonly type: "ArrayLiteral" | "TupleLiteral"; readonly value: readonly Node[] }
+  | { readonly type: "ObjectLiteral"; readonly value: ReadonlyMap<Node, Node> }
+  | IdentifierNode
+  | CallNode
+  | MemberNode
+  | SliceNode
+  | { readonly type: "KeywordArgumentExpression"; readonly key: IdentifierNode; readonly value: Node }
+  | { readonly type: "SpreadExpression" | "KeywordSpreadExpression"; readonly argument: Node }
+  | { readonly type: "UnaryExpression"; readonly operator: { readonly value: string }; readonly argument: Node }
+  | BinaryNode
+  | { readonly type: "FilterExpression"; readonly operand: Node; readonly filter: IdentifierNode | CallNode }
+  | { readonly type: "TestExpression"; readonly operand: Node; readonly negate: boolean; readonly test: IdentifierNode }
+  | { readonly type: "SelectExpression"; readonly lhs: Node; readonly test: Node }
+  | { readonly type: "Ternary"; readonly condition: Node; readonly trueExpr: Node; readonly falseExpr: Node };
+
+export interface IdentifierNode {
+  readonly type: "Identifier";
+  readonly value: string;
+}
+export interface CallNode {
+  readonly type: "CallExpression";
+  readonly callee: Node;
+  readonly args: readonly Node[];
+}
+export interface MemberNode {
+  readonly type: "MemberExpression";
+  readonly object: Node;
+  readonly property: Node;
+  readonly computed: boolean;
+}
+export interface SliceNode {
+  readonly type: "SliceExpression";
+  readonly start?: Node;
+  readonly stop?: Node;
+  readonly step?: Node;
+}
+export interface BinaryNode {
+  readonly type: "BinaryExpression";
+  readonly operator: { readonly value: string };
+  readonly left: Node;
+  readonly right: Node;
+}
+export interface ForNode {
+  readonly type: "For";
+  readonly loopvar: Node;
+  readonly iterable: Node;
+  readonly body: readonly Node[];
+  readonly defaultBlock: readonly Node[];
+}
+export interface SetNode {
+  readonly type: "Set";
+  readonly assignee: Node;
+  readonly value: Node | null;
+  readonly body: readonly Node[];
+}
+export interface MacroNode {
+  readonly type: "Macro";
+  readonly name: IdentifierNode;
+  readonly args: readonly Node[];
+  readonly body: readonly Node[];
+}
+export interface CallStatementNode {
+  readonly type: "CallStatement";
+  readonly call: CallNode;
+  readonly callerArgs: readonly Node[] | null;
+  readonly body: readonly Node[];
+}
+
+/** A template read once and rendered often. */
+export interface ParsedTemplate {
+  readonly program: Node;
+}
+
+/** White space longer than this makes the reader's patterns slow, and no honest template has it. */
+const longestSpace = 4096;
+
+export function parseTemplate(source: string, limits: TemplateLimits = {}): ParsedTemplate {
+  const longest = limits.source ?? defaultLimits.source;
+  if (source.length > longest) throw new TemplateError("limit", `the template is longer than ${longest} characters`);
+  if (new RegExp(`\\s{${longestSpace}}`).test(source))
+    throw new TemplateError("limit", `the template has more than ${longestSpace} spaces in a row`);
+  try {
+    const tokens = withTests(tokenize(source.replaceAll("\r\n", "\n"), { lstrip_blocks: true, trim_blocks: true }));
+    // The parser's node classes are not exported as types: this is their shape.
+    return { program: parse(tokens) as unknown as Node };
+  } catch (error) {
+    if (error instanceof RangeError) throw new TemplateError("limit", "the template nests too deeply to be read");
+    throw new TemplateError(
+      "syntax",
+      `the template is no Jinja: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+type Token = ReturnType<typeof tokenize>[number];
+
+/**
+ * The parser knows tests without arguments only. `x is divisibleby(2)` becomes the filter `x|is divisibleby(2)`,
+ * and `x is in y` is `x in y`.
+ */
+function withTests(tokens: readonly Token[]): Token[] {
+  const result: Token[] = [];
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    const negated = tokens[at + 1]?.value === "not";
+    const name = tokens[negated ? at + 2 : at + 1];
+    const next = tokens[negated ? at + 3 : at + 2];
+    if (token.type !== "Identifier" || token.value !== "is" || name?.type !== "Identifier") result.push(token);
+    else if (name.value === "in") result.push(...(negated ? [tokens[at + 1]!, name] : [name]));
+    else if (next?.type === "OpenParen")
+      result.push(
+        { ...token, type: "Pipe", value: "|" },
+        { ...name, value: `is ${negated ? "not " : ""}${name.value}` },
+      );
+    else {
+      result.push(token);
+      continue;
+    }
+    if (token.type === "Identifier" && token.value === "is" && name?.type === "Identifier") at += negated ? 2 : 1;
+  }
+  return result;
+}
