@@ -45,6 +45,8 @@ export interface CallOptions {
 export interface CallLog {
   begin(head: CallHead): CallWriter;
   any(): boolean;
+  /** Every call so far stood in thoughts. */
+  draft(): void;
   /** Every call is done. Says whether one was cut, and whether one is whole. */
   finish(finish: Finish | undefined): { readonly cut: boolean; readonly whole: boolean };
 }
@@ -65,6 +67,9 @@ interface OpenCall {
 
 /** Why a call is not whole, when the answer ended before it did. */
 export const cutWhy = "the answer ended inside the call";
+
+/** Why a call is not whole, when the thoughts it stands in ended after it. */
+const draftedWhy = "drafted: it stands in the model's thoughts, which ended after it";
 
 /** Finishes after which nothing of the answer may run: the model was stopped in the middle of something. */
 const cutShort: ReadonlySet<string | undefined> = new Set(["length", "error", "content_filter"]);
@@ -92,6 +97,12 @@ export function createCallLog(options: CallOptions, log: EventLog): CallLog {
       return createWriter(open, index, log, options.maxArguments);
     },
     any: () => calls.length > 0,
+    draft() {
+      for (const { open } of calls) {
+        open.state = "failed";
+        open.why ??= draftedWhy;
+      }
+    },
     finish(finish) {
       for (const { open, index } of calls) {
         const whole = settle(open, finish, options.strict);
@@ -159,7 +170,8 @@ function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallIt
     arguments: call.input ?? (tool?.custom === true ? "" : call.args.toString()),
     complete,
     ...(head.untyped === true ? { untyped: true } : {}),
-    ...(head.markerless === true ? { markerless: true } : {}),
+    // Which of two values was meant is a guess: a person is asked, as where nothing marks a call.
+    ...(head.markerless === true || call.repairs.has("duplicate-argument") ? { markerless: true } : {}),
     extra: { wire: "text", fields },
   };
 }

@@ -117,6 +117,8 @@ export interface TaggedBody {
    * (`<function>NAME</function>`), and openers that lost their `<`.
    */
   readonly nameIn?: readonly string[];
+  /** The arguments are one JSON object between the call's tags; elements are a neighbour's habit. */
+  readonly json?: boolean;
   /** The closing tag is the stop sequence, so it never arrives: the end of the answer closes a call between two parameters. */
   readonly stopped?: boolean;
 }

@@ -17,6 +17,8 @@ export interface Emitter {
   call(head: CallHead): CallWriter;
   /** Something the reader did that a person may want to see: an invented result dropped, a call found in thoughts. */
   issue(code: string): void;
+  /** Thoughts ended here that nobody saw begin: every call so far was only considered. */
+  draft(): void;
   hasCalls(): boolean;
   /** True when nothing but white space came since the last call. */
   afterCall(): boolean;
@@ -55,6 +57,10 @@ export function createEmitter(options: EmitterOptions): Emitter {
       return calls.begin(head);
     },
     issue: (code) => void issues.push(code),
+    draft() {
+      calls.draft();
+      issues.push("drafted");
+    },
     hasCalls: calls.any,
     afterCall: () => last === "call",
     atStart: () => last === "start" || last === "reasoning",

@@ -5,7 +5,8 @@ export const repairs = {
   comment: "a comment in JSON",
   "control-character": "a raw line end or tab inside a JSON string",
   "double-encoded": "a list or object as a JSON string of itself",
-  "duplicate-argument": "a parameter given again: the last one counts",
+  "duplicate-argument":
+    "a parameter given again where the schema wants no list: the last one counts, and a person is asked",
   "escaped-newline": "the two characters `\\n` between tags instead of a line end",
   "glued-attribute": "no space before the first attribute of a tag",
   "implicit-close": "a closing tag or marker left out where only one thing could follow",

@@ -81,7 +81,8 @@ export function textToJson(text: string, wanted: Wanted, notes: Notes): string {
 function scalarToJson(word: string, wanted: ReadonlySet<string>): string | undefined {
   const lower = word.toLowerCase();
   if (lower === "null" && (wanted.has("null") || !wanted.has("string"))) return "null";
-  if (lower === "none" && wanted.has("null") && !wanted.has("string")) return "null";
+  // Templates in Python print `None` for null, so models write it.
+  if ((word === "None" || (lower === "none" && !wanted.has("string"))) && wanted.has("null")) return "null";
   if ((lower === "true" || lower === "false") && wanted.has("boolean")) return lower;
   if ((wanted.has("integer") || wanted.has("number")) && /^[+-]?\d{1,400}$/.test(word)) return plainInteger(word);
   if (wanted.has("number") && /^[+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,4})?$/.test(word)) {

@@ -115,7 +115,7 @@ describe("values", () => {
     expect(read.calls[0]!.arguments).toBe('{"v":9007199254740993}');
   });
 
-  test("F38 a parameter given twice is a list if the schema says so; else the last one counts, and it is said", () => {
+  test("F38 a parameter given twice is a list if the schema says so; else the last one counts, and a person is asked", () => {
     const text = "<tool_call><function=f><parameter=v>a</parameter><parameter=v>b</parameter></function></tool_call>";
     expect(reading(text, { dialect: "qwen3-coder", tools: typed({ v: { type: "array" } }) }).whole).toEqual([
       ["f", { v: ["a", "b"] }],
@@ -124,6 +124,7 @@ describe("values", () => {
     const read = reading(text, { dialect: "qwen3-coder", tools });
     expect(read.whole).toEqual([["f", { v: "b" }]]);
     expect(repairsOf(read.calls[0])).toEqual(["duplicate-argument"]);
+    expect(read.calls[0]?.markerless).toBe(true);
     expect(reading(text, { dialect: "qwen3-coder", tools, recover: "strict" }).whole).toEqual([]);
   });
 
@@ -164,7 +165,7 @@ describe("calls that are none, or not whole", () => {
     expect(reading(hermes('{"name":"a","arguments":{}}'), { dialect: "glm-4.5" }).whole).toEqual([["a", {}]]);
   });
 
-  test("F15 a taught call in a code fence or in inline code is an example", () => {
+  test("F15 a call in a code fence or in inline code is an example", () => {
     const call =
       '<function_calls>\n<invoke name="write_file">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>';
     const fenced = `Write:\n\`\`\`xml\n${call}\n\`\`\`\nor \`${call.replaceAll("\n", "")}\` done`;
@@ -172,9 +173,7 @@ describe("calls that are none, or not whole", () => {
     expect(reading(`\`\`\`\ncode\n\`\`\`\n${call}`, { dialect: "function-calls-xml", tools }).whole).toEqual([
       ["write_file", { path: "a" }],
     ]);
-    expect(reading(`\`\`\`\n${hermes('{"name":"a","arguments":{}}')}`, { dialect: "hermes" }).whole).toEqual([
-      ["a", {}],
-    ]);
+    expect(reading(`\`\`\`\n${hermes('{"name":"a","arguments":{}}')}`, { dialect: "hermes" }).calls).toEqual([]);
   });
 
   test.each([

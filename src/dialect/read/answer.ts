@@ -3,6 +3,7 @@ import type { Reasoning, TaggedBody } from "../dialect.ts";
 import {
   afterSpace,
   codeAt,
+  createScanner,
   left,
   markerAt,
   skipMarker,
@@ -18,9 +19,9 @@ import {
 import { createBlockReader, type BlockReader } from "./block.ts";
 import { readChannels } from "./channels.ts";
 import { createHeldCalls, type Context } from "./context.ts";
-import { createFence, type Fence } from "./fence.ts";
+import { createQuote, type Quote } from "./quote.ts";
 import { headerAt } from "./header.ts";
-import type { Opening, Plan } from "./plan.ts";
+import { closeOfResult, type Opening, type Plan } from "./plan.ts";
 import { nameAt } from "./python-body.ts";
 import { withSuffix } from "./suffix.ts";
 import { readBareName, readTag, toolAt } from "./tag-body.ts";
@@ -103,9 +104,9 @@ function withoutPartial(text: string, close: readonly string[]): string {
 
 function* readText(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
-  const fence = createFence(plan.dialect.trust === "taught");
+  const quote = createQuote();
   const say = (text: string) => {
-    fence.saw(text);
+    quote.saw(text);
     emit.text(text);
   };
   yield* readWhole(context, plan);
@@ -113,18 +114,30 @@ function* readText(context: Context, plan: Plan): Reading<void> {
     const marker = yield* textUntil(input, plan.inText, say);
     if (marker === undefined) return;
     const opening = plan.openings.get(marker)!;
-    if (opening.does === "tick") yield* fence.tick(input, say);
+    if (opening.does === "tick") yield* quote.tick(input, say);
     else if (opening.does === "result" && emit.hasCalls()) return yield* dropRest(context);
-    else if (fence.inside() || !(yield* open(context, plan, opening, marker, fence))) say(take(input, 1));
+    else if (quote.inside() || (quote.indented() && opening.does !== "tag" && !tokens.test(marker)))
+      say(take(input, 1));
+    else if (!(yield* open(quote.indented() ? doubted(context) : context, plan, opening, marker, quote)))
+      say(take(input, 1));
+    else if (emit.afterCall()) quote.called();
   }
 }
 
+/** Markers that are single tokens of a vocabulary, which a page or a person hardly ever holds. */
+const tokens = /^(?:<[|｜]|\]<\]|\[[A-Z_]+\])/;
+
+/** Calls that may be an example: a person is asked before they run. */
+function doubted(context: Context): Context {
+  return { ...context, call: (head) => context.call({ ...head, markerless: true }) };
+}
+
 /** Acts on a marker. False: it was only text. */
-function* open(context: Context, plan: Plan, opening: Opening, marker: string, fence: Fence): Reading<boolean> {
-  const { input } = context;
+function* open(context: Context, plan: Plan, opening: Opening, marker: string, quote: Quote): Reading<boolean> {
+  const { input, emit } = context;
   switch (opening.does) {
     case "block":
-      if (opening.reader.block.lineStart === true && !fence.atLineStart()) return false;
+      if (opening.reader.block.lineStart === true && !quote.atLineStart()) return false;
       yield* readBlock(context, plan, opening.reader, marker);
       return true;
     case "bare":
@@ -135,8 +148,13 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, f
       yield* readWhole(context, plan);
       return true;
     case "result":
-      if (plan.dialect.drop?.includes(marker) !== true) return false;
+    case "echo":
+      return yield* readEcho(context, plan, marker);
+    case "thought-end":
+      // Thoughts end here that began in the prompt: what was called before is a draft.
+      if (!emit.hasCalls()) return false;
       take(input, marker.length);
+      emit.draft();
       return true;
     case "drop":
       take(input, marker.length);
@@ -156,7 +174,7 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, f
       return true;
     }
     case "name":
-      return fence.atLineStart() && (yield* readBareName(fresh(context), opening.tool, marker));
+      return quote.atLineStart() && (yield* readBareName(fresh(context), opening.tool, marker));
     case "python":
       return yield* readPythonInText(context, plan);
     default:
@@ -209,7 +227,20 @@ function* skipStray(context: Context, plan: Plan): Reading<void> {
     const marker = yield* markerAt(input, plan.stray, at);
     if (marker === undefined) return;
     take(input, at + marker.length);
+    if (plan.openings.get(marker)?.does === "thought-end") emit.draft();
   }
+}
+
+/** A result that the model repeats, from its opener to its closer: whatever is called in it is somebody else's word. */
+function* readEcho(context: Context, plan: Plan, marker: string): Reading<boolean> {
+  const { input, emit } = context;
+  const close = closeOfResult(marker);
+  const isDropped = plan.dialect.drop?.includes(marker) === true;
+  if (close === undefined && !isDropped) return false;
+  const opener = take(input, marker.length);
+  if (!isDropped) emit.text(opener);
+  if (close !== undefined) yield* textUntil(input, createScanner([close]), emit.text);
+  return true;
 }
 
 /** The model goes on to write the result itself: nothing after that is its own to say. */

@@ -38,7 +38,11 @@ export interface BlockReader {
   readBody(context: Context): Reading<Result>;
 }
 
-export function createBlockReader(block: Block, stray: readonly string[]): BlockReader {
+export function createBlockReader(
+  block: Block,
+  stray: readonly string[],
+  thoughtEnds: readonly string[] = [],
+): BlockReader {
   const opens = markers(block.open);
   const closes = markers(block.close);
   const bodies = block.bodies.map((body) => createBodyReader(body, block));
@@ -93,7 +97,12 @@ export function createBlockReader(block: Block, stray: readonly string[]): Block
     const { input } = context;
     for (;;) {
       yield* skipSpace(input);
-      while ((yield* skipMarker(input, skipped)) !== undefined) yield* skipSpace(input);
+      for (let mark = yield* skipMarker(input, skipped); mark !== undefined; mark = yield* skipMarker(input, skipped)) {
+        yield* skipSpace(input);
+        // At the block's own end it is a slip; anywhere else the thoughts end that the calls stand in.
+        const atEnd = (yield* codeAt(input)) < 0 || (yield* markerAt(input, closes)) !== undefined;
+        if (thoughtEnds.includes(mark) && !atEnd) context.emit.draft();
+      }
       if (context.opened.length > 0 && ((yield* skipMarker(input, closes)) !== undefined || (yield* codeAt(input)) < 0))
         return "ok";
       if (callOpens.length > 0) take(input, yield* noiseLength(context, callOpens, closes));
@@ -206,7 +215,7 @@ function createBodyReader(body: Body, block: Block): BodyReader {
     case "json":
       return { body, starts: startsJson, read: (context) => readJsonBody(context, body) };
     case "named": {
-      const marks = createNamedMarks(body);
+      const marks = createNamedMarks(body, block);
       const starts = body.before === undefined ? startsName : startsWith(body.before);
       return { body, starts, read: (context) => readNamedBody(context, marks) };
     }

@@ -42,8 +42,10 @@ const messageMark = createScanner(["<|message|>"]);
 /** `<|start|>assistant to=functions.X<|channel|>commentary <|constrain|>json<|message|>…<|call|>`, recipient on either side. */
 function* readHarmony(context: Context): Reading<void> {
   const { input, emit } = context;
-  for (;;) {
-    const mark = yield* textUntil(input, harmonyHeads, emit.text);
+  for (let first = true; ; first = false) {
+    // An answer continues the prompt's `<|start|>assistant`, so it may begin with the recipient.
+    const addressed = first && (yield* markerAt(input, ["to="], yield* afterSpace(input))) !== undefined;
+    const mark = addressed ? "" : yield* textUntil(input, harmonyHeads, emit.text);
     if (mark === undefined) return;
     let header = "";
     const found = yield* textUntil(input, messageMark, (text) => (header += text.slice(0, 2048)));

@@ -1,9 +1,10 @@
 /** A name, a separator, JSON arguments: DeepSeek, Kimi, newer Mistral. */
-import type { NamedBody } from "../dialect.ts";
+import type { Block, NamedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
 import {
   codeAt,
   createScanner,
+  markerAt,
   markers,
   skipMarker,
   skipSpace,
@@ -24,11 +25,18 @@ export interface NamedMarks {
   readonly ends: readonly string[];
   /** The same, and what shows that there is no name. */
   readonly inWord: Scanner;
+  /** What can only come after a call: the end of its section, or the next call. */
+  readonly after: readonly string[];
 }
 
-export function createNamedMarks(body: NamedBody): NamedMarks {
+export function createNamedMarks(body: NamedBody, block: Block): NamedMarks {
   const ends = markers(body.separator, body.id ?? [], body.idFirst ?? [], body.close ?? []);
-  return { body, ends, inWord: createScanner(ends, body.separator.includes("\n") ? [] : ["{", "<"]) };
+  return {
+    body,
+    ends,
+    inWord: createScanner(ends, body.separator.includes("\n") ? [] : ["{", "<"]),
+    after: markers(block.close, body.before ?? []),
+  };
 }
 
 export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Result> {
@@ -56,14 +64,14 @@ export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Res
   if (result !== "ok") return result;
   yield* skipSpace(input);
   if (fence !== undefined && (yield* skipMarker(input, ["```"])) !== undefined) yield* skipSpace(input);
-  return yield* closeCall(context, body);
+  return yield* closeCall(context, marks);
 }
 
-function* closeCall(context: Context, body: NamedBody): Reading<Result> {
+function* closeCall(context: Context, { body, after }: NamedMarks): Reading<Result> {
   const writer = context.opened.at(-1);
   if (body.close === undefined) return "ok";
   if ((yield* skipMarker(context.input, body.close)) !== undefined) return "ok";
-  if ((yield* codeAt(context.input)) < 0) {
+  if ((yield* codeAt(context.input)) < 0 || (yield* markerAt(context.input, after)) !== undefined) {
     writer?.repairs.add("implicit-close");
     return "ok";
   }

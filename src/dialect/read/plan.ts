@@ -10,7 +10,7 @@ export type Opening =
   | { readonly does: "bare"; readonly reader: BlockReader; readonly body: TaggedBody }
   | { readonly does: "reasoning"; readonly reasoning: Reasoning }
   | { readonly does: "name"; readonly tool: TextTool }
-  | { readonly does: "drop" | "result" | "tag" | "tick" | "python" | "close" };
+  | { readonly does: "drop" | "result" | "echo" | "thought-end" | "tag" | "tick" | "python" | "close" };
 
 export interface Plan {
   readonly dialect: Dialect;
@@ -59,8 +59,9 @@ function withNames(plan: Plan, tools: ToolTable): Plan {
 }
 
 function createPlan(dialect: Dialect): Plan {
-  const ends = [...turnEnds, ...(dialect.reasoning ?? []).flatMap(({ close }) => close)];
-  const blocks = dialect.blocks.map((block) => createBlockReader(block, ends));
+  const thoughtEnds = (dialect.reasoning ?? []).flatMap(({ close }) => close);
+  const ends = [...turnEnds, ...thoughtEnds];
+  const blocks = dialect.blocks.map((block) => createBlockReader(block, ends, thoughtEnds));
   const openings = openingsOf(dialect, blocks);
   const opens = blocks.flatMap(({ block, opens }) => (block.lineStart === true ? [] : opens));
   const reasoning = dialect.reasoning ?? [];
@@ -110,7 +111,28 @@ function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyM
   for (const reasoning of dialect.reasoning ?? []) add(reasoning.open, { does: "reasoning", reasoning });
   add(dialect.results ?? [], { does: "result" });
   add(dialect.drop ?? [], { does: "drop" });
+  // A tag's name may be a tool's: what echoes a result is looked for only where tags mean nothing else.
+  if (dialect.tags === undefined) add(echoed, { does: "echo" });
+  for (const reasoning of dialect.reasoning ?? []) add(reasoning.close, { does: "thought-end" });
   if (dialect.tags !== undefined) add(["<"], { does: "tag" });
-  if (dialect.trust === "taught") add(["`", "~~~"], { does: "tick" });
+  add(["`", "~~~"], { does: "tick" });
   return openings;
 }
+
+/** Around results in one dialect or another: a model of any dialect may repeat what it was given. */
+const echoed = ["<tool_response>", "<function_results>", "<tool_result>", "<tool_results>", "<tool_output>"];
+
+/** What closes such a result; undefined for marks that only begin a line. */
+export function closeOfResult(open: string): string | undefined {
+  if (/^<[a-z_]+>$/.test(open)) return `</${open.slice(1)}`;
+  if (open.startsWith("[")) return `[/${open.slice(1)}`;
+  for (const [begins, ends] of pairedWords) if (open.includes(begins)) return open.replace(begins, ends);
+  return /^<\|[a-z_]+>$/.test(open) ? `<${open.slice(2, -1)}|>` : undefined;
+}
+
+const pairedWords = [
+  ["_start|>", "_end|>"],
+  ["begin", "end"],
+  ["START", "END"],
+  ["start_", "end_"],
+] as const;

@@ -50,7 +50,7 @@ function* readParameters(context: Context, marks: TaggedMarks, pair: TagPair, wr
       return "implicit";
     }
     if (code < 0) return "cut";
-    if (count === 0 && code === 0x7b) return yield* readJson(context, pair, writer);
+    if (count === 0 && code === 0x7b) return yield* readJson(context, marks, pair, writer);
     if (count === 0 && (yield* isProperty(context, marks, writer.tool))) {
       use = byProperties(marks, pair, writer.tool!);
       writer.repairs.add("property-tags");
@@ -94,8 +94,8 @@ function* readEnd(context: Context, marks: TaggedMarks, pair: TagPair): Reading<
 }
 
 /** The arguments as one JSON object where the parameters should be. */
-function* readJson(context: Context, pair: TagPair, writer: CallWriter): Reading<Ending> {
-  writer.repairs.add("json-body");
+function* readJson(context: Context, { body }: TaggedMarks, pair: TagPair, writer: CallWriter): Reading<Ending> {
+  if (body.json !== true) writer.repairs.add("json-body");
   const outcome = yield* readLiteral(context.input, writer.write, {}, writer.repairs);
   if (outcome !== "ok") return outcome;
   yield* skipSpace(context.input);

@@ -55,6 +55,7 @@ export const jsonDialects: readonly Dialect[] = [
     trust: "special-token",
     blocks: [{ open: ["<|tool_call|>", "<tool_call>"], close: [], bodies: [list] }],
     reasoning: [think],
+    drop: ["<response>", "</response>"],
     stray: ["</tool_call>"],
     result: plainResult,
   },

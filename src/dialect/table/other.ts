@@ -229,6 +229,7 @@ export const otherDialects: readonly Dialect[] = [
       },
     ],
     reasoning: [{ open: ["<|channel>thought\n", "<|channel>"], close: ["<channel|>"] }],
+    stray: ["<tool_call|>", "<tool_response|>", "<turn|>"],
     results: ["<|tool_response>"],
     result: { role: "user", each: '<|tool_response>response:{name}{value:<|"|>{text}<|"|>}<tool_response|>' },
   },

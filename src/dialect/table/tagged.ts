@@ -117,7 +117,7 @@ export const taggedDialects: readonly Dialect[] = [
     title: "<function=NAME>JSON</function>",
     models: ["Functionary 3.1"],
     trust: "special-token",
-    blocks: [{ open: [], close: [], bodies: [bareQwen] }],
+    blocks: [{ open: [], close: [], bodies: [{ ...bareQwen, json: true }] }],
     result: plainResult,
   },
   glmLike("glm-4.5", ["GLM-4.5", "GLM-4.6"], ["glm4.5", "glm45"]),

@@ -65,6 +65,7 @@ function writeNamed(body: NamedBody, call: Written): string {
 function writeTagged(body: TaggedBody, call: Written, safe: boolean): string {
   const open = fill(body.tags.call, call.name, null);
   const close = body.call[0]!.close;
+  if (body.json === true) return `${open}${safe ? markerFree(call.json) : call.json}${close}`;
   if (safe) return `${open}\n${markerFree(call.json)}\n${close}`;
   if (body.nested !== undefined) return `${open}${toElements(call.args, body.nested)}${close}`;
   const end = body.parameter[0]!.close;

@@ -32,15 +32,94 @@ const chatTokens = [
   "<|assistant|>",
   "<|system|>",
   "<|observation|>",
+  "<|ipython|>",
+  "<|python_tag|>",
+  "<|start_of_role|>",
+  "<|end_of_role|>",
+  "<|end_of_text|>",
+  "<|START_OF_TURN_TOKEN|>",
+  "<|END_OF_TURN_TOKEN|>",
+  "<|USER_TOKEN|>",
+  "<|CHATBOT_TOKEN|>",
+  "<|SYSTEM_TOKEN|>",
+  "<|im_user|>",
+  "<|im_assistant|>",
+  "<|im_system|>",
+  "<|im_middle|>",
+  "<|im_tool|>",
+  "<|im_sep|>",
+  "<seed:bos>",
+  "<seed:eos>",
+  "]~b]",
+  "]~!b[",
+  "[e~[",
+  "<|message_sep|>",
+  "<|role_sep|>",
+  "<|user_start|>",
+  "<|user_end|>",
+  "<|assistant_start|>",
+  "<|assistant_end|>",
+  "<|system_start|>",
+  "<|system_end|>",
+  "<|developer_start|>",
+  "<|developer_end|>",
+  "<turn|>",
+  "<|turn>",
+  "<user>",
+  "</user>",
+  "<assistant>",
+  "</assistant>",
+  "<system>",
+  "</system>",
+  "<|end_of_msg|>",
+  "<|begin|>",
+  "<|content|>",
+  "<|begin_user|>",
+  "<|begin_assistant|>",
+  "<|begin_system|>",
+  "<|begin_tool_result|>",
+  "<|begin_content|>",
+  "<|function_output|>",
+  "<|tool_response:begin|>",
+  "<|tool_response:name|>",
+  "<|tool_response:result|>",
+  "<|tool_response:end|>",
+  "<|tool_calls|>",
+  "<|calls|>",
+  "<beginning_of_sentence>",
+  "<begin_of_sentence>",
+  "<end_of_sentence>",
+  "<sep>",
+  "<s>",
+  "<eos>",
+  "<bos>",
+  "[SYSTEM_PROMPT]",
+  "[/SYSTEM_PROMPT]",
+  "[AVAILABLE_TOOLS]",
+  "[/AVAILABLE_TOOLS]",
+  "[TOOL_RESULTS]",
+  "[/TOOL_RESULTS]",
+  "<｜begin▁of▁sentence｜>",
 ];
 
-export function neutralize(text: string, dialect: string | Dialect, tools: readonly ToolLike[] = []): string {
+/** Shapes of control tokens that count up or carry a word of their own. */
+const tokenShapes =
+  /<\|[A-Za-z][\w:▁-]{0,62}\|>|<｜[^<>｜\s]{1,62}｜>|<\/?SPECIAL_\d{1,4}>|<\|(?=[a-z_]{2,32}>)|<(?=[a-z_]{2,32}\|>)/g;
+
+/** `markers`: those of the model's own turns, as its chat template shows them. */
+export function neutralize(
+  text: string,
+  dialect: string | Dialect,
+  tools: readonly ToolLike[] = [],
+  markers: readonly string[] = [],
+): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const tags =
     spoken.tags === undefined ? [] : createToolTable(tools).list.flatMap(({ name, xml }) => [xml?.tag ?? name, name]);
   const scanner = createScanner(
     markersOf(spoken),
     tags.flatMap((tag) => [`<${tag}`, `</${tag}`]),
+    markers.filter((marker) => marker.length > 1),
   );
   let safe = "";
   readAll(text, function* (input) {
@@ -50,7 +129,7 @@ export function neutralize(text: string, dialect: string | Dialect, tools: reado
       safe += broken(take(input, marker.length));
     }
   });
-  return safe;
+  return safe.replace(tokenShapes, broken);
 }
 
 /** Visibly other: `&lt;` for `<`, a space inside anything else. */

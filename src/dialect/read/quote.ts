@@ -1,20 +1,34 @@
-/** Whether the text stands in a code fence, in inline code or in a comment, where a taught call is only quoted. */
+/**
+ * Whether the text stands where calls are only quoted: in a code fence, inline code, a comment, a `>` quote or an
+ * indented block. A model that shows a page, a file or an example must not run what it shows.
+ */
 import { codeAt, take, type Input, type Reading } from "../input.ts";
 
-export interface Fence {
+export interface Quote {
   saw(text: string): void;
   /** A run of ticks or tildes stands at the cursor. */
   tick(input: Input, say: (text: string) => void): Reading<void>;
   inside(): boolean;
+  /** On a line of its own behind four spaces or a tab: an example, unless its opener is a token that nobody types or a tool's own tag. */
+  indented(): boolean;
   atLineStart(): boolean;
+  /** A call was read: what follows it directly is no indented example. */
+  called(): void;
 }
 
-export function createFence(active: boolean): Fence {
+/** How much of a line decides what the line is. */
+const headLimit = 16;
+
+export function createQuote(): Quote {
   let fence = "";
   let inline = 0;
-  let lineStart = true;
+  /** The current line so far, as much of it as matters. */
+  let head = "";
+  let said = false;
   let comment = false;
   let tail = "";
+  const isQuoted = () => /^\s{0,3}>/.test(head);
+  const isIndented = () => said && /^(?: {4}| {0,3}\t)\s*$/.test(head);
   return {
     saw(text) {
       // A comment that nobody closed ends with its paragraph: it must not swallow the calls after it.
@@ -24,15 +38,18 @@ export function createFence(active: boolean): Fence {
       if (opened >= 0 || closed >= 0) comment = opened > closed;
       tail = recent.slice(-3);
       const line = text.lastIndexOf("\n");
-      if (line >= 0) inline = 0;
-      const rest = line >= 0 ? text.slice(line + 1) : text;
-      lineStart = (line >= 0 || lineStart) && rest.trim() === "";
+      if (line >= 0) {
+        inline = 0;
+        head = "";
+      }
+      if (head.length < headLimit) head += text.slice(line + 1, line + 1 + headLimit);
+      said ||= text.trim() !== "";
     },
     *tick(input, say) {
       const code = yield* codeAt(input);
       let length = 1;
       while (length < 64 && (yield* codeAt(input, length)) === code) length++;
-      const starts = lineStart;
+      const starts = head.trim() === "";
       const run = take(input, length);
       say(run);
       if (starts && length >= 3) {
@@ -40,7 +57,12 @@ export function createFence(active: boolean): Fence {
         else if (run.startsWith(fence)) fence = "";
       } else if (fence === "" && code === 0x60) inline = inline === 0 ? length : inline === length ? 0 : inline;
     },
-    inside: () => active && (fence !== "" || inline > 0 || comment),
-    atLineStart: () => lineStart,
+    inside: () => fence !== "" || inline > 0 || comment || isQuoted(),
+    indented: isIndented,
+    atLineStart: () => head.trim() === "",
+    called() {
+      said = false;
+      head = "";
+    },
   };
 }
