@@ -1,20 +1,17 @@
 /** Jinja's filters and tests, with the additions of transformers (`tojson` without HTML escapes). */
 import type { Meter } from "./limits.ts";
-import { capitalize, formatPercent, joinText, replaceText, strip, titleCase } from "./methods.ts";
+import { formatPercent } from "./format.ts";
+import { capitalize, joinText, replaceText, strip, titleCase } from "./methods.ts";
 import {
-  Callable,
   compare,
-  contains,
   counted,
   float,
   Float,
   isDict,
-  isEqual,
   isList,
   isNumber,
   isTrue,
   itemsOf,
-  Namespace,
   print,
   runtime,
   toJson,
@@ -24,9 +21,7 @@ import {
   type Arguments,
   type Value,
 } from "./value.ts";
-
-export type Filter = (value: Value, args: Arguments, meter: Meter) => Value;
-export type Test = (value: Value, args: readonly Value[]) => boolean;
+import { argument, attribute, best, dictItems, selecting, sorted, unique, type Filter } from "./list-filters.ts";
 
 export function findFilter(name: string): Filter {
   const filter = filters.get(name);
@@ -34,29 +29,8 @@ export function findFilter(name: string): Filter {
   return filter;
 }
 
-export function findTest(name: string): Test {
-  const test = tests.get(name);
-  if (test === undefined) throw runtime(`there is no test '${name}'`);
-  return test;
-}
-
-function argument(args: Arguments, at: number, name: string): Value {
-  return args.list[at] ?? args.named.get(name);
-}
-
 function textOf(value: Value, meter: Meter): string {
   return print(value, meter);
-}
-
-/** A field of an object, `a.b` and `0` included. */
-function attribute(value: Value, path: Value): Value {
-  let found = value;
-  for (const part of String(path).split(".")) {
-    if (isDict(found)) found = found.get(part);
-    else if (found instanceof Namespace) found = found.fields.get(part);
-    else found = isList(found) && /^\d{1,9}$/.test(part) ? found[Number(part)] : undefined;
-  }
-  return found;
 }
 
 function length(value: Value): number {
@@ -65,38 +39,6 @@ function length(value: Value): number {
   if (isDict(value)) return value.size;
   if (value === undefined) return 0;
   throw runtime(`${typeOf(value)} has no length`);
-}
-
-function sorted(value: Value, args: Arguments, meter: Meter): readonly Value[] {
-  const key = argument(args, 2, "attribute");
-  const exact = isTrue(argument(args, 1, "case_sensitive"));
-  const keyOf = (item: Value) => {
-    const found = key === undefined || key === null ? item : attribute(item, key);
-    return typeof found === "string" && !exact ? found.toLowerCase() : found;
-  };
-  const items = itemsOf(value, meter).toSorted((a, b) => compare(keyOf(a), keyOf(b)));
-  return isTrue(argument(args, 0, "reverse")) ? items.toReversed() : items;
-}
-
-function selecting(keep: boolean, byAttribute: boolean): Filter {
-  return (value, args, meter) => {
-    const [key, ...rest] = byAttribute ? args.list : [undefined, ...args.list];
-    const [name, ...given] = rest;
-    const test: Test = name === undefined ? (item) => isTrue(item) : findTest(String(name));
-    return itemsOf(value, meter).filter((item) => test(byAttribute ? attribute(item, key) : item, given) === keep);
-  };
-}
-
-function best(sign: number): Filter {
-  return (value, args, meter) => {
-    const key = args.named.get("attribute");
-    const keyOf = (item: Value) => (key === undefined ? item : attribute(item, key));
-    const items = itemsOf(value, meter);
-    return items.reduce<Value>(
-      (found, item) => (found === undefined || compare(keyOf(item), keyOf(found)) * sign > 0 ? item : found),
-      undefined,
-    );
-  };
 }
 
 function indent(value: Value, args: Arguments, meter: Meter): string {
@@ -177,22 +119,6 @@ function escape(value: Value, _args: Arguments, meter: Meter): string {
 function defaulted(value: Value, args: Arguments): Value {
   const useFor = isTrue(argument(args, 1, "boolean"));
   return value === undefined || (useFor && !isTrue(value)) ? (argument(args, 0, "default_value") ?? "") : value;
-}
-
-function dictItems(value: Value, _args: Arguments, meter: Meter): readonly Value[] {
-  if (value === undefined) return [];
-  if (!isDict(value)) throw runtime(`${typeOf(value)} has no items`);
-  meter.entries(value.size);
-  return Array.from(value, ([key, item]) => [key, item]);
-}
-
-function unique(value: Value, _args: Arguments, meter: Meter): readonly Value[] {
-  const seen: Value[] = [];
-  for (const item of itemsOf(value, meter)) {
-    meter.step();
-    if (!seen.some((other) => isEqual(other, item))) seen.push(item);
-  }
-  return seen;
 }
 
 const filters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
@@ -313,40 +239,4 @@ const filters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
       return text.length <= most ? text : `${text.slice(0, Math.max(0, most - 3))}...`;
     },
   ],
-]);
-
-const isText: Test = (value) => typeof value === "string";
-const equal: Test = (value, [other]) => isEqual(value, other);
-
-const tests: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ["defined", (value) => value !== undefined],
-  ["undefined", (value) => value === undefined],
-  ["none", (value) => value === null],
-  ["string", isText],
-  ["number", (value) => isNumber(value)],
-  ["integer", (value) => typeof value === "number" && Number.isInteger(value)],
-  ["float", (value) => value instanceof Float || (typeof value === "number" && !Number.isInteger(value))],
-  ["boolean", (value) => typeof value === "boolean"],
-  ["true", (value) => value === true],
-  ["false", (value) => value === false],
-  ["mapping", (value) => isDict(value)],
-  ["sequence", (value) => isText(value, []) || isList(value) || isDict(value)],
-  ["iterable", (value) => isText(value, []) || isList(value) || isDict(value) || value === undefined],
-  ["callable", (value) => value instanceof Callable],
-  ["odd", (value) => isNumber(value) && Math.abs(toNumber(value) % 2) === 1],
-  ["even", (value) => isNumber(value) && toNumber(value) % 2 === 0],
-  ["divisibleby", (value, [by]) => isNumber(value) && isNumber(by) && toNumber(value) % toNumber(by) === 0],
-  ["lower", (value) => typeof value === "string" && value === value.toLowerCase()],
-  ["upper", (value) => typeof value === "string" && value === value.toUpperCase()],
-  ["equalto", equal],
-  ["eq", equal],
-  ["==", equal],
-  ["ne", (value, [other]) => !isEqual(value, other)],
-  ["!=", (value, [other]) => !isEqual(value, other)],
-  ["sameas", (value, [other]) => value === other],
-  ["in", (value, [container]) => contains(container, value)],
-  ["gt", (value, [other]) => compare(value, other) > 0],
-  ["ge", (value, [other]) => compare(value, other) >= 0],
-  ["lt", (value, [other]) => compare(value, other) < 0],
-  ["le", (value, [other]) => compare(value, other) <= 0],
 ]);

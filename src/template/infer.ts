@@ -227,9 +227,9 @@ function fromWords(renderings: Renderings, among: readonly Dialect[]): Found | u
 }
 
 function namesResult(dialect: Dialect, text: string): boolean {
-  const after = text.slice(text.indexOf(words.question));
+  const from = text.indexOf(words.question);
   const own = (dialect.results ?? []).filter((mark) => /^<\|.+\|>$/.test(mark));
-  return dialect.trust === "special-token" && own.some((mark) => after.includes(mark));
+  return dialect.trust === "special-token" && own.some((mark) => text.includes(mark, from));
 }
 
 function fromDeriving(sets: readonly ShownSet[], renderings: Renderings): Found | undefined {

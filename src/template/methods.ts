@@ -1,24 +1,19 @@
 /** Methods of strings, lists and objects, as Python has them. */
+import { dictMethods, listMethods, whole, type Method } from "./container-methods.ts";
+import { formatBraces } from "./format.ts";
 import type { Meter } from "./limits.ts";
 import {
   Callable,
   counted,
-  Float,
   isDict,
   isList,
-  isNumber,
   itemsOf,
   print,
-  repr,
   runtime,
-  toNumber,
   typeOf,
   type Arguments,
-  type Dict,
   type Value,
 } from "./value.ts";
-
-type Method<T> = (self: T, args: Arguments, meter: Meter) => Value;
 
 /** The method of that name, bound; undefined when the value has none. */
 export function methodOf(value: Value, name: string, meter: Meter): Callable | undefined {
@@ -41,19 +36,12 @@ function text(args: Arguments, at: number, name: string, otherwise?: string): st
   return value;
 }
 
-function whole(args: Arguments, at: number, name: string, otherwise: number): number {
-  const value = args.list[at] ?? args.named.get(name);
-  if (value === undefined || value === null) return otherwise;
-  if (!isNumber(value)) throw runtime(`the argument '${name}' is ${typeOf(value)}, not a number`);
-  return Math.trunc(toNumber(value));
-}
-
 export function strip(self: string, characters: string | undefined, left: boolean, right: boolean): string {
   const drop = (char: string) => (characters === undefined ? /\s/.test(char) : characters.includes(char));
   let from = 0;
   let to = self.length;
-  while (left && from < to && drop(self[from]!)) from++;
-  while (right && to > from && drop(self[to - 1]!)) to--;
+  if (left) while (from < to && drop(self[from]!)) from++;
+  if (right) while (to > from && drop(self[to - 1]!)) to--;
   return self.slice(from, to);
 }
 
@@ -82,7 +70,8 @@ export function replaceText(self: string, from: string, to: string, count: numbe
   }
   let result = "";
   let at = 0;
-  for (let done = 0; count < 0 || done < count; done++) {
+  const most = count < 0 ? Number.POSITIVE_INFINITY : count;
+  for (let done = 0; done < most; done++) {
     const found = self.indexOf(from, at);
     if (found < 0) break;
     meter.characters(found - at + to.length);
@@ -239,158 +228,3 @@ export function joinText(items: readonly Value[], separator: string, meter: Mete
   meter.characters(parts.reduce((sum, part) => sum + part.length, 0));
   return parts.join(separator);
 }
-
-/** `str.format` with `{}`, `{0}`, `{name}` and `{x.y}`; a format after `:` is taken only for numbers' digits. */
-function formatBraces(self: string, args: Arguments, meter: Meter): string {
-  let next = 0;
-  const filled = self.replace(/\{\{|\}\}|\{([^{}]{0,200})\}/g, (match, field: string | undefined) => {
-    if (field === undefined) return match.charAt(0);
-    const [path = "", spec = ""] = field.split(":", 2);
-    const [head = "", ...rest] = path.split(/[.[\]]+/).filter((part, index) => part !== "" || index === 0);
-    let value: Value =
-      head === "" ? args.list[next++] : /^\d+$/.test(head) ? args.list[Number(head)] : args.named.get(head);
-    for (const key of rest) value = isDict(value) ? value.get(key) : isList(value) ? value[Number(key)] : undefined;
-    return formatted(value, spec, meter);
-  });
-  return counted(filled, meter);
-}
-
-/** `%s`, `%d`, `%.2f` and their kin. */
-export function formatPercent(format: string, given: Value, meter: Meter): string {
-  const list = isList(given) ? given : [given];
-  let next = 0;
-  const filled = format.replace(
-    /%(?:\((\w{1,64})\))?(\d{0,4})(?:\.(\d{1,2}))?([sdifrx%])/g,
-    (_match, key: string | undefined, width: string, digits: string | undefined, kind: string) => {
-      if (kind === "%") return "%";
-      const value = key === undefined ? list[next++] : isDict(given) ? given.get(key) : undefined;
-      const number = isNumber(value) ? toNumber(value) : Number.NaN;
-      const shown =
-        kind === "r"
-          ? repr(value, meter)
-          : kind === "f"
-            ? number.toFixed(Number(digits ?? 6))
-            : kind === "d" || kind === "i"
-              ? String(Math.trunc(number))
-              : kind === "x"
-                ? Math.trunc(number).toString(16)
-                : print(value, meter);
-      return shown.padStart(Number(width || 0), width.startsWith("0") ? "0" : " ");
-    },
-  );
-  return counted(filled, meter);
-}
-
-function formatted(value: Value, spec: string, meter: Meter): string {
-  const digits = /^\.(\d{1,2})f$/.exec(spec)?.[1];
-  if (digits !== undefined && isNumber(value)) return toNumber(value).toFixed(Number(digits));
-  const padding = /^(0?)(\d{1,4})d?$/.exec(spec);
-  const shown = value instanceof Float ? repr(value, meter) : print(value, meter);
-  return padding === null ? shown : shown.padStart(Number(padding[2]), padding[1] === "0" ? "0" : " ");
-}
-
-function pairs(self: Dict, meter: Meter): readonly Value[] {
-  meter.entries(self.size);
-  return Array.from(self, ([key, value]) => [key, value]);
-}
-
-const dictMethods: ReadonlyMap<string, Method<Dict>> = new Map<string, Method<Dict>>([
-  [
-    "get",
-    (self, args) =>
-      self.has(args.list[0]) ? self.get(args.list[0]) : (args.list[1] ?? args.named.get("default") ?? null),
-  ],
-  ["items", (self, _args, meter) => pairs(self, meter)],
-  ["keys", (self, _args, meter) => itemsOf(self, meter)],
-  [
-    "values",
-    (self, _args, meter) => {
-      meter.entries(self.size);
-      return [...self.values()];
-    },
-  ],
-  [
-    "copy",
-    (self, _args, meter) => {
-      meter.entries(self.size);
-      return new Map(self);
-    },
-  ],
-  [
-    "pop",
-    (self, args) => {
-      const value = self.get(args.list[0]);
-      if (!self.delete(args.list[0]) && args.list.length < 2) throw runtime("the key to take out is not there");
-      return value ?? args.list[1];
-    },
-  ],
-  [
-    "update",
-    (self, args, meter) => {
-      const [other] = args.list;
-      const entries = [...(isDict(other) ? other : []), ...args.named];
-      meter.entries(self.size + entries.length);
-      for (const [key, value] of entries) self.set(key, value);
-      return null;
-    },
-  ],
-  [
-    "setdefault",
-    (self, args) => {
-      if (!self.has(args.list[0])) self.set(args.list[0], args.list[1] ?? null);
-      return self.get(args.list[0]);
-    },
-  ],
-]);
-
-const listMethods: ReadonlyMap<string, Method<Value[]>> = new Map<string, Method<Value[]>>([
-  [
-    "append",
-    (self, args, meter) => {
-      meter.entries(1);
-      if (self.length >= 100_000) meter.entries(self.length + 1);
-      self.push(args.list[0]);
-      return null;
-    },
-  ],
-  [
-    "extend",
-    (self, args, meter) => {
-      const items = itemsOf(args.list[0], meter);
-      meter.entries(self.length + items.length);
-      self.push(...items);
-      return null;
-    },
-  ],
-  [
-    "insert",
-    (self, args, meter) => {
-      meter.entries(self.length + 1);
-      self.splice(whole(args, 0, "index", 0), 0, args.list[1]);
-      return null;
-    },
-  ],
-  [
-    "pop",
-    (self, args) => {
-      if (self.length === 0) throw runtime("nothing can be taken out of an empty list");
-      return self.splice(whole(args, 0, "index", -1), 1)[0];
-    },
-  ],
-  ["index", (self, args) => self.indexOf(args.list[0])],
-  ["count", (self, args) => self.filter((item) => item === args.list[0]).length],
-  [
-    "copy",
-    (self, _args, meter) => {
-      meter.entries(self.length);
-      return [...self];
-    },
-  ],
-  [
-    "reverse",
-    (self) => {
-      self.reverse();
-      return null;
-    },
-  ],
-]);

@@ -2,7 +2,7 @@
  * A chat template rendered. `template/` asks a model's own template how the model speaks: which dialect its calls
  * are in, how prompts and results look, where an answer begins. It is pure, knows the dialects and no transport.
  */
-import { createEvaluator, createScope } from "./evaluate.ts";
+import { block, createScope } from "./evaluate.ts";
 import { createMeter, TemplateError, TemplateRefused, type Meter, type TemplateLimits } from "./limits.ts";
 import { parseTemplate, type ParsedTemplate } from "./parse.ts";
 import {
@@ -35,9 +35,9 @@ export function renderTemplate(
   const meter = createMeter(limits, Date.now);
   const { now = new Date(), ...given } = context;
   try {
-    const scope = createScope(undefined, globals(meter, now));
+    const scope = createScope(meter, undefined, globals(meter, now));
     for (const [name, value] of Object.entries(given)) scope.names.set(name, toValue(value, meter));
-    return createEvaluator(meter).block(program.type === "Program" ? program.body : [program], createScope(scope));
+    return block(program.type === "Program" ? program.body : [program], createScope(meter, scope));
   } catch (error) {
     if (error instanceof TemplateError) throw error;
     // The engine's own stack or a value beyond JavaScript's limits: what is left of a hostile template.
