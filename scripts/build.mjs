@@ -11,6 +11,7 @@ const entries = {
   tools: "src/tools/index.ts",
   wire: "src/wire/index.ts",
   dialect: "src/dialect/index.ts",
+  template: "src/template/index.ts",
   gate: "src/gate/index.ts",
   model: "src/model/index.ts",
   session: "src/session/index.ts",

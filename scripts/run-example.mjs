@@ -8,7 +8,7 @@ import { lowerDecorators } from "./decorators.mjs";
 const [file] = process.argv.slice(2);
 const root = process.cwd();
 const entry = (path) => join(root, "src", path);
-const folders = ["tools", "gate", "wire", "dialect", "model", "session", "store", "mcp", "testing"];
+const folders = ["tools", "gate", "wire", "dialect", "template", "model", "session", "store", "mcp", "testing"];
 // Inside the tree, so that packages an example uses (zod, …) are found.
 const out = mkdtempSync(join(root, "node_modules/.example-"));
 try {

@@ -8,9 +8,20 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const entries: Readonly<Record<string, string>> = {
   index: "src/index.ts",
   ...Object.fromEntries(
-    ["tools", "gate", "wire", "dialect", "model", "session", "store", "mcp", "testing", "gateway", "client"].map(
-      (name) => [name, `src/${name}/index.ts`],
-    ),
+    [
+      "tools",
+      "gate",
+      "wire",
+      "dialect",
+      "template",
+      "model",
+      "session",
+      "store",
+      "mcp",
+      "testing",
+      "gateway",
+      "client",
+    ].map((name) => [name, `src/${name}/index.ts`]),
   ),
   sandbox: "src/runtime/sandbox/sandbox.ts",
 };

@@ -1,5 +1,5 @@
-import { createInterface } from "node:readline";
 import { isObject } from "../base/json.ts";
+import { readLines } from "../base/lines.ts";
 import { printJson } from "./io.ts";
 
 export type AnswerLine = (line: Record<string, unknown>) => Promise<object> | object;
@@ -10,7 +10,7 @@ export type AnswerLine = (line: Record<string, unknown>) => Promise<object> | ob
  */
 export async function runBatch(answer: AnswerLine, options: { readonly parallel?: boolean } = {}): Promise<void> {
   let printed: Promise<void> = Promise.resolve();
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  for await (const line of readLines(process.stdin)) {
     if (line.trim() === "") continue;
     const answered = answerLine(line, answer);
     printed = printed.then(async () => printJson(await answered, false));

@@ -32,6 +32,7 @@ export const routes: Readonly<Record<string, Route>> = {
   export: { brief: "a recorded session as a document", load: () => import("./commands/export.ts") },
   decode: { brief: "read a recorded answer of a model", load: () => import("./commands/decode.ts") },
   dialects: { brief: "the text dialects, and which one a model speaks", load: () => import("./commands/dialects.ts") },
+  model: { brief: "models of your own, known by their chat templates", load: () => import("./commands/model.ts") },
   schema: { brief: "a JSON Schema as a provider takes it", load: () => import("./commands/schema.ts") },
   patch: { brief: "apply a patch to this folder: all files or none", load: () => import("./commands/patch.ts") },
   undo: { brief: "take back what the last turn's file tools did", load: () => import("./commands/undo.ts") },

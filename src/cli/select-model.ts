@@ -1,12 +1,17 @@
 /** Settings and flags to a model: provider, wire, key, or the built-in offline one. */
 import { defined } from "../base/json.ts";
-import type { Model } from "../spec/model.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { stateDir } from "../base/paths.ts";
+import type { Dialect } from "../dialect/index.ts";
+import type { Model, ModelRequest } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
 import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
 import { providerForWire, providers, type Provider } from "../model/providers.ts";
-import type { WireName } from "../wire/codec.ts";
+import type { Codec, WireName } from "../wire/codec.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
+import type { ModelRecord } from "./models.ts";
 
 export interface SelectedModel {
   readonly model: Model;
@@ -19,8 +24,10 @@ export interface SelectedModel {
 const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
 
 /** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
-export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
-  const wanted = readWire(config.wire);
+export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
+  const record = await findRecord(given, env);
+  const config = record === undefined ? given : { base_url: record.baseUrl, ...given };
+  const wanted = config.wire === undefined && record !== undefined ? wireOfRecord(record) : readWire(config.wire);
   const isOffline =
     config.model === "offline" ||
     (config.model === undefined && config.base_url === undefined && config.provider === undefined);
@@ -32,19 +39,20 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
     throw new UsageError("no model is named: set 'model' in callgate.toml, CALLGATE_MODEL or --model");
   const baseUrl = server?.baseUrl ?? readAddress(config.base_url);
   const apiKey = findKey(config, env);
+  const codec = await codecOf(wanted, record);
   const http = await createProviderModel({
     model,
     wire,
     env,
-    ...defined({ provider: config.provider, baseUrl, apiKey }),
+    ...defined({ provider: config.provider, baseUrl, apiKey, codec }),
     ...readAnswerLimits(config.answer_limits),
     keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
     // A dialect reads the text itself, thoughts and all.
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
   });
   return {
-    model: wanted.dialect === undefined ? http : await speakDialect(http, wanted.dialect),
-    wire: config.wire ?? wire,
+    model: wanted.dialect === undefined ? http : await speakDialect(http, wanted, record),
+    wire: config.wire ?? (record === undefined ? wire : wanted.name),
     provider: isOffline ? "offline" : name,
     isRetryable,
     async close() {
@@ -52,6 +60,40 @@ export async function selectModel(config: Config, env: NodeJS.ProcessEnv): Promi
       await server?.close();
     },
   };
+}
+
+/** What `callgate model add` keeps about the model of that name, if anything. */
+async function findRecord(config: Config, env: NodeJS.ProcessEnv): Promise<ModelRecord | undefined> {
+  if (config.model === undefined || config.provider !== undefined) return undefined;
+  if (!existsSync(join(stateDir(env), "models"))) return undefined;
+  return (await import("./models.ts")).findModel(config.model, env);
+}
+
+interface WantedWire {
+  readonly name: string;
+  readonly wire?: WireName;
+  readonly dialect?: string | Dialect;
+  /** Tools and calls go out as the wire has them; only the answer is read by the dialect. */
+  readonly native?: boolean;
+  /** The prompt is rendered here. */
+  readonly rendered?: boolean;
+}
+
+function wireOfRecord({ request, dialect }: ModelRecord): WantedWire {
+  const name =
+    request === "completions" ? request : `${request}:${typeof dialect === "string" ? dialect : dialect.name}`;
+  return { name, wire: "chat", dialect, native: request !== "text", rendered: request === "completions" };
+}
+
+async function codecOf({ rendered }: WantedWire, record: ModelRecord | undefined): Promise<Codec | undefined> {
+  if (rendered !== true) return undefined;
+  if (record?.template.source === undefined)
+    throw new UsageError(
+      "the wire 'completions' needs the model's template: callgate model add NAME --base-url URL --template FILE --wire completions",
+    );
+  const { createCompletionsCodec } = await import("../model/completions.ts");
+  const { template, profile, dialect } = record;
+  return createCompletionsCodec({ template: template.source!, tokens: template.tokens, profile, dialect });
 }
 
 /** What a server may send, as far as the settings say; the rest has its defaults. */
@@ -83,23 +125,40 @@ export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
 }
 
 /** Loaded only for models that need it: most have calls of their own. */
-async function speakDialect(http: Model, dialect: string): Promise<Model> {
+async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord | undefined): Promise<Model> {
   const [{ createTextModel }, { lookUpDialect }] = await Promise.all([
     import("../model/text.ts"),
     import("../dialect/index.ts"),
   ]);
-  if (lookUpDialect(dialect) === undefined)
+  const { dialect = "auto", native = false } = wanted;
+  if (typeof dialect === "string" && lookUpDialect(dialect) === undefined)
     throw new UsageError(`there is no dialect '${dialect}' ('callgate dialects' lists them)`);
-  return createTextModel(http, dialect);
+  const profile = record?.profile;
+  return createTextModel(http, dialect, {
+    native,
+    teach: native && profile?.tools === false,
+    ...(profile === undefined ? {} : { markers: profile.markers, startsIn: (request) => startOf(profile, request) }),
+  });
 }
 
-/** `text:DIALECT` goes over Chat: calls and results are written in the text. */
-function readWire(wire: string | undefined): { readonly wire?: WireName; readonly dialect?: string } {
-  if (wire === undefined) return {};
-  if (wire.startsWith("text:")) return { wire: "chat", dialect: wire.slice("text:".length) };
-  if (wires.includes(wire)) return { wire: wire as WireName };
+/** Where answers begin: as the template opens its prompts, for what the request asked of thinking. */
+function startOf({ opensThoughts }: ModelRecord["profile"], { reasoning }: ModelRequest): "reasoning" | "text" {
+  const effort = reasoning?.effort;
+  const opens = effort === undefined ? opensThoughts.default : effort === "none" ? opensThoughts.off : opensThoughts.on;
+  return opens ? "reasoning" : "text";
+}
+
+/** `text:DIALECT` writes calls and results into Chat's messages; `chat+text:DIALECT` only reads the answer so. */
+function readWire(wire: string | undefined): WantedWire {
+  const name = wire ?? "";
+  if (wire === undefined) return { name };
+  if (wire.startsWith("text:")) return { name, wire: "chat", dialect: wire.slice("text:".length) };
+  if (wire.startsWith("chat+text:"))
+    return { name, wire: "chat", dialect: wire.slice("chat+text:".length), native: true };
+  if (wire === "completions") return { name, wire: "chat", rendered: true };
+  if (wires.includes(wire)) return { name, wire: wire as WireName };
   throw new UsageError(
-    `there is no wire '${wire}': ${wires.join(", ")} or text:DIALECT ('callgate dialects' lists them)`,
+    `there is no wire '${wire}': ${wires.join(", ")}, text:DIALECT, chat+text:DIALECT ('callgate dialects' lists them) or completions`,
   );
 }
 
@@ -132,8 +191,8 @@ function findKey(config: Config, env: NodeJS.ProcessEnv): string | undefined {
 }
 
 async function startOffline(
-  dialect: string | undefined,
+  dialect: string | Dialect | undefined,
 ): Promise<{ readonly baseUrl: string; close(): Promise<void> }> {
   const { createOfflineModel, serveModel } = await import("../testing/index.ts");
-  return serveModel(createOfflineModel(), dialect === undefined ? {} : { dialect });
+  return serveModel(createOfflineModel(), typeof dialect === "string" ? { dialect } : {});
 }

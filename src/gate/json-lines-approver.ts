@@ -1,7 +1,7 @@
-/** An approver for programs. Apart, because reading lines is dear to load and most gates ask nobody this way. */
+/** An approver for programs. */
 import type { Readable, Writable } from "node:stream";
-import { createInterface } from "node:readline";
 import { isObject } from "../base/json.ts";
+import { readLines } from "../base/lines.ts";
 import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
 
 /**
@@ -11,18 +11,21 @@ import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
 export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
   const waiting = new Map<string, (answer: ApprovalAnswer | undefined) => void>();
   let ended = false;
-  const lines = createInterface({ input, crlfDelay: Infinity });
-  lines.on("line", (line) => {
-    const parsed = toAnswer(line);
-    if (parsed === undefined) return;
-    waiting.get(parsed.hash)?.(parsed.answer);
-    waiting.delete(parsed.hash);
-  });
-  lines.on("close", () => {
+  const listen = async () => {
+    for await (const line of readLines(input)) {
+      const parsed = toAnswer(line);
+      if (parsed === undefined) continue;
+      waiting.get(parsed.hash)?.(parsed.answer);
+      waiting.delete(parsed.hash);
+    }
+  };
+  const close = () => {
     ended = true;
     for (const answer of waiting.values()) answer(undefined);
     waiting.clear();
-  });
+  };
+  // An input that breaks off answers as little as one that ended.
+  void listen().then(close, close);
   return {
     ask: (request, signal) =>
       new Promise((resolve) => {

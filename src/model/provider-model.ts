@@ -18,6 +18,8 @@ export interface ProviderModelOptions extends Pick<
   readonly apiKey?: string;
   /** Left out: as the provider's row says. `false` under a dialect, which reads the text itself, thoughts and all. */
   readonly thinkTags?: boolean;
+  /** Instead of the wire's own, such as the one that renders prompts for completion endpoints. */
+  readonly codec?: Codec;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -56,7 +58,7 @@ const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
 export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
   const { wire, ...address } = resolveProvider(options);
   const { model, limits, answerLimits, retries } = options;
-  const codec = await loadCodec[wire]();
+  const codec = options.codec ?? (await loadCodec[wire]());
   return createHttpModel({ model, codec, ...address, ...defined({ limits, answerLimits, retries }) });
 }
 

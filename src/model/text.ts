@@ -1,18 +1,46 @@
-import { toTextRequest, wrapTextCalls } from "../dialect/index.ts";
+import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOptions } from "../dialect/index.ts";
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
 
+export interface TextModelOptions {
+  /**
+   * Tools, calls and results go to the server as its own wire has them, and its template writes them as in training;
+   * only the answer is read by the dialect. For servers that take tools and parse nothing.
+   */
+  readonly native?: boolean;
+  /** The template tells no tools, so they are told in the instructions, in the dialect's form. */
+  readonly teach?: boolean;
+  /** Where an answer to this request begins; in text unless told. */
+  readonly startsIn?: (request: ModelRequest) => TextDecoderOptions["startsIn"];
+  /** Markers of the model's turns, broken in results. */
+  readonly markers?: readonly string[];
+}
+
 /** A model that only writes text, given tools through a dialect: taught in the prompt, read back from the answer. */
-export function createTextModel(inner: Model, dialect: string): Model {
+export function createTextModel(inner: Model, dialect: string | Dialect, options: TextModelOptions = {}): Model {
   return {
     name: inner.name,
     ask(asked, signal, how) {
       const { loaded: _loaded, ...rest } = asked;
       const request: ModelRequest = { ...rest, tools: spelled(asked) };
-      const options = { dialect, tools: request.tools, history: request.input };
-      return wrapTextCalls(inner.ask(toTextRequest(request, dialect), signal, how), options);
+      const startsIn = options.startsIn?.(asked);
+      const reading = { dialect, tools: request.tools, history: request.input, ...(startsIn ? { startsIn } : {}) };
+      const sent =
+        options.native === true
+          ? toNativeRequest(request, dialect, options)
+          : toTextRequest(request, dialect, options.markers);
+      return wrapTextCalls(inner.ask(sent, signal, how), reading);
     },
   };
+}
+
+/** The request as it is; only a list of tools that the template would leave out is told in words. */
+function toNativeRequest(request: ModelRequest, dialect: string | Dialect, options: TextModelOptions): ModelRequest {
+  if (options.teach !== true || request.tools.length === 0) return request;
+  const told = [request.instructions, teach(dialect, request.tools)].filter(
+    (part) => part !== undefined && part !== "",
+  );
+  return { ...request, instructions: told.join("\n\n") };
 }
 
 /** Made once per list: a session asks with the same one again and again. */

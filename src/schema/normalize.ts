@@ -12,6 +12,7 @@ import { targetRules, type SchemaTarget } from "./normalize/rules.ts";
 import { readShape, type Shape } from "./normalize/shape.ts";
 import { shrink } from "./normalize/shrink.ts";
 import { createTrail, type Change, type Trail } from "./normalize/trail.ts";
+import { listDifferences } from "./normalize/difference.ts";
 import { wrappedRootKey } from "./property.ts";
 
 export { schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
@@ -49,6 +50,7 @@ function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: N
   const root = lower(toRoot(readShape(source, "", trail), at), at);
   const table = lowerDefinitions(at);
   const whole = table ? { ...root, $defs: table } : root;
+  if (isObject(schema)) listDifferences(schema, whole, trail);
   const lowered = maxBytes === undefined ? whole : shrink(whole, maxBytes, at.rules, trail);
   return { schema: lowered, changes: trail.changes() };
 }

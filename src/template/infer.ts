@@ -61,6 +61,29 @@ export function inferFromTemplate(source: string, options: InferOptions = {}): T
   return { ...rest, sets: { shown: sets.length, read }, turn: sets[0]?.turn.cut ?? null, ...facts };
 }
 
+/** What is known of a template that cannot be rendered: nothing. */
+export const unknownProfile: TemplateProfile = {
+  dialect: null,
+  how: "none",
+  alike: [],
+  evidence: [],
+  sets: { shown: 0, read: 0 },
+  turn: null,
+  tools: false,
+  calls: false,
+  parallel: false,
+  results: false,
+  system: false,
+  arguments: null,
+  nullContent: false,
+  ids: { shown: false, rule: "any" },
+  reasoning: null,
+  opensThoughts: { default: false, on: false, off: false },
+  end: null,
+  markers: [],
+  refusals: [],
+};
+
 interface Found {
   readonly dialect: string | Dialect;
   readonly how: "read" | "told" | "derived";

@@ -143,7 +143,7 @@ describe("what each target gets", () => {
       $defs: {
         C: {
           type: "object",
-          properties: { d: { type: ["number", "null"] } },
+          properties: { d: { type: ["number", "null"], description: "(default: 1)" } },
           required: ["d"],
           additionalProperties: false,
         },

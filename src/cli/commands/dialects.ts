@@ -1,6 +1,8 @@
 /** `callgate dialects`: the text dialects, and which of them a model speaks. */
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { dialects, inferDialect } from "../../dialect/index.ts";
+import type * as TemplateModule from "../../template/index.ts";
+import type { TemplateProfile, TemplateSource } from "../../template/index.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, say, UsageError } from "../io.ts";
 
@@ -29,14 +31,18 @@ const list = buildCommand<Flags>({
     }),
 });
 
-const infer = buildCommand<Flags, string[]>({
+interface InferFlags extends Flags {
+  readonly show?: boolean;
+}
+
+const infer = buildCommand<InferFlags, string[]>({
   docs: {
     brief: "which dialect a model speaks, from its chat template or its answers",
     fullDescription:
-      "Reads a chat template (Jinja, as in tokenizer_config.json or GGUF metadata) or one recorded answer per FILE, and names the dialects they point to, the likeliest first. Ends with 1 if none does.",
+      "Renders a chat template (Jinja: tokenizer_config.json, chat_template.jinja, a GGUF file, a llama.cpp server's /props) with a probe conversation and names the dialect that reads it; or reads one recorded answer per FILE and names the dialects they point to, the likeliest first. Ends with 1 if none does.",
   },
   parameters: {
-    flags: { json },
+    flags: { json, show: toggle("print the rendered turn of one call") },
     positional: {
       kind: "array",
       parameter: { parse: String, placeholder: "FILE", brief: "a template or an answer; - is stdin" },
@@ -45,25 +51,68 @@ const infer = buildCommand<Flags, string[]>({
   func: (flags, ...files) =>
     runCommand(async () => {
       if (files.filter((file) => file === "-").length > 1) throw new UsageError("stdin can be read only once");
-      const texts = await Promise.all((files.length === 0 ? ["-"] : files).map(readInput));
-      const found = inferDialect(texts.map(templateOf));
-      if (flags.json === true) printJson(found);
-      else for (const { dialect, evidence } of found.slice(0, 5)) print(`${dialect}  (${evidence.join(", ")})`);
-      if (found.length > 0) return exitCodes.done;
+      const given = files.length === 0 ? ["-"] : files;
+      const [{ readTemplateFile }, template] = await Promise.all([
+        import("../template-files.ts"),
+        import("../../template/index.ts"),
+      ]);
+      const profiles: { readonly file: string; readonly profile: TemplateProfile }[] = [];
+      const answers: string[] = [];
+      for (const file of given) {
+        const text = file === "-" ? await readInput(file) : undefined;
+        const source = text === undefined ? await readTemplateFile(file) : template.readTemplateSource(text);
+        if (source === undefined) answers.push(text ?? (await readInput(file)));
+        else profiles.push({ file, profile: profileOf(template, source) });
+      }
+      const read = answers.length === 0 ? [] : inferDialect(answers);
+      if (flags.json === true)
+        printFound(
+          profiles.map(({ profile }) => profile),
+          read,
+        );
+      else {
+        for (const { file, profile } of profiles)
+          printProfile(given.length > 1 ? file : undefined, profile, flags.show === true);
+        for (const { dialect, evidence } of read.slice(0, 5)) print(`${dialect}  (${evidence.join(", ")})`);
+      }
+      if (profiles.every(({ profile }) => profile.dialect !== null) && (answers.length === 0 || read.length > 0))
+        return exitCodes.done;
       say("callgate: nothing in it points to a dialect; try --wire text:auto");
       return exitCodes.failed;
     }),
 });
 
-/** A tokenizer_config.json holds the template as a string. */
-function templateOf(text: string): string {
-  if (!text.trimStart().startsWith("{") || !text.includes('"chat_template"')) return text;
+/** One template gives its profile, several a list; answers give the dialects they point to. */
+function printFound(profiles: readonly TemplateProfile[], read: ReturnType<typeof inferDialect>): void {
+  if (profiles.length === 0) printJson(read);
+  else printJson(profiles.length === 1 ? profiles[0] : profiles);
+}
+
+/** Rendered; where that fails, the markers in its text are the next best, and it is said why. */
+function profileOf(template: typeof TemplateModule, source: TemplateSource): TemplateProfile {
   try {
-    const template: unknown = (JSON.parse(text) as { chat_template?: unknown }).chat_template;
-    return typeof template === "string" ? template : JSON.stringify(template);
-  } catch {
-    return text; // No JSON after all: read as it is.
+    return template.inferFromTemplate(source.template, { tokens: source.tokens });
+  } catch (error) {
+    if (!(error instanceof template.TemplateError)) throw error;
+    const [found] = inferDialect(source.template);
+    const why = `the template cannot be rendered (${error.message})`;
+    say(`callgate: ${why}; its text is searched for markers`);
+    return {
+      ...template.unknownProfile,
+      dialect: found?.dialect ?? null,
+      how: found === undefined ? "none" : "told",
+      evidence: [why, ...(found === undefined ? [] : [`holds ${found.evidence.join(", ")}`])],
+    };
   }
+}
+
+function printProfile(file: string | undefined, profile: TemplateProfile, show: boolean): void {
+  const { dialect, evidence, alike, turn } = profile;
+  const name = dialect === null ? "none" : typeof dialect === "string" ? dialect : "derived";
+  const also = alike.length === 0 ? "" : `; also ${alike.join(", ")}`;
+  print(`${file === undefined ? "" : `${file}: `}${name}  (${evidence.join("; ")}${also})`);
+  if (dialect !== null && typeof dialect !== "string") printJson(dialect);
+  if (show && turn !== null) print(turn);
 }
 
 export const command = buildRouteMap({

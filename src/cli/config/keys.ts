@@ -42,7 +42,11 @@ export const configKeys = {
     about: "the model's name at the provider; 'offline' is the built-in planner",
   },
   base_url: { type: "string", env: "CALLGATE_BASE_URL", about: "the address, where it is not the provider's own" },
-  wire: { type: "string", env: "CALLGATE_WIRE", about: "responses, chat, messages, gemini or text:DIALECT" },
+  wire: {
+    type: "string",
+    env: "CALLGATE_WIRE",
+    about: "responses, chat, messages, gemini, text:DIALECT, chat+text:DIALECT or completions",
+  },
   api_key_env: { type: "string", env: "CALLGATE_API_KEY_ENV", about: "the environment variable that holds the key" },
   approval: {
     type: "string",

@@ -16,6 +16,8 @@ export interface Header {
 
 const headerLimit = 4096;
 const nameKeys = ["name", "tool", "key"];
+/** What an attribute may say beside the name; any other word for the name is a family's own. */
+const otherKeys: ReadonlySet<string> = new Set(["type", "string", "index", "id", "class"]);
 
 /** Undefined: there is no tag here that names anything. */
 export function* headerAt(input: Input, offset: number, end: string): Reading<Header | undefined> {
@@ -133,10 +135,9 @@ const isKeyCode = codesOf(`${letters}${digits}_:.-/`, true);
 
 function withAttributes(text: string): Omit<Header, "length"> | undefined {
   const attributes = parseAttributes(text);
-  const name = nameKeys
-    .map((key) => attributes.get(key))
-    .find((value) => value !== undefined)
-    ?.trim();
+  const key =
+    nameKeys.find((each) => attributes.has(each)) ?? [...attributes.keys()].find((each) => !otherKeys.has(each));
+  const name = key === undefined ? undefined : attributes.get(key)?.trim();
   if (name === undefined || name === "") return undefined;
   const glued = /^\s/.test(text) ? {} : ({ repair: "glued-attribute" } as const);
   return { name, attributes, selfClosing: text.trimEnd().endsWith("/"), ...glued };

@@ -8,7 +8,12 @@ import { encodeCalls } from "./call.ts";
 import { encodeResults } from "./result.ts";
 import { teach } from "./teach.ts";
 
-export function toTextRequest(request: ModelRequest, dialect: string | Dialect): ModelRequest {
+/** `markers`: those of the model's turns, broken in results beside the dialect's own. */
+export function toTextRequest(
+  request: ModelRequest,
+  dialect: string | Dialect,
+  markers: readonly string[] = [],
+): ModelRequest {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const { tools: _tools, toolChoice, parallel, instructions, stop, ...rest } = request;
   const prompt =
@@ -19,7 +24,7 @@ export function toTextRequest(request: ModelRequest, dialect: string | Dialect):
     ...rest,
     ...(told === "" ? {} : { instructions: told }),
     ...(stops.length === 0 ? {} : { stop: stops }),
-    input: mergeMessages(historyToText(request, spoken)),
+    input: mergeMessages(historyToText(request, spoken, markers)),
     tools: [],
   };
 }
@@ -62,7 +67,7 @@ function once(of: object, { tools }: ModelRequest, key: string, write: () => str
 }
 
 /** Neighbouring calls are one answer, neighbouring results one turn; thoughts stay with the provider that made them. */
-function historyToText(request: ModelRequest, dialect: Dialect): readonly Item[] {
+function historyToText(request: ModelRequest, dialect: Dialect, markers: readonly string[]): readonly Item[] {
   const items: Item[] = [];
   const names = new Map(request.input.flatMap((item) => (item.type === "call" ? [[item.id, item.name] as const] : [])));
   let position = 0;
@@ -85,7 +90,7 @@ function historyToText(request: ModelRequest, dialect: Dialect): readonly Item[]
       at += calls.length - 1;
     } else if (item.type === "result") {
       const results = run(request.input, at, (one): one is ResultItem => one.type === "result");
-      items.push(resultsMessage(results, names, request, dialect));
+      items.push(resultsMessage(results, names, request, dialect, markers));
       at += results.length - 1;
     } else if (item.type !== "reasoning") items.push(item);
   }
@@ -107,6 +112,7 @@ function resultsMessage(
   names: ReadonlyMap<string, string>,
   request: ModelRequest,
   dialect: Dialect,
+  markers: readonly string[],
 ): MessageItem {
   const write = () => {
     const told = results.map((result) => ({
@@ -115,7 +121,7 @@ function resultsMessage(
       text: partsToText(result.content),
       ok: result.ok,
     }));
-    return encodeResults(dialect, told, request.tools);
+    return encodeResults(dialect, told, request.tools, markers);
   };
   const media = results.flatMap(({ content }) =>
     content.filter((part) => part.type !== "text" && part.type !== "resource"),

@@ -21,12 +21,13 @@ export function encodeResults(
   dialect: string | Dialect,
   results: readonly ResultText[],
   tools: readonly ToolLike[] = [],
+  markers: readonly string[] = [],
 ): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const { each, open = "", close = "" } = spoken.result;
   const told = /\{error\}|\{ok\}/.test(each);
   const written = results.map((result) => {
-    const text = neutralize(result.ok || told ? result.text : `Error: ${result.text}`, spoken, tools);
+    const text = neutralize(result.ok || told ? result.text : `Error: ${result.text}`, spoken, tools, markers);
     const values = new Map([
       ["name", each.includes('"{name}"') ? encodeAttribute(result.name) : result.name],
       ["id", encodeAttribute(result.id)],

@@ -148,6 +148,9 @@ export function lowerEnum(shape: Shape, types: readonly TypeName[], { rules, tra
     return leave("an enum of objects went into the description");
   if (rules.enums === "any") return { written: { enum: values }, said: [] };
   if (values.some((value) => typeof value === "object")) return leave("an enum of objects went into the description");
+  // Text for a boolean would be another type: what the values are is said, and the type stays.
+  if (values.every((value) => typeof value === "boolean"))
+    return leave("an enum of booleans went into the description");
   if (values.some((value) => typeof value !== "string")) trail.change(`${shape.at}/enum`, "the values became text");
   const texts = [...new Set(values.map(String))].filter((value) => value !== "");
   return texts.length === 0

@@ -164,7 +164,7 @@ function lowerAlternatives(branches: readonly Shape[], words: Words, takesNull: 
   // null comes last, however deep inside it was said.
   const written = all.filter((schema) => schema["type"] !== "null");
   const nullable = takesNull || written.length < all.length;
-  const description = describe(words.description, words.said);
+  const description = describe(words.description, [...words.said, ...defaultWords(words, at)]);
   if (written.length < 2)
     return addNull(withDescription(written[0] ?? { type: "null" }, description), nullable, at.rules);
   if (at.rules.unions === "anyOf-alone") {
@@ -236,6 +236,14 @@ function onlyFor(type: TypeName, shape: Shape, values: readonly Json[] | undefin
   return { ...rest, said: [], types: [type], ...(fitting && fitting.length > 0 ? { enum: fitting } : {}) };
 }
 
+/** A default that the target cannot hold, in words. */
+function defaultWords(shape: Pick<Shape, "at" | "default">, { rules, trail }: Lowering): readonly string[] {
+  if (rules.default || shape.default === undefined) return [];
+  trail.change(`${shape.at}/default`, "default went into the description");
+  const text = JSON.stringify(shape.default);
+  return text.length > 200 ? [] : [`default: ${text}`];
+}
+
 function lowerNamed(shape: Shape, types: readonly TypeName[], at: Lowering): JsonObject {
   const { rules, trail } = at;
   if (!rules.integer && types.includes("integer")) trail.change(`${shape.at}/type`, "integer became number");
@@ -245,7 +253,7 @@ function lowerNamed(shape: Shape, types: readonly TypeName[], at: Lowering): Jso
   const values = lowerEnum(shape, names, at);
   // Values that became text have no bounds of numbers.
   const { written, said } = lowerLimits(shape, values.type === undefined ? names : [values.type], at);
-  const words = describe(shape.description, [...shape.said, ...values.said, ...said]);
+  const words = describe(shape.description, [...shape.said, ...values.said, ...said, ...defaultWords(shape, at)]);
   const value = rules.default && shape.default !== undefined ? { default: shape.default } : {};
   return {
     type: values.type ?? (names.length === 1 ? names[0]! : [...names]),

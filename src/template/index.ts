@@ -1,0 +1,13 @@
+/** Entry of `callgate/template`: chat templates rendered, and asked how their model speaks. Pure: runs in a browser. */
+export { inferFromTemplate, unknownProfile, type InferOptions, type TemplateProfile } from "./infer.ts";
+export {
+  defaultLimits as templateLimits,
+  TemplateError,
+  TemplateRefused,
+  type TemplateErrorCode,
+  type TemplateLimits,
+} from "./limits.ts";
+export { parseTemplate, type ParsedTemplate } from "./parse.ts";
+export type { SpecialTokens } from "./probe.ts";
+export { renderTemplate, type TemplateContext } from "./render.ts";
+export { readTemplateSource, type TemplateSource } from "./source.ts";
