@@ -11,11 +11,20 @@ import {
   type PriceTable,
   type Session,
   type SessionEvent,
+  type SessionStarted,
 } from "../session/index.ts";
 import { undoFile } from "../workspace/undo.ts";
 import type { Approver } from "../spec/stages.ts";
-import { createSessionId, openJournal, readJournal, sessionPath, type Journal } from "../store/index.ts";
+import {
+  createSessionId,
+  openJournal,
+  readJournal,
+  sessionPath,
+  type Journal,
+  type StoredRecord,
+} from "../store/index.ts";
 import type { Config } from "./config/config.ts";
+import type { ToolFlags } from "./config/flags.ts";
 import { engineOptions } from "./engine-options.ts";
 import { runLaterTable } from "./policy/run-later.ts";
 import { writeInstructions } from "./instructions.ts";
@@ -36,6 +45,8 @@ export interface AssembleOptions {
   readonly servers?: Partial<ConnectOptions>;
   /** Goes on with a session: its id, the beginning of it, or `last`. */
   readonly resume?: string;
+  /** What was named on the command line: it goes before the model that the resumed session had. */
+  readonly flags?: ToolFlags;
   /** A copy of that session under a new id, instead of going on with it. */
   readonly fork?: boolean;
   /** No journal: nothing of this session is kept. */
@@ -71,12 +82,13 @@ async function putTogether(
   options: AssembleOptions,
   opened: (() => Promise<void>)[],
 ): Promise<Omit<Assembled, "close">> {
-  const { config, cwd, env } = options;
+  const { cwd, env } = options;
   const state = stateDir(env);
   const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume, cwd);
   const id = earlier && !options.fork ? earlier.id : createSessionId(new Date());
   const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
+  const config = earlier ? keepModel(options.config, earlier.records, options.flags ?? {}) : options.config;
   const profile = chooseProfile(config, config.model);
   const model = await selectModel(
     config.wire === undefined && profile.form !== "native" ? { ...config, wire: profile.form } : config,
@@ -104,7 +116,7 @@ async function putTogether(
     instructions: writeInstructions(engine.situation(), config.instructions),
     tools: createOffer(engine, profile, model.wire),
     changes,
-    started: { version, wire: model.wire, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
+    started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),
     // Only OpenAI itself is known to have it: others on this wire skip or refuse the trigger.
     compaction: model.wire === "responses" && model.provider === "openai" ? "provider" : "model",
@@ -132,6 +144,27 @@ function warmUpWhileAsking(session: Session, engine: Engine): void {
     stop();
     setTimeout(() => void engine.warmUp(), warmUpAfterMs).unref();
   });
+}
+
+/** A session goes on with the model it had, whatever the settings say now, unless another one is named. */
+function keepModel(config: Config, records: readonly StoredRecord[], flags: ToolFlags): Config {
+  if (flags.model !== undefined || flags.provider !== undefined || flags.baseUrl !== undefined) return config;
+  // Trusted: each record matched its checksum, so this is the shape we wrote.
+  const started = records.findLast(({ type }) => type === "session.started") as SessionStarted | undefined;
+  if (started === undefined) return config;
+  const { model, provider, base_url, wire } = started;
+  // Sessions of earlier versions do not say who ran the model: only the built-in one can be found again.
+  if (provider === undefined && base_url === undefined && model !== "offline") return config;
+  const { provider: _provider, base_url: _address, wire: _wire, api_key_env: keyName, ...rest } = config;
+  const isSame = provider === config.provider && base_url === config.base_url;
+  return {
+    ...rest,
+    model,
+    ...(provider === "offline" ? {} : defined({ provider, base_url })),
+    ...defined({ wire: flags.wire ?? wire }),
+    // A key's name belongs to the provider it was set for.
+    ...(isSame ? defined({ api_key_env: keyName }) : {}),
+  };
 }
 
 function openEarlier(state: string, wanted: string, cwd: string) {

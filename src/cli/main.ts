@@ -12,15 +12,17 @@ import { version } from "./version.ts";
 async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
   if (first === "--version" || first === "-V") return print(version);
-  if (first === "--help" || first === "-h" || first === "help") return print(help());
+  if (first === "--help" || first === "-h" || first === "help") return print(overview());
   if (first === "completion") return complete(rest);
   const asked = first === undefined || first.startsWith("-") ? "chat" : first;
   const name = synonyms.get(asked) ?? asked;
   keepCompiledCode();
   const loaded = await loadCommand(name);
   if (loaded === undefined) return unknownCommand(name);
+  const given = asked === first ? rest : argv;
+  if (asksForHelp(given)) return print(loaded.help.formatHelp(loaded.root, [name, ...given]));
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
-  await loaded.stricli.run(loaded.app, [name, ...(asked === first ? rest : argv)], { process: host });
+  await loaded.stricli.run(loaded.app, [name, ...given], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {
     process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
@@ -39,25 +41,30 @@ function keepCompiledCode(): void {
 async function loadCommand(name: string) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return undefined;
-  const [{ command }, stricli] = await Promise.all([route.load(), import("@stricli/core")]);
-  const root = stricli.buildRouteMap({ routes: { [name]: command }, docs: { brief: route.brief } });
+  const [{ command }, stricli, help] = await Promise.all([route.load(), import("@stricli/core"), import("./help.ts")]);
+  const root = stricli.buildRouteMap({
+    routes: { [name]: help.withShortFlags(command) },
+    docs: { brief: route.brief },
+  });
   const app = stricli.buildApplication(root, {
     name: "callgate",
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
     localization: {
       text: {
         ...stricli.text_en,
-        briefs: { ...stricli.text_en.briefs, help: "this", argumentEscapeSequence: "what follows is no flag" },
         exceptionWhileParsingArguments: (error) =>
           `callgate: ${error instanceof stricli.ArgumentScannerError ? stricli.formatMessageForArgumentScannerError(error, {}) : String(error)} (callgate ${name} --help)`,
       },
     },
-    documentation: {
-      disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined,
-      onlyRequiredInUsageLine: true,
-    },
+    documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
   });
-  return { stricli, app };
+  return { stricli, app, root, help };
+}
+
+/** Before a `--`: after it the words are arguments. */
+function asksForHelp(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  return (end === -1 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h");
 }
 
 function cleanEnvironment(): Record<string, string> {
@@ -101,13 +108,14 @@ function unknownCommand(name: string): void {
   process.exitCode = exitCodes.usage;
 }
 
-function help(): string {
+function overview(): string {
   const shown = Object.entries(routes);
   const width = Math.max(...shown.map(([name]) => name.length), 0);
   return [
     "callgate: the tool-calling engine for LLM agents",
     "",
-    "  callgate [FLAGS]            an interactive session in this folder",
+    "  callgate [FLAGS]            an interactive session in this folder (callgate chat --help)",
+    "  callgate exec PROMPT        one turn without a terminal; a pipe is read beside the prompt",
     "  callgate COMMAND --help     what a command does and takes",
     "  callgate completion SHELL   a completion script for bash, zsh or fish",
     "",

@@ -18,7 +18,10 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   tools: { brief: "the tools as a model would get them; lint checks them", load: () => import("./commands/tools.ts") },
   call: { brief: "one call of one tool, through the whole line", load: () => import("./commands/call.ts") },
-  mcp: { brief: "be an MCP server, or look at the configured ones", load: () => import("./commands/mcp.ts") },
+  mcp: {
+    brief: "be an MCP server; add, remove and look at the configured ones",
+    load: () => import("./commands/mcp.ts"),
+  },
   gateway: {
     brief: "any agent, any model: a local server that speaks every API",
     load: () => import("./commands/gateway.ts"),

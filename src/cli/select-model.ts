@@ -7,8 +7,9 @@ import type { Dialect } from "../dialect/index.ts";
 import type { Model, ModelRequest } from "../spec/model.ts";
 import { isRetryable } from "../model/failure.ts";
 import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
-import { providerForWire, providers, type Provider } from "../model/providers.ts";
+import { guessProvider, providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
+import type { ModelList } from "../model/list-models.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 import type { ModelRecord } from "./models.ts";
@@ -17,22 +18,53 @@ export interface SelectedModel {
   readonly model: Model;
   readonly wire: string;
   readonly provider: string;
+  /** Where it was found, to be found again: the provider, named or guessed, and an address of one's own. */
+  readonly named: { readonly provider?: string; readonly base_url?: string };
   readonly isRetryable: typeof isRetryable;
   close(): Promise<void>;
 }
 
 const wires: readonly string[] = ["responses", "chat", "messages", "gemini"] satisfies WireName[];
 
+export function isOfflineConfig({ model, base_url, provider }: Config): boolean {
+  return model === "offline" || (model === undefined && base_url === undefined && provider === undefined);
+}
+
+/** The same settings with the provider that the model's name tells, where none is named. */
+export function withProvider(config: Config): Config {
+  if (config.provider !== undefined || config.base_url !== undefined || isOfflineConfig(config)) return config;
+  const provider = guessProvider(config.model ?? "");
+  if (provider !== undefined) return { ...config, provider };
+  // A wire of its own stands for who made it; a text dialect and Chat are spoken by everybody.
+  if (config.wire === "responses" || config.wire === "messages" || config.wire === "gemini") return config;
+  throw new UsageError(
+    `who runs '${config.model}'? Its name does not tell: give --provider (${Object.keys(providers).join(", ")}) or --base-url, or set it in callgate.toml`,
+  );
+}
+
+/** The variable that must hold a key and does not; undefined where the key is there, or none is needed. */
+export function missingKey(config: Config, env: NodeJS.ProcessEnv): string | undefined {
+  const { provider: name, base_url: address, api_key_env: own } = config;
+  if (own !== undefined) return env[own] || env["CALLGATE_API_KEY"] ? undefined : own;
+  // At an address of one's own nobody knows whether a key is needed: the server says so.
+  if (name === undefined || address !== undefined || name === "custom") return undefined;
+  const keyEnv = Object.hasOwn(providers, name) ? providers[name]!.keyEnv : undefined;
+  return keyEnv === undefined || env[keyEnv] || env["CALLGATE_API_KEY"] ? undefined : keyEnv;
+}
+
 /** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
 export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
   const record = await findRecord(given, env);
-  const config = record === undefined ? given : { base_url: record.baseUrl, ...given };
+  const config = withProvider(record === undefined ? given : { base_url: record.baseUrl, ...given });
   const wanted = config.wire === undefined && record !== undefined ? wireOfRecord(record) : readWire(config.wire);
-  const isOffline =
-    config.model === "offline" ||
-    (config.model === undefined && config.base_url === undefined && config.provider === undefined);
-  const server = isOffline ? await startOffline(wanted.dialect) : undefined;
+  const isOffline = isOfflineConfig(config);
   const { name, provider } = chooseProvider(config, wanted.wire);
+  const missing = isOffline ? undefined : missingKey(config, env);
+  if (missing !== undefined)
+    throw new UsageError(
+      `${provider.title} needs a key, and ${missing} is not set: export it, or run 'callgate init' to choose another model`,
+    );
+  const server = isOffline ? await startOffline(wanted.dialect) : undefined;
   const wire = wanted.wire ?? provider.wire;
   const model = config.model ?? (isOffline ? "offline" : undefined);
   if (model === undefined)
@@ -54,6 +86,9 @@ export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promis
     model: wanted.dialect === undefined ? http : await speakDialect(http, wanted, record),
     wire: config.wire ?? (record === undefined ? wire : wanted.name),
     provider: isOffline ? "offline" : name,
+    named: isOffline
+      ? { provider: "offline" }
+      : defined({ provider: config.provider, base_url: withoutLogin(config.base_url) }),
     isRetryable,
     async close() {
       http.close();
@@ -182,6 +217,28 @@ function readAddress(address: string | undefined): string | undefined {
   if (!/^https?:/i.test(address) || !URL.canParse(address))
     throw new UsageError(`'${address}' is no address of a model: give one such as http://127.0.0.1:8080/v1`);
   return address.replace(/\/(?:chat\/completions|responses|messages)\/?$/, "");
+}
+
+/** An address with a password in it is not written down. */
+function withoutLogin(address: string | undefined): string | undefined {
+  return address === undefined || !URL.canParse(address) || new URL(address).username !== "" ? undefined : address;
+}
+
+/** The models the settings' provider has, by its own list. */
+export async function listModelsOf(given: Config, env: NodeJS.ProcessEnv): Promise<ModelList> {
+  const config = withProvider(given);
+  if (isOfflineConfig(config)) return { ok: true, models: ["offline"] };
+  const { wire } = readWire(config.wire);
+  const { listModels } = await import("../model/list-models.ts");
+  return listModels({
+    env,
+    ...defined({
+      provider: config.provider,
+      baseUrl: readAddress(config.base_url),
+      apiKey: findKey(config, env),
+      wire,
+    }),
+  });
 }
 
 /** A key that was set for us; a provider's own variable is looked at where the provider was named. */

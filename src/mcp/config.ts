@@ -1,5 +1,6 @@
 /** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
 import { defined, isObject } from "../base/json.ts";
+import { distance, nearest } from "../base/text.ts";
 import { readOAuth, type OAuthConfig } from "./auth/config.ts";
 import { expandSettings } from "./expand.ts";
 
@@ -60,7 +61,15 @@ export interface HttpConfig {
 
 export interface ReadServers {
   readonly servers: readonly ServerConfig[];
-  readonly problems: readonly { readonly server: string; readonly what: string }[];
+  readonly problems: readonly ServerProblem[];
+}
+
+/** An entry that gives no server. */
+export interface ServerProblem {
+  readonly server: string;
+  readonly what: string;
+  /** Rightly written, but a variable it names is not set here. */
+  readonly unset?: boolean;
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
@@ -68,31 +77,26 @@ const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 /** One wrong entry never takes another with it: it is left out and named. `env` is what `${NAME}` in it stands for. */
 export function readServers(table: unknown, env: Readonly<Record<string, string | undefined>> = {}): ReadServers {
   const servers: ServerConfig[] = [];
-  const problems: { server: string; what: string }[] = [];
+  const problems: ServerProblem[] = [];
   for (const [name, entry] of Object.entries(isObject(table) ? table : {})) {
-    const read = isObject(entry) ? readExpanded(name, entry, env) : "it must be a table";
-    if (typeof read === "string") problems.push({ server: name, what: read });
+    const missing = isObject(entry) && entry["enabled"] !== false ? expandSettings(entry, env).missing : [];
+    const read = isObject(entry) ? readServer(name, expandSettings(entry, env).entry) : "it must be a table";
+    if (missing.length > 0) problems.push({ server: name, what: describeMissing(missing), unset: true });
+    else if (typeof read === "string") problems.push({ server: name, what: read });
     else servers.push(read);
   }
   return { servers, problems };
 }
 
-function readExpanded(
-  name: string,
-  written: Record<string, unknown>,
-  env: Readonly<Record<string, string | undefined>>,
-): ServerConfig | string {
-  const { entry, missing } = expandSettings(written, env);
-  if (missing.length > 0 && written["enabled"] !== false)
-    return `it names ${missing.map((variable) => `\${${variable}}`).join(", ")}, which is not set`;
-  return readServer(name, entry);
+function describeMissing(missing: readonly string[]): string {
+  return `it names ${missing.map((variable) => `\${${variable}}`).join(", ")}, which is not set`;
 }
 
 function readServer(name: string, entry: Record<string, unknown>): ServerConfig | string {
   if (!namePattern.test(name)) return "a server's name is letters, digits, '_' and '-'";
   if ("bearer_token" in entry || "bearerToken" in entry)
     return "name the variable that holds the token (bearer_token_env_var), not the token";
-  const wrong = wrongType(entry);
+  const wrong = misspelled(entry) ?? wrongType(entry);
   if (wrong !== undefined) return wrong;
   const transport = readTransport(entry);
   if (typeof transport === "string") return transport;
@@ -119,6 +123,36 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
     approval,
     ...oauth,
   };
+}
+
+/** What an entry may say, here and in the files of other programs that use the common form. */
+export const serverKeys: readonly string[] = [
+  ...["command", "args", "env", "env_vars", "cwd", "url", "httpUrl", "headers", "http_headers", "env_http_headers"],
+  ...["bearer_token_env_var", "bearerTokenEnv", "enabled", "disabled", "required", "sandbox", "sampling", "parallel"],
+  ...["supports_parallel_tool_calls", "protocol", "enabled_tools", "enabledTools", "disabled_tools", "disabledTools"],
+  ...[
+    "default_tools_approval_mode",
+    "tools",
+    "oauth",
+    "scopes",
+    "type",
+    "transport",
+    "timeout",
+    "trust",
+    "description",
+  ],
+  ...["startup_timeout_ms", "startup_timeout_sec", "tool_timeout_ms", "tool_timeout_sec", "total_timeout_ms"],
+  ...["total_timeout_sec", "alwaysAllow", "autoApprove", "name"],
+];
+
+/** A word close to one of ours is a slip of the pen; any other belongs to the program the file was written for. */
+function misspelled(entry: Record<string, unknown>): string | undefined {
+  for (const key of Object.keys(entry)) {
+    const [guess] = serverKeys.includes(key) ? [] : nearest(key, serverKeys, 1);
+    if (guess !== undefined && distance(key, guess) <= 2 && key.length > 3)
+      return `there is no setting '${key}'; did you mean '${guess}'?`;
+  }
+  return undefined;
 }
 
 const switches = ["enabled", "disabled", "required", "sandbox", "sampling", "parallel", "supports_parallel_tool_calls"];

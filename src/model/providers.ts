@@ -116,3 +116,19 @@ export function providerForWire(wire: WireName): Provider {
   };
   return providers[byWire[wire]]!;
 }
+
+/** Names that only one provider gives; the first that fits counts. A name with a slash is a router's, one with a tag is Ollama's. */
+const nameBeginnings: readonly (readonly [RegExp, string])[] = [
+  [/^[\w.-]+\/[\w.:-]+$/, "openrouter"],
+  [/^(?:gpt-|chatgpt-|codex-|computer-use-|o[1-9](?:-|$))/, "openai"],
+  [/^claude-/, "anthropic"],
+  [/^gemini-/, "gemini"],
+  [/^deepseek-(?:chat|reasoner)/, "deepseek"],
+  [/^(?:mistral|ministral|magistral|codestral|devstral|pixtral)-/, "mistral"],
+  [/^[\w.-]+:[\w.-]+$/, "ollama"],
+];
+
+/** Who runs a model of this name, where the name alone tells. */
+export function guessProvider(model: string): string | undefined {
+  return nameBeginnings.find(([pattern]) => pattern.test(model))?.[1];
+}

@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, JsonObject>>;
 const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>> = {
   "session.started": [
     { session_id: string, cwd: string, model: string },
-    { wire: string, version: string, resumed: boolean, parent: string },
+    { wire: string, provider: string, base_url: string, version: string, resumed: boolean, parent: string },
   ],
   "turn.started": [{ turn: count, prompt: string }],
   "request.sent": [{ turn: count, request: count, items: count }],

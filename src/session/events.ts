@@ -29,6 +29,9 @@ export interface SessionStarted {
   readonly cwd: string;
   readonly model: string;
   readonly wire?: string;
+  /** Who ran the model, and where, if not at the provider's own address: to go on with the same one. */
+  readonly provider?: string;
+  readonly base_url?: string;
   readonly version?: string;
   readonly resumed?: boolean;
   /** The session this one was forked from. */

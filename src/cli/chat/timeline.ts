@@ -13,6 +13,8 @@ export interface TimelineOutput {
 
 export function createTimeline(output: TimelineOutput): (event: SessionEvent) => void {
   let midLine = false;
+  /** Items of the running answer whose words were shown as they came. */
+  const streamed = new Set<number>();
   const line = (text: string) => {
     if (midLine) output.words("\n");
     midLine = false;
@@ -22,10 +24,19 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
     switch (event.type) {
       case "item.delta":
         if (event.field !== "text" || event.delta === "") return;
+        streamed.add(event.index);
         output.words(visible(event.delta));
         midLine = !event.delta.endsWith("\n");
         return;
+      case "request.sent":
+        return streamed.clear();
       case "item.done":
+        // Some models give an answer in one piece, and a record of it has no pieces at all.
+        if (event.item.type === "message" && !streamed.has(event.index)) {
+          const words = partsToText(event.item.content);
+          output.words(visible(words));
+          midLine = words !== "" && !words.endsWith("\n");
+        }
         if (midLine) output.words("\n");
         midLine = false;
         return;

@@ -4,7 +4,7 @@ import { stateDir } from "../../base/paths.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import { assemble, type Assembled } from "../assemble.ts";
 import type { Config } from "../config/config.ts";
-import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
+import { sessionFlags, type SessionFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openPromptHistory } from "../chat/prompt-history.ts";
@@ -43,6 +43,7 @@ export async function chat(flags: ChatFlags): Promise<void> {
   const isPlain = flags.plain || process.env["TERM"] === "dumb";
   let part: Part = {
     config,
+    flags,
     cwd,
     isPlain,
     showHistory: true,
@@ -63,6 +64,8 @@ export async function chat(flags: ChatFlags): Promise<void> {
 /** A session between two changes of its settings: the screen stays, model and engine are made anew. */
 interface Part {
   readonly config: Config;
+  /** What was named at the start or since: it goes before what a resumed session had. */
+  readonly flags: ToolFlags;
   readonly cwd: string;
   readonly isPlain: boolean;
   readonly resume?: string;
@@ -79,6 +82,11 @@ function changePart(part: Part, { resume, id, ...changes }: Restart & { readonly
   return {
     ...base,
     config: { ...base.config, ...changes },
+    // Another session has a model of its own.
+    flags:
+      resume !== undefined && resume !== id
+        ? defined({ model: changes.model })
+        : { ...base.flags, ...defined({ model: changes.model, wire: changes.wire }) },
     resume: resume ?? id,
     showHistory: resume !== undefined && resume !== id,
     before: { ...base, resume: id, showHistory: false },
@@ -94,6 +102,7 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
     env: process.env,
     approver: answersTools(app.person),
     servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
+    flags: part.flags,
     ...defined({ resume, fork }),
   });
   const { session, engine, model, journalPath, close } = assembled;

@@ -7,9 +7,12 @@ import { judgesStarts } from "../../runtime/sandbox/programs.ts";
 import { findTrustedProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { CandidateResult } from "../../runtime/sandbox/sandbox.ts";
-import { loadConfig } from "../config/config.ts";
+import { nearest } from "../../base/text.ts";
+import { loadConfig, type Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
+import { isTrusted } from "../policy/trust.ts";
+import { isOfflineConfig, listModelsOf, missingKey, withProvider } from "../select-model.ts";
 import { stateProblem } from "../state-folder.ts";
 import { version } from "../version.ts";
 
@@ -37,7 +40,7 @@ export const command = buildCommand<{ readonly json?: boolean }, []>({
         launcherFinding(),
         await effectsFinding(),
         ...programFindings(),
-        await configFinding(),
+        ...(await configFindings()),
         stateFinding(),
       ];
       const usable = findings.find(({ name, state }) => name.startsWith("sandbox ") && state === "ok");
@@ -183,19 +186,53 @@ function firstLine(path: string): string {
   }
 }
 
-async function configFinding(): Promise<Finding> {
+async function configFindings(): Promise<readonly Finding[]> {
   try {
-    const { files, untrusted } = await loadConfig({ env: process.env, cwd: process.cwd() });
+    const { config, files, untrusted } = await loadConfig({ env: process.env, cwd: process.cwd(), isTrusted });
     const ignored = untrusted.length === 0 ? "" : `; not read, because nobody trusted it yet: ${untrusted.join(", ")}`;
-    return {
-      name: "config",
-      state: "ok",
-      detail: `${files.length === 0 ? "defaults, no file" : files.join(", ")}${ignored}`,
-    };
+    const read = `${files.length === 0 ? "defaults, no file" : files.join(", ")}${ignored}`;
+    return [{ name: "config", state: "ok", detail: read }, await modelFinding(config)];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    return { name: "config", state: "broken", detail: error.message, fix: "correct the file and line it names" };
+    return [{ name: "config", state: "broken", detail: error.message, fix: "correct the file and line it names" }];
   }
+}
+
+/** Is there a key, is somebody there, does it have the model? Asked for real, but never for an answer that costs. */
+async function modelFinding(given: Config): Promise<Finding> {
+  const broken = (detail: string, fix: string): Finding => ({ name: "model", state: "broken", detail, fix });
+  if (isOfflineConfig(given))
+    return {
+      name: "model",
+      state: "ok",
+      detail: "none is set: the built-in offline planner ('callgate init' sets one)",
+    };
+  let config: Config;
+  try {
+    config = withProvider(given);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return broken(error.message, "name the provider in callgate.toml");
+  }
+  const { model = "(no name)", provider = config.base_url ?? "?" } = config;
+  const missing = missingKey(config, process.env);
+  if (missing !== undefined)
+    return broken(`${model} at ${provider}: ${missing} is not set`, `export ${missing}=…, or 'callgate init --force'`);
+  const listed = await listModelsOf(config, process.env);
+  if (!listed.ok && listed.reason === "no-list")
+    return { name: "model", state: "ok", detail: `${model} at ${provider} (it lists no models: not looked up)` };
+  if (!listed.ok)
+    return broken(
+      `${model} at ${provider}: ${listed.detail}`,
+      listed.reason === "key" ? "give it a right key" : "start it, or correct its address",
+    );
+  if (listed.models.length === 0 || listed.models.includes(model))
+    return { name: "model", state: "ok", detail: `${model} at ${provider}: reached, the key is taken` };
+  const [guess] = nearest(model, listed.models, 1);
+  return broken(
+    `${provider} has no model '${model}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`,
+    `it has ${listed.models.slice(0, 5).join(", ")}${listed.models.length > 5 ? ", …" : ""}`,
+  );
 }
 
 function stateFinding(): Finding {

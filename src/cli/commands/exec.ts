@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { buildCommand } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import type { SessionEvent, TurnEnded } from "../../session/index.ts";
@@ -38,7 +39,11 @@ export const command = buildCommand({
     },
     positional: {
       kind: "array",
-      parameter: { brief: "the prompt; '-' or nothing reads it from stdin", parse: String, placeholder: "PROMPT" },
+      parameter: {
+        brief: "the prompt; what is piped in goes with it, and is the prompt where there is none ('-' waits for it)",
+        parse: String,
+        placeholder: "PROMPT",
+      },
     },
   },
   func: (flags: ExecFlags, ...words: readonly string[]) => runCommand(() => exec(flags, words)),
@@ -55,6 +60,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     cwd,
     env: process.env,
     ephemeral,
+    flags,
     ...defined({ resume }),
     ...(wanted === undefined ? {} : { outputSchema: wanted.schema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
@@ -118,10 +124,45 @@ function exitCodeOf(ended: TurnEnded | undefined): number {
 }
 
 async function readPrompt(words: readonly string[]): Promise<string> {
-  const fromStdin = words.length === 0 || (words.length === 1 && words[0] === "-");
-  if (fromStdin && process.stdin.isTTY)
+  const waits = words.length === 0 || words.at(-1) === "-";
+  const given = (words.at(-1) === "-" ? words.slice(0, -1) : words).join(" ");
+  if (waits && process.stdin.isTTY)
     throw new UsageError("give a prompt, or pipe one in ('callgate' alone starts an interactive session)");
-  const prompt = fromStdin ? await readStdin() : words.join(" ");
-  if (prompt.trim() === "") throw new UsageError("the prompt is empty");
-  return prompt;
+  const piped = waits ? await readStdin() : await readBeside();
+  if (given.trim() === "" && piped.trim() === "") throw new UsageError("the prompt is empty");
+  if (given.trim() === "" || piped.trim() === "") return given.trim() === "" ? piped : given;
+  return `${given}\n\n<stdin>\n${piped.trimEnd()}\n</stdin>`;
+}
+
+const firstByteMs = 3_000;
+
+/**
+ * What is piped in beside a prompt. A program that starts us may leave its end open for ever, so the first
+ * byte has to come soon; what has begun is read to its end.
+ */
+async function readBeside(): Promise<string> {
+  if (!isPipeOrFile()) return "";
+  const { stdin } = process;
+  const first = await new Promise<"data" | "late">((resolve) => {
+    const late = setTimeout(() => resolve("late"), firstByteMs);
+    const come = () => {
+      clearTimeout(late);
+      resolve("data");
+    };
+    for (const event of ["readable", "end", "error"] as const) stdin.once(event, come);
+  });
+  if (first === "data") return readStdin();
+  stdin.destroy();
+  say("callgate: nothing came on stdin within 3 s, going on without it ('-' after the prompt waits for it)");
+  return "";
+}
+
+/** A terminal has a person, /dev/null has nothing. */
+function isPipeOrFile(): boolean {
+  try {
+    const stats = fstatSync(0);
+    return stats.isFIFO() || stats.isFile() || stats.isSocket();
+  } catch {
+    return false; // it is closed
+  }
 }

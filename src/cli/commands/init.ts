@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { defined } from "../../base/json.ts";
 import { text } from "../../base/content.ts";
-import { providers } from "../../model/providers.ts";
+import { guessProvider, providers } from "../../model/providers.ts";
 import { collect } from "../../wire/answer.ts";
 import { userConfigFile, type Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, runCommand, say, UsageError } from "../io.ts";
-import { selectModel } from "../select-model.ts";
+import { listModelsOf, missingKey, selectModel } from "../select-model.ts";
 
 interface InitFlags {
   readonly provider?: string;
@@ -36,15 +36,20 @@ async function init(flags: InitFlags): Promise<number> {
   const file = userConfigFile(process.env);
   if (existsSync(file) && !flags.force)
     throw new UsageError(`${file} is there already; --force changes the provider in it`);
+  const provider =
+    flags.provider ??
+    (flags.model === undefined ? undefined : flags.baseUrl === undefined ? guessProvider(flags.model) : "custom");
   const chosen =
-    flags.provider !== undefined && flags.model !== undefined
-      ? toConfig(flags.provider, flags.model, flags.baseUrl)
+    provider !== undefined && flags.model !== undefined
+      ? toConfig(provider, flags.model, flags.baseUrl)
       : await askPerson(flags);
   if (chosen === undefined) return exitCodes.interrupted;
   writeSettings(file, chosen);
   print(`wrote ${file}`);
-  sayKey(chosen);
-  return flags.check ? tryIt(chosen) : exitCodes.done;
+  const missing = missingKey(chosen, process.env);
+  if (missing === undefined) return flags.check ? tryIt(chosen) : exitCodes.done;
+  print(`Now set ${missing} in your environment (keys are never written to a file of ours), then: callgate doctor`);
+  return exitCodes.done;
 }
 
 function toConfig(provider: string, model: string, baseUrl: string | undefined): Config {
@@ -66,12 +71,46 @@ async function askPerson(flags: InitFlags): Promise<Config | undefined> {
   const url =
     flags.baseUrl ??
     (provider === "custom"
-      ? await ask({ message: "Its address?", placeholder: "http://127.0.0.1:8080/v1" })
+      ? await ask({ message: "Its address?", placeholder: localAddress, defaultValue: localAddress })
       : undefined);
   if (isCancel(url)) return void cancel("nothing was written");
-  const model = flags.model ?? (await ask({ message: "Which model? (its name at the provider)" }));
-  if (isCancel(model) || model === undefined || model === "") return void cancel("nothing was written");
+  const model = flags.model ?? (await askModel(toConfig(provider, "", url)));
+  if (model === undefined) return void cancel("nothing was written");
   return toConfig(provider, model, url);
+}
+
+const localAddress = "http://127.0.0.1:8080/v1";
+/** No model is called so. */
+const another = "\0another";
+
+/** From the provider's own list where it gives one, else by name. An empty line asks again. */
+async function askModel(config: Config): Promise<string | undefined> {
+  const { autocomplete, isCancel, log, spinner, text: ask } = await import("@clack/prompts");
+  const missing = missingKey(config, process.env);
+  const wait = spinner();
+  wait.start("asking for the list of models");
+  const listed = missing === undefined ? await listModelsOf(config, process.env) : undefined;
+  wait.stop(listed?.ok ? `${listed.models.length} models` : "the models are not listed");
+  if (missing !== undefined) log.info(`${missing} is not set, so the list of models cannot be asked for`);
+  else if (listed?.ok === false) log.info(listed.detail);
+  if (listed?.ok && listed.models.length > 0) {
+    const chosen = await autocomplete({
+      message: "Which model? (type to search)",
+      options: [
+        ...listed.models.map((value) => ({ value, label: value })),
+        { value: another, label: "another name …" },
+      ],
+      maxItems: 10,
+    });
+    if (isCancel(chosen)) return undefined;
+    if (chosen !== another && chosen !== undefined) return chosen;
+  }
+  const name = await ask({
+    message: "Which model? (its name at the provider)",
+    validate: (given) =>
+      given === undefined || given.trim() === "" ? "a name is needed; ctrl-c ends this" : undefined,
+  });
+  return isCancel(name) ? undefined : name.trim();
 }
 
 /** Keeps everything else that stands in the file. */
@@ -85,12 +124,6 @@ function writeSettings(file: string, config: Config): void {
   const lines = Object.entries(config).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${[...lines, ...kept].join("\n").trimEnd()}\n`, { mode: 0o600 });
-}
-
-function sayKey(config: Config): void {
-  const { keyEnv } = providers[config.provider!]!;
-  if (keyEnv !== undefined && !process.env[keyEnv])
-    print(`set ${keyEnv} in your environment: keys are never written to a file of ours`);
 }
 
 async function tryIt(config: Config): Promise<number> {

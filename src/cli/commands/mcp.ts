@@ -10,6 +10,7 @@ import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type Fol
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
 import { serverTable } from "../mcp/clients.ts";
 import { personHere } from "../chat/person-here.ts";
+import type { AddFlags } from "../mcp/edit-settings.ts";
 import type { LoginFlags } from "../mcp/login.ts";
 import type { ServeFlags } from "../mcp/serve.ts";
 import { loadOwnTools } from "../own-tools.ts";
@@ -48,7 +49,7 @@ const serve = buildCommand({
 });
 
 const list = buildCommand({
-  docs: { brief: "the configured servers and how they are" },
+  docs: { brief: "the configured servers and how they are: waits until each has answered or failed" },
   parameters: { flags: { ...policyFlags, json } },
   func: (flags: ListFlags) => runCommand(() => listServers(flags)),
 });
@@ -119,9 +120,51 @@ const doctor = buildCommand({
   func: (flags: ListFlags) => runCommand(async () => (await import("../mcp/doctor.ts")).examine(flags)),
 });
 
+const add = buildCommand({
+  docs: {
+    brief: "write a server into your settings: NAME and its command, or NAME --url ADDRESS",
+    fullDescription: "For example: callgate mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+  },
+  parameters: {
+    flags: {
+      url: { kind: "parsed", parse: String, optional: true, brief: "a server over HTTP", placeholder: "ADDRESS" },
+      bearerTokenEnv: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "the variable that holds its token, with --url",
+        placeholder: "NAME",
+      },
+      env: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        variadic: true,
+        brief: "a variable for its process",
+        placeholder: "NAME=VALUE",
+      },
+      sandbox: toggle("its process runs inside the sandbox"),
+      force: toggle("replace a server of that name"),
+    },
+    positional: {
+      kind: "array",
+      parameter: { brief: "its name, then the command and its arguments", parse: String, placeholder: "NAME COMMAND" },
+    },
+  },
+  func: (flags: AddFlags, ...words: readonly string[]) =>
+    runCommand(async () => (await import("../mcp/edit-settings.ts")).addServer(flags, words[0], words.slice(1))),
+});
+
+const remove = buildCommand({
+  docs: { brief: "take a server out of your settings" },
+  parameters: { flags: {}, positional: { kind: "tuple", parameters: [serverName] } },
+  func: (_flags: object, server: string) =>
+    runCommand(async () => (await import("../mcp/edit-settings.ts")).removeServer(server)),
+});
+
 export const command = buildRouteMap({
-  routes: { serve, list, tools, call, login, logout, doctor },
-  docs: { brief: "be an MCP server, or look at the configured ones" },
+  routes: { serve, list, add, remove, tools, call, login, logout, doctor },
+  docs: { brief: "be an MCP server; add, remove and look at the configured ones" },
 });
 
 interface WithServers {
@@ -162,15 +205,15 @@ async function withServers<Result>(
   }
 }
 
-/** A server that needs longer is listed as starting; `mcp doctor` waits for as long as its settings say. */
-const listWaitMs = 5_000;
-
+/** Each server gets the time its settings give it to start (startup_timeout_ms, half a minute by default). */
 async function listServers(flags: ListFlags): Promise<void> {
+  const { cwd, config } = await prepare(flags);
+  if (Object.keys(serverTable(config, cwd)).length === 0)
+    return flags.json ? printJson([]) : print("No MCP server is configured ('callgate mcp add' adds one).");
   await withServers(flags, undefined, async ({ mcp }) => {
     const rows = await Promise.all(
       [...mcp.connections].map(async ([name, connection]) => {
-        const late = new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), listWaitMs).unref());
-        const found = await Promise.race([mcp.look(name).catch(() => undefined), late]);
+        const found = await mcp.look(name).catch(() => undefined);
         return {
           name,
           state: connection.state(),

@@ -3,6 +3,7 @@ import type { Json } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
 import { createSession, type SessionEvent } from "../../session/index.ts";
 import { createRecordedModel, readTurns } from "../../session/replay.ts";
+import type { Item } from "../../spec/model.ts";
 import type { StoredRecord } from "../../store/index.ts";
 import { engineOptions } from "../engine-options.ts";
 import { openSession } from "../find-session.ts";
@@ -11,6 +12,7 @@ import { print, printJson, runCommand, say } from "../io.ts";
 import { chooseProfile } from "../offered-tools.ts";
 import { prepare } from "../prepare.ts";
 import { createTimeline } from "../chat/timeline.ts";
+import { visible } from "../chat/visible.ts";
 
 interface ReplayFlags extends SessionFlags {
   readonly run?: boolean;
@@ -56,14 +58,39 @@ async function showAgain(flags: ReplayFlags, records: readonly StoredRecord[]): 
   const show = createTimeline({ words: (text) => process.stdout.write(text), line: print });
   let before = records[0]?.at ?? 0;
   const inputs = new Map<unknown, unknown>();
+  const whole = wholeAnswers(records);
   for (const record of records) {
     const pause = flags.speed > 0 ? Math.min(maxPauseMs, (record.at - before) / flags.speed) : 0;
     before = record.at;
     if (pause > 5) await new Promise((resolve) => setTimeout(resolve, pause));
     if (flags.json) printJson(record, false);
-    else if (record.type === "turn.started") print(`› ${String(record["prompt"])}`);
-    else show(withInput(record, inputs));
+    else if (record.type === "turn.started") print(`› ${visible(String(record["prompt"]))}`);
+    else if (!whole.has(record)) show(asHeard(record, inputs));
   }
+}
+
+/** Pieces of an answer that is recorded whole further down: only those of one that broke off are all there is of it. */
+function wholeAnswers(records: readonly StoredRecord[]): ReadonlySet<StoredRecord> {
+  const whole = new Set<StoredRecord>();
+  let pieces: StoredRecord[] = [];
+  for (const record of records) {
+    if (record.type === "item.delta") pieces.push(record);
+    else if (isAnswer(record)) for (const piece of pieces.splice(0)) whole.add(piece);
+    else if (record.type === "request.sent" || record.type === "turn.ended") pieces = [];
+  }
+  return whole;
+}
+
+function isAnswer({ type, ...record }: StoredRecord): boolean {
+  // Trusted: a record that matched its checksum is an event we wrote.
+  const item = record["item"] as Item | undefined;
+  return type === "item.added" && item?.type === "message" && item.role === "assistant";
+}
+
+/** A record as the event a listener would have heard: an answer that joined the history is one that was given. */
+function asHeard(record: StoredRecord, inputs: Map<unknown, unknown>): SessionEvent {
+  if (isAnswer(record)) return { type: "item.done", index: -1, item: record["item"] as Item };
+  return withInput(record, inputs);
 }
 
 /** An ending is recorded without its input: the record of its start has it. */
@@ -90,7 +117,7 @@ async function runAgain(flags: ReplayFlags, recordedCwd: string, records: readon
       model: createRecordedModel(turn, "recorded"),
       tools: () => [],
     });
-    print(`› ${turn.prompt}`);
+    print(`› ${visible(turn.prompt)}`);
     for await (const event of session.send(turn.prompt)) {
       if (flags.json) printJson(event, false);
       else show(event);

@@ -4,7 +4,8 @@ import { CallError } from "../../base/error.ts";
 import { stateDir } from "../../base/paths.ts";
 import type { Rule } from "../../gate/rules.ts";
 import { approvalRules } from "../../mcp/client/approval-rules.ts";
-import { readServers } from "../../mcp/config.ts";
+import { isObject } from "../../base/json.ts";
+import { readServers, serverKeys, type ServerProblem } from "../../mcp/config.ts";
 import type { McpClients, McpHost } from "../../mcp/index.ts";
 import type { Engine } from "../../router/engine.ts";
 import type { Model } from "../../spec/model.ts";
@@ -40,6 +41,15 @@ function readProjectServers(path: string, tell: (line: string) => void): Readonl
   } catch (error) {
     throw new UsageError(`${path}: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** The first word of the settings' servers that is none. */
+function findUnknown(table: Readonly<Record<string, unknown>>): ServerProblem | undefined {
+  for (const [server, entry] of Object.entries(table)) {
+    const unknown = Object.keys(isObject(entry) ? entry : {}).find((key) => !serverKeys.includes(key));
+    if (unknown !== undefined) return { server, what: `there is no setting '${unknown}'` };
+  }
+  return undefined;
 }
 
 /** What the servers' settings say about asking before a call. */
@@ -79,6 +89,11 @@ export async function connectServers(
   const { warn, model, elicit = createElicit({ engine, ...options }) } = options;
   const { createMcpClients, createResourceTools } = await import("../../mcp/index.ts");
   const { servers: configured, problems } = readServers(table, process.env);
+  // In our own settings a mistake stops the start, as any other does; a project's file may be meant for other programs.
+  const mistake =
+    problems.find(({ server, unset }) => unset !== true && Object.hasOwn(config.mcpServers ?? {}, server)) ??
+    findUnknown(config.mcpServers ?? {});
+  if (mistake !== undefined) throw new UsageError(`[mcpServers.${mistake.server}]: ${mistake.what}`);
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);
   const named = configured.filter(({ name }) => wanted !== undefined && isNamedAfter(name, wanted));
   const servers = named.length > 0 ? named : configured;

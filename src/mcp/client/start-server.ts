@@ -1,9 +1,10 @@
 /** A stdio server's process: its environment, its sandbox, and the guarantee that it does not outlive us. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import type { Sandbox } from "../../runtime/sandbox/backend.ts";
+import { findProgram } from "../../runtime/sandbox/machine.ts";
 import { startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { ServerConfig, StdioConfig } from "../config.ts";
@@ -25,6 +26,8 @@ export async function startServer(
     envNames.flatMap((name) => (context.env[name] === undefined ? [] : [[name, context.env[name]]])),
   );
   const env = { ...commandEnvironment(context.env, { inherit: "core" }), ...taken, ...own };
+  // Told here, in our words: whatever starts it would name itself.
+  if (!isStartable(command, env, cwd)) throw new Error(`there is no program '${command}' on this machine (PATH)`);
   if (config.sandbox) {
     // Never downgraded silently: a server that was to be confined does not run free.
     if (!context.sandbox || !context.grant) throw new Error("its settings say 'sandbox', and there is none here");
@@ -46,6 +49,12 @@ export async function startServer(
   });
   endWithUs(child);
   return child;
+}
+
+function isStartable(command: string, env: Readonly<Record<string, string | undefined>>, cwd: string): boolean {
+  // Windows finds programs by further rules of its own.
+  if (process.platform === "win32") return true;
+  return command.includes("/") ? existsSync(resolve(cwd, command)) : findProgram(command, env) !== undefined;
 }
 
 /** Of the whole process, because its end is: one listener, however many servers there are. */
@@ -83,20 +92,4 @@ async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext):
     return [bwrap, "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "--die-with-parent", "--", ...argv];
   const setpriv = findProgram("setpriv", env);
   return setpriv === undefined ? argv : [setpriv, "--pdeathsig", "KILL", "--", ...argv];
-}
-
-function findProgram(name: string, env: NodeJS.ProcessEnv): string | undefined {
-  return (env["PATH"] ?? "")
-    .split(delimiter)
-    .map((folder) => join(folder, name))
-    .find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,0 +1,149 @@
+/** What `callgate COMMAND --help` prints: every flag with its short form and what follows it, every argument in its place. */
+import type { Command, CommandContext, RouteMap } from "@stricli/core";
+
+type Target = Command<CommandContext> | RouteMap<CommandContext>;
+
+/** Short forms people know from other agents; a command has those whose flags it takes. */
+const shortFlags: Readonly<Record<string, string>> = {
+  m: "model",
+  C: "cwd",
+  p: "profile",
+  a: "approval",
+  s: "sandbox",
+};
+
+/** The same command, which also takes the short forms of its flags. */
+export function withShortFlags<T extends Target>(target: T): T {
+  if (!("parameters" in target)) {
+    const find = target.getRoutingTargetForInput;
+    return {
+      ...target,
+      getRoutingTargetForInput: (word: string) => {
+        const found = find(word);
+        return found === undefined ? undefined : withShortFlags(found);
+      },
+    };
+  }
+  const { parameters } = target;
+  const flags: object = parameters.flags ?? {};
+  const short = Object.entries(shortFlags).filter(([, name]) => Object.hasOwn(flags, name));
+  return { ...target, parameters: { ...parameters, aliases: { ...Object.fromEntries(short), ...parameters.aliases } } };
+}
+
+/** The command or group that the words before the first flag name, and those words. */
+export function findTarget(root: Target, words: readonly string[]): { readonly target: Target; readonly path: string } {
+  let target = root;
+  const path: string[] = [];
+  for (const word of words) {
+    const next = "getRoutingTargetForInput" in target ? target.getRoutingTargetForInput(word) : undefined;
+    if (next === undefined) break;
+    path.push(word);
+    target = next;
+  }
+  return { target, path: path.join(" ") };
+}
+
+export function formatHelp(root: Target, words: readonly string[]): string {
+  const { target, path } = findTarget(root, words);
+  const about = target.fullDescription === undefined ? target.brief : `${target.brief}\n\n${target.fullDescription}`;
+  const body = "parameters" in target ? describeCommand(target, path) : describeGroup(target, path);
+  return `${body.usage}\n\n${about}\n\n${body.rest}`;
+}
+
+interface Body {
+  readonly usage: string;
+  readonly rest: string;
+}
+
+function describeGroup(group: RouteMap<CommandContext>, path: string): Body {
+  const rows = group.getAllEntries().map(({ name, target }) => [name.original, target.brief] as const);
+  return {
+    usage: `Usage: callgate ${path} COMMAND …`,
+    rest: `Commands:\n${columns(rows)}\n\ncallgate ${path} COMMAND --help says what each takes.`,
+  };
+}
+
+/** What help needs of a flag, of whichever kind. */
+interface FlagWords {
+  readonly kind: string;
+  readonly brief: string;
+  readonly placeholder?: string;
+  readonly values?: readonly string[];
+  readonly optional?: boolean;
+  readonly variadic?: boolean | string;
+  readonly default?: unknown;
+  readonly hidden?: boolean;
+  readonly withNegated?: boolean;
+}
+
+interface ArgumentWords {
+  readonly brief: string;
+  readonly placeholder?: string;
+  readonly optional?: boolean;
+  readonly default?: unknown;
+}
+
+function describeCommand({ parameters }: Command<CommandContext>, path: string): Body {
+  // Stricli's types of these are about parsing; help reads only the words in them.
+  const flags = Object.entries((parameters.flags ?? {}) as Readonly<Record<string, FlagWords>>);
+  const positional = parameters.positional as
+    | { readonly kind: "tuple"; readonly parameters: readonly ArgumentWords[] }
+    | { readonly kind: "array"; readonly parameter: ArgumentWords }
+    | undefined;
+  const args: readonly (readonly [string, ArgumentWords])[] =
+    positional === undefined
+      ? []
+      : positional.kind === "array"
+        ? [[`[${positional.parameter.placeholder ?? "WORDS"} …]`, positional.parameter]]
+        : positional.parameters.map((one) => [bracket(one.placeholder ?? "ARG", isOptional(one)), one]);
+  const short = new Map(Object.entries(parameters.aliases ?? {}).map(([letter, name]) => [String(name), letter]));
+  const shown = flags.filter(([, flag]) => flag.hidden !== true);
+  const needed = shown.filter(([, flag]) => flag.kind !== "boolean" && !isOptional(flag));
+  const words = [
+    "callgate",
+    path,
+    "[FLAGS]",
+    ...needed.map(([name, flag]) => `--${toKebab(name)} ${placeholder(flag)}`),
+    ...args.map(([name]) => name),
+  ];
+  const rows = shown.map(([name, flag]) => [flagWords(name, flag, short.get(name)), flagBrief(flag)] as const);
+  const sections = [
+    ...(args.length === 0 ? [] : [`Arguments:\n${columns(args.map(([name, { brief }]) => [name, brief]))}`]),
+    `Flags:\n${columns([...rows, ["-h, --help", "print this"], ["    --", "everything after it is an argument, also where it begins with '-'"]])}`,
+  ];
+  return { usage: `Usage: ${words.join(" ")}`, rest: sections.join("\n\n") };
+}
+
+function isOptional({ optional, default: given }: { readonly optional?: boolean; readonly default?: unknown }) {
+  return optional === true || given !== undefined;
+}
+
+function bracket(word: string, optional: boolean): string {
+  return optional ? `[${word}]` : word;
+}
+
+function placeholder({ placeholder: given, values }: FlagWords): string {
+  return given ?? (values === undefined ? "VALUE" : values.length <= 3 ? values.join("|") : "MODE");
+}
+
+function flagWords(name: string, flag: FlagWords, letter: string | undefined): string {
+  const no = flag.kind === "boolean" && flag.default === true && flag.withNegated !== false ? "no-" : "";
+  const value = flag.kind === "boolean" ? "" : ` ${placeholder(flag)}`;
+  return `${letter === undefined ? "    " : `-${letter}, `}--${no}${toKebab(name)}${value}${flag.variadic ? " …" : ""}`;
+}
+
+function flagBrief({ kind, brief, values, default: given, withNegated }: FlagWords): string {
+  const choice = values === undefined || values.length <= 3 ? "" : `: ${values.join(", ")}`;
+  const isNegated = kind === "boolean" && given === true && withNegated !== false;
+  if (isNegated) return `do not ${brief}`;
+  return `${brief}${choice}${kind === "boolean" || given === undefined ? "" : ` (${String(given)})`}`;
+}
+
+function toKebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, brief]) => `  ${name.padEnd(width)}  ${brief}`).join("\n");
+}
