@@ -30,8 +30,16 @@ export function isOfflineConfig({ model, base_url, provider }: Config): boolean 
   return model === "offline" || (model === undefined && base_url === undefined && provider === undefined);
 }
 
-/** The same settings with the provider that the model's name tells, where none is named. */
-export function withProvider(config: Config): Config {
+/** The settings with what is known of the model: what `callgate model add` keeps of it, or the provider its name tells. */
+export async function locateModel(
+  given: Config,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly config: Config; readonly record: ModelRecord | undefined }> {
+  const record = await findRecord(given, env);
+  return { config: withProvider(record === undefined ? given : { base_url: record.baseUrl, ...given }), record };
+}
+
+function withProvider(config: Config): Config {
   if (config.provider !== undefined || config.base_url !== undefined || isOfflineConfig(config)) return config;
   const provider = guessProvider(config.model ?? "");
   if (provider !== undefined) return { ...config, provider };
@@ -54,9 +62,9 @@ export function missingKey(config: Config, env: NodeJS.ProcessEnv): string | und
 
 /** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
 export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
-  const record = await findRecord(given, env);
-  const config = withProvider(record === undefined ? given : { base_url: record.baseUrl, ...given });
-  const wanted = config.wire === undefined && record !== undefined ? wireOfRecord(record) : readWire(config.wire);
+  const { config, record } = await locateModel(given, env);
+  const known = record === undefined ? undefined : wireOfRecord(record);
+  const wanted = known !== undefined && (config.wire ?? known.name) === known.name ? known : readWire(config.wire);
   const isOffline = isOfflineConfig(config);
   const { name, provider } = chooseProvider(config, wanted.wire);
   const missing = isOffline ? undefined : missingKey(config, env);
@@ -226,7 +234,7 @@ function withoutLogin(address: string | undefined): string | undefined {
 
 /** The models the settings' provider has, by its own list. */
 export async function listModelsOf(given: Config, env: NodeJS.ProcessEnv): Promise<ModelList> {
-  const config = withProvider(given);
+  const { config } = await locateModel(given, env);
   if (isOfflineConfig(config)) return { ok: true, models: ["offline"] };
   const { wire } = readWire(config.wire);
   const { listModels } = await import("../model/list-models.ts");

@@ -37,7 +37,7 @@ test("variables are put in where programs and addresses name them, and nowhere e
       enabledTools: ["${TOKEN}"],
     },
   ]);
-  expect(problems).toEqual([{ server: "b", what: "it names ${NOT_SET}, which is not set" }]);
+  expect(problems).toEqual([{ server: "b", what: "it names ${NOT_SET}, which is not set", unset: true }]);
 });
 
 test("one wrong entry is named and takes no other with it", () => {

@@ -12,7 +12,7 @@ import { loadConfig, type Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
 import { isTrusted } from "../policy/trust.ts";
-import { isOfflineConfig, listModelsOf, missingKey, withProvider } from "../select-model.ts";
+import { isOfflineConfig, listModelsOf, locateModel, missingKey } from "../select-model.ts";
 import { stateProblem } from "../state-folder.ts";
 import { version } from "../version.ts";
 
@@ -209,7 +209,7 @@ async function modelFinding(given: Config): Promise<Finding> {
     };
   let config: Config;
   try {
-    config = withProvider(given);
+    ({ config } = await locateModel(given, process.env));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return broken(error.message, "name the provider in callgate.toml");
