@@ -1,7 +1,7 @@
 /** From a question to a person's answer, and what the answer is worth: bound to the exact call, remembered as said. */
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
-import { Refusal, type Checked, type Ruling } from "../spec/call.ts";
+import { Refusal, Waiting, type Checked, type Ruling } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.ts";
 import { callHash, memoryKeys } from "./approval.ts";
 import { toBaseGrant } from "./grant.ts";
@@ -53,7 +53,7 @@ export async function settle(
   }
   // Bound to what was shown: a link swapped while the person was reading voids the yes.
   if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
-  await remember(state, answer.answer, keys, question.suggestion);
+  await remember(state, checked.id, answer.answer, keys, question.suggestion);
   return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
 }
 
@@ -103,7 +103,11 @@ async function ask(
   if (approver === undefined) return undefined;
   const request = await toRequest(state, checked, question, hash);
   emit?.({ type: "approval.asked", id: checked.id, request });
-  const answer = await approver.ask(request, signal);
+  const given = await approver.ask(request, signal);
+  // A call of a call cannot be put aside: its maker is running.
+  if (given === "later" && checked.parent === undefined)
+    throw new Waiting(`The call ${checked.id} waits for an answer.`);
+  const answer = given === "later" ? undefined : given;
   emit?.({ type: "approval.answered", id: checked.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;
@@ -139,15 +143,17 @@ function toAlways(state: GateState, suggestion: Suggestion | undefined): Approva
 /** 'always' writes the rule that was shown; without one it lasts as long as the session. */
 async function remember(
   state: GateState,
+  id: string,
   answer: "once" | "session" | "always",
   keys: readonly string[],
   suggestion: Suggestion | undefined,
 ): Promise<void> {
   if (answer === "once") return;
-  const { always } = state.options;
+  const { always, emit } = state.options;
   if (answer === "always" && suggestion !== undefined && always !== undefined) {
     await always.save(suggestion.rule);
     state.book.add(suggestion.rule);
   }
   for (const key of keys) state.memory.add(key);
+  emit?.({ type: "approval.remembered", id, keys });
 }

@@ -7,7 +7,7 @@ import { text } from "../base/content.ts";
 import { extend } from "../base/extend.ts";
 import { defined, stableStringify } from "../base/json.ts";
 import type { Denial, Grant } from "../spec/access.ts";
-import { Refusal, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
+import { Refusal, Waiting, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Asking, Decided, Gate, Rehearse, Rewritten } from "../spec/stages.ts";
 import { changed, remembered, settle, toRequest, type Question } from "./agree.ts";
 import { callHash } from "./approval.ts";
@@ -138,7 +138,14 @@ async function widen(
     rehearse: undefined,
     approved: undefined,
   };
-  return agree(state, permitted, question, signal);
+  try {
+    return await agree(state, permitted, question, signal);
+  } catch (error) {
+    if (!Waiting.is(error)) throw error;
+    // It has run once: it ends with the output it had, instead of waiting.
+    state.options.emit?.({ type: "approval.answered", id: permitted.id, answer: undefined });
+    return undefined;
+  }
 }
 
 async function after(state: GateState, ended: Ended, signal: AbortSignal): Promise<Ended> {

@@ -168,7 +168,8 @@ async function ask(
     ...(effects.diff === undefined ? {} : { diff: effects.diff }),
   };
   emit?.({ type: "approval.asked", id: ran.id, request });
-  const answer = await approver.ask(request, signal);
+  const given = await approver.ask(request, signal);
+  const answer = given === "later" ? undefined : given; // it has run: it cannot wait
   emit?.({ type: "approval.answered", id: ran.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;

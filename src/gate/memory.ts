@@ -4,7 +4,8 @@ export interface Memory {
   add(key: string): void;
 }
 
-export function createMemory(): Memory {
-  const keys = new Set<string>();
+/** `known`: what a person said yes to before this process began. */
+export function createMemory(known: Iterable<string> = []): Memory {
+  const keys = new Set(known);
   return { has: (key) => keys.has(key), add: (key) => void keys.add(key) };
 }

@@ -31,6 +31,8 @@ export interface ConversationOptions {
   readonly sandbox?: SandboxName;
   /** What a person agreed to so far, where the host keeps it. Left out: nothing yet. */
   readonly memory?: Memory;
+  /** The files it has read so far, each with its version, where the host keeps them (`takeFilesRead`). */
+  readonly filesRead?: Iterable<readonly [path: string, version: string]>;
 }
 
 export interface Conversation {
@@ -40,6 +42,8 @@ export interface Conversation {
   readonly registry: Registry;
   readonly gate: Gate;
   readonly metrics: Metrics;
+  /** Who is asked here, if anybody is. */
+  readonly approver: Approver | undefined;
   /** Where outputs of this conversation that are too long for a model are kept. */
   readonly spillDir: string;
   /** One call down the whole line, by name and input. */
@@ -55,6 +59,8 @@ export interface Conversation {
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
+  /** The files read or written since this was last asked for, each with the version that was seen. */
+  takeFilesRead(): readonly (readonly [path: string, version: string])[];
   /** Another approval mode or sandbox from the next call on. */
   setPolicy(change: PolicyNames): void;
   on(listener: (event: CallEvent) => void): () => void;
@@ -111,6 +117,7 @@ export function createConversation(
   };
 
   const runner = createRunner({
+    id,
     registry,
     stages: () => {
       if (closed) throw new Error(`The conversation '${id}' is closed.`);
@@ -126,6 +133,7 @@ export function createConversation(
     cwd: host.cwd,
     registry,
     metrics: engine.metrics,
+    approver,
     spillDir: machine.spillDir,
     get gate() {
       return gate;
@@ -150,6 +158,7 @@ export function createConversation(
         .terminals()
         .filter((terminal) => terminal.running)
         .map((terminal) => `${terminal.id}: ${terminal.command}`),
+    takeFilesRead: machine.takeFilesRead,
     setPolicy(change) {
       checkPolicyChange(change);
       chosen = { ...chosen, ...change };

@@ -85,7 +85,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     conversation(own = {}) {
       const id = own.id ?? `conversation-${++named}`;
-      const made = createConversation(id, own, host.conversation(id), parts);
+      const made = createConversation(id, own, host.conversation(id, own.filesRead), parts);
       open.add(made);
       return {
         ...made,

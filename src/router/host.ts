@@ -16,7 +16,7 @@ import type { Spill } from "../result/cut.ts";
 import type { Grant } from "../spec/access.ts";
 import { defined } from "../base/json.ts";
 import type { Logger } from "../spec/tool.ts";
-import type { Exec, Limits, TerminalInfo } from "../spec/capability.ts";
+import type { Exec, Fetch, Limits, TerminalInfo } from "../spec/capability.ts";
 import { hash8 } from "../spec/name.ts";
 import type { Confinement } from "../spec/stages.ts";
 import type { CommandOptions, Commands, CommandScope } from "./commands.ts";
@@ -45,7 +45,7 @@ export interface Host {
   readonly workspace: string;
   readonly cwd: string;
   /** What one conversation has of the machine. Without an id: the engine's own. */
-  conversation(id?: string): ConversationHost;
+  conversation(id?: string, filesRead?: Iterable<readonly [string, string]>): ConversationHost;
   /** What confines commands here; probes run when it is first asked for. */
   confinement(): Promise<Confinement>;
   sandbox(): Sandbox;
@@ -61,6 +61,8 @@ export interface ConversationHost {
   readonly spillDir: string;
   spill: Spill;
   terminals(): readonly TerminalInfo[];
+  /** The files seen since this was last asked for, each with its version. */
+  takeFilesRead(): readonly (readonly [string, string])[];
   /** Ends what it left running. */
   close(): Promise<void>;
 }
@@ -74,8 +76,8 @@ export function createHost(options: HostOptions): Host {
   const { keepBytes = defaultKeepBytes } = options;
 
   let opened = 0;
-  function conversation(id?: string): ConversationHost {
-    const memory = createFileMemory();
+  function conversation(id?: string, filesRead: Iterable<readonly [string, string]> = []): ConversationHost {
+    const memory = createFileMemory(filesRead);
     // Two that a host gave one name to are still two; only the folder of their outputs goes by the name, to be found again.
     const owner = `${++opened}`;
     const spillDir = join(spillRoot, id === undefined ? "main" : folderOf(id));
@@ -84,6 +86,7 @@ export function createHost(options: HostOptions): Host {
       spill: async (callId, whole) => keepWhole(newKept(spillDir, callId), whole, keepBytes),
       terminals: () => commands.loaded()?.terminals(owner).list() ?? [],
       close: async () => commands.loaded()?.terminals(owner).closeAll(),
+      takeFilesRead: memory.takeNew,
       capabilities: {
         files: ({ grant, onFileChange: onCallChange }) =>
           createFiles({
@@ -99,12 +102,14 @@ export function createHost(options: HostOptions): Host {
         exec: (scope) =>
           commands.exec({ ...scope, conversation: owner, keep: () => newKept(spillDir, scope.id), keepBytes }),
         // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
-        fetch:
-          ({ grant, signal }) =>
-          async (url, init) => {
+        fetch: ({ grant, signal, idempotencyKey }) => {
+          let open: Fetch | undefined;
+          return async (url, init) => {
             const { createFetch } = await import("../runtime/network.ts");
-            return createFetch({ network: grant.network, signal })(url, init);
-          },
+            open ??= createFetch({ network: grant.network, signal, idempotencyKey });
+            return open(url, init);
+          };
+        },
       },
     };
   }

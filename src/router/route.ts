@@ -7,7 +7,16 @@ import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import { defined } from "../base/json.ts";
 import type { Shaper } from "../result/shape.ts";
-import { Refusal, type Asked, type Bound, type Checked, type Ended, type Permitted, type Ran } from "../spec/call.ts";
+import {
+  Refusal,
+  Waiting,
+  type Asked,
+  type Bound,
+  type Checked,
+  type Ended,
+  type Permitted,
+  type Ran,
+} from "../spec/call.ts";
 import { check } from "../check/check.ts";
 import { remarksOn, summary } from "../result/effects.ts";
 import type { Effects } from "../spec/effects.ts";
@@ -33,6 +42,7 @@ export interface CallSetting {
   readonly nest: Nest;
   /** The hash of the question that somebody said yes to before the call came here. */
   readonly approved?: string;
+  readonly idempotencyKey: string;
 }
 
 /** The furthest state a call reached: what its record says when it ended early. */
@@ -45,13 +55,15 @@ const maxRewrites = 4;
 
 /**
  * Always ends, with a record and `call.ended`, whatever happens on the way: a CallError becomes an ending the model is
- * told; anything else is a fault of ours, and is thrown once the end has been recorded.
+ * told; anything else is a fault of ours, and is thrown once the end has been recorded. Only a call that waits for a
+ * person's later answer has no end yet.
  */
 export async function route(asked: Asked, stages: Stages, setting: CallSetting): Promise<Ended> {
   stages.emit({ type: "call.asked", call: asked });
   const reached: Reached = { call: asked };
   let fault: { readonly error: unknown } | undefined;
   const ended = await attempt(reached, stages, setting).catch((error: unknown) => {
+    if (Waiting.is(error)) throw error;
     const known = toCallError(error, setting.signal);
     if (known === undefined) fault = { error };
     const ruling = Refusal.rulingOf(error);
@@ -83,7 +95,7 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
   stages.emit({ type: "call.permitted", id, tool: tool.name, mutates, grant, ruling });
   await setting.beforeRun?.(permitted);
   await stages.record.started(permitted);
-  return stages.runtime.run(permitted, setting.signal, setting.nest);
+  return stages.runtime.run(permitted, setting.signal, setting.nest, setting.idempotencyKey);
 }
 
 /** What a held command did is listed, judged, and only then kept or dropped. Whatever goes wrong on the way drops it. */

@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly onEvent?: (event: CallEvent) => void;
   /** The hash of the question (`decide`) that somebody said yes to: worth nothing for any other call, input or state of the files. */
   readonly approved?: string;
+  /** What the calls belong to, in words that are the same in every process: the beginning of `ctx.idempotencyKey`. */
+  readonly scope?: string;
   /** Awaited once the call is permitted, before it is recorded and run. Throwing a CallError ends the call. */
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
 }
@@ -44,6 +46,8 @@ export interface Runner {
 }
 
 export interface RunnerOptions {
+  /** The conversation's own name. */
+  readonly id: string;
   readonly registry: Registry;
   /** The stages a call that starts now goes through; throws where none may start. */
   readonly stages: () => Omit<Stages, "record">;
@@ -54,7 +58,7 @@ export interface RunnerOptions {
 const nothing: Recorder = { async started() {}, async ended() {} };
 const ignore = () => undefined;
 
-export function createRunner({ registry, stages, count }: RunnerOptions): Runner {
+export function createRunner({ id, registry, stages, count }: RunnerOptions): Runner {
   /** The calls running now, by id, each with whoever follows it. */
   const running = new Map<string, (event: CallEvent) => void>();
 
@@ -68,7 +72,7 @@ export function createRunner({ registry, stages, count }: RunnerOptions): Runner
   const runOne = async (given: Asked, inner: InnerLanes, by: MadeBy, options: RunOptions): Promise<Ended> => {
     const own = stages();
     const asked = withFreeId(given);
-    const { recorder = nothing, onEvent = ignore, beforeRun, approved } = options;
+    const { recorder = nothing, onEvent = ignore, beforeRun, approved, scope = id } = options;
     const nest = nestIn(asked, inner, by.depth);
     running.set(asked.id, onEvent);
     try {
@@ -76,6 +80,7 @@ export function createRunner({ registry, stages, count }: RunnerOptions): Runner
       const setting = {
         signal: by.signal,
         nest,
+        idempotencyKey: `${scope}/${asked.id}`,
         ...defined({ beforeRun, approved: by.depth === 0 ? approved : undefined }),
       };
       const ended = await route(asked, { ...own, record: recorder }, setting);

@@ -14,8 +14,29 @@ import { makeFolder, remove, whereWritten, write } from "./files/writing.ts";
 
 export type { FileChange, FileMemory, FilesOptions } from "./files/scope.ts";
 
-export function createFileMemory(): FileMemory {
-  return { seen: new Map(), maskCache: { mask: [], resolved: [] } };
+/** `known`: what an earlier process of the same conversation had seen. */
+export function createFileMemory(known: Iterable<readonly [string, string]> = []): FileMemory & {
+  /** What was seen since this was last asked for. */
+  takeNew(): readonly (readonly [string, string])[];
+} {
+  const seen = new Map(known);
+  let fresh = new Map<string, string>();
+  return {
+    seen: {
+      get: (path) => seen.get(path),
+      set(path, version) {
+        seen.set(path, version);
+        fresh.set(path, version);
+      },
+    },
+    maskCache: { mask: [], resolved: [] },
+    takeNew() {
+      if (fresh.size === 0) return [];
+      const taken = [...fresh];
+      fresh = new Map();
+      return taken;
+    },
+  };
 }
 
 const defaultSlice = { maxLineBytes: 64 * 1024, maxBytes: 64 * 1024 * 1024 };

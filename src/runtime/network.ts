@@ -15,15 +15,21 @@ import type { Address, Door, DoorOptions } from "./proxy/door.ts";
 
 export interface FetchOptions extends DoorOptions {
   readonly signal?: AbortSignal;
+  /** Sent with requests that change something, so that a service can tell a repeated one. */
+  readonly idempotencyKey?: string;
 }
 
 const maxRedirects = 10;
 
 export function createFetch(options: FetchOptions): Fetch {
   const door = createDoor(options);
+  let changes = 0;
   return async (input, init = {}) => {
     const signals = [options.signal, init.signal].filter((signal) => signal instanceof AbortSignal);
     const first = new Request(input, { ...init, signal: AbortSignal.any(signals) });
+    const key = options.idempotencyKey;
+    if (key !== undefined && !/^(?:GET|HEAD|OPTIONS)$/.test(first.method) && !first.headers.has("idempotency-key"))
+      first.headers.set("idempotency-key", ++changes === 1 ? key : `${key}/${changes}`);
     const body = first.body === null ? undefined : Buffer.from(await first.arrayBuffer());
     return follow(
       door,

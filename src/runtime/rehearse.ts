@@ -101,6 +101,7 @@ function createContext(checked: Checked, { workspace, cwd }: RehearseOptions, fi
   };
   return {
     callId: checked.id,
+    idempotencyKey: checked.id,
     tool: checked.tool.name,
     workspace,
     cwd,

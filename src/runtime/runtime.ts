@@ -28,6 +28,7 @@ export interface Capabilities {
 export interface CallScope {
   /** The call's own id. */
   readonly id: string;
+  readonly idempotencyKey: string;
   readonly grant: Grant;
   readonly signal: AbortSignal;
   readonly onOutput: (chunk: ExecChunk) => void;
@@ -76,12 +77,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   return {
-    async run(permitted, signal, nest): Promise<Ran> {
+    async run(permitted, signal, nest, idempotencyKey): Promise<Ran> {
       const startedAt = now();
       const stop = createStop(signal);
       const denials: Denial[] = [];
       let held: HeldRun | undefined;
-      const ctx = createContext(permitted, options, stop, nest, {
+      const ctx = createContext(permitted, options, stop, {
+        nest,
+        idempotencyKey,
         onDenied: (denial) => denials.push(denial),
         onHeld: (run) => (held = run),
       });
@@ -123,18 +126,22 @@ function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied
   return denied === undefined ? base : { ...base, denied };
 }
 
+interface OneRun extends Pick<CallScope, "onDenied" | "onHeld" | "idempotencyKey"> {
+  readonly nest: Nest;
+}
+
 function createContext(
   permitted: Permitted,
   options: RuntimeOptions,
   stop: Stop,
-  nest: Nest,
-  told: Pick<CallScope, "onDenied" | "onHeld">,
+  { nest, idempotencyKey, ...told }: OneRun,
 ): ToolContext {
   const { id, tool, grant } = permitted;
   const { capabilities, emit } = options;
   let reported = 0;
   const scope: CallScope = {
     id,
+    idempotencyKey,
     grant,
     get signal() {
       return stop.signal;
@@ -152,6 +159,7 @@ function createContext(
   let log: Logger | undefined;
   return {
     callId: id,
+    idempotencyKey,
     tool: tool.name,
     workspace: options.workspace,
     cwd: options.cwd,

@@ -44,6 +44,8 @@ export type ChatChunk =
       readonly content: string;
     }
   | { readonly type: "error"; readonly message: string }
+  /** The last chunk where calls wait for an answer that comes later; another message gives them up. */
+  | { readonly type: "waiting"; readonly calls: readonly string[] }
   | {
       readonly type: "done";
       readonly reason: TurnEndReason;
@@ -173,6 +175,8 @@ function toChunk(event: SessionEvent): ChatChunk | undefined {
     }
     case "error":
       return { type: "error", message: event.message };
+    case "turn.waiting":
+      return { type: "waiting", calls: event.calls };
     case "turn.ended": {
       const { reason, text, calls, usage } = event;
       return { type: "done", reason, text, calls, usage };

@@ -12,6 +12,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
     { wire: string, provider: string, base_url: string, version: string, resumed: boolean, parent: string },
   ],
   "turn.started": [{ turn: count, prompt: string }],
+  "turn.resumed": [{ turn: count }],
   "request.sent": [{ turn: count, request: count, items: count }],
   "item.started": [{ index: count, item: ref("item") }],
   "item.delta": [
@@ -19,12 +20,13 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
     { part: count },
   ],
   "item.done": [{ index: count, item: ref("item") }],
-  "item.added": [{ item: ref("item") }],
+  "item.added": [{ item: ref("item") }, { finish: string }],
   "call.asked": [{ call: ref("asked") }],
   "call.permitted": [{ id: string, tool: string, mutates: boolean, grant: ref("grant"), ruling: ref("ruling") }],
   "approval.asked": [{ id: string, request: ref("approvalRequest") }],
   // Without an answer: nobody could give one.
-  "approval.answered": [{ id: string }, { answer: ref("approvalAnswer") }],
+  "approval.answered": [{ id: string }, { answer: ref("approvalAnswer"), hash: string }],
+  "approval.remembered": [{ id: string, keys: list(string) }],
   "call.progress": [{ id: string, progress: ref("progress") }],
   "call.log": [{ id: string, level: oneOf("debug", "info", "warn", "error"), message: string }, { fields: any }],
   "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }, { omittedBytes: count }],
@@ -65,8 +67,10 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
       items: list(ref("item")),
     },
   ],
+  "terminals.gone": [{ terminals: list(string) }],
   warning: [{ message: string }],
   error: [{ message: string }, { kind: string }],
+  "turn.waiting": [{ turn: count, calls: list(string) }],
   "turn.ended": [
     {
       turn: count,

@@ -3,7 +3,7 @@
  * for the terminal, and, minus the repeats, for the journal.
  */
 import type { Json } from "../base/json.ts";
-import type { Item, ModelEvent, Usage } from "../spec/model.ts";
+import type { Answer, Item, ModelEvent, Usage } from "../spec/model.ts";
 import type { CallEvent } from "../spec/stages.ts";
 import type { ChangedFile } from "../workspace/turn-diff.ts";
 
@@ -12,15 +12,21 @@ export type SessionEvent =
   | { readonly type: "turn.started"; readonly turn: number; readonly prompt: string }
   | { readonly type: "request.sent"; readonly turn: number; readonly request: number; readonly items: number }
   | Extract<ModelEvent, { type: "item.started" | "item.delta" | "item.done" }>
-  /** Joined the history: what the next request will carry. */
-  | { readonly type: "item.added"; readonly item: Item }
+  /** A turn goes on that another process, or a question, had left open. */
+  | { readonly type: "turn.resumed"; readonly turn: number }
+  /** Joined the history: what the next request will carry. The last item of an answer says how the answer ended. */
+  | { readonly type: "item.added"; readonly item: Item; readonly finish?: NonNullable<Answer["finish"]> }
   | CallEvent
   | { readonly type: "plan.updated"; readonly plan: Json }
   | DiffUpdated
   | UsageUpdated
   | HistoryCompacted
+  /** Programs that an earlier process of the session had left running; they ended with it. */
+  | { readonly type: "terminals.gone"; readonly terminals: readonly string[] }
   | { readonly type: "warning"; readonly message: string }
   | { readonly type: "error"; readonly message: string; readonly kind?: string }
+  /** These calls wait for answers that come later; the turn goes on with `session.resume()`. */
+  | { readonly type: "turn.waiting"; readonly turn: number; readonly calls: readonly string[] }
   | TurnEnded;
 
 export interface SessionStarted {

@@ -8,6 +8,7 @@ import { defined, type Json } from "../base/json.ts";
 import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { costOf, type Price } from "./price.ts";
+import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
 import { createTokenCount } from "./tokens.ts";
 
 /** How a call's ending goes back to the model. */
@@ -51,6 +52,16 @@ export interface Rebuilt {
   readonly plan?: Json;
   readonly usage?: Usage;
   readonly costUsd?: number;
+  /** What a person said yes to for the whole session, as the gate knows it. */
+  readonly approvals: readonly string[];
+  /** The files that were read, each with the version that was seen last. */
+  readonly filesRead: ReadonlyMap<string, string>;
+  /** Programs left running by a process that is gone, and nobody was told yet. */
+  readonly terminals: readonly string[];
+  /** The last turn, where it has not ended. */
+  readonly open?: OpenTurn;
+  /** To go on with the open turn: the history up to its last answer, and the results its calls have already. */
+  readonly resumable?: { readonly items: readonly Item[]; readonly results: ReadonlyMap<string, ResultItem> };
 }
 
 /**
@@ -60,14 +71,17 @@ export interface Rebuilt {
 export function rebuildHistory(records: readonly HistoryRecord[], wire?: string): Rebuilt {
   let items: Item[] = [];
   let turns = 0;
-  let known: ReadonlySet<string> = new Set();
+  let told: ReadonlySet<string> = new Set();
   const last = new Map<string, HistoryRecord>();
   const results = new Map<string, ResultItem>();
   const open = new Set<string>();
+  const approvals: string[] = [];
+  const filesRead = new Map<string, string>();
+  let terminals: readonly string[] = [];
   for (const record of records) {
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
-    if (record.type === "session.started") known = new Set(open); // told when the session was opened then
+    if (record.type === "session.started") told = new Set(open); // told when the session was opened then
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
@@ -77,14 +91,50 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
       const call = record["call"] as Ended;
       open.delete(call.id);
       results.set(call.id, toResultItem(call));
+      for (const [path, version] of (record["files"] ?? []) as readonly [string, string][])
+        filesRead.set(path, version);
+      terminals = (record["terminals"] as readonly string[] | undefined) ?? terminals;
     }
+    if (record.type === "approval.remembered") approvals.push(...(record["keys"] as readonly string[]));
+    if (record.type === "terminals.gone") terminals = [];
   }
+  const turn = findOpenTurn(records);
+  const known = new Map([...results, ...cutOff(items, open, results)]);
+  const resumable = turn === undefined ? undefined : toResumable(items, known, turn);
   for (const item of items) {
     if (item.type !== "call" || results.has(item.id)) continue;
     results.set(item.id, interruptedResult(item, open.has(item.id)));
   }
-  const interrupted = [...open].filter((id) => !known.has(id));
-  return { items: placeResults(items, results), interrupted, turns, ...totals(last) };
+  return {
+    items: placeResults(items, results),
+    interrupted: [...open].filter((id) => !told.has(id)),
+    turns,
+    approvals,
+    filesRead,
+    terminals,
+    ...defined({ open: turn, resumable }),
+    ...totals(last),
+  };
+}
+
+/** Results for the calls that were started and never ended. */
+function cutOff(
+  items: readonly Item[],
+  open: ReadonlySet<string>,
+  results: ReadonlyMap<string, ResultItem>,
+): readonly (readonly [string, ResultItem])[] {
+  return items.flatMap((item) =>
+    item.type === "call" && open.has(item.id) && !results.has(item.id)
+      ? [[item.id, interruptedResult(item, true)] as const]
+      : [],
+  );
+}
+
+/** The calls of the last answer keep their places at the end, without results: those come when all of them are there. */
+function toResumable(items: readonly Item[], results: ReadonlyMap<string, ResultItem>, turn: OpenTurn) {
+  const before = items.slice(0, items.length - turn.answerItems);
+  const answer = turn.isBroken ? [] : items.slice(before.length);
+  return { items: [...placeResults(before, results), ...answer], results };
 }
 
 function totals(last: ReadonlyMap<string, HistoryRecord>): Pick<Rebuilt, "plan" | "usage" | "costUsd"> {
@@ -151,6 +201,8 @@ export interface History {
   add(item: Item): void;
   /** After a compaction: a new, shorter history. */
   replace(items: readonly Item[]): void;
+  /** A call whose id an earlier one has gets another: some models count their calls anew with every answer. */
+  withOwnId(item: Item): Item;
   /** Books what an answer used; its items are expected to be added next. */
   book(answer: Answer): void;
   contextTokens(): number;
@@ -167,6 +219,7 @@ export function createHistory(earlier: Earlier, price: Price | undefined): Histo
   let usage = earlier.usage ?? noUsage;
   let costUsd = earlier.costUsd ?? 0;
   const tokens = createTokenCount();
+  const ids = new Set(history.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   return {
     get items() {
       return history;
@@ -178,6 +231,13 @@ export function createHistory(earlier: Earlier, price: Price | undefined): Histo
       return costUsd;
     },
     add: (item) => void history.push(item),
+    withOwnId(item) {
+      if (item.type !== "call") return item;
+      let { id } = item;
+      for (let copy = 2; ids.has(id); copy++) id = `${item.id}_${copy}`;
+      ids.add(id);
+      return id === item.id ? item : { ...item, id };
+    },
     replace(next) {
       history = [...next];
       tokens.reset();

@@ -19,5 +19,5 @@ export type { Price, PriceTable } from "./price.ts";
 export { findPrice } from "./price.ts";
 export { eventSchema } from "./event-schema.ts";
 export { createSession } from "./session.ts";
-export type { Session } from "./session.ts";
+export type { OpenTurnState, Session } from "./session.ts";
 export type { SessionJournal, SessionOptions } from "./session-options.ts";

@@ -1,12 +1,28 @@
 import type { Ended } from "../spec/call.ts";
 import type { ApprovalRequest, Recorder } from "../spec/stages.ts";
+import type { Conversation } from "../router/conversation.ts";
 import type { SessionEvent, TurnEnded } from "./events.ts";
+import type { JournalRecord } from "../store/journal.ts";
 import type { SessionJournal } from "./session-options.ts";
 
 /** Writes a session's events to its journal: repeats left out, small pieces joined. */
 export interface SessionRecorder extends Recorder {
   write(event: SessionEvent): void;
   flush(): void;
+  /** Resolves when everything written so far is kept; rejects, now and ever after, where the journal took no more. */
+  commit(): Promise<void>;
+  /** Why the journal takes no more: another process has the session now, or the disk is full. */
+  readonly failure: Error | undefined;
+}
+
+/** What of the conversation's state is recorded with the end of a call, so that another process can go on with it. */
+export type Remembered = Pick<Conversation, "takeFilesRead" | "openTerminals">;
+
+export interface RecorderOptions {
+  readonly now?: () => number;
+  readonly remembered?: Remembered;
+  /** Questions are answered from the journal: they are kept with the diff that is shown. */
+  readonly keepDiffs?: boolean;
 }
 
 /** Live output kept per call: enough to look at; the whole is in the result or its file. */
@@ -23,8 +39,40 @@ interface Joined {
 
 export function createSessionRecorder(
   journal: SessionJournal | undefined,
-  now: () => number = Date.now,
+  { now = Date.now, remembered, keepDiffs = false }: RecorderOptions = {},
 ): SessionRecorder {
+  let failure: Error | undefined;
+  let kept: Promise<unknown> | undefined;
+  let terminals = "[]";
+  const fail = (error: unknown) => {
+    failure ??= error instanceof Error ? error : new Error(String(error));
+  };
+  /** A journal that has refused one record gets no more: what follows would stand in the wrong place. */
+  const append = (record: JournalRecord) => {
+    if (failure !== undefined) return;
+    try {
+      const written = journal?.append(record);
+      if (written !== undefined) kept = Promise.all([kept, written]).catch(fail);
+    } catch (error) {
+      fail(error);
+      throw error;
+    }
+  };
+  const commit = async () => {
+    flush();
+    await kept;
+    kept = undefined;
+    if (failure === undefined) await journal?.commit?.().catch(fail);
+    if (failure !== undefined) throw failure;
+  };
+  /** The files seen by the call, and the programs it left running where that has changed. */
+  const stateNow = () => {
+    const files = remembered?.takeFilesRead() ?? [];
+    const running = remembered?.openTerminals() ?? [];
+    const isChanged = JSON.stringify(running) !== terminals;
+    terminals = JSON.stringify(running);
+    return { ...(files.length === 0 ? {} : { files }), ...(isChanged ? { terminals: running } : {}) };
+  };
   let open: Joined | undefined;
   const outputChars = new Map<string, number>();
 
@@ -32,9 +80,7 @@ export function createSessionRecorder(
     if (!open) return;
     const { event, pieces } = open;
     open = undefined;
-    journal?.append(
-      event.type === "item.delta" ? { ...event, delta: pieces.join("") } : { ...event, text: pieces.join("") },
-    );
+    append(event.type === "item.delta" ? { ...event, delta: pieces.join("") } : { ...event, text: pieces.join("") });
   };
 
   const join = (key: string, event: JoinableEvent, piece: string) => {
@@ -57,17 +103,17 @@ export function createSessionRecorder(
       outputChars.set(event.id, seen + event.text.length);
       if (event.omittedBytes !== undefined) {
         flush();
-        journal.append({ ...event });
+        append({ ...event });
       } else if (seen < maxOutputChars) join(`${event.id}:${event.stream}`, event, event.text);
       return;
     }
     if (event.type === "item.done") forget(event.index);
     if (isRepeat(event)) return;
     flush();
-    journal.append(
+    append(
       event.type === "turn.ended"
         ? withoutText(event)
-        : event.type === "approval.asked"
+        : event.type === "approval.asked" && !keepDiffs
           ? { ...event, request: withoutDiff(event.request) }
           : { ...event },
     );
@@ -76,10 +122,14 @@ export function createSessionRecorder(
   return {
     write,
     flush,
+    commit,
+    get failure() {
+      return failure;
+    },
     async started(permitted) {
       flush();
       const { id, parent, tool, input, grant, ruling, mutates } = permitted;
-      journal?.append({
+      append({
         type: "call.started",
         id,
         ...(parent === undefined ? {} : { parent }),
@@ -90,13 +140,14 @@ export function createSessionRecorder(
         confined: grant.confined,
         ruling,
       });
+      await commit();
       // What changes something must be known to have begun, even after a power cut; a look can be lost.
       if (mutates) await journal?.sync?.();
     },
     async ended(ended) {
       flush();
       outputChars.delete(ended.id);
-      journal?.append({ type: "call.ended", call: withoutRepeats(ended) });
+      append({ type: "call.ended", call: withoutRepeats(ended), ...stateNow() });
     },
   };
 }

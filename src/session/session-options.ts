@@ -2,7 +2,7 @@ import type { Shape } from "../base/shape.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import type { Approver } from "../spec/stages.ts";
-import type { Journal } from "../store/journal.ts";
+import type { Journal, JournalRecord } from "../store/journal.ts";
 import type { ChangeTracker } from "../workspace/changes.ts";
 import type { CompactionBy } from "./compact.ts";
 import type { SessionEvent, SessionStarted } from "./events.ts";
@@ -10,8 +10,17 @@ import type { HistoryRecord } from "./history.ts";
 import type { TurnLimits } from "./limits.ts";
 import type { Price } from "./price.ts";
 
-/** Where a session writes what happens: a journal of `callgate/store`, or a place of one's own. A record is kept when `append` returns. */
-export type SessionJournal = Pick<Journal, "append" | "close"> & Partial<Pick<Journal, "sync">>;
+/** Where a session writes what happens: a journal of `callgate/store`, or a place of one's own. */
+export interface SessionJournal extends Partial<Pick<Journal, "sync">> {
+  /** The record is kept when this returns, or when the promise that it returns resolves. */
+  append(record: JournalRecord): void | Promise<void>;
+  /**
+   * A journal that gathers records writes them now; everything appended so far is kept when it resolves. Awaited before
+   * a call starts, before the model is asked, after a later answer to a question, and when a turn ends or waits.
+   */
+  commit?(): Promise<void>;
+  close(): void | Promise<void>;
+}
 
 /** What a session is made of. */
 export interface SessionOptions {
@@ -26,6 +35,8 @@ export interface SessionOptions {
   /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: all of the engine's. */
   readonly tools?: () => readonly ToolSpec[];
   readonly journal?: SessionJournal;
+  /** Questions to a person are recorded with their diff, for whoever answers them from the journal. */
+  readonly keepDiffs?: boolean;
   /** What the journal holds already: the session goes on from there. */
   readonly records?: readonly HistoryRecord[];
   readonly started?: Partial<SessionStarted>;
@@ -59,6 +70,7 @@ export const sessionShape: Shape = {
     tools: "function",
     approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
     journal: { methods: ["append", "close"], words: "a journal with append and close" },
+    keepDiffs: "boolean",
     records: { list: "any" },
     started: "table",
     limits: {

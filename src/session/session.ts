@@ -1,15 +1,18 @@
-import { partsToText } from "../base/content.ts";
 import { defined } from "../base/json.ts";
 import { createQueue } from "../base/queue.ts";
 import { checkOptions } from "../base/shape.ts";
+import { createMemory } from "../gate/memory.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
+import type { ApprovalAnswer } from "../spec/stages.ts";
 import type { SessionEvent } from "./events.ts";
 import { createHistory, rebuildHistory } from "./history.ts";
+import { createLaterAnswers } from "./later.ts";
 import { createSessionRecorder } from "./recorder.ts";
 import { offerAll } from "./offer-all.ts";
+import { fromOpenTurn, playTurn, type Parked } from "./play-turn.ts";
 import { sessionShape, type SessionOptions } from "./session-options.ts";
-import { compact, createHost, type Shared } from "./turn-host.ts";
-import { runTurn, userMessage, type TurnEnd } from "./turn.ts";
+import { compact, type Shared } from "./turn-host.ts";
+import { userMessage } from "./turn.ts";
 
 /** One conversation: a model, an engine, a journal. */
 export interface Session {
@@ -19,8 +22,20 @@ export interface Session {
   readonly costUsd: number;
   /** Calls that were running when an earlier process of this session died. They were not run again. */
   readonly interrupted: readonly string[];
-  /** One turn. The last event is `turn.ended`; leaving the loop early interrupts the turn. */
+  /** A turn that has not ended: cut off with an earlier process, or waiting for answers. `resume` goes on with it. */
+  readonly openTurn: OpenTurnState | undefined;
+  /** One turn. The last event is `turn.ended`, or `turn.waiting`; leaving the loop early interrupts the turn. */
   send(prompt: string | MessageItem["content"]): AsyncIterable<SessionEvent>;
+  /**
+   * Goes on with the open turn: calls that were asked for and not started run now, those that were cut off are told as
+   * interrupted, and a call whose question was answered finds its answer. With `interrupt` it is only brought to an end.
+   */
+  resume(options?: { readonly interrupt?: boolean }): AsyncIterable<SessionEvent>;
+  /**
+   * The answer to a question that waits, bound to what was shown by its hash. `taken`: recorded, `resume` goes on;
+   * `changed`: the question is another by now; `unknown`: nothing waits under this id.
+   */
+  answer(callId: string, hash: string, answer: ApprovalAnswer): Promise<"taken" | "changed" | "unknown">;
   /** A message for the running turn: goes in at its next request. */
   steer(prompt: string | MessageItem["content"]): void;
   interrupt(): void;
@@ -32,17 +47,32 @@ export interface Session {
   close(): Promise<void>;
 }
 
+export interface OpenTurnState {
+  readonly turn: number;
+  /** Calls whose questions wait for an answer. Empty: the turn can go on. */
+  readonly waiting: readonly string[];
+}
+
 export function createSession(options: SessionOptions): Session {
   checkOptions("createSession", options, sessionShape);
   const rebuilt = rebuildHistory(options.records ?? [], options.started?.wire);
-  const recorder = createSessionRecorder(options.journal, options.now);
   const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);
   const emit = (event: SessionEvent) => {
     recorder.write(event);
     for (const listener of listeners) listener(event);
   };
+  const later = createLaterAnswers(options.approver ?? options.engine.approver, rebuilt.open);
+  const calls = options.engine.conversation({
+    id: options.id,
+    ...defined({ approver: later.approver }),
+    memory: createMemory(rebuilt.approvals),
+    filesRead: rebuilt.filesRead,
+  });
+  const recorder = createSessionRecorder(options.journal, {
+    remembered: calls,
+    ...defined({ now: options.now, keepDiffs: options.keepDiffs }),
+  });
   const history = createHistory(rebuilt, options.price);
-  const calls = options.engine.conversation({ id: options.id, ...defined({ approver: options.approver }) });
   const tools = options.tools ?? offerAll(calls);
   const shared: Shared = {
     options,
@@ -56,21 +86,28 @@ export function createSession(options: SessionOptions): Session {
     plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
   };
   calls.on((event) => {
+    if (later.isTold(event)) return;
     emit(event);
     if (event.type !== "call.ended" || event.call.tool !== "update_plan" || !event.call.ok) return;
     shared.plan = JSON.stringify(event.call.input);
     emit({ type: "plan.updated", plan: event.call.input ?? null });
   });
   let turns = rebuilt.turns;
+  let open: Parked | undefined = fromOpenTurn(rebuilt);
+  let gone = rebuilt.terminals;
   let stop: AbortController | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  async function* send(prompt: string | MessageItem["content"]): AsyncGenerator<SessionEvent> {
+  async function* play(begin: (signal: AbortSignal) => Promise<Parked | undefined>): AsyncGenerator<SessionEvent> {
     if (stop) throw new Error("A turn is running already: steer it, or wait for it to end.");
     const controller = (stop = new AbortController());
     const queue = createQueue<SessionEvent>();
     listeners.add(queue.push);
-    running = playTurn(shared, ++turns, prompt, controller.signal).then(queue.end, queue.fail);
+    const turn = async () => {
+      tellTerminals();
+      open = await begin(controller.signal);
+    };
+    running = turn().then(queue.end, queue.fail);
     try {
       yield* queue;
     } finally {
@@ -80,6 +117,16 @@ export function createSession(options: SessionOptions): Session {
       stop = undefined;
     }
   }
+
+  /** What an earlier process left running ended with it; the model hears of it with its next request. */
+  const tellTerminals = () => {
+    if (gone.length === 0) return;
+    emit({ type: "terminals.gone", terminals: gone });
+    shared.steering.unshift(
+      userMessage(`[The session went on in another process. What was left running has ended: ${gone.join("; ")}]`),
+    );
+    gone = [];
+  };
 
   announce(shared, rebuilt.interrupted);
   return {
@@ -94,11 +141,35 @@ export function createSession(options: SessionOptions): Session {
       return history.costUsd;
     },
     interrupted: rebuilt.interrupted,
-    send,
+    get openTurn() {
+      return open === undefined || stop !== undefined ? undefined : { turn: open.turn, waiting: later.waiting() };
+    },
+    send: (prompt) =>
+      play((signal) => {
+        open = undefined; // a turn that was left open ends with the new one: its calls are told as not run
+        later.forget();
+        return playTurn(shared, { turn: ++turns, prompt }, signal);
+      }),
+    resume: ({ interrupt = false } = {}) =>
+      play(async (signal) => {
+        if (open === undefined) throw new Error("No turn is open: send a message to begin one.");
+        const interrupted = AbortSignal.abort();
+        return playTurn(shared, { turn: open.turn, parked: open }, interrupt ? interrupted : signal);
+      }),
+    async answer(callId, hash, answer) {
+      const outcome = later.take(callId, hash, answer);
+      if (outcome !== "taken") return outcome;
+      emit({ type: "approval.answered", id: callId, answer, hash });
+      await recorder.commit();
+      return outcome;
+    },
     steer: (prompt) => void shared.steering.push(userMessage(prompt)),
     interrupt: () => stop?.abort(),
     tools,
-    compact: () => compact(shared, "asked", new AbortController().signal),
+    compact: async () => {
+      await compact(shared, "asked", new AbortController().signal);
+      await recorder.commit();
+    },
     on(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -107,8 +178,9 @@ export function createSession(options: SessionOptions): Session {
       stop?.abort();
       await running; // what it still has to record belongs into the journal
       await calls.close();
-      recorder.flush();
-      options.journal?.close();
+      // A journal that took no more has said so to whoever ran the turn.
+      await recorder.commit().catch(() => undefined);
+      await options.journal?.close();
     },
   };
 }
@@ -130,28 +202,4 @@ function announce({ options, emit }: Shared, interrupted: readonly string[]): vo
       message: `The call ${call} was running when the session was cut off. It was not run again.`,
     });
   }
-}
-
-/** One turn from its prompt to `turn.ended`, whatever happens in between. */
-async function playTurn(
-  shared: Shared,
-  turn: number,
-  prompt: string | MessageItem["content"],
-  signal: AbortSignal,
-): Promise<void> {
-  const { emit, now } = shared;
-  const startedAt = now();
-  emit({ type: "turn.started", turn, prompt: typeof prompt === "string" ? prompt : partsToText(prompt) });
-  const host = createHost(shared, turn, signal);
-  host.add(userMessage(prompt));
-  const end = await runTurn(host).catch((error: unknown): TurnEnd => {
-    const detail = error instanceof Error ? error.message : String(error);
-    return { reason: signal.aborted ? "interrupted" : "error", detail, text: "", refused: 0 };
-  });
-  if (end.reason === "interrupted") host.add(userMessage("[The user interrupted the turn here.]"));
-  const diff = shared.options.changes?.endTurn(`${shared.options.id}:${turn}`, now());
-  if (diff) emit({ type: "diff.updated", diff: diff.diff, files: diff.files, notes: diff.notes });
-  if (end.reason === "error") emit({ type: "error", message: end.detail ?? "The turn ended in an error." });
-  const { usage, requests, calls } = host.spent();
-  emit({ type: "turn.ended", turn, ...end, usage, requests, calls, durationMs: now() - startedAt });
 }

@@ -5,7 +5,7 @@ import type { Conversation } from "../router/conversation.ts";
 import { compactHistory } from "./compact.ts";
 import type { HistoryCompacted, SessionEvent } from "./events.ts";
 import { toAsked, type History } from "./history.ts";
-import { addUsage, noLimits, noUsage } from "./limits.ts";
+import { addUsage, noLimits, noUsage, type Spent } from "./limits.ts";
 import type { SessionRecorder } from "./recorder.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { TurnHost } from "./turn.ts";
@@ -27,41 +27,43 @@ export interface Shared {
   readonly calls: Conversation;
 }
 
-export function createHost(shared: Shared, turn: number, signal: AbortSignal): TurnHost {
+export function createHost(shared: Shared, turn: number, signal: AbortSignal, spent?: Spent): TurnHost {
   const { options, history, emit, now, recorder, calls: line } = shared;
   const { model, price, changes } = options;
-  const startedAt = now();
+  const startedAt = now() - (spent?.ms ?? 0);
   const lanes = line.lanes({
     signal,
     recorder,
+    scope: `${options.id}/${turn}`,
     // A call that may change something runs only once the workspace has been remembered.
     ...(changes ? { beforeRun: async ({ mutates }) => (mutates ? changes.beforeChange() : undefined) } : {}),
   });
-  const costBefore = history.costUsd;
-  let usage = noUsage;
-  let requests = 0;
-  let calls = 0;
+  const costBefore = history.costUsd - (spent?.costUsd ?? 0);
+  let usage = spent?.usage ?? noUsage;
+  let requests = spent?.requests ?? 0;
+  let calls = spent?.calls ?? 0;
   return {
     limits: { ...noLimits, ...options.limits },
     signal,
     now,
     emit,
-    add(item) {
+    add(item, finish) {
       history.add(item);
-      emit({ type: "item.added", item });
+      emit({ type: "item.added", item, ...defined({ finish }) });
     },
     buildRequest: () => buildRequest(shared),
-    ask(request) {
+    async *ask(request) {
       emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
-      return model.ask(request, signal);
+      await recorder.commit();
+      yield* model.ask(request, signal);
     },
     call(item) {
       calls++;
       return lanes.add(toAsked(item, now()));
     },
-    refuse(item, error) {
+    async refuse(item, error) {
       const ended = line.refuse(toAsked(item, now()), error);
-      void recorder.ended(ended); // written before it returns; the promise is only its form
+      await recorder.ended(ended);
       return ended;
     },
     takeSteering: () => shared.steering.splice(0),
@@ -72,8 +74,9 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal): T
       return true;
     },
     spent: () => ({ requests, calls, usage, costUsd: history.costUsd - costBefore, ms: now() - startedAt }),
-    answered(answer) {
-      if (answer.usage === undefined) return;
+    answered(given) {
+      const answer = { ...given, items: given.items.map(history.withOwnId) };
+      if (answer.usage === undefined) return answer;
       usage = addUsage(usage, answer.usage);
       history.book(answer);
       const cost = price ? { costUsd: history.costUsd } : {};
@@ -84,6 +87,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal): T
         contextTokens: history.contextTokens(),
         ...cost,
       });
+      return answer;
     },
     isRetryable: options.isRetryable ?? (() => false),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -6,12 +6,13 @@ import { defined } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault, isRefusal } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
-import type { Ended } from "../spec/call.ts";
-import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest } from "../spec/model.ts";
+import { Waiting, type Ended } from "../spec/call.ts";
+import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest, ResultItem } from "../spec/model.ts";
 import { describeJsonError, locateJsonError } from "../check/json-error.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { toResultItem } from "./history.ts";
+import type { OpenTurn } from "./open-turn.ts";
 import { createLoopWatch, exceeded, maxRepeats, type Spent, type TurnLimits } from "./limits.ts";
 
 /** What a turn needs of its session. */
@@ -20,26 +21,37 @@ export interface TurnHost {
   readonly signal: AbortSignal;
   readonly now: () => number;
   emit(event: SessionEvent): void;
-  /** Joins the history. */
-  add(item: Item): void;
+  /** Joins the history. The last item of an answer says how the answer ended. */
+  add(item: Item, finish?: Answer["finish"]): void;
   buildRequest(): ModelRequest;
   ask(request: ModelRequest): AsyncIterable<ModelEvent>;
   /** Runs one call down the line; results of a turn come back in the order asked. */
   call(item: CallItem): Promise<Ended>;
   /** A call that must not run still gets an ending. */
-  refuse(item: CallItem, error: CallError): Ended;
+  refuse(item: CallItem, error: CallError): Promise<Ended>;
   /** Messages typed while the turn runs, to go in at the next request. */
   takeSteering(): readonly MessageItem[];
   /** Shortens the history if it is near the model's limit; `overflow` says the provider has refused it already. */
   compactIfNeeded(overflow: boolean): Promise<boolean>;
   spent(): Spent;
-  answered(answer: Answer): void;
+  /** Books the answer, and gives it back with ids that no other call of the session has. */
+  answered(answer: Answer): Answer;
   isRetryable(answer: Answer): boolean;
   sleep(ms: number): Promise<void>;
 }
 
+/** What an earlier process, or the same before a question, had done of the turn. */
+export interface TurnSoFar extends Pick<OpenTurn, "calls" | "finish" | "refused" | "text" | "isStopped" | "settled"> {
+  /** Of these calls and of earlier ones, as far as they have ended. */
+  readonly results: ReadonlyMap<string, ResultItem>;
+  /** The model has answered: its calls, or the end of the turn, are next. */
+  readonly isAnswered: boolean;
+}
+
+/** The turn ended, or it waits: then `waiting` says for which calls, and how it goes on. */
 export interface TurnEnd {
   readonly reason: TurnEndReason;
+  readonly waiting?: { readonly ids: readonly string[]; readonly soFar: TurnSoFar };
   readonly detail?: string;
   readonly text: string;
   readonly refused: number;
@@ -48,47 +60,77 @@ export interface TurnEnd {
 /** A broken stream is asked for again this often: none of its calls has run, so nothing is repeated. */
 const maxStreamRetries = 4;
 
-export async function runTurn(host: TurnHost): Promise<TurnEnd> {
+export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEnd> {
   const watch = createLoopWatch();
-  let refused = 0;
-  let lastText = "";
+  let refused = soFar?.refused ?? 0;
+  let lastText = soFar?.text ?? "";
   const end = (reason: TurnEndReason, detail?: string): TurnEnd => ({
     reason,
     text: lastText,
     refused,
     ...defined({ detail }),
   });
+  for (const call of soFar?.settled ?? []) {
+    const result = soFar?.results.get(call.id);
+    if (result !== undefined) watch.seen(call, result);
+  }
+  const settled = [...(soFar?.settled ?? [])];
+  const known = new Map(soFar?.results);
+  let asked: Asking = { calls: soFar?.calls ?? [], finish: soFar?.finish };
+  if (soFar?.isStopped) return end("stopped", "The user stopped the turn.");
+  if (soFar?.isAnswered && asked.calls.length === 0 && asked.finish !== "pause")
+    return asked.finish === "length" ? end("limit", "The model reached its output limit.") : end("done");
 
   for (;;) {
+    if (asked.calls.length > 0) {
+      const { calls } = asked;
+      const outcome = await runCalls(host, asked, known);
+      refused += outcome.ended.filter(({ code }) => isRefusal(code)).length;
+      if (outcome.waiting.length > 0) {
+        for (const result of outcome.results) if (result !== undefined) known.set(result.callId, result);
+        const soFarNow = {
+          ...asked,
+          refused,
+          text: lastText,
+          settled,
+          results: known,
+          isStopped: false,
+          isAnswered: true,
+        };
+        return { ...end("interrupted"), waiting: { ids: outcome.waiting, soFar: soFarNow } };
+      }
+      const results = outcome.results.filter((result) => result !== undefined);
+      for (const result of results) host.add(result);
+      settled.push(...calls);
+      if (outcome.fault !== undefined) throw outcome.fault;
+      if (host.signal.aborted) return end("interrupted");
+      if (outcome.ended.some((one) => one.stopsTurn)) return end("stopped", "The user stopped the turn.");
+      const repeats = Math.max(...results.map((result, index) => watch.seen(calls[index]!, result)));
+      if (repeats >= maxRepeats)
+        return end("loop", `The model made the same call ${repeats} times with the same result.`);
+    }
     const limit = exceeded(host.limits, host.spent());
     if (limit !== undefined) return end("limit", `The turn reached its limit of ${limit}.`);
     for (const message of host.takeSteering()) host.add(message);
     await host.compactIfNeeded(false);
 
-    const answer = await askUntilAnswered(host);
-    host.answered(answer);
-    for (const item of keepable(answer)) host.add(item);
+    const answer = host.answered(await askUntilAnswered(host));
+    const items = keepable(answer);
+    for (const [at, item] of items.entries()) host.add(item, at === items.length - 1 ? answer.finish : undefined);
     lastText = textOf(answer) || lastText;
     if (host.signal.aborted) return end("interrupted");
     if (answer.outcome === "error" || answer.outcome === "truncated")
       return end("error", answer.error?.message ?? "The answer broke off.");
 
     const calls = answer.items.filter((item): item is CallItem => item.type === "call");
-    if (calls.length === 0) {
-      if (answer.finish === "length") return end("limit", "The model reached its output limit.");
-      const refusal = refusalOf(answer);
-      if (refusal !== undefined) return end("error", refusal);
-      if (answer.finish === "pause" || hasSteering(host)) continue;
-      if (textOf(answer) === "") host.emit({ type: "warning", message: "The model answered with nothing." });
-      return end("done");
-    }
-    const outcome = await runCalls(host, calls, answer);
-    refused += outcome.filter(({ code }) => isRefusal(code)).length;
-    if (host.signal.aborted) return end("interrupted");
-    if (outcome.some((ended) => ended.stopsTurn)) return end("stopped", "The user stopped the turn.");
-    const repeats = Math.max(...outcome.map((ended, index) => watch.seen(calls[index]!, toResultItem(ended))));
-    if (repeats >= maxRepeats)
-      return end("loop", `The model made the same call ${repeats} times with the same result.`);
+    asked = { calls, finish: answer.finish };
+    if (calls.length > 0) continue;
+    if (answer.finish === "length") return end("limit", "The model reached its output limit.");
+    const refusal = refusalOf(answer);
+    if (refusal !== undefined) return end("error", refusal);
+    if (answer.finish === "pause" || hasSteering(host)) continue;
+    if (textOf(answer) === "") host.emit({ type: "warning", message: "The model answered with nothing." });
+    return end("done");
   }
 }
 
@@ -123,29 +165,64 @@ async function askOnce(host: TurnHost): Promise<Answer> {
   return collector.answer();
 }
 
-/** Calls in the order asked; those that may run together do. The order of the results is the order of the calls. */
-async function runCalls(host: TurnHost, calls: readonly CallItem[], answer: Answer): Promise<readonly Ended[]> {
-  const running = calls.map((call) =>
-    call.complete ? host.call(call) : Promise.resolve(host.refuse(call, incompleteCall(call, answer))),
-  );
-  const settled = await Promise.allSettled(running);
-  const ended = settled.map((outcome, index) =>
-    outcome.status === "fulfilled" ? outcome.value : host.refuse(calls[index]!, faulted),
-  );
-  for (const one of ended) host.add(toResultItem(one));
-  // Every call has its ending in the history; a fault itself ends the turn and is the operator's to see.
-  const fault = settled.find((outcome) => outcome.status === "rejected");
-  if (fault) throw fault.reason instanceof Error ? fault.reason : new Fault(String(fault.reason));
-  return ended;
+/** The calls of one answer, and how that answer ended. */
+interface Asking {
+  readonly calls: readonly CallItem[];
+  readonly finish?: Answer["finish"];
 }
+
+interface Outcome {
+  readonly ended: readonly Ended[];
+  /** In the order of the calls; undefined for those that wait. */
+  readonly results: readonly (ResultItem | undefined)[];
+  /** Ids of the calls whose answer will come later. */
+  readonly waiting: readonly string[];
+  /** Ends the turn and is the operator's to see; every call has its result all the same. */
+  readonly fault?: Error;
+}
+
+/** Calls in the order asked; those that may run together do. A call with a known result is not run again. */
+async function runCalls(host: TurnHost, asked: Asking, known: ReadonlyMap<string, ResultItem>): Promise<Outcome> {
+  const settled = await Promise.allSettled(
+    asked.calls.map((call) => (known.has(call.id) ? undefined : runCall(host, call, asked.finish))),
+  );
+  const failed = settled.filter((outcome) => outcome.status === "rejected").map(({ reason }): unknown => reason);
+  const fault = failed.find((reason) => !Waiting.is(reason));
+  const stops = settled.some((outcome) => outcome.status === "fulfilled" && outcome.value?.stopsTurn);
+  const parks = fault === undefined && !stops && !host.signal.aborted && failed.length > 0;
+  const ended: Ended[] = [];
+  const results: (ResultItem | undefined)[] = [];
+  for (const [index, outcome] of settled.entries()) {
+    const call = asked.calls[index]!;
+    const isWaiting = outcome.status === "rejected" && Waiting.is(outcome.reason);
+    const one =
+      outcome.status === "fulfilled"
+        ? outcome.value
+        : isWaiting && parks
+          ? undefined
+          : await host.refuse(call, isWaiting ? unstarted : faulted);
+    if (one !== undefined) ended.push(one);
+    results.push(one === undefined ? known.get(call.id) : toResultItem(one));
+  }
+  const waiting = asked.calls.flatMap(({ id }, index) => (results[index] === undefined ? [id] : []));
+  if (fault === undefined) return { ended, results, waiting };
+  return { ended, results, waiting, fault: fault instanceof Error ? fault : new Fault(String(fault)) };
+}
+
+async function runCall(host: TurnHost, call: CallItem, finish: Answer["finish"]): Promise<Ended> {
+  if (host.signal.aborted) return host.refuse(call, unstarted);
+  return call.complete ? host.call(call) : host.refuse(call, incompleteCall(call, finish));
+}
+
+const unstarted = new CallError("aborted", "The turn was interrupted before this call was started.");
 
 const faulted = new CallError(
   "failed",
   "The call failed in a way that only the operator can mend, and the turn was ended.",
 );
 
-function incompleteCall(call: CallItem, answer: Answer): CallError {
-  if (answer.finish === "length") {
+function incompleteCall(call: CallItem, finish: Answer["finish"]): CallError {
+  if (finish === "length") {
     const words = `The call to ${call.name} was cut off by the output limit and was not run.`;
     return new CallError("invalid_input", words, { hint: "Make it in smaller pieces." });
   }

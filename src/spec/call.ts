@@ -91,6 +91,15 @@ export interface Ruling {
   readonly commands?: readonly (readonly string[])[];
 }
 
+/** A person was asked and will answer later: the call has not run and has not ended. It goes down the line again then. */
+export class Waiting extends Error {
+  override readonly name = "Waiting";
+
+  static is(error: unknown): error is Waiting {
+    return error instanceof Waiting;
+  }
+}
+
 /** A no of the gate: what the model is told, with the ruling for the record. */
 export class Refusal extends CallError {
   readonly ruling: Ruling;

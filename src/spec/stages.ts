@@ -69,7 +69,8 @@ export interface Rewritten {
 }
 
 export interface Runtime {
-  run(permitted: Permitted, signal: AbortSignal, nest: Nest): Promise<Ran>;
+  /** `idempotencyKey` names this very call, in whatever process it runs. */
+  run(permitted: Permitted, signal: AbortSignal, nest: Nest, idempotencyKey: string): Promise<Ran>;
   /** The handler of a tool that says it can be rehearsed, on files that remember instead of writing. */
   rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
   /** Keeps, or drops, what a held run did. */
@@ -118,8 +119,11 @@ export type ApprovalAnswer =
   | { readonly answer: "stop"; readonly message?: string };
 
 export interface Approver {
-  /** `undefined`: nobody can answer; the call ends as needs_approval. */
-  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | undefined>;
+  /**
+   * `undefined`: nobody can answer; the call ends as needs_approval. `later`: the answer will come another time, perhaps
+   * to another process; a session parks its turn until then.
+   */
+  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | "later" | undefined>;
   /** Answers what tools ask on their own. Left out: nobody does, and the tool is told so. */
   readonly answerer?: Answerer;
 }
@@ -136,7 +140,15 @@ export type CallEvent =
       readonly ruling: Ruling;
     }
   | { readonly type: "approval.asked"; readonly id: string; readonly request: ApprovalRequest }
-  | { readonly type: "approval.answered"; readonly id: string; readonly answer: ApprovalAnswer | undefined }
+  | {
+      readonly type: "approval.answered";
+      readonly id: string;
+      readonly answer: ApprovalAnswer | undefined;
+      /** Of the question that was answered, where the answer came later than the question. */
+      readonly hash?: string;
+    }
+  /** A yes that outlasts its call: what the gate will know it by. */
+  | { readonly type: "approval.remembered"; readonly id: string; readonly keys: readonly string[] }
   | { readonly type: "call.progress"; readonly id: string; readonly progress: ToolProgress }
   | {
       readonly type: "call.log";

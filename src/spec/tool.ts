@@ -122,6 +122,8 @@ export type ToolProgress =
 /** What a handler is given. Capabilities reach exactly as far as the call's grant. */
 export interface ToolContext {
   readonly callId: string;
+  /** `session/turn/call`: the same for this call in every process, for services that do nothing twice. */
+  readonly idempotencyKey: string;
   readonly tool: string;
   readonly workspace: string;
   readonly cwd: string;

@@ -6,8 +6,13 @@ import type { JournalRecord } from "../../src/store/index.ts";
 function recorded(events: readonly (SessionEvent | { readonly waitMs: number })[]): readonly JournalRecord[] {
   const records: JournalRecord[] = [];
   let now = 0;
-  const journal = { path: "", append: (record: JournalRecord) => records.push(record), async sync() {}, close() {} };
-  const recorder = createSessionRecorder(journal, () => now);
+  const journal = {
+    path: "",
+    append: (record: JournalRecord) => void records.push(record),
+    async sync() {},
+    close() {},
+  };
+  const recorder = createSessionRecorder(journal, { now: () => now });
   for (const event of events) {
     if ("waitMs" in event) now += event.waitMs;
     else recorder.write(event);

@@ -36,6 +36,7 @@ export function contextIn(workspace: string, more: Partial<ToolContext> = {}): T
   const silent = () => {};
   return {
     callId: "call",
+    idempotencyKey: "session/1/call",
     tool: "tool",
     workspace,
     cwd: workspace,

@@ -70,7 +70,7 @@ function createYesOrNo({ engine, warn }: ElicitOptions) {
       },
       signal,
     );
-    if (answer === undefined) return undefined;
+    if (answer === undefined || answer === "later") return undefined;
     if (answer.answer === "no" || answer.answer === "stop") return { action: "decline" };
     return { action: "accept", ...(question.mode === "form" ? { content: filled } : {}) };
   };

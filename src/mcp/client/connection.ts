@@ -23,6 +23,8 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** Our own name for the call: what the server asks meanwhile is asked about it. */
   readonly callId?: string;
+  /** Told to the server with the call, so that it can tell a repeated one. */
+  readonly idempotencyKey?: string;
   readonly onProgress?: (progress: {
     readonly progress: number;
     readonly total?: number | undefined;
@@ -78,7 +80,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 }
 
 function callTool(client: Client, config: ServerConfig, name: string, input: Json, options: CallOptions) {
-  const { signal, onProgress, sandboxState } = options;
+  const { signal, onProgress, sandboxState, idempotencyKey } = options;
   const experimental = client.getServerCapabilities()?.experimental ?? {};
   const told = sandboxState && sandboxCapabilities.filter((key) => Object.hasOwn(experimental, key));
   return client.callTool(
@@ -86,7 +88,10 @@ function callTool(client: Client, config: ServerConfig, name: string, input: Jso
       name,
       // A tool's input is an object: its schema was checked before the call came here.
       arguments: input as Record<string, unknown>,
-      ...(told?.length ? { _meta: Object.fromEntries(told.map((key) => [key, sandboxState!()])) } : {}),
+      _meta: {
+        ...(idempotencyKey === undefined ? {} : { "callgate/idempotency-key": idempotencyKey }),
+        ...Object.fromEntries((told || []).map((key) => [key, sandboxState!()])),
+      },
     },
     {
       signal,

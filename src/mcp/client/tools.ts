@@ -134,6 +134,7 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
     const answer = await connection.callTool(tool, input, {
       signal: ctx.signal,
       callId: ctx.callId,
+      idempotencyKey: ctx.idempotencyKey,
       onProgress: ({ progress, total, message }) =>
         ctx.progress({
           progress,

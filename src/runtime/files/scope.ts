@@ -10,7 +10,7 @@ import { toAbsolute } from "./paths.ts";
 
 /** What a session remembers between calls: which version of a file the model last saw. */
 export interface FileMemory {
-  readonly seen: Map<string, string>;
+  readonly seen: { get(path: string): string | undefined; set(path: string, version: string): void };
   readonly maskCache: MaskCache;
 }
 

@@ -1,0 +1,65 @@
+/** Questions that are answered later: which wait, which have an answer by now, and what the gate is told when it asks again. */
+import type { ApprovalAnswer, Approver, CallEvent } from "../spec/stages.ts";
+import type { GivenAnswer, OpenTurn } from "./open-turn.ts";
+
+export interface LaterAnswers {
+  /** Asks as the given one does, unless the answer is there already: for this call and for exactly this question. */
+  readonly approver: Approver | undefined;
+  take(callId: string, hash: string, answer: ApprovalAnswer): "taken" | "changed" | "unknown";
+  /** Calls whose question has no answer yet. */
+  waiting(): readonly string[];
+  /** Whether the event repeats what is recorded: a question that waits is put again when its call goes down the line again. */
+  isTold(event: CallEvent): boolean;
+  /** The turn is given up. */
+  forget(): void;
+}
+
+export function createLaterAnswers(asked: Approver | undefined, open: OpenTurn | undefined): LaterAnswers {
+  const questions = new Map(open?.questions);
+  const answers = new Map<string, GivenAnswer>(open?.answers);
+  const used = new Set<string>();
+  const approver: Approver | undefined = asked && {
+    async ask(request, signal) {
+      const { id } = request.call;
+      const given = answers.get(id);
+      if (given?.hash === request.hash) {
+        used.add(id);
+        return given.answer;
+      }
+      answers.delete(id); // for another question: this one is asked anew
+      const answer = await asked.ask(request, signal);
+      if (answer !== "later") questions.delete(id);
+      return answer;
+    },
+    ...(asked.answerer === undefined ? {} : { answerer: asked.answerer }),
+  };
+  return {
+    approver,
+    take(callId, hash, answer) {
+      const question = questions.get(callId);
+      if (question === undefined) return "unknown";
+      if (question !== hash) return "changed";
+      questions.delete(callId);
+      answers.set(callId, { hash, answer });
+      return "taken";
+    },
+    waiting: () => [...questions.keys()],
+    isTold(event) {
+      if (event.type === "approval.asked") {
+        const { hash } = event.request;
+        if (answers.get(event.id)?.hash === hash || questions.get(event.id) === hash) return true;
+        questions.set(event.id, hash);
+      }
+      if (event.type === "approval.answered") {
+        questions.delete(event.id);
+        return used.delete(event.id);
+      }
+      if (event.type === "call.ended") questions.delete(event.call.id);
+      return false;
+    },
+    forget() {
+      questions.clear();
+      answers.clear();
+    },
+  };
+}

@@ -1,0 +1,172 @@
+/** A turn that was left open, by a kill or by a question: what it had done, and what is left to do. Read from its records. */
+import { partsToText } from "../base/content.ts";
+import { isRefusal } from "../base/error.ts";
+import type { Ended } from "../spec/call.ts";
+import type { Answer, CallItem, Item, Usage } from "../spec/model.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
+import type { HistoryRecord } from "./history.ts";
+import { addUsage, noUsage, type Spent } from "./limits.ts";
+
+export interface OpenTurn {
+  readonly turn: number;
+  /** What the user said, where the turn was cut off before it joined the history. */
+  readonly prompt?: string;
+  /** How many items at the end of the history belong to the last answer. */
+  readonly answerItems: number;
+  /** The last answer broke off in the journal: it is taken out of the history and asked for again. */
+  readonly isBroken: boolean;
+  readonly finish?: Answer["finish"];
+  /** The calls of the last answer, in their order. */
+  readonly calls: readonly CallItem[];
+  /** What the turn has spent in earlier processes. */
+  readonly spent: Spent;
+  readonly refused: number;
+  /** The last thing the model said. */
+  readonly text: string;
+  /** A person said stop to one of the calls. */
+  readonly isStopped: boolean;
+  /** Calls of earlier answers with their results, for whoever watches for loops. */
+  readonly settled: readonly CallItem[];
+  /** Questions that were asked and not answered: call to hash. */
+  readonly questions: ReadonlyMap<string, string>;
+  /** Answers that came while nobody ran: for exactly the question with that hash. */
+  readonly answers: ReadonlyMap<string, GivenAnswer>;
+}
+
+export interface GivenAnswer {
+  readonly hash: string;
+  readonly answer: ApprovalAnswer;
+}
+
+/** Undefined where the last turn has ended, or there is none. */
+export function findOpenTurn(records: readonly HistoryRecord[]): OpenTurn | undefined {
+  const start = records.findLastIndex(({ type }) => type === "turn.started");
+  if (start === -1) return undefined;
+  const own = records.slice(start);
+  if (own.some(({ type }) => type === "turn.ended")) return undefined;
+  const before = records.slice(0, start).findLast(({ type }) => type === "usage.updated");
+  return readTurn(own, Number(before?.["costUsd"] ?? 0));
+}
+
+function readTurn(records: readonly HistoryRecord[], costBefore: number): OpenTurn {
+  let prompt: string | undefined;
+  let answer: Item[] = [];
+  let isWhole = false;
+  let finish: Answer["finish"];
+  let usage: Usage = noUsage;
+  let costUsd = 0;
+  let requests = 0;
+  let refused = 0;
+  let text = "";
+  let isStopped = false;
+  const settled: CallItem[] = [];
+  const begun = new Set<string>();
+  const questions = new Map<string, string>();
+  const answers = new Map<string, GivenAnswer>();
+  const settle = () => {
+    settled.push(...callsOf(answer));
+    answer = [];
+  };
+  // Field types are trusted here: each line matched its checksum, or came from our own table.
+  for (const record of records) {
+    switch (record.type) {
+      case "turn.started":
+        prompt = String(record["prompt"]);
+        break;
+      case "request.sent":
+        requests++;
+        settle();
+        isWhole = false;
+        finish = undefined;
+        break;
+      case "item.added": {
+        const item = record["item"] as Item;
+        if (item.type === "message" && item.role !== "assistant") {
+          prompt = undefined;
+          settle();
+          break;
+        }
+        answer.push(item);
+        if (item.type === "message") text = partsToText(item.content) || text;
+        if (record["finish"] === undefined) break;
+        isWhole = true;
+        finish = record["finish"] as Answer["finish"];
+        break;
+      }
+      case "history.compacted":
+        settle();
+        break;
+      case "call.started":
+        isWhole = true; // calls run once their answer is whole
+        begun.add(String(record["id"]));
+        break;
+      case "call.ended": {
+        const call = record["call"] as Ended;
+        isWhole = true;
+        if (isRefusal(call.code)) refused++;
+        if (call.stopsTurn) isStopped = true;
+        questions.delete(call.id);
+        begun.add(call.id);
+        break;
+      }
+      case "usage.updated":
+        usage = addUsage(usage, record["usage"] as Usage);
+        costUsd = Number(record["costUsd"] ?? costBefore) - costBefore;
+        break;
+      case "approval.asked":
+        isWhole = true;
+        questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
+        answers.delete(String(record["id"]));
+        break;
+      case "approval.answered": {
+        const id = String(record["id"]);
+        const hash = record["hash"];
+        questions.delete(id);
+        if (typeof hash === "string") answers.set(id, { hash, answer: record["answer"] as ApprovalAnswer });
+        break;
+      }
+      default:
+    }
+  }
+  const isBroken = answer.length > 0 && !isWhole;
+  const calls = isBroken ? [] : callsOf(answer);
+  return {
+    turn: Number(records[0]!["turn"]),
+    answerItems: answer.length,
+    isBroken,
+    calls,
+    spent: {
+      requests,
+      calls: settled.length + calls.filter(({ id }) => begun.has(id)).length,
+      usage,
+      costUsd,
+      ms: runningMs(records),
+    },
+    refused,
+    text,
+    isStopped,
+    settled,
+    questions,
+    answers,
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(isBroken || finish === undefined ? {} : { finish }),
+  };
+}
+
+function callsOf(items: readonly Item[]): readonly CallItem[] {
+  return items.filter((item): item is CallItem => item.type === "call");
+}
+
+/** Time in which a process ran the turn: what lies between its going to rest and its going on is not counted. */
+function runningMs(records: readonly HistoryRecord[]): number {
+  let total = 0;
+  let last: number | undefined;
+  for (const record of records) {
+    const at = record["at"];
+    if (typeof at !== "number") return 0;
+    const isNewProcess = record.type === "session.started" || record.type === "turn.resumed";
+    if (last !== undefined && !isNewProcess && record.type !== "approval.answered") total += Math.max(0, at - last);
+    last = at;
+  }
+  return total;
+}
