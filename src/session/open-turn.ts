@@ -4,7 +4,7 @@ import { isRefusal } from "../base/error.ts";
 import type { Ended } from "../spec/call.ts";
 import type { Answer, CallItem, Item, Usage } from "../spec/model.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
-import type { HistoryRecord } from "./history.ts";
+import type { JournalRecord } from "../store/journal.ts";
 import { addUsage, noUsage, type Spent } from "./limits.ts";
 
 export interface OpenTurn {
@@ -39,7 +39,7 @@ export interface GivenAnswer {
 }
 
 /** Undefined where the last turn has ended, or there is none. */
-export function findOpenTurn(records: readonly HistoryRecord[]): OpenTurn | undefined {
+export function findOpenTurn(records: readonly JournalRecord[]): OpenTurn | undefined {
   const start = records.findLastIndex(({ type }) => type === "turn.started");
   if (start === -1) return undefined;
   const own = records.slice(start);
@@ -48,7 +48,7 @@ export function findOpenTurn(records: readonly HistoryRecord[]): OpenTurn | unde
   return readTurn(own, Number(before?.["costUsd"] ?? 0));
 }
 
-function readTurn(records: readonly HistoryRecord[], costBefore: number): OpenTurn {
+function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTurn {
   let prompt: string | undefined;
   let answer: Item[] = [];
   let isWhole = false;
@@ -158,7 +158,7 @@ function callsOf(items: readonly Item[]): readonly CallItem[] {
 }
 
 /** Time in which a process ran the turn: what lies between its going to rest and its going on is not counted. */
-function runningMs(records: readonly HistoryRecord[]): number {
+function runningMs(records: readonly JournalRecord[]): number {
   let total = 0;
   let last: number | undefined;
   for (const record of records) {

@@ -79,8 +79,33 @@ async function playAll(): Promise<readonly SessionEvent[]> {
   await session.compact();
   for await (const _event of session.send("and fail")) continue;
   await session.close();
+  await playLater(events);
   await engine.close();
   return events;
+}
+
+/** A question that is answered later, in a session whose terminals went with an earlier process. */
+async function playLater(events: SessionEvent[]): Promise<void> {
+  const ended = { id: "old", name: "t", kind: "function", arguments: "{}", askedAt: 0, ok: true, content: [] };
+  const session = createSession({
+    id: "later",
+    engine: createEngine({ tools: builtins, approval: "on-request", approver: { ask: async () => "later" } }),
+    model: createScriptedModel([
+      { calls: [{ name: "shell_command", input: { command: "curl http://127.0.0.1:9/" } }] },
+      { text: "Done." },
+    ]),
+    records: [{ type: "call.ended", call: ended, terminals: ["1: npm run dev"] }],
+    onEvent: (event) => events.push(event),
+  });
+  for await (const event of session.send("go")) {
+    if (event.type !== "approval.asked") continue;
+    const { id, request } = event;
+    session.on(({ type }) => {
+      if (type === "turn.waiting") void session.answer(id, request.hash, { answer: "session" });
+    });
+  }
+  for await (const _event of session.resume()) continue;
+  await session.close();
 }
 
 test("every event of a session that does everything fits the schema, and every type is seen", async () => {
