@@ -14,6 +14,7 @@ import {
   type SessionStarted,
 } from "../session/index.ts";
 import { undoFile } from "../workspace/undo.ts";
+import type { McpClients } from "../mcp/index.ts";
 import type { Approver } from "../spec/stages.ts";
 import {
   createSessionId,
@@ -27,7 +28,8 @@ import type { Config } from "./config/config.ts";
 import type { ToolFlags } from "./config/flags.ts";
 import { engineOptions } from "./engine-options.ts";
 import { runLaterTable } from "./policy/run-later.ts";
-import { writeInstructions } from "./instructions.ts";
+import { readGuidance, writeInstructions, type Guidance } from "./guidance/instructions.ts";
+import { readPrompts, type OwnPrompts } from "./guidance/prompts.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
 import { chooseProfile, createOffer } from "./offered-tools.ts";
@@ -62,6 +64,11 @@ export interface Assembled {
   readonly model: SelectedModel;
   readonly session: Session;
   readonly journalPath: string | undefined;
+  /** The settings as they hold for this session: with the model it had, if it was resumed. */
+  readonly config: Config;
+  readonly guidance: Guidance;
+  readonly prompts: OwnPrompts;
+  readonly mcp: McpClients | undefined;
   close(): Promise<void>;
 }
 
@@ -108,12 +115,18 @@ async function putTogether(
     ...options.servers,
   });
   opened.push(own.close);
+  const warn = options.servers?.warn ?? ((message: string) => say(`callgate: ${message}`));
+  const guidance = readGuidance(config, cwd, env);
+  for (const path of guidance.untrusted)
+    warn(`${path} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
+  const prompts = readPrompts(cwd, env);
+  for (const problem of prompts.problems) warn(problem);
   const price = findPrice((config.prices ?? {}) as PriceTable, model.model.name);
   const session = createSession({
     id,
     engine,
     model: model.model,
-    instructions: writeInstructions(engine.situation(), config.instructions),
+    instructions: writeInstructions(engine.situation(), config.instructions, guidance, prompts.skills),
     tools: createOffer(engine, profile, model.wire),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
@@ -132,7 +145,7 @@ async function putTogether(
   });
   opened.push(session.close);
   warmUpWhileAsking(session, engine);
-  return { engine, model, session, journalPath };
+  return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
 }
 
 /** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */

@@ -1,5 +1,5 @@
 /**
- * Nothing a project brings (settings, tools, MCP servers, rules, hooks) counts before the user has
+ * Nothing a project brings (settings, tools, MCP servers, rules, hooks, instructions) counts before the user has
  * trusted it, and trust is in the content: one changed byte asks again.
  */
 import { createHash } from "node:crypto";
@@ -19,7 +19,7 @@ import { join, relative } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
 
 /** What a project can bring, as paths below it; folders count with everything in them. */
-const projectPaths = [".callgate", "callgate.toml", ".mcp.json"] as const;
+const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
 const maxFiles = 2_000;
 
 export interface TrustStatus {

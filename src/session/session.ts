@@ -38,6 +38,8 @@ export interface Session {
   answer(callId: string, hash: string, answer: ApprovalAnswer): Promise<"taken" | "changed" | "unknown">;
   /** A message for the running turn: goes in at its next request. */
   steer(prompt: string | MessageItem["content"]): void;
+  /** Takes back the messages for the running turn that have not gone in yet, oldest first. */
+  unsteer(): readonly MessageItem["content"][];
   interrupt(): void;
   compact(): Promise<void>;
   /** What the model is offered now. */
@@ -164,6 +166,7 @@ export function createSession(options: SessionOptions): Session {
       return outcome;
     },
     steer: (prompt) => void shared.steering.push(userMessage(prompt)),
+    unsteer: () => shared.steering.splice(0).map(({ content }) => content),
     interrupt: () => stop?.abort(),
     tools,
     compact: async () => {

@@ -80,6 +80,10 @@ export const configKeys = {
   asked_paths: { type: "strings", about: "further names that tools ask about before they write them" },
   flagged_paths: { type: "strings", about: "further names that the turn's diff marks as running later" },
   instructions: { type: "string", about: "told to the model after our own instructions" },
+  instructions_max_bytes: {
+    type: "number",
+    about: "bytes of AGENTS.md files that the model is told (32768), the nearest first; 0: none",
+  },
   context_window: {
     type: "number",
     env: "CALLGATE_CONTEXT_WINDOW",
