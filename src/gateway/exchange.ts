@@ -211,6 +211,8 @@ async function readHead(
   return { events: head };
 }
 
+const passAll = { judge: async () => undefined, enforce: false };
+
 /** One target's events with everything of ours done to them: secrets hidden, calls judged, ids kept apart. */
 async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | undefined): AsyncGenerator<ModelEvent> {
   const { services, request, signal } = turn;
@@ -231,7 +233,7 @@ async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | unde
     entry?.note({ type: "warning", message: `${call.name} ${what} by policy: ${reason}` });
   };
   const keepId = createIdKeeper(request);
-  const events = governance === undefined ? ask(prepared) : govern(prepared, ask, { ...governance, onRefusal });
+  const events = govern(prepared, ask, { ...(governance ?? passAll), onRefusal });
   for await (const event of events) {
     const error = event.type === "answer.ended" ? event.answer.error : undefined;
     if (event.type === "answer.ended" && error !== undefined)

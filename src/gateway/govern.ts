@@ -36,7 +36,8 @@ export async function* govern(request: ModelRequest, ask: Ask, options: GovernOp
     for await (const event of ask(asked)) yield* answer.pass(event);
     const end = answer.end();
     spent = addUsage(spent, end?.usage);
-    const refused = await judgeAll(answer.calls(), options);
+    // Encoders withhold every call of an answer that did not end well.
+    const refused = end?.outcome === "ok" ? await judgeAll(answer.calls(), options) : new Map<CallItem, Refusal>();
     const isOnlyRefused = refused.size > 0 && refused.size === answer.calls().length;
     if (isOnlyRefused && round < maxRounds) {
       asked = { ...asked, input: [...asked.input, ...answer.items(), ...resultsOf(refused)] };
@@ -50,10 +51,14 @@ export async function* govern(request: ModelRequest, ask: Ask, options: GovernOp
   }
 }
 
+const broken: Refusal = { reason: "its arguments are not whole JSON, so it cannot be run" };
+
 async function judgeAll(calls: readonly CallItem[], options: GovernOptions): Promise<ReadonlyMap<CallItem, Refusal>> {
   const refused = new Map<CallItem, Refusal>();
   for (const call of calls) {
-    const refusal = call.complete ? await options.judge(call) : undefined;
+    // Some clients run a call whatever its arguments are: a broken one goes back to the model, enforced or not.
+    if (!call.complete) refused.set(call, broken);
+    const refusal = call.complete ? await options.judge(call) : broken;
     if (refusal === undefined) continue;
     options.onRefusal(call, refusal);
     if (options.enforce) refused.set(call, refusal);
@@ -114,7 +119,7 @@ function* asMessage(index: number, words: string): Generator<ModelEvent> {
 }
 
 function describeRefusal(call: CallItem, { reason, rule }: Refusal): string {
-  return `[callgate] ${call.name} was refused by policy: ${reason}${rule === undefined ? "" : ` (rule: ${rule})`}.`;
+  return `[callgate] ${call.name} was refused${call.complete ? " by policy" : ""}: ${reason}${rule === undefined ? "" : ` (rule: ${rule})`}.`;
 }
 
 function resultsOf(refused: ReadonlyMap<CallItem, Refusal>): readonly Item[] {

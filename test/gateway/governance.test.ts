@@ -47,6 +47,19 @@ describe.each(["responses", "chat", "messages", "gemini"] as const)("for a %s cl
   });
 });
 
+test.each(["responses", "chat", "messages", "gemini"] as const)(
+  "a call whose arguments are broken goes back to the model and not to a %s client",
+  async (client) => {
+    const doubled = { name: "weather", arguments: '{"city":"a"}{"city":"a"}' };
+    const model = await scripted([{ calls: [doubled] }, { text: "Once more.", calls: [look] }]);
+    const url = await gateway({ routes: target(model.baseUrl) });
+    const { answer, text } = await ask(url, client);
+    expect(callsOf(answer.items)).toMatchObject([{ arguments: JSON.stringify(look.input), complete: true }]);
+    expect(text).not.toContain("__unparsed");
+    expect(model.requests).toHaveLength(2);
+  },
+);
+
 test("a model that insists is refused in words after three rounds", async () => {
   const model = await scripted([{ calls: [remove] }, { calls: [remove] }, { calls: [remove] }]);
   const url = await gateway({ routes: target(model.baseUrl), judge: noRain, enforce: true });
