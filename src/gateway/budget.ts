@@ -31,6 +31,7 @@ export interface Budget {
   /** Why this request may not be asked; `undefined` when it may. */
   refuse(spender: Spender, request: ModelRequest): ModelError | undefined;
   spend(spender: Spender, usage: Usage | undefined, usd: number): void;
+  close(): void;
 }
 
 interface Spent {
@@ -40,12 +41,20 @@ interface Spent {
 }
 
 const maxConversations = 10_000;
+/** A kill may give back what was spent since then. */
+const writeEveryMs = 1_000;
 
 export function createBudget(options: BudgetOptions = {}): Budget {
   const { now = () => new Date(), maxRepeats = 12, file } = options;
   const conversations = new Map<string, Spent>();
   let today = dayOf(now());
   let days = file === undefined ? new Map<string, Spent>() : readDays(file, today);
+
+  let later: NodeJS.Timeout | undefined;
+  const write = () => {
+    later = undefined;
+    if (file !== undefined) writeDays(file, today, days);
+  };
 
   const spentToday = (name: string): Spent => {
     const day = dayOf(now());
@@ -90,7 +99,12 @@ export function createBudget(options: BudgetOptions = {}): Budget {
         if (conversations.size <= maxConversations) break;
         conversations.delete(oldest);
       }
-      if (file !== undefined) writeDays(file, today, days);
+      if (file !== undefined) later ??= setTimeout(write, writeEveryMs).unref();
+    },
+    close() {
+      if (later === undefined) return;
+      clearTimeout(later);
+      write();
     },
   };
 }

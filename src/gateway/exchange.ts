@@ -12,7 +12,7 @@ import { identify } from "./clients.ts";
 import { govern } from "./govern.ts";
 import type { JournalEntry } from "./journal.ts";
 import { answerSearch, isSearchRequest } from "./search.ts";
-import { drained, writeAnswer } from "./reply.ts";
+import { drained, gather, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { refusal, resolveReferences } from "./stored-responses.ts";
 import { holdCalls, sendUntouched } from "./untouched.ts";
@@ -93,7 +93,7 @@ async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: 
 }
 
 /** Gemini says the model and whether to stream in the path; Claude Code begins its prompt with a line for the biller. */
-function readRequest(codec: Codec, asked: ClientRequest, { sign }: Services): ModelRequest {
+function readRequest(codec: Codec, asked: ClientRequest, { sign, tools }: Services): ModelRequest {
   const many = asked.body["n"];
   if (typeof many === "number" && many > 1)
     throw refusal(400, "n_not_supported", "One answer a request: 'n' must be 1.");
@@ -104,7 +104,9 @@ function readRequest(codec: Codec, asked: ClientRequest, { sign }: Services): Mo
     ...(asked.model === undefined ? {} : { model: asked.model }),
     ...(asked.stream === undefined ? {} : { stream: asked.stream }),
     ...(instructions === undefined ? {} : { instructions }),
-    tools: request.tools.filter(({ name }) => name !== "DeferredToolPlaceholder"),
+    tools: tools([asked.wire, asked.body["tools"]], () =>
+      request.tools.filter(({ name }) => name !== "DeferredToolPlaceholder"),
+    ),
   };
 }
 
@@ -128,7 +130,7 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
 }
 
 /** Bytes kept of an untouched answer, for the journal; the end of a longer one is read for its usage. */
-const keptBytes = 1024 * 1024;
+const keptBytes = 128 * 1024;
 
 /** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. */
 async function passThrough(turn: Turn, target: Target): Promise<Answer | undefined> {
@@ -150,6 +152,7 @@ async function passThrough(turn: Turn, target: Target): Promise<Answer | undefin
   for await (const chunk of body) {
     size += chunk.length;
     if (size <= keptBytes) kept.push(chunk);
+    gather(response);
     if (!response.write(chunk)) await drained(response, signal);
   }
   response.end();

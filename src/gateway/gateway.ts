@@ -22,6 +22,7 @@ import { writeJson } from "./reply.ts";
 import type { Search } from "./search.ts";
 import { createSecrets } from "./secrets.ts";
 import { createStateStore, fieldOf } from "./state.ts";
+import { createToolCache } from "./tool-cache.ts";
 import { createConversation, refusal } from "./stored-responses.ts";
 import { createUpstreams, type RouteOptions } from "./upstreams.ts";
 
@@ -88,6 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }),
     sign: (text) => createHmac("sha256", secret).update(text).digest("base64url").slice(0, 22),
     transport: createTransport(),
+    tools: createToolCache(),
     keepAliveMs: options.keepAliveMs ?? 15_000,
     now,
     ...(secrets === undefined ? {} : { secrets }),
@@ -130,6 +132,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         upstreams.close();
         services.transport.close();
         journal?.close();
+        services.budget.close();
       });
       server.closeIdleConnections();
       return closing;

@@ -81,7 +81,9 @@ function createEventStream({ asked, response, services, signal }: Turn): EventSt
         timer.unref();
       }
       timer?.refresh();
-      if (frames.length > 0 && !response.write(frames.map(encodeFrame).join(""))) await drained(response, signal);
+      if (frames.length === 0) return;
+      gather(response);
+      if (!response.write(frames.map(encodeFrame).join(""))) await drained(response, signal);
     },
     stop: () => clearInterval(timer),
   };
@@ -95,12 +97,24 @@ function heartbeat(wire: WireName, count: number): string {
   return ": keep-alive\n\n";
 }
 
+/** What is written in one turn of the event loop leaves in one system call. */
+export function gather(response: ServerResponse): void {
+  if (response.writableCorked > 0) return;
+  response.cork();
+  setImmediate(() => response.uncork());
+}
+
 /** A client that reads slowly slows the model down, and costs no memory. */
 export function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
   if (signal.aborted || response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
-    response.once("drain", resolve);
-    response.once("close", resolve);
+    const done = () => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
   });
 }
 

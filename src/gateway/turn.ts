@@ -12,6 +12,7 @@ import type { GatewayJournal } from "./journal.ts";
 import type { Search } from "./search.ts";
 import type { Secrets } from "./secrets.ts";
 import type { StateStore } from "./state.ts";
+import type { ToolCache } from "./tool-cache.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 /** One request as it came. */
@@ -36,6 +37,7 @@ export interface Services {
   readonly budget: Budget;
   readonly sign: Sign;
   readonly transport: Transport;
+  readonly tools: ToolCache;
   readonly keepAliveMs: number;
   readonly secrets?: Secrets;
   readonly journal?: GatewayJournal;

@@ -56,15 +56,16 @@ export async function sendUntouched(
 }
 
 /** Which bytes announce a call, and which say that the answer has ended as it should. */
-const marks: Readonly<Record<WireName, { readonly call: RegExp; readonly end: RegExp }>> = {
-  chat: { call: /"tool_calls"\s*:\s*\[/, end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
-  gemini: { call: /"functionCall"\s*:/, end: /"finishReason"\s*:/ },
-  messages: { call: /"tool_use"/, end: /"message_stop"/ },
-  responses: {
-    call: /"(?:function|custom_tool|local_shell|shell|apply_patch)_call"/,
-    end: /"response\.(?:completed|incomplete|failed)"/,
-  },
+const marks: Readonly<Record<WireName, { readonly calls: readonly string[]; readonly end: RegExp }>> = {
+  chat: { calls: ['"tool_calls":[', '"tool_calls": ['], end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
+  gemini: { calls: ['"functionCall"'], end: /"finishReason"\s*:/ },
+  messages: { calls: ['"tool_use"'], end: /"message_stop"/ },
+  responses: { calls: ['_call"'], end: /"response\.(?:completed|incomplete|failed)"/ },
 };
+/** Longer than any mark: so much of a chunk's end is looked at again together with the next. */
+const overlap = 64;
+/** The end of an answer is in its last frame, which may carry the whole answer once more: its beginning says what it is. */
+const tailBytes = 64 * 1024;
 
 /** The body's bytes, each frame as it came; from the first call on they wait for the proper end of the answer. */
 export async function* holdCalls(
@@ -72,30 +73,41 @@ export async function* holdCalls(
   wire: WireName,
   broken: (error: unknown) => JsonObject,
 ): AsyncGenerator<Uint8Array> {
-  const { call, end } = marks[wire];
+  const { calls, end } = marks[wire];
   const held: Uint8Array[] = [];
+  const tail = createTail();
   let isHolding = false;
-  let hasEnded = false;
   let failure: unknown;
-  let rest = "";
+  let before: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of body) {
-      // A mark may lie across two chunks: enough of the one before is looked at again.
-      const seen = rest + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
-      isHolding ||= call.test(seen);
-      hasEnded ||= end.test(seen);
-      rest = seen.slice(-40);
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      const seam = Buffer.concat([before, bytes.subarray(0, overlap)]);
+      isHolding ||= calls.some((mark) => bytes.includes(mark) || seam.includes(mark));
+      before = bytes.subarray(-overlap);
+      tail.add(bytes);
       if (isHolding) held.push(chunk);
       else yield chunk;
     }
   } catch (error) {
     failure = error;
   }
-  if (hasEnded) {
-    yield* held;
-    return;
-  }
-  yield Buffer.from(brokenFrame(wire, broken(failure)));
+  if (failure === undefined && end.test(tail.text())) yield* held;
+  else yield Buffer.from(brokenFrame(wire, broken(failure)));
+}
+
+/** The last bytes of a stream, and the beginning of the chunk they came in. */
+function createTail(): { add(bytes: Buffer): void; text(): string } {
+  let kept: Buffer[] = [];
+  let size = 0;
+  return {
+    add(bytes) {
+      kept.push(bytes);
+      size += bytes.length;
+      while (kept.length > 1 && size - (kept[0]?.length ?? 0) >= tailBytes) size -= kept.shift()?.length ?? 0;
+    },
+    text: () => Buffer.concat(kept).toString("latin1"),
+  };
 }
 
 /** The wire's own way to say that the stream failed. */
