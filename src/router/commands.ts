@@ -15,6 +15,8 @@ import type { Exec, Limits } from "../spec/capability.ts";
 
 export interface CommandOptions {
   readonly cwd: string;
+  /** The folder of kept outputs, which commands may read. */
+  readonly kept?: string;
   readonly environment?: EnvironmentPolicy;
   readonly launcher?: string;
   readonly commandLimits?: Limits;
@@ -40,12 +42,12 @@ export interface Commands {
 }
 
 export function createCommands(options: CommandOptions): Commands {
-  const { cwd, environment, launcher, loginFiles, log, commandLimits } = options;
+  const { cwd, environment, launcher, loginFiles, log, commandLimits, kept } = options;
   const processes = createProcesses({
     ...defined({ launcher, loginFiles }),
     onWarning: (text) => log?.warn(text),
   });
-  const sandbox = triedBeforeHeld(createSandbox(), processes);
+  const sandbox = triedBeforeHeld(createSandbox(defined({ kept })), processes);
   const env = commandEnvironment(process.env, environment);
   const shared = { processes, sandbox, cwd, env, ...defined({ environment, limits: commandLimits }) };
   return {

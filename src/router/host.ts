@@ -71,9 +71,13 @@ export function createHost(options: HostOptions): Host {
   const workspace = realpathSync(options.workspace ?? process.cwd());
   const cwd = resolve(workspace, options.cwd ?? ".");
   const { environment, launcher, onFileChange, commandLimits, loginFiles, log } = options;
-  const commands = createLazyCommands({ cwd, ...defined({ environment, launcher, commandLimits, loginFiles, log }) });
   const spillRoot = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
   const { keepBytes = defaultKeepBytes } = options;
+  const commands = createLazyCommands({
+    cwd,
+    kept: spillRoot,
+    ...defined({ environment, launcher, commandLimits, loginFiles, log }),
+  });
 
   let opened = 0;
   function conversation(id?: string, filesRead: Iterable<readonly [string, string]> = []): ConversationHost {

@@ -9,6 +9,8 @@ import { createPolicy } from "../../gate/options.ts";
 import { defaultMask } from "../../gate/paths.ts";
 import { defaultProtect } from "../../gate/run-later.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
+import type { StartError } from "../../runtime/process/child.ts";
+import { readSandboxStatus } from "../../runtime/process/sandbox-status.ts";
 import { createSandbox, startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
 import { defined } from "../../base/json.ts";
@@ -138,12 +140,25 @@ async function run(
   argv: readonly string[],
   { grant, cwd }: { readonly grant: Grant; readonly cwd: string },
 ): Promise<number> {
-  const confined = await confine(sandbox, argv, { grant, cwd });
-  const ending = await finish(confined);
-  const denied = await confined.cleanup(ending);
+  const { confined, ending, denied } = await tryTwice(sandbox, argv, { grant, cwd });
   const all = denied === undefined ? [] : [denied, ...(denied.more ?? [])];
   for (const { reason } of all) say(visible(`callgate: refused by ${confined.sandbox}: ${reason}`));
   return ending.exitCode ?? exitCodes.failed;
+}
+
+/** What a sandbox was to hide may go while it is built: then it is built anew, once. Its failure is not the command's. */
+async function tryTwice(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  at: { readonly grant: Grant; readonly cwd: string },
+) {
+  for (let attempt = 1; ; attempt++) {
+    const confined = await confine(sandbox, argv, at);
+    const { failure, ...ending } = await finish(confined);
+    const denied = await confined.cleanup(ending);
+    if (failure === undefined || failure.step === "exec") return { confined, ending, denied };
+    if (attempt === 2) throw new UsageError(`the sandbox could not be built: ${failure.message}`, exitCodes.refused);
+  }
 }
 
 async function hold(
@@ -178,22 +193,24 @@ function toUsageError(error: unknown): unknown {
 const noSuchCommand = 127;
 
 /** With our own streams, so that pipes and terminals work as if there were no sandbox. */
-function finish(confined: Confined): Promise<Ending> {
+function finish(confined: Confined): Promise<Ending & { readonly failure?: StartError }> {
   const child = startConfined(confined, { stdio: "inherit" });
+  const status = readSandboxStatus(child, confined);
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   for (const signal of signals) process.on(signal, pass);
   return new Promise((done, fail) => {
     const end = (exitCode: number | null, signal: string | null) => {
       for (const name of signals) process.off(name, pass);
-      done({ exitCode: exitCode ?? 128 + signalNumber(signal), signal });
+      const failure = status.end(exitCode);
+      done({ exitCode: exitCode ?? 128 + signalNumber(signal), signal, ...defined({ failure }) });
     };
     child.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === undefined) fail(error);
       say(visible(`callgate: ${confined.argv[0]}: ${error.code === "ENOENT" ? "no such command" : error.message}`));
       end(error.code === "ENOENT" ? noSuchCommand : 126, null);
     });
-    child.once("exit", end);
+    child.once("close", end);
   });
 }
 

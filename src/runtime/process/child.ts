@@ -3,6 +3,7 @@
  * pipes, signals and limits; it reads no grant and knows no tool, no shell and nothing of what is allowed.
  */
 import { statSync } from "node:fs";
+import { sep } from "node:path";
 import type { Denial, DeniedProgram } from "../../spec/access.ts";
 import type { Launch, LimitName, StartedPrograms, TerminalSize } from "../../spec/capability.ts";
 
@@ -25,6 +26,8 @@ export interface Confined extends Launch {
   readonly gid?: number;
   /** Must be readable, from the start and once, at these descriptor numbers (3 to 7). With a wrapper: in the wrapper. */
   readonly fds?: readonly FdData[];
+  /** Where the sandbox program in `argv` says what became of the command: its exit code stands there only if it began. */
+  readonly statusFd?: number;
   /** Applied by the launcher to the child just before it executes `argv`. Without a launcher it must not run. */
   readonly landlock?: LandlockRules;
   /** Where what it writes is held, if it is. */
@@ -157,6 +160,21 @@ export class StartError extends Error {
     this.step = step;
     this.code = code;
   }
+}
+
+/**
+ * What a sandbox program said about its own failure, without paths that are nobody's business here: it lists what
+ * it hides, and that may be other users'.
+ */
+export function sandboxWords(said: string, { cwd, grant }: Pick<Launch, "cwd" | "grant">): string {
+  const own = [cwd, ...grant.write, "/proc", "/dev", "/sys", "/usr"];
+  const isOwn = (path: string) => own.some((place) => path === place || path.startsWith(place + sep));
+  const lines = said.trim().split("\n");
+  return (lines.findLast((line) => line !== "") ?? "it ended before the command was started").replaceAll(
+    /(?<![\w.])\/(?:(?!: ).)*/g,
+    (path) =>
+      path === sep || isOwn(path.replace(/^\/(?:newroot|oldroot)(?=\/)/, "")) ? path : "a path outside the workspace",
+  );
 }
 
 /** Node reports a missing folder as a missing program, and bubblewrap in words of its own: it is looked at first. */

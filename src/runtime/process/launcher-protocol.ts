@@ -10,7 +10,7 @@ import { constants } from "node:os";
 import { defined } from "../../base/json.ts";
 import type { LimitName, StartedProgram, StartedPrograms } from "../../spec/capability.ts";
 import type { ChildEnd, Confined, Sink, StartRules } from "./child.ts";
-import { StartError } from "./child.ts";
+import { sandboxWords, StartError } from "./child.ts";
 import { createFields, cString, pack } from "./launcher-fields.ts";
 import type { Fields } from "./launcher-fields.ts";
 
@@ -241,7 +241,8 @@ export function decodeFailure(body: Buffer, launch: Confined, programs?: Started
   const step = steps.get(String.fromCharCode(body[0] ?? 0)) ?? "launcher";
   const code = errorNames.get(body.length >= 5 ? body.readInt32LE(1) : 0) ?? "EIO";
   const words = body.subarray(5).toString("utf8").trim();
-  return new StartError(step, code, words === "" ? failureWords(step, code, launch) : words);
+  if (words === "") return new StartError(step, code, failureWords(step, code, launch));
+  return new StartError(step, code, step === "sandbox" ? sandboxWords(words, launch) : words);
 }
 
 function failureWords(step: string, code: string, launch: Confined): string {

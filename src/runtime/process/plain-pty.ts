@@ -4,6 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Writable } from "node:stream";
 import type { TerminalSize } from "../../spec/capability.ts";
+import { readSandboxStatus } from "./sandbox-status.ts";
 import type { Child, ChildEnd, Confined, Sink } from "./child.ts";
 import { StartError } from "./child.ts";
 import { findTree, isReadingInput, killTree, send } from "./tree.ts";
@@ -84,7 +85,8 @@ function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: str
   const line = `stty rows ${size.rows} cols ${size.columns} 2>/dev/null; exec ${launch.argv.map(quote).join(" ")}`;
   const fds = launch.fds ?? [];
   const stdio: ("pipe" | "ignore")[] = ["pipe", "pipe", "pipe"];
-  for (const { fd } of fds) {
+  const handedOn = [...fds.map(({ fd }) => fd), ...(launch.statusFd === undefined ? [] : [launch.statusFd])];
+  for (const fd of handedOn) {
     while (stdio.length <= fd) stdio.push("ignore");
     stdio[fd] = "pipe";
   }
@@ -108,12 +110,15 @@ function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: str
     child.once("spawn", () => {
       const tree: Tree = { pid: child.pid!, mark };
       child.stdin?.on("error", () => {});
-      child.stdout?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
-      child.stderr?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
-      const ended = new Promise<ChildEnd>((done) => {
+      const status = readSandboxStatus(child, launch, (bytes) => sink.onOutput("stdout", bytes));
+      child.stdout?.on("data", status.take);
+      child.stderr?.on("data", status.take);
+      const ended = new Promise<ChildEnd>((done, fail) => {
         child.once("close", (exitCode, signal) => {
           killTree(tree);
-          done({ exitCode, signal, heldOpen: false });
+          const failure = status.end(exitCode);
+          if (failure === undefined) done({ exitCode, signal, heldOpen: false });
+          else fail(failure);
         });
       });
       resolve({

@@ -10,6 +10,8 @@ import { checkCwd, StartError } from "./child.ts";
 import { launcherPath } from "./launcher-path.ts";
 import { encodeLaunch } from "./launcher-protocol.ts";
 import { startPty } from "./plain-pty.ts";
+import { readSandboxStatus } from "./sandbox-status.ts";
+import type { SandboxStatus } from "./sandbox-status.ts";
 import { findTree, isReadingInput, killTree, signalTree, treeMark } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
@@ -44,10 +46,11 @@ async function startPipes(launch: Confined, sink: Sink, mark: string): Promise<C
   const process = await spawned(launch);
   const tree: Tree = { pid: process.pid!, mark };
   process.stdout?.on("data", (bytes: Buffer) => sink.onOutput("stdout", bytes));
-  process.stderr?.on("data", (bytes: Buffer) => sink.onOutput("stderr", bytes));
+  const status = readSandboxStatus(process, launch, (bytes) => sink.onOutput("stderr", bytes));
+  process.stderr?.on("data", status.take);
   process.stdin?.on("error", () => {}); // the command may end before it has read everything
   return {
-    ended: endOf(process, tree, sink.graceMs),
+    ended: endOf(process, tree, sink.graceMs, status),
     write: (data) => void process.stdin?.write(data),
     endInput: () => void process.stdin?.end(),
     resize() {}, // a pipe has no size
@@ -89,6 +92,7 @@ export function startConfined(launch: Confined, options: StartOptions = {}): Chi
   const [program = "", ...args] = launch.argv;
   const slots: ("pipe" | "inherit" | "ignore")[] = [stdio === "pipe" && !input ? "ignore" : stdio, stdio, stdio];
   for (const { fd } of launch.fds ?? []) slots[fd] = "pipe";
+  if (launch.statusFd !== undefined) slots[launch.statusFd] = "pipe";
   const child = spawn(program, args, {
     cwd: launch.cwd,
     env: launch.env,
@@ -116,8 +120,8 @@ function appliedByLauncher({ landlock, uid, gid, ...launch }: Confined): Confine
 }
 
 /** Never waits for 'close' alone: a background process may hold the pipes for ever. */
-function endOf(child: ChildProcess, tree: Tree, graceMs: number): Promise<ChildEnd> {
-  return new Promise((resolve) => {
+function endOf(child: ChildProcess, tree: Tree, graceMs: number, status: SandboxStatus): Promise<ChildEnd> {
+  return new Promise((resolve, reject) => {
     let end: { readonly exitCode: number | null; readonly signal: NodeJS.Signals | null } = {
       exitCode: null,
       signal: null,
@@ -139,7 +143,9 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number): Promise<ChildE
       clearTimeout(timer);
       // Whoever closed the output and went into the background is ended too, off the caller's way.
       setImmediate(() => killTree(tree)).unref();
-      resolve({ ...end, heldOpen });
+      const failure = status.end(end.exitCode);
+      if (failure === undefined) resolve({ ...end, heldOpen });
+      else reject(failure);
     });
   });
 }

@@ -23,6 +23,8 @@ export interface BwrapOptions {
 
 /** Where bubblewrap finds the seccomp program. */
 export const seccompFd = 3;
+/** Where bubblewrap says that the command began. */
+export const statusFd = 4;
 
 /** For tmpfs mounts without a folder of the host behind them. */
 const tempBytes = 1024 ** 3;
@@ -54,7 +56,7 @@ export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): re
 
 function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (readonly string[])[] {
   return [
-    ["--seccomp", String(seccompFd), "--chdir", launch.cwd, ...namespaces],
+    ["--seccomp", String(seccompFd), "--json-status-fd", String(statusFd), "--chdir", launch.cwd, ...namespaces],
     disableUserns ? ["--disable-userns"] : [],
     launch.grant.network === "on" ? [] : ["--unshare-net"],
     launch.tty ? [] : ["--new-session"],

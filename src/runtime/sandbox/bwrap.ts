@@ -8,7 +8,7 @@ import type { Launch } from "../../spec/capability.ts";
 import { newRunId } from "../effects/runs.ts";
 import type { HeldRun } from "../process/child.ts";
 import type { Backend, Confined, ConfineHow, FdData, ProbeResult } from "./backend.ts";
-import { bwrapArgv, isLoaderVariable, seccompFd } from "./bwrap-argv.ts";
+import { bwrapArgv, isLoaderVariable, seccompFd, statusFd } from "./bwrap-argv.ts";
 import { inheritedDescriptors, withoutDescriptors } from "./descriptors.ts";
 import { explainEnding, joinDenials } from "./denial.ts";
 import { explainPlan } from "./explain.ts";
@@ -62,7 +62,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
     const { cwd, env } = launch;
     const grant = launch.grant.writes === "held" ? openRepositories(launch.grant) : launch.grant;
     const way = proxy?.socket === undefined ? undefined : relayed(launch.argv, proxy.socket, grant, variant.launcher);
-    const { hide } = session;
+    const { hide, own } = session;
     const sockets = session.hostSockets();
     const denied = judge.programs(grant, env["PATH"]);
     const planned = planMounts(grant, {
@@ -70,6 +70,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       tempDir: machine.tempDir,
       sockets,
       hide,
+      own,
       visible: way?.visible ?? [],
       programs: denied.hidden,
       repositories: session.repositories,
@@ -86,7 +87,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       ...launch,
       ...(apart
         ? { argv, wrapper: bwrapArgv(plan, launch, options) }
-        : { argv: bwrapArgv(plan, { ...launch, argv: sealed(argv) }, options), cwd: sep }),
+        : { argv: bwrapArgv(plan, { ...launch, argv: sealed(argv) }, options), cwd: sep, statusFd }),
       env: {
         ...(apart ? env : withoutLoaderVariables(env)),
         ...(env["TMPDIR"] === undefined || plan.everything ? {} : { TMPDIR: machine.tempDir }),

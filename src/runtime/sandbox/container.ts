@@ -30,7 +30,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
     const { grant, cwd, env } = launch;
     if (grant.policy === "full-access")
       throw new CallError("no_sandbox", "a container cannot give access to every file");
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [] });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: [], own: session.own });
     const way = proxy?.socket === undefined ? undefined : hostRelay(launch, proxy.socket, settings.launcher);
     const guard = session.guard(plan);
     const inner = { ...env, ...way?.env, CALLGATE_CONFINED_BY: name };

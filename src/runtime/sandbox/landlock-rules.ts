@@ -54,6 +54,11 @@ export function landlockRules({
   const read = right.readFile | right.readDir | right.execute;
   const write = known & ~right.makeChar & ~right.makeBlock;
   const hidden = plan.entries.filter(({ use }) => use === "hide").map(({ path }) => path);
+  const below = (folder: string) => hidden.filter((path) => contains(folder, path));
+  // What is granted by its own name stays open though the folder around it is hidden, as mounts have it.
+  const shownInHidden = plan.entries.filter(
+    ({ path, use }) => use === "read" && hidden.some((folder) => contains(folder, path)),
+  );
   const rules: Rule[] = [
     // Names may be listed everywhere: it is the contents that are hidden.
     { path: sep, access: right.readDir },
@@ -62,7 +67,8 @@ export function landlockRules({
     ),
     ...plan.roots
       .filter((root) => root !== sep)
-      .flatMap((root) => openPlaces(root, hidden).map((path) => rule(path, write))),
+      .flatMap((root) => openPlaces(root, below(root)).map((path) => rule(path, write))),
+    ...shownInHidden.map(({ path }) => rule(path, read)),
     ...devices.map((path) =>
       rule(path, right.readFile | right.writeFile | right.truncate | right.ioctlDev | right.readDir),
     ),

@@ -16,7 +16,7 @@ import { explainFiles, explainSharedNetwork } from "./explain.ts";
 import { landlockRules } from "./landlock-rules.ts";
 import type { Machine } from "./machine.ts";
 import { commandOwner, homeFor } from "./owner.ts";
-import { planMounts } from "./plan.ts";
+import { contains, planMounts, resolved } from "./plan.ts";
 import type { PlanEntry } from "./plan.ts";
 import { createStartJudge, refusedStart } from "./programs.ts";
 import { firstWords, tryCommand } from "./probe.ts";
@@ -74,6 +74,7 @@ export function createLandlockBackend(
       tempDir: undefined,
       sockets: [],
       hide,
+      own: { ...session.own, folders: session.own.folders.filter((path) => !isInside(path, grant.write)) },
       programs: denied.hidden,
       repositories: session.repositories,
     });
@@ -117,6 +118,12 @@ export function createLandlockBackend(
   }
 
   return { name, proxyBy: "port", confine, probe: () => probe(abi, confine, machine), explain: explainLandlock };
+}
+
+/** To hide something in a writable folder, that folder would have to be closed for everything new. */
+function isInside(path: string, roots: readonly string[]): boolean {
+  const real = resolved(path);
+  return real !== undefined && roots.some((root) => contains(resolved(root) ?? root, real));
 }
 
 /** What this user cannot read anyway needs no hiding, and hiding costs a rule for each thing beside it. */

@@ -1,7 +1,7 @@
 /** What a sandbox must know about this machine; asked once, handed in, so that a test can hold it still. */
-import { accessSync, constants, lstatSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir, platform, release, tmpdir } from "node:os";
-import { delimiter, isAbsolute, join } from "node:path";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { stateDir } from "../../base/paths.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
 
@@ -17,8 +17,6 @@ export interface Machine {
   readonly tempDir: string;
   /** Probe results and things moved aside are kept here. */
   readonly stateDir: string;
-  /** Listening sockets are hidden once they are this old: one that comes and goes would be gone before it is mounted over. */
-  readonly settledMs: number;
   /** Changes when the kernel does or the machine was started again. */
   readonly boot: string;
 }
@@ -35,7 +33,6 @@ export function thisMachine(overrides: Partial<Machine> = {}): Machine {
     // macOS has a private one per user; on Linux the shared one is what must be replaced, whatever TMPDIR says.
     tempDir: platform() === "linux" ? "/tmp" : tmpdir(),
     stateDir: stateDir(env),
-    settledMs: 10_000,
     boot: `${release()} ${bootId()}`,
     ...overrides,
   };
@@ -79,12 +76,10 @@ function isExecutable(path: string): boolean {
 /**
  * Sockets of the host by which a command could ask others to act for it: agents, containers, buses,
  * databases. A read-only mount does not stop a connect, so each is hidden by its path: those the
- * environment names, and those the kernel says somebody listens on.
+ * environment names, and those the kernel says somebody listens on, however young. A folder that holds
+ * nothing but sockets is hidden whole, so that one which is made there a moment later is hidden too.
  */
-export function hostSockets(
-  { env, settledMs }: Pick<Machine, "env" | "settledMs">,
-  now = Date.now(),
-): readonly string[] {
+export function hostSockets({ env }: Pick<Machine, "env">): readonly string[] {
   const address = (name: string) => /(?:^|;)unix:(?:path=|\/\/)([^,;]+)/.exec(env[name] ?? "")?.[1];
   const named = [
     env["SSH_AUTH_SOCK"],
@@ -95,8 +90,11 @@ export function hostSockets(
     address("CONTAINER_HOST"),
     address("DBUS_SESSION_BUS_ADDRESS"),
   ];
-  const settled = listeningSockets().filter((path) => changedAt(path) <= now - settledMs);
-  return [...new Set([...named, ...settled])].filter((path) => path !== undefined).filter((path) => isAbsolute(path));
+  const listening = listeningSockets();
+  const folders = [...new Set(listening.map((path) => dirname(path)))].filter(holdsOnlySockets);
+  return [...new Set([...named, ...folders, ...listening])]
+    .filter((path) => path !== undefined)
+    .filter((path) => isAbsolute(path));
 }
 
 /** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */
@@ -110,10 +108,18 @@ function listeningSockets(): readonly string[] {
   }
 }
 
-function changedAt(path: string): number {
+/** Beside a socket its owner often keeps a lock and its process number. */
+const socketCompanion = /(?:^|\.)(?:lock|pid)$/;
+const mostCompanions = 200;
+
+function holdsOnlySockets(folder: string): boolean {
   try {
-    return lstatSync(path).ctimeMs;
+    const all = readdirSync(folder, { withFileTypes: true });
+    return (
+      all.length <= mostCompanions &&
+      all.every((one) => one.isSocket() || (one.isFile() && socketCompanion.test(one.name)))
+    );
   } catch {
-    return Infinity; // gone, or in a folder this user cannot enter, and then no command of theirs can
+    return false; // gone, or closed to this user, and then to every command of theirs
   }
 }

@@ -42,8 +42,16 @@ export interface PlanOptions {
   readonly repositories?: (roots: readonly string[]) => readonly string[];
   /** Files of programs that may not be started. */
   readonly programs?: readonly string[];
+  /** Our own folders, hidden. */
+  readonly own?: OwnFolders;
   /** How paths become hidden entries; left out: by looking at the disk now. */
   readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
+}
+
+export interface OwnFolders {
+  readonly folders: readonly string[];
+  /** The folder of outputs that were kept for whoever runs this command: may be read, wherever it lies. */
+  readonly kept?: string;
 }
 
 export interface VisibleFile {
@@ -65,9 +73,10 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
     entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
     if (options.tempDir !== undefined) entries.push(...ownPlaces(options, options.tempDir, inside));
     // A socket in a writable root is the user's own doing (a dev server's), and stays.
-    entries.push(...hide(options.sockets.filter((path) => !inside(path))));
+    const isWorkplace = (path: string) => inside(path) || [options.cwd, ...roots].some((one) => contains(path, one));
+    entries.push(...hide(options.sockets.filter((path) => !isWorkplace(path))));
   }
-  entries.push(...hide([...grant.mask, ...(options.programs ?? [])]));
+  entries.push(...hide([...grant.mask, ...(options.programs ?? [])]), ...ownEntries(roots, options, hide));
   return {
     everything,
     roots,
@@ -106,6 +115,29 @@ function ownPlaces(
     ...visible
       .filter(({ path, source }) => path !== source || shadowed(path))
       .map((file): PlanEntry => ({ ...file, use: "read", kind: "file" })),
+  ];
+}
+
+/** Nothing of ours is a command's to read, but for a workspace that lies in there (a demo's) and what was kept for it. */
+function ownEntries(
+  roots: readonly string[],
+  { cwd, own }: PlanOptions,
+  hide: (paths: readonly string[]) => readonly PlanEntry[],
+): readonly PlanEntry[] {
+  if (own === undefined) return [];
+  const here = resolved(cwd);
+  const folders = hide(own.folders).filter(({ path }) => path !== here && !roots.includes(path));
+  const holding = (path: string) => folders.find((folder) => contains(folder.path, path))?.path;
+  const isOpen = (path: string, folder: string) => roots.some((root) => contains(folder, root) && contains(root, path));
+  const shown = [here, own.kept === undefined ? undefined : resolved(own.kept)].filter((path) => path !== undefined);
+  return [
+    ...folders,
+    ...shown
+      .filter((path) => {
+        const folder = holding(path);
+        return folder !== undefined && !isOpen(path, folder);
+      })
+      .flatMap((path) => entry(path, "read")),
   ];
 }
 

@@ -1,6 +1,8 @@
 /** The smallest command under the strictest grant: a backend works if this does. */
 import type { Grant } from "../../spec/access.ts";
+import { defined } from "../../base/json.ts";
 import { startConfined } from "../process/plain.ts";
+import { readSandboxStatus } from "../process/sandbox-status.ts";
 import type { Backend, Confined, Ending } from "./backend.ts";
 import type { Machine } from "./machine.ts";
 
@@ -28,6 +30,8 @@ export function firstWords({ stderr }: Finished): string {
 }
 
 export interface Finished extends Ending {
+  /** Why the command never began: the sandbox could not be built. Made anew it may well be. */
+  readonly neverBegan?: string;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -36,14 +40,19 @@ export interface Finished extends Ending {
 export function runConfined(command: Confined, timeoutMs = 10_000): Promise<Finished> {
   return new Promise((resolve) => {
     const output = { stdout: "", stderr: "" };
+    const child = startConfined(command);
+    const status = readSandboxStatus(child, command);
     const done = (exitCode: number | null, signal: string | null) => {
       clearTimeout(timer);
-      resolve({ ...output, exitCode, signal });
+      const neverBegan = status.end(exitCode)?.message;
+      resolve({ ...output, exitCode, signal, ...defined({ neverBegan }) });
     };
-    const child = startConfined(command);
     const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      output.stderr += text;
+      status.take(Buffer.from(text));
+    });
     child.once("error", () => done(127, null));
     child.once("close", done);
   });

@@ -39,13 +39,15 @@ export interface SandboxOptions {
   readonly container?: { readonly program: "podman" | "docker"; readonly image: string };
   /** The launcher's path: applies Landlock, relays to the proxy. Left out: looked for; null: none. */
   readonly launcher?: string | null;
+  /** A folder of kept outputs that commands may read though it lies in our state folder, which they may not. */
+  readonly kept?: string;
   /** Let allowed names lead to private addresses. */
   readonly allowPrivate?: boolean;
 }
 
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const machine = thisMachine(options.machine);
-  const session = createSession(machine);
+  const session = createSession(machine, options.kept);
   let found: Promise<Candidate | undefined> | undefined;
   const candidate = () =>
     (found ??= Promise.resolve().then(() => findCandidate(candidates(options, machine, session), machine)));

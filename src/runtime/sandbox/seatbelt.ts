@@ -22,7 +22,7 @@ const name = "seatbelt";
 export function createSeatbeltBackend(machine: Machine, session: Session): Backend {
   function confine(launch: Launch, { proxy }: ConfineHow = {}): Confined {
     const { grant, cwd, env, argv } = launch;
-    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine) });
+    const plan = planMounts(grant, { cwd, tempDir: machine.tempDir, sockets: hostSockets(machine), own: session.own });
     const tempFolder = session.tempFolder(undefined);
     const protect = plan.everything
       ? []

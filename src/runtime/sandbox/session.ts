@@ -2,6 +2,7 @@
 import { chownSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { defined } from "../../base/json.ts";
+import { configDir } from "../../base/paths.ts";
 import { findPlace } from "../effects/place.ts";
 import type { NoPlace, Place } from "../effects/place.ts";
 import { guardNames } from "./guard.ts";
@@ -13,7 +14,7 @@ import type { Machine } from "./machine.ts";
 import type { Owner } from "./owner.ts";
 import { canReach } from "./owner.ts";
 import { hiddenEntries } from "./plan.ts";
-import type { PlanEntry } from "./plan.ts";
+import type { OwnFolders, PlanEntry } from "./plan.ts";
 import { createRepositories } from "./repositories.ts";
 import { makePrivateFolder, removePrivateFolder } from "./private-folder.ts";
 
@@ -27,6 +28,8 @@ export interface Session {
   /** What lies at these paths; an answer serves for a second, because thirty masks are looked up for every command. */
   hide(paths: readonly string[]): readonly PlanEntry[];
   hostSockets(): readonly string[];
+  /** Our own folders: sessions, journals, logins, settings. */
+  readonly own: OwnFolders;
   /** Where what is written to these roots can be held, or why nowhere. */
   place(roots: readonly string[], owner: Owner | undefined): Place | NoPlace;
   /** A command runs unconfined: what appears from now on may be rightful. */
@@ -45,7 +48,7 @@ export interface Guarded {
   readonly guardsRepositories?: boolean;
 }
 
-export function createSession(machine: Machine): Session {
+export function createSession(machine: Machine, outputs?: string): Session {
   const folders = new Map<number, string>();
   const kept = new Map<string, Kept>();
   const repositories = createRepositories();
@@ -89,6 +92,10 @@ export function createSession(machine: Machine): Session {
     },
     repositories: (roots) => repositories.find(roots),
     hide,
+    own: {
+      folders: [...new Set([machine.stateDir, configDir(machine.env)])],
+      ...defined({ kept: outputs }),
+    },
     // Without its capabilities root cannot enter others' closed folders: nothing there needs hiding, or could be hidden.
     hostSockets: () =>
       sockets("host").filter((path) => machine.uid !== 0 || canReach(path, { uid: machine.uid, gid: machine.gid })),

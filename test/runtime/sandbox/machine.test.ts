@@ -40,15 +40,21 @@ test("the sockets the environment names are the host's, however they are written
     TMUX: "/home/u/tmux,1,2",
     XDG_RUNTIME_DIR: "relative",
   };
-  const found = hostSockets({ env, settledMs: 1e12 });
+  const found = hostSockets({ env }).slice(0, 4);
   expect(found).toEqual(["/home/u/agent", "/home/u/tmux", "/home/u/docker.sock", "/home/u/bus"]);
 });
 
-test("a socket somebody listens on is found, once it has been there for a while", async () => {
-  const path = join(freshFolder(), "service.sock");
+test("a socket somebody listens on is found however young it is, with its folder if that holds nothing else", async () => {
+  const folder = freshFolder();
+  const path = join(folder, "service.sock");
   const server = createServer();
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(path, resolve));
-  expect(hostSockets({ env: {}, settledMs: 0 }, Date.now() + 10)).toContain(path);
-  expect(hostSockets({ env: {}, settledMs: 10_000 })).not.toContain(path);
+  expect(hostSockets({ env: {} })).toEqual(expect.arrayContaining([path, folder]));
+  writeFileSync(join(folder, "service.pid"), "1");
+  expect(hostSockets({ env: {} })).toContain(folder);
+  writeFileSync(join(folder, "notes.txt"), "something one may want to read");
+  const found = hostSockets({ env: {} });
+  expect(found).toContain(path);
+  expect(found).not.toContain(folder);
 });
