@@ -1,8 +1,8 @@
 /*
  * What the parts that hold a command's changes share. overlay.c mounts the overlay that a command writes
  * into; effects.c reads from it what the command did; steps.c plans which of that is kept; settle.c does
- * the steps, takes them back, and finishes what was interrupted; tree.c walks folders without following
- * links. A run's folder has in it:
+ * the steps and takes them back; held.c is what can be asked of all this; tree.c walks folders without
+ * following links. A run's folder has in it:
  *
  *   u0, w0, …   the overlay of each writable folder: what was written there, and the kernel's own files
  *   start       made when the command began: what changed outside at or after its ctime is a conflict
@@ -44,6 +44,11 @@ bool write_whole(int folder, const char *name, const void *bytes, size_t size, b
 uint8_t *read_whole(int folder, const char *name, size_t *size);
 int64_t changed_at(int folder, const char *name);
 
+void json_text(FILE *out, const char *text);
+_Noreturn void fail(const char *what, const char *path);
+
+/* ---- xattrs.c ---- */
+
 struct xattrs { char *names; ssize_t size; bool marked, opaque; }; /* `marked`: overlayfs left something there */
 
 void xattrs_read(struct xattrs *x, int folder, const char *name);
@@ -51,13 +56,10 @@ bool xattrs_equal(const struct xattrs *a, int folder_a, const struct xattrs *b, 
 bool xattrs_strip(int folder, const char *name);
 bool xattrs_copy(int from, int to);
 
-void json_text(FILE *out, const char *text);
-_Noreturn void fail(const char *what, const char *path);
-
 static inline bool is_folder(const struct stamp *s) { return S_ISDIR(s->mode); }
 static inline bool is_whiteout(const struct stamp *s) { return S_ISCHR(s->mode) && s->device == 0; }
 
-/* ---- effects.c ---- */
+/* ---- effects.c, list.c ---- */
 
 enum { CONFLICT = 1, IMPLIED = 2, MARKED = 4, TOUCHED = 8, ATTRIBUTES = 16, CHOSEN = 32 };
 #define NO_PARENT UINT32_MAX
@@ -110,5 +112,32 @@ bool journal_write(const struct journal *j, int run);
 void journal_read(struct journal *j, int run);
 
 /* ---- settle.c ---- */
+
+struct settle {
+  int run;
+  const char *name;
+  struct list list;
+  struct journal journal;
+  int *roots;
+  bool *refused;             /* of each effect: a conflict was found at its step */
+  uint32_t refusals;
+};
+
+extern long changes_left;
+
+void before_change(void);
+void settle_refuse(struct settle *s, uint32_t effect);
+void settle_set_state(struct settle *s, const char *word);
+void settle_forward(struct settle *s);
+void settle_back(struct settle *s);
+bool step_is_of_folder(const struct step *step);
+bool step_is_done(struct settle *s, const struct step *step);
+uint64_t inode_in_workspace(struct settle *s, const struct step *step);
+bool is_untouched(int root, const char *path, int64_t since);
+int open_step_folder(struct settle *s, const struct step *step);
+void open_upper_folders(struct settle *s);
+void look_for_conflicts(struct settle *s);
+
+/* ---- held.c ---- */
 
 int held_main(int argc, char **argv);

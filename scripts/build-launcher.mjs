@@ -21,9 +21,12 @@ const parts = [
   "tail.c",
   "overlay.c",
   "tree.c",
+  "xattrs.c",
   "effects.c",
+  "list.c",
   "steps.c",
   "settle.c",
+  "held.c",
 ];
 const warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow"];
 

@@ -53,7 +53,7 @@ export interface ExecOptions {
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
   /** A command has ended, and what it wrote is held. */
-  readonly onHeld?: (run: HeldRun) => void;
+  readonly onHeld?: (run: HeldRun, exitCode: number | null) => void;
   /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
   readonly shell?: string;
 }
@@ -100,7 +100,7 @@ export function createExec(options: ExecOptions): Exec {
     const denied = await launch.cleanup(end);
     if (launch.run !== undefined) {
       hasHeld = true;
-      options.onHeld?.(launch.run);
+      options.onHeld?.(launch.run, end.exitCode);
     }
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });

@@ -37,7 +37,12 @@ export interface CallScope {
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
   /** A command of this call has ended, and what it wrote is held. */
-  readonly onHeld: (run: HeldRun) => void;
+  readonly onHeld: (run: HeldRun, exitCode: number | null) => void;
+}
+
+interface Held {
+  readonly run: HeldRun;
+  readonly exitCode: number | null;
 }
 
 export interface RuntimeOptions {
@@ -59,21 +64,24 @@ export interface RuntimeOptions {
 /** A handler may report as often as it likes; nobody is told more often than this per call. */
 const maxProgressEvents = 1_000;
 const maxLogEvents = 1_000;
+/** Of a held command, beside what it did. */
+const maxRequestsShown = 100;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const now = options.now ?? Date.now;
   /** Held, and not yet decided, by the call they are of. */
   const runs = new Map<string, HeldRun>();
 
-  async function readHeld(done: Ran, run: HeldRun): Promise<Ran> {
+  async function readHeld(done: Ran, { run, exitCode }: Held, requests: readonly ProxiedRequest[]): Promise<Ran> {
     runs.set(done.id, run);
-    const [{ listEffects }, { effectLines, effectsDiff }] = await Promise.all([
+    const [{ listEffects }, { effectLines, effectsDiff, besideLines }] = await Promise.all([
       import("./effects/runs.ts"),
       import("./effects/show.ts"),
     ]);
     const list = await listEffects(run);
     const diff = effectsDiff(list, run);
-    return extend(done, { effects: { run: run.id, list, lines: effectLines(list, run), ...defined({ diff }) } });
+    const lines = [...besideLines({ denied: done.denied, exitCode, requests }), ...effectLines(list, run)];
+    return extend(done, { effects: { run: run.id, list, lines, ...defined({ diff }) } });
   }
 
   return {
@@ -81,14 +89,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const startedAt = now();
       const stop = createStop(signal);
       const denials: Denial[] = [];
-      let held: HeldRun | undefined;
+      let held: Held | undefined;
+      const requests: ProxiedRequest[] = [];
       const ctx = createContext(permitted, options, stop, {
         nest,
         idempotencyKey,
         onDenied: (denial) => denials.push(denial),
-        onHeld: (run) => (held = run),
+        onHeld: (run, exitCode) => (held = { run, exitCode }),
+        onRequest(request) {
+          if (requests.length < maxRequestsShown) requests.push(request);
+          options.emit({ type: "exec.request", id: permitted.id, ...request });
+        },
       });
-      const withEffects = async (done: Ran): Promise<Ran> => (held === undefined ? done : readHeld(done, held));
+      const withEffects = async (done: Ran): Promise<Ran> =>
+        held === undefined ? done : readHeld(done, held, requests);
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
         // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
@@ -126,7 +140,7 @@ function ran(permitted: Permitted, startedAt: number, output: ToolOutput, denied
   return denied === undefined ? base : { ...base, denied };
 }
 
-interface OneRun extends Pick<CallScope, "onDenied" | "onHeld" | "idempotencyKey"> {
+interface OneRun extends Pick<CallScope, "onDenied" | "onHeld" | "onRequest" | "idempotencyKey"> {
   readonly nest: Nest;
 }
 
@@ -148,7 +162,6 @@ function createContext(
     },
     ...told,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
-    onRequest: (request) => emit({ type: "exec.request", id, ...request }),
     onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
   };
   // Most calls use one capability or none: each is built when it is first touched.

@@ -150,7 +150,7 @@ const effect = object(
   },
 );
 
-const effectLine = object({ mark: oneOf("-", "~", "+", "!", "git"), text: string, paths: words });
+const effectLine = object({ mark: oneOf("-", "~", "+", "!", "git", "net"), text: string, paths: words });
 
 const approvalRequest = object(
   {

@@ -49,7 +49,8 @@ export interface Effects {
 
 /** One line of the list. The text holds names that anybody may have chosen: whoever prints it makes them visible. */
 export interface EffectLine {
-  readonly mark: "-" | "~" | "+" | "!" | "git";
+  /** `!`: a warning. `net`: a request that was made, which nothing holds back. */
+  readonly mark: "-" | "~" | "+" | "!" | "git" | "net";
   readonly text: string;
   /** What the line stands for, to choose it by: the path, and everything in it. */
   readonly paths: readonly string[];

@@ -2,7 +2,9 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
+import type { Denial } from "../../spec/access.ts";
 import type { Effect, EffectLine } from "../../spec/effects.ts";
+import type { ProxiedRequest } from "../proxy.ts";
 import { unifiedDiff } from "../diff-text.ts";
 
 /** Both sides of a run: where the workspace is, and where its folder lies. */
@@ -30,6 +32,35 @@ export function effectLines(list: readonly Effect[], sides?: RunSides): readonly
     ...of("changed", "mode").map(line("~")),
     ...of("added").map(line("+")),
     ...gitLines(list.filter(isInGit), sides),
+  ];
+}
+
+/** What a held command met beside its own changes. */
+export interface Beside {
+  readonly denied: Denial | undefined;
+  readonly exitCode: number | null;
+  readonly requests: readonly ProxiedRequest[];
+}
+
+/** How it failed, what it was refused, and whom it asked over the network: none of that is undone by dropping it. */
+export function besideLines({ denied, exitCode, requests }: Beside): readonly EffectLine[] {
+  const line = (mark: EffectLine["mark"], text: string): EffectLine => ({ mark, text, paths: [] });
+  const made = new Map<string, number>();
+  for (const { method, host, port, allowed } of requests) {
+    const key = `${allowed ? "asked" : "refused"}: ${method} ${host}:${port}`;
+    made.set(key, (made.get(key) ?? 0) + 1);
+  }
+  return [
+    ...(exitCode === 0
+      ? []
+      : [
+          line(
+            "!",
+            `it ended with exit code ${exitCode ?? "none"}; renaming a folder that was there does not work while held, so it may have to run directly`,
+          ),
+        ]),
+    ...(denied === undefined ? [] : [line("!", `refused: ${denied.what} ${denied.target ?? ""} (${denied.reason})`)]),
+    ...Array.from(made, ([key, count]) => line("net", count === 1 ? key : `${key} (${count} times)`)),
   ];
 }
 
