@@ -257,7 +257,7 @@ export function describeRequest(request: ApprovalRequest): string {
   if (access.escalation !== undefined)
     lines.push(`  outside the sandbox: ${toVisibleLine(access.escalation.justification ?? "no reason given")}`);
   if (request.effects !== undefined) {
-    lines[0] = `It has run, and nothing of what it did is kept yet: ${toVisibleName(call.tool)}`;
+    lines[0] = `Approval needed: ${toVisibleName(call.tool)} has run, and nothing of what it did is kept yet`;
     const width = String(request.effects.lines.length).length;
     lines.push("  what it did:");
     for (const [at, { mark, text }] of request.effects.lines.entries())
