@@ -11,6 +11,9 @@ import type { Choice, Effect, Effects } from "../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest, Judgement } from "../spec/stages.ts";
 import { memoryKeys } from "./approval.ts";
 import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rules.ts";
+import { talksToNetwork } from "./command/danger.ts";
+import { understand } from "./command/understand.ts";
+import type { Policy } from "./policy.ts";
 import { trackedPaths } from "./git-index.ts";
 import { toGrant } from "./grant.ts";
 import { runBefore } from "./hooks.ts";
@@ -25,7 +28,7 @@ import { describeRule } from "./suggest.ts";
 export async function heldGrant(state: GateState, checked: Checked): Promise<Grant | undefined> {
   const { options, policy, memory } = state;
   if (options.held !== "asked" || options.approver === undefined) return undefined;
-  if (!isHoldable(checked)) return undefined;
+  if (!isHoldable(checked) || needsNetwork(checked, policy)) return undefined;
   const asked = toGrant(checked.access, policy, true);
   if (memoryKeys(checked, asked, policy).every((key) => memory.has(key))) return undefined;
   const grant: Grant = { ...toGrant(checked.access, policy, false), writes: "held" };
@@ -47,6 +50,13 @@ function isHoldable({ access, markerless, tool }: Checked): boolean {
   if (command === undefined || others.length > 0 || markerless === true) return false;
   if (command.stays === true || command.typed !== undefined) return false;
   return access.escalation === undefined && (access.network ?? []).length === 0 && (access.servers ?? []).length === 0;
+}
+
+/** It was made to talk to others: without a network it would only fail, and with one nothing holds it back. */
+function needsNetwork({ access }: Checked, policy: Policy): boolean {
+  return (access.commands ?? []).some((command) =>
+    understand(command, policy).steps.some(({ reason }) => reason.endsWith(talksToNetwork)),
+  );
 }
 
 async function whyNotHeld({ options, policy }: GateState, checked: Checked, grant: Grant): Promise<string | undefined> {

@@ -187,6 +187,13 @@ describe.skipIf(!canHold)(
       expect(asked).toHaveLength(2);
     });
 
+    test("what talks to the network, or wants out of the sandbox, is asked about before it runs", async () => {
+      const { call, asked } = scene({ answer: () => ({ answer: "no" }) });
+      await call("curl http://127.0.0.1:9/");
+      expect(asked[0]?.effects).toBeUndefined();
+      expect(asked).toHaveLength(1);
+    });
+
     test("with held = off it is asked about before it runs", async () => {
       const { call, asked, read } = scene({ gate: { held: "off" }, answer: () => ({ answer: "no" }) });
       await call(mixed);
