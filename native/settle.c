@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define NOREPLACE 1u
 #define EXCHANGE 2u
@@ -250,12 +251,17 @@ void settle_set_state(struct settle *s, const char *word) {
 }
 
 /*
- * Looks at whatever was moved. The kernel gives a file that somebody has looked at a finer time when it is
- * changed next, so that a change right after our last step bears a later time than the state we write.
+ * Waits for the next tick of the clock that files are stamped by, a few milliseconds: whoever changes a file
+ * after we said that we are done gives it a later time than our last word has.
  */
-static void look_at_all(struct settle *s) {
-  struct stamp st;
-  for (uint32_t i = 0; i < s->journal.count; i++) look_at(s->roots[s->journal.steps[i].root], s->journal.steps[i].path, &st);
+static void wait_for_tick(struct settle *s) {
+  struct timespec now;
+  int64_t said = changed_at(s->run, "state");
+  for (int tries = 0; tries < 100; tries++) {
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec > said) return;
+    usleep(300);
+  }
 }
 
 void settle_forward(struct settle *s) {
@@ -264,8 +270,8 @@ void settle_forward(struct settle *s) {
     if (!step_is_of_folder(&s->journal.steps[i])) do_step(s, &s->journal.steps[i]);
   look_back(s, changed_at(s->run, "start"));
   set_folders(s, true);
-  look_at_all(s);
   settle_set_state(s, "kept");
+  wait_for_tick(s);
 }
 
 void settle_back(struct settle *s) {
@@ -273,6 +279,6 @@ void settle_back(struct settle *s) {
   for (uint32_t i = s->journal.count; i-- > 0;)
     if (!step_is_of_folder(&s->journal.steps[i])) undo_step(s, &s->journal.steps[i]);
   set_folders(s, false);
-  look_at_all(s);
   settle_set_state(s, "undone");
+  wait_for_tick(s);
 }
