@@ -42,6 +42,7 @@ void free_names(char **names, size_t count);
 bool remove_tree(int parent, const char *name);
 bool write_whole(int folder, const char *name, const void *bytes, size_t size, bool durable);
 uint8_t *read_whole(int folder, const char *name, size_t *size);
+void next_tick(void);
 int64_t changed_at(int folder, const char *name);
 
 void json_text(FILE *out, const char *text);

@@ -15,7 +15,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #define NOREPLACE 1u
 #define EXCHANGE 2u
@@ -250,20 +249,6 @@ void settle_set_state(struct settle *s, const char *word) {
   if (!write_whole(s->run, "state", word, strlen(word), true)) fail("the run's state cannot be written", s->name);
 }
 
-/*
- * Waits for the next tick of the clock that files are stamped by, a few milliseconds: whoever changes a file
- * after we said that we are done gives it a later time than our last word has.
- */
-static void wait_for_tick(struct settle *s) {
-  struct timespec now;
-  int64_t said = changed_at(s->run, "state");
-  for (int tries = 0; tries < 100; tries++) {
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec > said) return;
-    usleep(300);
-  }
-}
-
 void settle_forward(struct settle *s) {
   open_folders(s);
   for (uint32_t i = 0; i < s->journal.count; i++)
@@ -271,7 +256,7 @@ void settle_forward(struct settle *s) {
   look_back(s, changed_at(s->run, "start"));
   set_folders(s, true);
   settle_set_state(s, "kept");
-  wait_for_tick(s);
+  next_tick(); /* whoever changes a file after this gives it a later time than our last word has */
 }
 
 void settle_back(struct settle *s) {
@@ -280,5 +265,5 @@ void settle_back(struct settle *s) {
     if (!step_is_of_folder(&s->journal.steps[i])) undo_step(s, &s->journal.steps[i]);
   set_folders(s, false);
   settle_set_state(s, "undone");
-  wait_for_tick(s);
+  next_tick(); /* whoever changes a file after this gives it a later time than our last word has */
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define SYS_OPENAT2 437
 #define ONLY_BENEATH (1u | 2u | 4u | 8u) /* no other mount, no magic link, no link, nothing above */
@@ -149,6 +150,17 @@ uint8_t *read_whole(int folder, const char *name, size_t *size) {
   if (bytes) bytes[at] = 0;
   *size = at;
   return bytes;
+}
+
+/* Waits until the clock that files are stamped by has gone on, a few milliseconds: before and after then differ. */
+void next_tick(void) {
+  struct timespec from, now;
+  clock_gettime(CLOCK_REALTIME_COARSE, &from);
+  for (int tries = 0; tries < 100; tries++) {
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (nanoseconds(now) != nanoseconds(from)) return;
+    usleep(200);
+  }
 }
 
 int64_t changed_at(int folder, const char *name) {
