@@ -21,6 +21,10 @@ const entries = {
   testing: "src/testing/index.ts",
   gateway: "src/gateway/index.ts",
   client: "src/client/index.ts",
+  "ai-sdk": "src/adapters/ai-sdk/index.ts",
+  agents: "src/adapters/agents.ts",
+  langchain: "src/adapters/langchain.ts",
+  from: "src/adapters/from.ts",
   cli: "src/cli/main.ts",
 };
 const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];
@@ -37,7 +41,7 @@ const bundle = await rolldown({
   preserveEntrySignatures: "allow-extension",
   input: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file))),
   platform: "node",
-  external: [/^node:/, ...optional],
+  external: [/^node:/, /^@langchain\//, ...optional],
   treeshake: { moduleSideEffects: [{ test: /[\\/]src[\\/]/, sideEffects: false }] },
 });
 // Loading a file costs Node more than reading it: what every session needs goes into one.

@@ -9,6 +9,7 @@ const [file] = process.argv.slice(2);
 const root = process.cwd();
 const entry = (path) => join(root, "src", path);
 const folders = ["tools", "gate", "wire", "dialect", "template", "model", "session", "store", "mcp", "testing"];
+const adapters = ["agents", "langchain", "from"];
 // Inside the tree, so that packages an example uses (zod, …) are found.
 const out = mkdtempSync(join(root, "node_modules/.example-"));
 try {
@@ -20,6 +21,8 @@ try {
     resolve: {
       alias: {
         ...Object.fromEntries(folders.map((folder) => [`callgate/${folder}`, entry(`${folder}/index.ts`)])),
+        ...Object.fromEntries(adapters.map((name) => [`callgate/${name}`, entry(`adapters/${name}.ts`)])),
+        "callgate/ai-sdk": entry("adapters/ai-sdk/index.ts"),
         "callgate/sandbox": entry("runtime/sandbox/sandbox.ts"),
         callgate: entry("index.ts"),
       },

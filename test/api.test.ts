@@ -23,6 +23,10 @@ const entries: Readonly<Record<string, string>> = {
       "client",
     ].map((name) => [name, `src/${name}/index.ts`]),
   ),
+  "ai-sdk": "src/adapters/ai-sdk/index.ts",
+  agents: "src/adapters/agents.ts",
+  langchain: "src/adapters/langchain.ts",
+  from: "src/adapters/from.ts",
   sandbox: "src/runtime/sandbox/sandbox.ts",
 };
 

@@ -95,6 +95,8 @@ const toolShape = {
 /** Throws TypeError with one sentence; returns the tool. Used wherever a tool enters, typed or not. */
 export function checkDeclaration<T extends AnyTool>(tool: T): T {
   if (!isObject(tool)) throw new TypeError("a tool is an object with name, description, input and run");
+  const foreign = foreignTool(tool);
+  if (foreign !== undefined) throw new TypeError(foreign);
   const fault = nameFault(tool.name);
   if (fault) throw new TypeError(`tool ${JSON.stringify(tool.name) ?? "without a name"}: ${fault}`);
   const wrong = (what: string) => new TypeError(`tool '${tool.name}': ${what}`);
@@ -110,6 +112,23 @@ export function checkDeclaration<T extends AnyTool>(tool: T): T {
   return tool;
 }
 
+/** Tools of other libraries, by the fields they have and ours do not: the function that makes them ours. */
+function foreignTool(tool: Record<string, unknown>): string | undefined {
+  if (typeof tool["run"] === "function") return undefined;
+  const use = (library: string, how: string) => `this is a tool of ${library}: use ${how} of 'callgate/from'`;
+  const has = (key: string, type: string) => typeof tool[key] === type;
+  if (has("execute", "function")) return use("the AI SDK", "fromAiSdk(name, tool)");
+  if (has("invoke", "function"))
+    return has("parameters", "object")
+      ? use("OpenAI Agents", "fromAgents(tool)")
+      : use("LangChain", "fromLangChain(tool)");
+  if (has("handler", "function")) return "a tool with 'inputSchema' and 'handler' is made with fromObject(tool)";
+  if (has("inputSchema", "object")) return use("the AI SDK", "fromAiSdk(name, tool)");
+  if (has("parameters", "object") || has("function", "object"))
+    return use("OpenAI's APIs, without a handler", "fromOpenAi(tool, run)");
+  return undefined;
+}
+
 function schemaFault(input: unknown, origin: AnyTool["origin"]): string | undefined {
   if (isFreeform(input)) return undefined;
   if (standardOf(input)) {
@@ -121,6 +140,8 @@ function schemaFault(input: unknown, origin: AnyTool["origin"]): string | undefi
       throw error;
     }
   }
+  if (isObject(input) && isObject(input["jsonSchema"]) && "validate" in input)
+    return "this is a schema of the AI SDK: pass its 'jsonSchema', or the whole tool to fromAiSdk of 'callgate/from'";
   const json = isPair(input) ? input.json : input;
   if (typeof json === "function" || looksLikeLibrary(json)) {
     return "this schema library does not follow Standard Schema; pass { validate: schema, json: itsJsonSchema } instead";

@@ -1,0 +1,100 @@
+/** Where a host's open questions and the calls they were about are kept, between requests and over restarts. */
+import { createHash } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Ended } from "../spec/call.ts";
+
+export interface KeptCall {
+  /** The hash of the question that was asked about it. */
+  readonly question?: string;
+  /** How it ended, once it has. */
+  readonly ended?: Ended;
+}
+
+/** A database of one's own has these three; `claim` has to be atomic among all who use it. */
+export interface CallStore {
+  get(key: string): Promise<KeptCall | undefined>;
+  set(key: string, call: KeptCall): Promise<void>;
+  /** True for the first who says that this call starts now, and for nobody after. */
+  claim(key: string): Promise<boolean>;
+}
+
+/** More than any conversation waits for at one time. */
+const keptInMemory = 1_000;
+
+/** In memory: the oldest are forgotten. */
+export function createCallStore(): CallStore {
+  const calls = new Map<string, KeptCall>();
+  const claimed = new Set<string>();
+  const forgetOldest = (kept: Map<string, unknown> | Set<string>) => {
+    const [oldest] = kept.keys();
+    if (kept.size > keptInMemory && oldest !== undefined) kept.delete(oldest);
+  };
+  return {
+    get: async (key) => calls.get(key),
+    async set(key, call) {
+      calls.set(key, call);
+      forgetOldest(calls);
+    },
+    async claim(key) {
+      if (claimed.has(key)) return false;
+      claimed.add(key);
+      forgetOldest(claimed);
+      return true;
+    },
+  };
+}
+
+export interface CallFolderOptions {
+  /** Calls older than this are forgotten when the folder is first used. 30 days. */
+  readonly keepMs?: number;
+}
+
+/** One small file for each call, readable by its owner only. Several processes may use one folder. */
+export function createCallFolder(folder: string, { keepMs = 30 * 24 * 3_600_000 }: CallFolderOptions = {}): CallStore {
+  let prepared: Promise<void> | undefined;
+  const ready = () => (prepared ??= prepare(folder, keepMs));
+  const file = (key: string, ending: string) =>
+    join(folder, `${createHash("sha256").update(key).digest("hex")}.${ending}`);
+  return {
+    async get(key) {
+      await ready();
+      const text = await readFile(file(key, "json"), "utf8").catch(unlessMissing);
+      return text === undefined ? undefined : (JSON.parse(text) as KeptCall); // written whole, by us
+    },
+    async set(key, call) {
+      await ready();
+      const draft = file(key, `${process.pid}.draft`);
+      await writeFile(draft, JSON.stringify(call), { mode: 0o600 });
+      await rename(draft, file(key, "json"));
+    },
+    async claim(key) {
+      await ready();
+      try {
+        await (await open(file(key, "started"), "wx", 0o600)).close();
+        return true;
+      } catch (error) {
+        if (codeOf(error) === "EEXIST") return false;
+        throw error;
+      }
+    },
+  };
+}
+
+async function prepare(folder: string, keepMs: number): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const oldest = Date.now() - keepMs;
+  for (const name of await readdir(folder)) {
+    if (!/^[0-9a-f]{64}\./.test(name)) continue;
+    const found = await stat(join(folder, name)).catch(unlessMissing);
+    if (found !== undefined && found.mtimeMs < oldest) await rm(join(folder, name), { force: true });
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (codeOf(error) !== "ENOENT") throw error;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}

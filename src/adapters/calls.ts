@@ -1,0 +1,221 @@
+/**
+ * An engine's tools for a host that has a loop of its own (AI SDK, OpenAI Agents, LangChain, a web page). Such hosts ask
+ * first whether a call needs a person, go on in another request or another process, and may ask for the same call
+ * twice. Here a question is bound to the exact call, and a call that was asked about runs once.
+ */
+import { createHash } from "node:crypto";
+import { partsToText } from "../base/content.ts";
+import { CallError } from "../base/error.ts";
+import { defined, isObject, stableStringify, type JsonObject } from "../base/json.ts";
+import { toToolSpecs } from "../registry/tool-spec.ts";
+import type { Conversation } from "../router/conversation.ts";
+import type { Asked, Ended } from "../spec/call.ts";
+import type { FunctionSpec } from "../spec/model.ts";
+import type { ApprovalRequest, CallEvent } from "../spec/stages.ts";
+import { createCallStore, type CallStore } from "./call-store.ts";
+
+/** An engine, or one conversation of it. */
+export type ToolHost = Pick<
+  Conversation,
+  "id" | "registry" | "situation" | "run" | "decide" | "refuse" | "workspace" | "cwd"
+>;
+
+export interface AdapterOptions {
+  /** The names of the tools to hand over. Left out: all of them. */
+  readonly only?: readonly string[];
+  /**
+   * Where open questions and the calls they were about are kept. Left out: in memory, so that an answer given after a
+   * restart counts for nothing. `createCallFolder` keeps them on disk.
+   */
+  readonly store?: CallStore;
+}
+
+/** One call as a host hands it over. */
+export interface HostCall {
+  readonly id: string;
+  /** In any spelling. */
+  readonly name: string;
+  readonly input: unknown;
+  /** The host's own conversation, where it says which: ids are unique within one. */
+  readonly thread?: string;
+}
+
+export interface OpenQuestion {
+  /** Binds the yes to this very call, its input and the files it is about. */
+  readonly hash: string;
+  readonly reason: string;
+  /** Everything there is to show, while the question is the same as when it was asked. */
+  readonly request?: ApprovalRequest;
+}
+
+export interface HostRun {
+  readonly signal?: AbortSignal | undefined;
+  readonly onEvent?: (event: CallEvent) => void;
+  /** True: somebody has said yes to the question that was asked about this call. */
+  readonly approved?: boolean;
+}
+
+export interface HostCalls {
+  /** Every tool as a plain function, under a name that all hosts take. */
+  tools(): readonly FunctionSpec[];
+  /**
+   * The question a person has to answer before this call may run; undefined where it needs none, or gets a no anyway.
+   * Once asked it stays asked: hosts come here again with the answer in hand. With an answer no question is opened, or
+   * whoever sends the answer could make up the question.
+   */
+  question(call: HostCall, when?: { readonly answered: boolean }): Promise<OpenQuestion | undefined>;
+  run(call: HostCall, how: HostRun): Promise<Ended>;
+  /** A person said no, in these words. */
+  reject(call: HostCall, words?: string): Ended;
+}
+
+export interface HostCallsOptions extends AdapterOptions {
+  /** The host may repeat any call of a thread, not only those it asked about: each runs once. */
+  readonly everyCallOnce?: boolean;
+}
+
+/** Tools that the host itself runs, and no model is offered. */
+export const hostGroup = "host";
+
+const never = new AbortController().signal;
+
+export function createHostCalls(engine: ToolHost, options: HostCallsOptions = {}): HostCalls {
+  const { only, store = createCallStore(), everyCallOnce = false } = options;
+  checkNames(engine, only);
+  /** Calls on their way, so that the same one asked for twice at once is one call. */
+  const running = new Map<string, Promise<Ended>>();
+
+  const runOnce = async (call: HostCall, how: HostRun): Promise<Ended> => {
+    const asked = toAsked(call);
+    const key = keyOf(engine, call);
+    const kept = await store.get(key);
+    if (kept?.ended !== undefined) return { ...kept.ended, id: call.id };
+    if (kept === undefined && (!everyCallOnce || call.thread === undefined)) return runNow(asked, how);
+    if (!(await mayStart(key, asked, how.approved === true ? kept?.question : undefined))) return repeated(asked);
+    const approved = how.approved === true ? kept?.question : undefined;
+    const ended = await runNow(asked, how, approved);
+    if (didRun(ended)) await store.set(key, { ...kept, ended });
+    return ended;
+  };
+
+  /** A call that only waits for an answer is not claimed: the answer may come later. */
+  const mayStart = async (key: string, asked: Asked, approved: string | undefined): Promise<boolean> => {
+    if (approved === undefined && (await engine.decide(asked)).decision !== "allow") return true;
+    return store.claim(key);
+  };
+
+  const runNow = (asked: Asked, { signal = never, onEvent }: HostRun, approved?: string) =>
+    engine.run(asked, signal, defined({ onEvent, approved }));
+
+  const repeated = (asked: Asked) =>
+    engine.refuse(
+      asked,
+      new CallError("failed", "This call was started before, and how it ended is not known. It was not run again.", {
+        hint: "Look at what it may have done before repeating it.",
+      }),
+    );
+
+  return {
+    tools() {
+      const names = engine.registry.spellings();
+      const wanted = only === undefined ? undefined : new Set(only.map((name) => engine.registry.find(name)?.name));
+      const list = engine.registry.list().filter((tool) => wanted?.has(tool.name) ?? tool.group !== hostGroup);
+      return toToolSpecs(list, engine.situation(), { custom: false, native: false }).flatMap((spec) =>
+        spec.kind === "function" ? [{ ...spec, name: names.get(spec.name) ?? spec.name }] : [],
+      );
+    },
+    async question(call, { answered } = { answered: false }) {
+      const key = keyOf(engine, call);
+      const kept = await store.get(key);
+      const { decision, request, reason } = await engine.decide(toAsked(call));
+      if (kept?.question !== undefined) {
+        // The question that was shown stands. If the files have changed since, its yes is worth nothing: that is right.
+        return { hash: kept.question, reason, ...(request?.hash === kept.question ? { request } : {}) };
+      }
+      if (answered || decision !== "ask" || request === undefined) return undefined;
+      await store.set(key, { ...kept, question: request.hash });
+      return { hash: request.hash, reason, request };
+    },
+    reject: (call, words) =>
+      engine.refuse(
+        toAsked(call),
+        new CallError("rejected", `The user said no to this call.${words === undefined ? "" : ` ${words}`}`),
+      ),
+    run(call, how) {
+      const key = keyOf(engine, call);
+      const earlier = running.get(key);
+      if (earlier !== undefined) return earlier;
+      const run = runOnce(call, how).finally(() => running.delete(key));
+      running.set(key, run);
+      return run;
+    },
+  };
+}
+
+function checkNames(engine: ToolHost, only: readonly string[] = []): void {
+  for (const name of only)
+    if (engine.registry.find(name) === undefined) throw new TypeError(`'only' names no tool of this engine: '${name}'`);
+}
+
+/**
+ * Ids of calls that nothing marked as calls in the model's text: they may be quotations, so their commands wait for a
+ * person. The id is the one thing that every host hands on.
+ */
+export const unmarkedPrefix = "unmarked_";
+
+function toAsked({ id, name, input }: HostCall): Asked {
+  const text = typeof input === "string" ? input : (JSON.stringify(input) ?? "{}");
+  const markerless = id.startsWith(unmarkedPrefix) ? true : undefined;
+  return { id, name, kind: "function", arguments: text, askedAt: Date.now(), ...defined({ markerless }) };
+}
+
+/** The same for the same call only: another input under the same id is another call. */
+function keyOf(engine: ToolHost, { id, name, input, thread = "" }: HostCall): string {
+  const tool = engine.registry.find(name)?.name ?? name;
+  return createHash("sha256")
+    .update(stableStringify([thread, id, tool, input]))
+    .digest("hex");
+}
+
+/** It did not run where the gate said no, so it may be asked for again. */
+function didRun({ code, ruling }: Ended): boolean {
+  return code !== "needs_approval" && code !== "invalid_input" && code !== "unknown_tool" && ruling !== undefined;
+}
+
+/** What went wrong, as the model is told; undefined where it went well. A command that failed tells so itself. */
+export function failureOf(ended: Ended): CallError | undefined {
+  if (ended.ok || typeof ended.exitCode === "number") return undefined;
+  return new CallError(ended.code ?? "failed", partsToText(ended.content));
+}
+
+/** How much of what a call prints is shown while it runs: its last lines. */
+const shownChars = 16_000;
+
+/** What a running call has said so far: its output and its progress, in words. */
+export function createRunningText(): { add(event: CallEvent): string | undefined } {
+  let shown = "";
+  return {
+    add(event) {
+      if (event.type === "exec.output") shown += event.text;
+      else if (event.type === "call.progress") {
+        const { progress } = event;
+        const words = typeof progress === "string" ? progress : progress.message;
+        if (words === undefined) return undefined;
+        shown += shown === "" || shown.endsWith("\n") ? `${words}\n` : `\n${words}\n`;
+      } else return undefined;
+      if (shown.length > shownChars) shown = shown.slice(-shownChars);
+      return shown;
+    },
+  };
+}
+
+/** A schema that says outright what it leaves open: some hosts refuse one that does not. */
+export function closedSchema(schema: JsonObject): JsonObject {
+  return {
+    ...schema,
+    type: "object",
+    properties: isObject(schema["properties"]) ? (schema["properties"] as JsonObject) : {},
+    required: Array.isArray(schema["required"]) ? schema["required"] : [],
+    additionalProperties: schema["additionalProperties"] ?? false,
+  };
+}
