@@ -15,26 +15,12 @@ const tools = toAgentsTools(engine, { store: createCallFolder(".callgate/calls")
 const agent = new Agent({ name: "release", tools });
 
 // In earnest there is no `model` here, and the SDK asks OpenAI.
-const call = {
-  type: "function_call",
-  callId: "c1",
-  name: "deploy",
-  status: "completed",
-  arguments: '{"version":"1.2"}',
-};
-const said = {
-  type: "message",
-  role: "assistant",
-  status: "completed",
-  content: [{ type: "output_text", text: "Done." }],
-};
+const call = { type: "function_call", callId: "c1", name: "deploy", arguments: '{"version":"1.2"}' };
+const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Done." }] };
+const usage = { requests: 1, inputTokens: 1, outputTokens: 1, totalTokens: 2 };
 let asked = 0;
-const model = {
-  getResponse: async () => ({
-    usage: { requests: 1, inputTokens: 1, outputTokens: 1, totalTokens: 2 },
-    output: [asked++ === 0 ? call : said],
-  }),
-} as unknown as Model;
+const getResponse = async () => ({ usage, output: [{ ...(asked++ === 0 ? call : said), status: "completed" }] });
+const model = { getResponse } as unknown as Model;
 
 const runner = new Runner({ model, tracingDisabled: true });
 const waiting = await runner.run(agent, "Put 1.2 online.");
