@@ -297,11 +297,7 @@ test("'only' takes a name in any spelling, and a name that nobody has is a mista
 
 test("the engine is the SDK's sandbox: commands and files go down the line", async () => {
   const workspace = mkdtempSync(join(tmpdir(), "callgate-sandbox-"));
-  const engine = createEngine({
-    workspace,
-    approval: "never",
-    gate: { rules: [{ command: "false", decision: "deny" }] },
-  });
+  const engine = createEngine({ workspace, approval: "never" });
   open.push(engine);
   const sandbox = toAiSdkSandbox(engine);
   // AI SDK 7 takes it as it is.
@@ -325,7 +321,9 @@ test("the engine is the SDK's sandbox: commands and files go down the line", asy
     stdout: "it's me\n",
     stderr: "err\n",
   });
-  await expect(sandbox.run({ command: "false" })).rejects.toMatchObject({ code: "denied" });
+  const strict = createEngine({ workspace, gate: { rules: [{ tool: "sandbox_*", decision: "deny" }] } });
+  open.push(strict);
+  await expect(toAiSdkSandbox(strict).run({ command: "echo x" })).rejects.toMatchObject({ code: "denied" });
   const outside = join(mkdtempSync(join(tmpdir(), "callgate-outside-")), "x");
   writeFileSync(outside, "kept");
   await expect(sandbox.writeTextFile({ path: outside, content: "lost" })).rejects.toThrow();
