@@ -1,10 +1,11 @@
 /** Whether what a command writes can really be held here: tried with one that writes, once, and dropped again. */
+import { dirname } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
 import { StartError, type Spawner } from "../process/child.ts";
 import { runToEnd } from "../process/run.ts";
 import type { Sandbox } from "../sandbox/backend.ts";
-import { dropRun, listEffects } from "./runs.ts";
+import { dropRun, listEffects, recoverRuns } from "./runs.ts";
 
 export interface HeldTrial {
   readonly sandbox: Pick<Sandbox, "confine">;
@@ -33,6 +34,8 @@ export async function tryHeld({ sandbox, spawner, grant, cwd }: HeldTrial): Prom
     if (confined.run === undefined) return "the sandbox holds nothing";
     const effects = await listEffects(confined.run);
     await dropRun(confined.run);
+    // The first held run of a process: what an earlier one left when it was killed is finished or removed.
+    await recoverRuns({ ...confined.run, folder: dirname(confined.run.folder) });
     const isSeen = effects.some(({ path, kind }) => path === probeName && kind === "added");
     return isSeen ? undefined : "what was written did not arrive where it is held";
   } catch (error) {
