@@ -1,4 +1,4 @@
-/** The public entry: what a person who builds an agent imports. Forty names or fewer. */
+/** The public entry: what a person who builds an agent imports. Forty values or fewer, and every type they speak of. */
 export { CallError, Fault } from "./base/error.ts";
 export type { Part } from "./base/content.ts";
 export type { Json, JsonObject } from "./base/json.ts";
@@ -8,11 +8,13 @@ export type { Registry } from "./registry/registry.ts";
 export { createTelemetry } from "./result/telemetry.ts";
 export { createEngine } from "./router/engine.ts";
 export type { Engine, EngineOptions } from "./router/engine.ts";
-export type { Conversation, ConversationOptions } from "./router/conversation.ts";
+export type { Conversation, ConversationOptions, WireTools } from "./router/conversation.ts";
 export type { CallResult, RunOptions } from "./router/runner.ts";
 export type { Access, Grant } from "./spec/access.ts";
 export type { ExecResult } from "./spec/capability.ts";
 export type { Asked, Ended } from "./spec/call.ts";
+export { toToolSpecs } from "./registry/tool-spec.ts";
+export type { SpecOptions, ToolSource } from "./registry/tool-spec.ts";
 export { openapi, xml } from "./registry/decorators.ts";
 export { defineTool, fromObject } from "./registry/define.ts";
 export { freeform } from "./spec/freeform.ts";
@@ -22,3 +24,84 @@ export type { ApprovalAnswer, ApprovalRequest, Approver, CallEvent, Decided } fr
 export { result } from "./spec/result.ts";
 export type { ToolResult } from "./spec/result.ts";
 export type { AnyTool, Situation, Tool, ToolContext, ToolOutput } from "./spec/tool.ts";
+/** What the signatures above speak of. */
+export type { AudioPart, FilePart, ImagePart, ResourcePart, TextPart } from "./base/content.ts";
+export type { CallErrorCode, CallErrorOptions } from "./base/error.ts";
+export type { ApprovalName, PolicyNames, SandboxName } from "./gate/modes.ts";
+export type { RegisterOptions, ToolClass } from "./registry/class-tool.ts";
+export type { OpenapiOptions, XmlOptions } from "./registry/decorators.ts";
+export type { ToolObject } from "./registry/define.ts";
+export type { LoadOptions, LoadedTools, Refusal as RefusedFile } from "./registry/folder.ts";
+export type { OpenapiSchema } from "./registry/registry.ts";
+export type { Kept, Spill } from "./result/cut.ts";
+export type { ExecLayout } from "./result/layout.ts";
+export type { Metrics, ToolMetrics } from "./result/metrics.ts";
+export type { ShapeOptions } from "./result/shape.ts";
+export type { Telemetry, TelemetryOptions } from "./result/telemetry.ts";
+export type { Budget } from "./result/truncate.ts";
+export type { HostOptions } from "./router/host.ts";
+export type { Lanes, MadeBy } from "./router/lanes.ts";
+export type { LanesOptions } from "./router/runner.ts";
+export type { EnvironmentPolicy } from "./runtime/environment.ts";
+export type { FileChange } from "./runtime/files/scope.ts";
+export type { NormalizeOptions, Normalized } from "./schema/normalize.ts";
+export type { SchemaTarget } from "./schema/normalize/rules.ts";
+export type { Change } from "./schema/normalize/trail.ts";
+export type { Command, DeniedProgram, Escalation, OptionTest, ShellDialect, WordTest } from "./spec/access.ts";
+export type { Bound, Ran } from "./spec/call.ts";
+export type {
+  CapturedOutput,
+  Exec,
+  ExecChunk,
+  ExecRequest,
+  Fetch,
+  FileEntry,
+  FileSlice,
+  FileVersion,
+  Files,
+  LimitName,
+  StartedProgram,
+  StartedPrograms,
+  TerminalInfo,
+  TerminalInput,
+  TerminalRequest,
+  TerminalSize,
+  TerminalView,
+  Terminals,
+  TextFile,
+  WriteOptions,
+} from "./spec/capability.ts";
+export type { Freeform } from "./spec/freeform.ts";
+export type { Infer, InputSchema, JsonSchemaLiteral, SchemaPair, StandardInput } from "./spec/infer.ts";
+export type {
+  Answer,
+  AnswerTo,
+  Answerer,
+  Answers,
+  Ask,
+  FoldersAnswer,
+  FoldersQuestion,
+  FormAnswer,
+  FormQuestion,
+  ModelAnswer,
+  ModelQuestion,
+  PageAnswer,
+  PageQuestion,
+  Question,
+  QuestionKind,
+  QuestionRequest,
+  Questions,
+} from "./spec/question.ts";
+export type { ExecOutcome, McpBlock, ResultFields } from "./spec/result.ts";
+export type { Binder, ChangedText } from "./spec/stages.ts";
+export type { StandardIssue, StandardResult, StandardValidator, StandardWritten } from "./spec/standard.ts";
+export type {
+  AccessContext,
+  CallOutcome,
+  Logger,
+  McpContent,
+  ToolExample,
+  ToolProgress,
+  XmlMapping,
+  XmlParameter,
+} from "./spec/tool.ts";

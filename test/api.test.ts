@@ -65,6 +65,6 @@ test("every list belongs to an entry", () => {
   );
 });
 
-test("the main entry has forty names at most", () => {
-  expect(namesOf(entries["index"]!).length).toBeLessThanOrEqual(40);
+test("the main entry has forty values at most", async () => {
+  expect(Object.keys(await import("../src/index.ts")).length).toBeLessThanOrEqual(40);
 });

@@ -10,3 +10,21 @@ export { neutralize } from "./write/neutral.ts";
 export { toTextRequest } from "./write/request.ts";
 export { encodeResult, encodeResults, stopSequences, type ResultText } from "./write/result.ts";
 export { teach, xmlExamples, type TeachOptions } from "./write/teach.ts";
+/** What the signatures above speak of. */
+export type {
+  ActionBody,
+  Block,
+  Body,
+  CodeblockBody,
+  JsonBody,
+  NamedBody,
+  PairsBody,
+  PythonBody,
+  QuotedBody,
+  Reasoning,
+  ResultForm,
+  TagPair,
+  TagRules,
+  TaggedBody,
+} from "./dialect.ts";
+export type { Start } from "./read/answer.ts";

@@ -25,3 +25,10 @@ export type { Trust, TrustStatus } from "./trust.ts";
 export type { Denial, NetworkGrant, SandboxPolicy, ServerUse } from "../spec/access.ts";
 export type { Checked, Permitted, Ruling } from "../spec/call.ts";
 export type { ApprovalMode, Asking, Confinement, Gate, PolicySettings, Recorder } from "../spec/stages.ts";
+/** What the signatures above speak of. */
+export type { Surroundings } from "./command/look.ts";
+export type { CommandHookOptions } from "./hooks.ts";
+export type { ExampleFailure, ParseOptions } from "./rules-file.ts";
+export type { CommandRule, Prefix, RuleBook } from "./rules.ts";
+export type { Suggestion } from "./suggest.ts";
+export type { Emit, Rehearse, Rewritten } from "../spec/stages.ts";

@@ -10,3 +10,5 @@ export { secretsOf } from "./secrets.ts";
 export type { Search, SearchHit } from "./search.ts";
 export type { RouteOptions, TargetOptions } from "./upstreams.ts";
 export type { Allowance, BudgetOptions } from "./budget.ts";
+/** What the signatures above speak of. */
+export type { GatewayMetrics } from "./metrics.ts";

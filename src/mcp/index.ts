@@ -38,3 +38,18 @@ export type {
 } from "./server/served-prompts.ts";
 export { createServedResources } from "./server/served-resources.ts";
 export type { ResourceFolder, ResourceTemplate, ServedResource, ServedResources } from "./server/served-resources.ts";
+/** What the signatures above speak of. */
+export type { Challenge, TokenStoreOptions } from "./auth/auth.ts";
+export type { IdentityConfig, OAuthConfig, SecretSource } from "./auth/config.ts";
+export type { Catalogue } from "./client/catalogue.ts";
+export type { CallOptions, ConnectionOptions } from "./client/connection.ts";
+export type { LiveClientOptions, ServerState } from "./client/live-client.ts";
+export type { OpenOptions } from "./client/open-client.ts";
+export type { OnRefused } from "./client/sound-messages.ts";
+export type { StartContext } from "./client/start-server.ts";
+export type { AdaptOptions, Adapted } from "./client/tools.ts";
+export type { HttpConfig, ServerApproval, StdioConfig, ToolApproval } from "./config.ts";
+export type { FetchLike, SampleBlock, TokenProvider } from "./protocol.ts";
+export type { ResourcesFor, SessionLimits } from "./server/serve-options.ts";
+export type { PromptText } from "./server/served-prompts.ts";
+export type { ServedContent, ServedResourcesOptions } from "./server/served-resources.ts";

@@ -29,3 +29,18 @@ export type {
   ToolSpec,
   Usage,
 } from "../spec/model.ts";
+/** What the signatures above speak of. */
+export type { HttpAnswer } from "./transport.ts";
+export type {
+  AskOptions,
+  CompactionItem,
+  CustomSpec,
+  DeltaField,
+  Extra,
+  Finish,
+  NamespaceSpec,
+  NativeSpec,
+  OtherItem,
+  Outcome,
+  ServerCallItem,
+} from "../spec/model.ts";

@@ -153,7 +153,8 @@ export function offerTools(
   builtins: readonly string[],
   situation?: Situation,
 ): readonly ToolSpec[] {
-  return toToolSpecs(chooseTools(tools, profile, builtins), situation, {
+  return toToolSpecs(chooseTools(tools, profile, builtins), {
+    ...(situation === undefined ? {} : { situation }),
     custom: profile.freeform && profile.form === "native",
     native: profile.form === "native",
     short: profile.short,

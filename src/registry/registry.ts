@@ -37,7 +37,7 @@ export interface Registry extends Binder {
   groups(): ReadonlyMap<string, readonly string[]>;
   /** Each tool's name as every host takes it (`^[A-Za-z0-9_-]{1,64}$`): no two alike, and `find` knows them all. */
   spellings(): ReadonlyMap<string, string>;
-  /** Every tool as a Chat Completions function, schemas as their authors wrote them. */
+  /** Every tool as a Chat Completions function: its name as every provider takes it, its schema as its author wrote it. */
   openapiSchemas(): readonly OpenapiSchema[];
   /** The examples of the tools that have an XML form. */
   xmlExamples(): readonly string[];
@@ -105,7 +105,7 @@ export function createRegistry(tools: readonly AnyTool[] = []): Registry {
     list,
     groups: () => groupNames(list()),
     spellings: () => (index ??= createIndex(list())).spellings,
-    openapiSchemas: () => list().map(toOpenapi),
+    openapiSchemas: () => list().map((tool) => toOpenapi(tool, registry.spellings().get(tool.name)!)),
     xmlExamples: () => list().flatMap((tool) => tool.xml?.example ?? []),
     onChange(listener) {
       listeners.add(listener);
@@ -133,9 +133,9 @@ function findGroup<Value>(groups: ReadonlyMap<string, Value>, { name, namespace 
   return longest === undefined ? undefined : groups.get(longest);
 }
 
-function toOpenapi(tool: AnyTool): OpenapiSchema {
+function toOpenapi(tool: AnyTool, name: string): OpenapiSchema {
   const description = describeTool(tool);
-  return { type: "function", function: { name: tool.name, description, parameters: functionParameters(tool) } };
+  return { type: "function", function: { name, description, parameters: functionParameters(tool) } };
 }
 
 function withTools(current: ReadonlyMap<string, AnyTool>, added: readonly AnyTool[]): Map<string, AnyTool> {

@@ -1,5 +1,6 @@
 /** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { nearest } from "../base/text.ts";
 import { isFreeform, type Freeform } from "../spec/freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
 import { toSchema } from "../schema/schema.ts";
@@ -33,6 +34,10 @@ export function functionParameters(tool: AnyTool): JsonObject {
 }
 
 export interface SpecOptions {
+  /** Which of the tools, by name. Left out: all. */
+  readonly only?: readonly string[];
+  /** What descriptions may depend on. Left out: the engine's own, or one that promises nothing. */
+  readonly situation?: Situation;
   /** False: freeform tools become functions with one string. */
   readonly custom?: boolean;
   /** False: no provider-native tools. */
@@ -41,7 +46,13 @@ export interface SpecOptions {
   readonly short?: boolean;
 }
 
-function toToolSpec(tool: AnyTool, situation?: Situation, options: SpecOptions = {}): ToolSpec {
+/** An engine, or a conversation of one, as far as its tools go. */
+export interface ToolSource {
+  readonly registry: { list(): readonly AnyTool[] };
+  situation(): Situation;
+}
+
+function toToolSpec(tool: AnyTool, situation: Situation | undefined, options: SpecOptions): ToolSpec {
   const description = describeTool(tool, situation);
   if (tool.native && options.native !== false) {
     const { type, options: fields } = tool.native;
@@ -96,13 +107,23 @@ function toCustom(tool: AnyTool, { syntax, definition }: Freeform, description: 
   return { kind: "custom", name: tool.name, description, format };
 }
 
-/** Sorted by name, so that the same tools are the same bytes and prompt caches hit. */
-export function toToolSpecs(
-  tools: readonly AnyTool[],
-  situation?: Situation,
-  options: SpecOptions = {},
-): readonly ToolSpec[] {
-  return tools
+/**
+ * The tools of an engine, or a list of them, as a model is told. Sorted by name, so that the same tools are the same
+ * bytes and prompt caches hit. TypeError for a name in `only` that no tool has.
+ */
+export function toToolSpecs(from: ToolSource | readonly AnyTool[], options: SpecOptions = {}): readonly ToolSpec[] {
+  const all = "registry" in from ? from.registry.list() : from;
+  const situation = options.situation ?? ("registry" in from ? from.situation() : undefined);
+  return chosen(all, options.only)
     .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
     .map((tool) => toToolSpec(tool, situation, options));
+}
+
+function chosen(tools: readonly AnyTool[], only: readonly string[] | undefined): readonly AnyTool[] {
+  if (only === undefined) return tools;
+  const names = tools.map(({ name }) => name);
+  const unknown = only.find((name) => !names.includes(name));
+  if (unknown === undefined) return tools.filter(({ name }) => only.includes(name));
+  const [guess] = nearest(unknown, names, 1);
+  throw new TypeError(`there is no tool '${unknown}'${guess === undefined ? "" : `; did you mean '${guess}'?`}`);
 }

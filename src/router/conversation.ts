@@ -4,16 +4,20 @@
  * own. The tools, the rules and the machine belong to the engine.
  */
 import type { CallError } from "../base/error.ts";
-import { defined, type Json } from "../base/json.ts";
+import { defined, type Json, type JsonObject } from "../base/json.ts";
+import { nearest } from "../base/text.ts";
 import { createMemory, type Memory } from "../gate/memory.ts";
 import { toSettings, type ApprovalName, type PolicyNames, type SandboxName } from "../gate/modes.ts";
 import { checkPolicyChange } from "../gate/options.ts";
 import type { Registry } from "../registry/registry.ts";
+import { toToolSpecs, type SpecOptions } from "../registry/tool-spec.ts";
 import type { Metrics } from "../result/metrics.ts";
 import { createShaper } from "../result/shape.ts";
 import type { Asked, Ended } from "../spec/call.ts";
+import type { ToolSpec } from "../spec/model.ts";
 import type { Approver, CallEvent, Decided, Gate } from "../spec/stages.ts";
 import type { Situation } from "../spec/tool.ts";
+import type { EncodedRequest, EncodeOptions, WireName } from "../wire/codec.ts";
 import type { ConversationHost } from "./host.ts";
 import type { Lanes } from "./lanes.ts";
 import type { LazyGate } from "./lazy-gate.ts";
@@ -33,6 +37,12 @@ export interface ConversationOptions {
   readonly memory?: Memory;
   /** The files it has read so far, each with its version, where the host keeps them (`takeFilesRead`). */
   readonly filesRead?: Iterable<readonly [path: string, version: string]>;
+}
+
+/** The tools of a conversation as one wire's request has them. */
+export interface WireTools extends Pick<EncodedRequest, "names" | "dropped"> {
+  /** The `tools` field of a request. */
+  readonly tools: readonly JsonObject[];
 }
 
 export interface Conversation {
@@ -56,6 +66,11 @@ export interface Conversation {
   lanes(options: LanesOptions): Lanes;
   /** A call that must not run still ends, is recorded and counted. */
   refuse(asked: Asked, error: CallError): Ended;
+  /**
+   * The tools as that wire's requests have them: names it takes, schemas as its provider wants them, freeform tools as
+   * functions where it has functions only. `run` and `call` know the tools by these names too.
+   */
+  toolsFor(wire: WireName, options?: SpecOptions & EncodeOptions): Promise<WireTools>;
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
@@ -127,6 +142,7 @@ export function createConversation(
     count: engine.count,
   });
 
+  const situation = () => toSituation(gate, host, settings());
   return {
     id,
     workspace: host.workspace,
@@ -152,7 +168,8 @@ export function createConversation(
       emit({ type: "call.ended", call: ended });
       return ended;
     },
-    situation: () => toSituation(gate, host, settings()),
+    toolsFor: async (wire, options = {}) => encodeTools(wire, toToolSpecs({ registry, situation }, options), options),
+    situation,
     openTerminals: () =>
       machine
         .terminals()
@@ -175,4 +192,17 @@ export function createConversation(
       listeners.clear();
     },
   };
+}
+
+/** The wires are loaded when somebody asks for one: most programs leave that to a model. */
+async function encodeTools(wire: WireName, tools: readonly ToolSpec[], options: EncodeOptions): Promise<WireTools> {
+  const { codecs, isWireName } = await import("../wire/index.ts");
+  if (!isWireName(wire)) {
+    const known = Object.keys(codecs);
+    const [guess] = nearest(wire, known, 1);
+    throw new TypeError(`there is no wire '${wire}'${guess ? `; did you mean '${guess}'?` : ""} (${known.join(", ")})`);
+  }
+  const { body, names, dropped } = codecs[wire].encodeRequest({ model: "", input: [], tools }, options);
+  // Whatever a wire makes of the list, its field is a list of objects, or is left out when there is none.
+  return { tools: (body["tools"] ?? []) as readonly JsonObject[], names, dropped };
 }

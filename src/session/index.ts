@@ -21,3 +21,8 @@ export { eventSchema } from "./event-schema.ts";
 export { createSession } from "./session.ts";
 export type { OpenTurnState, Session } from "./session.ts";
 export type { SessionJournal, SessionOptions } from "./session-options.ts";
+/** What the signatures above speak of. */
+export type { CompactionBy } from "./compact.ts";
+export type { DiffUpdated } from "./events.ts";
+export type { HistoryRecord, Rebuilt } from "./history.ts";
+export type { ChangedFile, TurnDiff } from "../workspace/turn-diff.ts";

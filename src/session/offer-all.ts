@@ -6,5 +6,5 @@ import { toToolSpecs } from "../registry/tool-spec.ts";
 export function offerAll(engine: Pick<Conversation, "registry" | "situation">): () => readonly ToolSpec[] {
   let offered: readonly ToolSpec[] | undefined;
   engine.registry.onChange(() => (offered = undefined));
-  return () => (offered ??= toToolSpecs(engine.registry.list(), engine.situation()));
+  return () => (offered ??= toToolSpecs(engine));
 }

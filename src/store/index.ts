@@ -5,3 +5,5 @@ export { createSessionId, findSession, listSessions, sessionPath } from "./sessi
 export type { SessionSummary } from "./sessions.ts";
 export { createAudit, verifyAudit } from "./audit.ts";
 export type { Audit, AuditEntry, AuditOptions, AuditProblem, AuditReport } from "./audit.ts";
+/** What the signatures above speak of. */
+export type { VerifyOptions } from "./audit.ts";

@@ -89,3 +89,7 @@ export const builtins: readonly AnyTool[] = [
   writeStdin,
   ...internalTools,
 ];
+/** What the signatures above speak of. */
+export type { Chunk, ChunkLine, Hunk, UpdateHunk } from "./patch/parse.ts";
+export type { PatchContext, PatchedFile } from "./patch/patch.ts";
+export type { ProgressOptions } from "./patch/progress.ts";

@@ -41,3 +41,5 @@ export type { Sign } from "./envelope.ts";
 export { defaultAnswerLimits } from "./limits.ts";
 export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
 export { decodeRecording, decodeStream } from "./stream.ts";
+/** What the signatures above speak of. */
+export type { Chunk } from "./stream.ts";

@@ -29,13 +29,8 @@ const engine = createEngine({
 });
 afterAll(() => engine.close());
 
-const names = new Set(["read_file", "shell_command", "apply_patch"]);
-const offered = () =>
-  toToolSpecs(
-    engine.registry.list().filter(({ name }) => names.has(name)),
-    engine.situation(),
-    { custom: false, native: false },
-  );
+const only = ["read_file", "shell_command", "apply_patch"];
+const offered = () => toToolSpecs(engine, { only, custom: false, native: false });
 
 const patch = '*** Begin Patch\n*** Update File: a.txt\n@@\n-two < 3 & "four"\n+zwei < 3 & "vier"\n*** End Patch\n';
 const job: readonly ScriptedStep[] = [

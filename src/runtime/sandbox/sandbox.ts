@@ -222,3 +222,10 @@ function noSandbox(machine: Machine): CallError {
     hint: "callgate doctor says what is missing; the user can also approve running it unconfined",
   });
 }
+/** What the signatures above speak of. */
+export type { FdData, HeldRun, LandlockRules, ProgramFile, StartRules } from "../process/child.ts";
+export type { StartOptions } from "../process/plain.ts";
+export type { ProxiedRequest } from "../proxy.ts";
+export type { CommandProxy, ProbeResult } from "./backend.ts";
+export type { Machine } from "./machine.ts";
+export type { Architecture } from "./seccomp/syscalls.ts";
