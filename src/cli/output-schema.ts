@@ -1,33 +1,11 @@
-/** `--output-schema`: the answer is JSON of a schema, or the command says that it is not. */
+/** `--output-schema`: the schema that the answer has to fit. The session holds the model to it. */
 import { readFileSync } from "node:fs";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { surveySchema } from "../schema/fault.ts";
-import { createValidator } from "../schema/validate.ts";
 import { nearest } from "../base/text.ts";
 import { UsageError } from "./io.ts";
 
-export interface OutputSchema {
-  readonly schema: JsonObject;
-  /** Why an answer is not what was asked for, or undefined. Providers promise it; servers of one's own may not know the word. */
-  problem(answer: string): Promise<string | undefined>;
-}
-
-export function loadOutputSchema(path: string): OutputSchema {
-  const schema = readSchema(path);
-  return {
-    schema,
-    async problem(answer) {
-      const read = parseJson(answer);
-      if (!read.ok) return "the answer is not JSON, as --output-schema wants it";
-      const checked = await createValidator(schema)(read.value);
-      if (checked.ok) return undefined;
-      const words = checked.issues.map(({ path: at, message }) => `${at === "" ? "it" : at} ${message}`);
-      return `the answer does not fit the schema: ${words.join("; ")}`;
-    },
-  };
-}
-
-function readSchema(path: string): JsonObject {
+export function loadOutputSchema(path: string): JsonObject {
   let text: string;
   try {
     text = readFileSync(path, "utf8");

@@ -31,4 +31,6 @@ export type { CommandHookOptions } from "./hooks.ts";
 export type { ExampleFailure, ParseOptions } from "./rules-file.ts";
 export type { CommandRule, Prefix, RuleBook } from "./rules.ts";
 export type { Suggestion } from "./suggest.ts";
-export type { Emit, Rehearse, Rewritten } from "../spec/stages.ts";
+export type { Emit, Judgement, Rehearse, Rewritten } from "../spec/stages.ts";
+export type { EffectCondition } from "./effect-condition.ts";
+export type { Choice, Effect, EffectLine, EffectType, Effects, Settled } from "../spec/effects.ts";

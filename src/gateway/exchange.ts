@@ -223,6 +223,7 @@ async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | unde
   const prepared = target.prepare(secrets === undefined ? request : secrets.hide(request));
   const ask = async function* (wanted: ModelRequest): AsyncGenerator<ModelEvent> {
     for await (const event of target.ask(wanted, signal)) {
+      if (event.type === "note") entry?.note({ type: "gateway.note", raw: { ...event.note } });
       if (event.type === "other") entry?.note({ type: "gateway.note", raw: event.raw });
       else {
         const shown = secrets === undefined ? event : secrets.reveal(event);

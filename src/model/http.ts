@@ -73,7 +73,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   async function* ask(request: ModelRequest, signal: AbortSignal, asked: AskOptions = {}): AsyncGenerator<ModelEvent> {
     const model = asked.model ?? options.model;
     const encoded = options.codec.encodeRequest({ ...request, model, stream: true }, options.encode);
-    for (const dropped of encoded.dropped) yield note("tool.dropped", { ...dropped });
+    for (const dropped of encoded.dropped) yield { type: "note", note: { type: "tool.dropped", ...dropped } };
     // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
     const how = {
       names: encoded.names,
@@ -107,7 +107,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
           ...failure,
           message: `${failure.message} It says to come back in ${describeMs(waitMs)}.`,
         });
-      yield note("request.retried", { attempt: attempt + 1, waitMs, reason: failure.message });
+      yield { type: "note", note: { type: "request.retried", attempt: attempt + 1, waitMs, reason: failure.message } };
       await sleep(waitMs, signal);
     }
   }
@@ -124,11 +124,6 @@ function secretsIn(headers: Readonly<Record<string, string | undefined>>): reado
 
 function failed(error: ModelError): ModelEvent {
   return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
-}
-
-/** Something the operator should know and no wire has a word for. */
-function note(what: string, fields: Record<string, string | number>): ModelEvent {
-  return { type: "other", wire: "callgate", raw: { type: what, ...fields } };
 }
 
 function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedRequest): FailureContext {

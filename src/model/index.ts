@@ -38,6 +38,7 @@ export type {
   DeltaField,
   Extra,
   Finish,
+  ModelNote,
   NamespaceSpec,
   NativeSpec,
   OtherItem,

@@ -1,8 +1,9 @@
 /** A history that has become too long for the model, made short: by the model, in words, or by the provider, sealed. */
 import { partsToText, text } from "../base/content.ts";
 import { fittingStart } from "../base/tokens.ts";
-import type { CompactionItem, Item, MessageItem, Model, ModelRequest } from "../spec/model.ts";
+import type { Answer, CompactionItem, Item, MessageItem, Model, ModelRequest, Usage } from "../spec/model.ts";
 import { collect } from "../wire/answer.ts";
+import { addUsage, noUsage } from "./limits.ts";
 import { estimateItem } from "./tokens.ts";
 
 /** What the next model needs to know beyond the words: kept through every compaction. */
@@ -19,7 +20,11 @@ export type CompactionBy = "model" | "provider";
 export interface Compacted {
   readonly items: readonly Item[];
   readonly by: CompactionBy;
+  /** What all the asking took, tries that failed included. */
+  readonly usage: Usage;
 }
+
+type Ask = (request: ModelRequest) => Promise<Answer>;
 
 /** User messages carried over whole, newest first, up to this many tokens. */
 const keptMessageTokens = { model: 20_000, provider: 64_000 } as const;
@@ -44,17 +49,24 @@ export async function compactHistory(
   signal: AbortSignal,
 ): Promise<Compacted> {
   const notes = describeKept(kept);
+  let usage = noUsage;
+  const ask: Ask = async (asked) => {
+    const answer = await collect(model.ask(asked, signal));
+    if (answer.usage !== undefined) usage = addUsage(usage, answer.usage);
+    return answer;
+  };
   const limitOf = (by: CompactionBy) => Math.min(keptMessageTokens[by], (kept.window ?? Infinity) / 4);
   if (wanted === "provider") {
-    const sealed = await askProvider(model, request, signal);
+    const sealed = await askProvider(ask, request, signal);
     if (sealed) {
       const rest: Item[] = notes.length === 0 ? [] : [note(notes.join("\n\n"))];
-      return { by: "provider", items: [...lastUserMessages(request.input, limitOf("provider")), sealed, ...rest] };
+      const items = [...lastUserMessages(request.input, limitOf("provider")), sealed, ...rest];
+      return { by: "provider", items, usage };
     }
   }
-  const words = [leadIn, await summarize(model, request, signal), ...notes];
+  const words = [leadIn, await summarize(ask, request), ...notes];
   const short: CompactionItem = { type: "compaction", text: words.join("\n\n") };
-  return { by: "model", items: [...lastUserMessages(request.input, limitOf("model")), short] };
+  return { by: "model", items: [...lastUserMessages(request.input, limitOf("model")), short], usage };
 }
 
 function describeKept({ plan, openSessions }: Kept): readonly string[] {
@@ -69,14 +81,10 @@ function note(words: string): MessageItem {
 }
 
 /** Responses' own way: a trigger as the last item, exactly one sealed item back. Undefined where the provider does not know it. */
-async function askProvider(
-  model: Model,
-  request: ModelRequest,
-  signal: AbortSignal,
-): Promise<CompactionItem | undefined> {
+async function askProvider(ask: Ask, request: ModelRequest, signal: AbortSignal): Promise<CompactionItem | undefined> {
   const trigger: Item = { type: "other", wire: "responses", raw: { type: "compaction_trigger" } };
   for (let attempt = 0; attempt < providerAttempts; attempt++) {
-    const answer = await collect(model.ask({ ...request, input: [...request.input, trigger] }, signal));
+    const answer = await ask({ ...request, input: [...request.input, trigger] });
     signal.throwIfAborted();
     const sealed = answer.items.filter((item) => item.type === "compaction");
     if (answer.outcome === "ok" && sealed.length === 1) return sealed[0];
@@ -85,13 +93,11 @@ async function askProvider(
 }
 
 /** If the history itself is too long to be summarised, its oldest part is left out and it is tried again. */
-async function summarize(model: Model, request: ModelRequest, signal: AbortSignal): Promise<string> {
+async function summarize(ask: Ask, request: ModelRequest): Promise<string> {
   const question: MessageItem = { type: "message", role: "user", content: [text(summaryPrompt)] };
   for (let from = 0; ; from = from + Math.max(1, Math.ceil((request.input.length - from) / 3))) {
-    const { toolChoice: _choice, parallel: _parallel, ...rest } = request;
-    const answer = await collect(
-      model.ask({ ...rest, input: [...request.input.slice(from), question], tools: [] }, signal),
-    );
+    const { toolChoice: _choice, parallel: _parallel, outputSchema: _schema, ...rest } = request;
+    const answer = await ask({ ...rest, input: [...request.input.slice(from), question], tools: [] });
     const said = answer.items
       .flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : []))
       .join("\n")

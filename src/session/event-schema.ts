@@ -82,7 +82,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
       refused: count,
       durationMs: number,
     },
-    { detail: string },
+    { detail: string, output: any },
   ],
 };
 

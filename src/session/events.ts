@@ -83,6 +83,8 @@ export interface TurnEnded {
   readonly detail?: string;
   /** The last thing the model said. */
   readonly text: string;
+  /** The same as a value, where it had to fit a schema and does. */
+  readonly output?: Json;
   readonly usage: Usage;
   readonly requests: number;
   readonly calls: number;

@@ -5,7 +5,7 @@
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { defined, type Json } from "../base/json.ts";
-import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
+import type { Answer, CallItem, Item, ModelEvent, ResultItem, Usage } from "../spec/model.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { costOf, type Price } from "./price.ts";
 import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
@@ -62,6 +62,8 @@ export interface Rebuilt {
   readonly open?: OpenTurn;
   /** To go on with the open turn: the history up to its last answer, and the results its calls have already. */
   readonly resumable?: { readonly items: readonly Item[]; readonly results: ReadonlyMap<string, ResultItem> };
+  /** Of every call there was. */
+  readonly callIds: readonly string[];
 }
 
 /**
@@ -74,6 +76,9 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   let told: ReadonlySet<string> = new Set();
   const last = new Map<string, HistoryRecord>();
   const results = new Map<string, ResultItem>();
+  const callIds = new Set<string>();
+  /** Where answers begin. */
+  const asked = new Set<number>();
   const open = new Set<string>();
   const approvals: string[] = [];
   const filesRead = new Map<string, string>();
@@ -82,13 +87,17 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
     if (record.type === "session.started") told = new Set(open); // told when the session was opened then
+    if (record.type === "request.sent") asked.add(items.length);
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
-    if (record.type === "history.compacted" && isReadable(record["items"] as Item[], wire))
+    if (record.type === "history.compacted" && isReadable(record["items"] as Item[], wire)) {
       items = [...(record["items"] as Item[])];
+      asked.clear();
+    }
     if (record.type === "call.ended") {
       const call = record["call"] as Ended;
+      callIds.add(call.id);
       open.delete(call.id);
       results.set(call.id, toResultItem(call));
       for (const [path, version] of (record["files"] ?? []) as readonly [string, string][])
@@ -100,13 +109,14 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   }
   const turn = findOpenTurn(records);
   const known = new Map([...results, ...cutOff(items, open, results)]);
-  const resumable = turn === undefined ? undefined : toResumable(items, known, turn);
+  const resumable = turn === undefined ? undefined : toResumable(items, known, asked, turn);
   for (const item of items) {
     if (item.type !== "call" || results.has(item.id)) continue;
     results.set(item.id, interruptedResult(item, open.has(item.id)));
   }
   return {
-    items: placeResults(items, results),
+    items: placeResults(items, results, asked),
+    callIds: [...callIds],
     interrupted: [...open].filter((id) => !told.has(id)),
     turns,
     approvals,
@@ -131,10 +141,15 @@ function cutOff(
 }
 
 /** The calls of the last answer keep their places at the end, without results: those come when all of them are there. */
-function toResumable(items: readonly Item[], results: ReadonlyMap<string, ResultItem>, turn: OpenTurn) {
+function toResumable(
+  items: readonly Item[],
+  results: ReadonlyMap<string, ResultItem>,
+  asked: ReadonlySet<number>,
+  turn: OpenTurn,
+) {
   const before = items.slice(0, items.length - turn.answerItems);
   const answer = turn.isBroken ? [] : items.slice(before.length);
-  return { items: [...placeResults(before, results), ...answer], results };
+  return { items: [...placeResults(before, results, asked), ...answer], results };
 }
 
 function totals(last: ReadonlyMap<string, HistoryRecord>): Pick<Rebuilt, "plan" | "usage" | "costUsd"> {
@@ -155,14 +170,18 @@ function isReadable(items: readonly Item[], wire: string | undefined): boolean {
 }
 
 /** Each result after the calls it belongs to, in the order of the calls: as the live loop adds them. */
-function placeResults(items: readonly Item[], results: ReadonlyMap<string, ResultItem>): Item[] {
+function placeResults(
+  items: readonly Item[],
+  results: ReadonlyMap<string, ResultItem>,
+  asked: ReadonlySet<number>,
+): Item[] {
   const present = new Set(items.flatMap((item) => (item.type === "result" ? [item.callId] : [])));
   const placed: Item[] = [];
   let waiting: ResultItem[] = [];
   const isModelItem = (item: Item) =>
     item.type === "call" || item.type === "reasoning" || (item.type === "message" && item.role === "assistant");
-  for (const item of items) {
-    if (waiting.length > 0 && !(isModelItem(item) && sameAnswer(placed, item))) {
+  for (const [index, item] of items.entries()) {
+    if (waiting.length > 0 && (asked.has(index) || !(isModelItem(item) && sameAnswer(placed, item)))) {
       placed.push(...waiting);
       waiting = [];
     }
@@ -198,18 +217,21 @@ export interface History {
   readonly items: readonly Item[];
   readonly usage: Usage;
   readonly costUsd: number;
+  /** Of every call so far, those of a history that was made short included. */
+  readonly callIds: ReadonlySet<string>;
   add(item: Item): void;
   /** After a compaction: a new, shorter history. */
   replace(items: readonly Item[]): void;
-  /** A call whose id an earlier one has gets another: some models count their calls anew with every answer. */
-  withOwnId(item: Item): Item;
   /** Books what an answer used; its items are expected to be added next. */
   book(answer: Answer): void;
+  /** Books what was used beside the answers. */
+  spend(usage: Usage): void;
   contextTokens(): number;
 }
 
 export interface Earlier {
   readonly items: readonly Item[];
+  readonly callIds?: readonly string[];
   readonly usage?: Usage;
   readonly costUsd?: number;
 }
@@ -218,8 +240,13 @@ export function createHistory(earlier: Earlier, price: Price | undefined): Histo
   let history = [...earlier.items];
   let usage = earlier.usage ?? noUsage;
   let costUsd = earlier.costUsd ?? 0;
+  const callIds = new Set(earlier.callIds);
+  for (const item of earlier.items) if (item.type === "call") callIds.add(item.id);
+  const spend = (used: Usage) => {
+    usage = addUsage(usage, used);
+    if (price) costUsd += costOf(used, price);
+  };
   const tokens = createTokenCount();
-  const ids = new Set(history.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   return {
     get items() {
       return history;
@@ -230,24 +257,46 @@ export function createHistory(earlier: Earlier, price: Price | undefined): Histo
     get costUsd() {
       return costUsd;
     },
-    add: (item) => void history.push(item),
-    withOwnId(item) {
-      if (item.type !== "call") return item;
-      let { id } = item;
-      for (let copy = 2; ids.has(id); copy++) id = `${item.id}_${copy}`;
-      ids.add(id);
-      return id === item.id ? item : { ...item, id };
+    callIds,
+    add(item) {
+      history.push(item);
+      if (item.type === "call") callIds.add(item.id);
     },
+    spend,
     replace(next) {
       history = [...next];
       tokens.reset();
     },
     book(answer) {
       if (answer.usage === undefined) return;
-      usage = addUsage(usage, answer.usage);
-      if (price) costUsd += costOf(answer.usage, price);
+      spend(answer.usage);
       tokens.counted(answer.usage, history.length + answer.items.length);
     },
     contextTokens: () => tokens.total(history),
   };
+}
+
+/**
+ * An answer whose calls have ids that no call before them has: some servers count from zero in every answer, and two
+ * calls of one id would share a result when the session is read again.
+ */
+export async function* withOwnIds(
+  events: AsyncIterable<ModelEvent>,
+  used: ReadonlySet<string>,
+): AsyncGenerator<ModelEvent> {
+  const own = new Map<number, string>();
+  const taken = new Set<string>();
+  const idOf = (index: number, given: string): string => {
+    const known = own.get(index);
+    if (known !== undefined) return known;
+    let id = given;
+    for (let copy = 2; used.has(id) || taken.has(id); copy++) id = `${given}_${copy}`;
+    own.set(index, id);
+    taken.add(id);
+    return id;
+  };
+  for await (const event of events) {
+    const isCall = (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
+    yield isCall ? { ...event, item: { ...event.item, id: idOf(event.index, event.item.id) } } : event;
+  }
 }

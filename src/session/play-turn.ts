@@ -5,7 +5,7 @@ import type { Item, MessageItem } from "../spec/model.ts";
 import type { Rebuilt } from "./history.ts";
 import type { Spent } from "./limits.ts";
 import { createHost, type Shared } from "./turn-host.ts";
-import { runTurn, userMessage, type TurnEnd, type TurnSoFar } from "./turn.ts";
+import { ownMessage, runTurn, userMessage, type TurnEnd, type TurnSoFar } from "./turn.ts";
 
 /** A turn that was left: by a question that is answered later, or by the end of its process. */
 export interface Parked {
@@ -67,7 +67,7 @@ export async function playTurn(shared: Shared, begin: Begin, signal: AbortSignal
   if (recorder.failure !== undefined) throw recorder.failure;
   const { waiting, ...ended } = end;
   if (waiting === undefined && end.reason === "interrupted")
-    host.add(userMessage("[The user interrupted the turn here.]"));
+    host.add(ownMessage("[The user interrupted the turn here.]"));
   const diff = shared.options.changes?.endTurn(`${shared.options.id}:${turn}`, now());
   if (diff) emit({ type: "diff.updated", diff: diff.diff, files: diff.files, notes: diff.notes });
   const spent = host.spent();

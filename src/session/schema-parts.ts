@@ -46,7 +46,7 @@ const item = anyOf(
       role: oneOf("system", "developer", "user", "assistant"),
       content: list(ref("part")),
     },
-    { refusal: string, id: string, phase: string, extra: ref("extra") },
+    { refusal: string, id: string, synthetic: { const: true }, phase: string, extra: ref("extra") },
   ),
   object({ type: is("reasoning") }, { id: string, summary: words, text: string, opaque, extra: ref("extra") }),
   object(

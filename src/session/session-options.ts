@@ -1,6 +1,7 @@
 import type { Shape } from "../base/shape.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
+import type { InputSchema } from "../spec/infer.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { Journal, JournalRecord } from "../store/journal.ts";
 import type { ChangeTracker } from "../workspace/changes.ts";
@@ -50,6 +51,11 @@ export interface SessionOptions {
     ModelRequest,
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
   >;
+  /**
+   * The last word of each turn has to be JSON of this schema. The model is asked for it in its own way, the answer is
+   * checked, and asked for again where it does not fit; `turn.ended` has it as `output`.
+   */
+  readonly output?: InputSchema;
   readonly isRetryable?: (answer: Answer) => boolean;
   /** Sees what each turn changes on disk. */
   readonly changes?: ChangeTracker;
@@ -101,6 +107,7 @@ export const sessionShape: Shape = {
       } satisfies Record<keyof NonNullable<SessionOptions["request"]>, Shape>,
       noun: "option",
     },
+    output: "any",
     isRetryable: "function",
     changes: "any",
     onEvent: "function",

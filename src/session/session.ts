@@ -4,6 +4,7 @@ import { checkOptions } from "../base/shape.ts";
 import { createMemory } from "../gate/memory.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { ApprovalAnswer } from "../spec/stages.ts";
+import { createAnswerCheck } from "./answer-check.ts";
 import type { SessionEvent } from "./events.ts";
 import { createHistory, rebuildHistory } from "./history.ts";
 import { createLaterAnswers } from "./later.ts";
@@ -85,6 +86,7 @@ export function createSession(options: SessionOptions): Session {
     now: options.now ?? Date.now,
     emit,
     steering: [],
+    ...defined({ answers: createAnswerCheck(options) }),
     plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
   };
   calls.on((event) => {

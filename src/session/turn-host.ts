@@ -1,10 +1,12 @@
 /** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../base/json.ts";
-import type { ModelRequest, MessageItem, ToolSpec } from "../spec/model.ts";
+import type { ModelRequest, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { Conversation } from "../router/conversation.ts";
+import type { AnswerCheck } from "./answer-check.ts";
 import { compactHistory } from "./compact.ts";
 import type { HistoryCompacted, SessionEvent } from "./events.ts";
-import { toAsked, type History } from "./history.ts";
+import { toAsked, withOwnIds, type History } from "./history.ts";
 import { addUsage, noLimits, noUsage, type Spent } from "./limits.ts";
 import type { SessionRecorder } from "./recorder.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -23,13 +25,15 @@ export interface Shared {
   emit(event: SessionEvent): void;
   steering: MessageItem[];
   plan: string | undefined;
+  /** Set where the last word of each turn has to fit a schema. */
+  readonly answers?: AnswerCheck;
   /** The engine's line, with what belongs to this session alone. */
   readonly calls: Conversation;
 }
 
 export function createHost(shared: Shared, turn: number, signal: AbortSignal, spent?: Spent): TurnHost {
   const { options, history, emit, now, recorder, calls: line } = shared;
-  const { model, price, changes } = options;
+  const { model, changes } = options;
   const startedAt = now() - (spent?.ms ?? 0);
   const lanes = line.lanes({
     signal,
@@ -55,7 +59,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     async *ask(request) {
       emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
       await recorder.commit();
-      yield* model.ask(request, signal);
+      yield* withOwnIds(model.ask(request, signal), history.callIds);
     },
     call(item) {
       calls++;
@@ -67,48 +71,43 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       return ended;
     },
     takeSteering: () => shared.steering.splice(0),
+    hasSteering: () => shared.steering.length > 0,
+    ...(shared.answers === undefined ? {} : { checkAnswer: shared.answers.start() }),
     async compactIfNeeded(overflow) {
       const limit = (options.contextWindow ?? Infinity) * compactAt;
       if (!overflow && (limit === Infinity || history.contextTokens() < limit)) return false;
-      await compact(shared, overflow ? "overflow" : "limit", signal);
+      usage = addUsage(usage, await compact(shared, overflow ? "overflow" : "limit", signal));
       return true;
     },
     spent: () => ({ requests, calls, usage, costUsd: history.costUsd - costBefore, ms: now() - startedAt }),
-    answered(given) {
-      const answer = { ...given, items: given.items.map(history.withOwnId) };
-      if (answer.usage === undefined) return answer;
+    answered(answer) {
+      if (answer.usage === undefined) return;
       usage = addUsage(usage, answer.usage);
       history.book(answer);
-      const cost = price ? { costUsd: history.costUsd } : {};
-      emit({
-        type: "usage.updated",
-        usage: answer.usage,
-        total: history.usage,
-        contextTokens: history.contextTokens(),
-        ...cost,
-      });
-      return answer;
+      emit({ type: "usage.updated", usage: answer.usage, ...totals(shared) });
     },
     isRetryable: options.isRetryable ?? (() => false),
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    sleep: (ms) => sleep(ms, undefined, { signal }).catch(() => undefined), // an interruption is seen by whoever asked
   };
 }
 
 /** The one function that builds requests: nothing else ever reaches a model. */
-function buildRequest({ options, tools, history }: Shared): ModelRequest {
+function buildRequest({ options, tools, history, answers }: Shared): ModelRequest {
   return {
     parallel: true,
     toolChoice: "auto",
     ...options.request,
     model: options.model.name,
     ...defined({ instructions: options.instructions }),
+    ...defined({ outputSchema: answers?.wanted ?? options.request?.outputSchema }),
     input: history.items,
     tools: tools(),
     cacheKey: options.id,
   };
 }
 
-export async function compact(shared: Shared, reason: HistoryCompacted["reason"], signal: AbortSignal): Promise<void> {
+/** Returns what it used: that is paid for like any answer. */
+export async function compact(shared: Shared, reason: HistoryCompacted["reason"], signal: AbortSignal): Promise<Usage> {
   const { history, options, emit, plan } = shared;
   const tokensBefore = history.contextTokens();
   const kept = {
@@ -117,6 +116,7 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
   };
   const by = options.compaction ?? "model";
   const compacted = await compactHistory(options.model, buildRequest(shared), kept, by, signal);
+  history.spend(compacted.usage);
   history.replace(compacted.items);
   emit({
     type: "history.compacted",
@@ -126,4 +126,11 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
     tokensAfter: history.contextTokens(),
     items: history.items,
   });
+  emit({ type: "usage.updated", usage: compacted.usage, ...totals(shared) });
+  return compacted.usage;
+}
+
+function totals({ history, options }: Shared) {
+  const { usage: total, costUsd } = history;
+  return { total, contextTokens: history.contextTokens(), ...(options.price ? { costUsd } : {}) };
 }

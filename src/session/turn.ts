@@ -2,12 +2,21 @@
  * One turn: ask the model, run its calls down the line, give the results back, until it stops. One
  * loop over neutral items for every wire. `session/` knows no wire's words and no tool's name.
  */
-import { defined } from "../base/json.ts";
+import { defined, type Json } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault, isRefusal } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
 import { Waiting, type Ended } from "../spec/call.ts";
-import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest, ResultItem } from "../spec/model.ts";
+import type {
+  Answer,
+  CallItem,
+  Item,
+  MessageItem,
+  ModelEvent,
+  ModelNote,
+  ModelRequest,
+  ResultItem,
+} from "../spec/model.ts";
 import { describeJsonError, locateJsonError } from "../check/json-error.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
@@ -31,11 +40,13 @@ export interface TurnHost {
   refuse(item: CallItem, error: CallError): Promise<Ended>;
   /** Messages typed while the turn runs, to go in at the next request. */
   takeSteering(): readonly MessageItem[];
+  hasSteering(): boolean;
+  /** Is the model's last word what was asked for? Left out: anything is. */
+  checkAnswer?(text: string): Promise<CheckedAnswer>;
   /** Shortens the history if it is near the model's limit; `overflow` says the provider has refused it already. */
   compactIfNeeded(overflow: boolean): Promise<boolean>;
   spent(): Spent;
-  /** Books the answer, and gives it back with ids that no other call of the session has. */
-  answered(answer: Answer): Answer;
+  answered(answer: Answer): void;
   isRetryable(answer: Answer): boolean;
   sleep(ms: number): Promise<void>;
 }
@@ -49,11 +60,23 @@ export interface TurnSoFar extends Pick<OpenTurn, "calls" | "finish" | "refused"
 }
 
 /** The turn ended, or it waits: then `waiting` says for which calls, and how it goes on. */
+/** An answer that was to fit a schema. */
+export interface CheckedAnswer {
+  /** Where it fits. */
+  readonly value?: Json;
+  /** Told to the model, which may answer once more. */
+  readonly again?: MessageItem;
+  /** Why the turn fails: it had its chances. */
+  readonly problem?: string;
+}
+
 export interface TurnEnd {
   readonly reason: TurnEndReason;
   readonly waiting?: { readonly ids: readonly string[]; readonly soFar: TurnSoFar };
   readonly detail?: string;
   readonly text: string;
+  /** The last thing the model said, where it had to fit a schema and does. */
+  readonly output?: Json;
   readonly refused: number;
 }
 
@@ -114,7 +137,8 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
     for (const message of host.takeSteering()) host.add(message);
     await host.compactIfNeeded(false);
 
-    const answer = host.answered(await askUntilAnswered(host));
+    const answer = await askUntilAnswered(host);
+    host.answered(answer);
     const items = keepable(answer);
     for (const [at, item] of items.entries()) host.add(item, at === items.length - 1 ? answer.finish : undefined);
     lastText = textOf(answer) || lastText;
@@ -128,9 +152,15 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
     if (answer.finish === "length") return end("limit", "The model reached its output limit.");
     const refusal = refusalOf(answer);
     if (refusal !== undefined) return end("error", refusal);
-    if (answer.finish === "pause" || hasSteering(host)) continue;
+    if (answer.finish === "pause" || host.hasSteering()) continue;
+    const checked = await host.checkAnswer?.(textOf(answer));
+    if (checked?.again !== undefined) {
+      host.add(checked.again);
+      continue;
+    }
+    if (checked?.problem !== undefined) return end("error", checked.problem);
     if (textOf(answer) === "") host.emit({ type: "warning", message: "The model answered with nothing." });
-    return end("done");
+    return { ...end("done"), ...defined({ output: checked?.value }) };
   }
 }
 
@@ -159,8 +189,7 @@ async function askOnce(host: TurnHost): Promise<Answer> {
   for await (const event of host.ask(host.buildRequest())) {
     collector.push(event);
     if (event.type === "item.started" || event.type === "item.delta" || event.type === "item.done") host.emit(event);
-    if (event.type === "other" && event.wire === "callgate")
-      host.emit({ type: "warning", message: describeNote(event.raw) });
+    if (event.type === "note") host.emit({ type: "warning", message: describeNote(event.note) });
   }
   return collector.answer();
 }
@@ -254,26 +283,17 @@ function textOf(answer: Answer): string {
   return answer.items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : [])).join("\n");
 }
 
-function hasSteering(host: TurnHost): boolean {
-  const messages = host.takeSteering();
-  for (const message of messages) host.add(message);
-  return messages.length > 0;
-}
-
-function describeNote(raw: unknown): string {
-  const note = raw as {
-    readonly type?: string;
-    readonly name?: string;
-    readonly reason?: string;
-    readonly waitMs?: number;
-  };
+function describeNote(note: ModelNote): string {
   if (note.type === "tool.dropped") return `The tool ${note.name} is not offered: ${note.reason}`;
-  if (note.type === "request.retried")
-    return `${(note.reason ?? "").replace(/[^.]$/, "$&.")} Asking again in ${describeMs(note.waitMs ?? 0)}.`;
-  return JSON.stringify(raw);
+  return `${note.reason.replace(/[^.]$/, "$&.")} Asking again in ${describeMs(note.waitMs)}.`;
 }
 
 /** A prompt as a history item. */
 export function userMessage(prompt: string | MessageItem["content"]): MessageItem {
   return { type: "message", role: "user", content: typeof prompt === "string" ? [text(prompt)] : prompt };
+}
+
+/** Words of the session's own, where a model expects the user's. */
+export function ownMessage(words: string): MessageItem {
+  return { ...userMessage(words), synthetic: true };
 }

@@ -21,6 +21,8 @@ export interface MessageItem {
   readonly content: readonly Part[];
   readonly refusal?: string;
   readonly id?: string;
+  /** Put in by the session, not said by anyone: a client shows it as such, or not at all. */
+  readonly synthetic?: true;
   /** commentary | final_answer: kept for models that need it echoed. */
   readonly phase?: string;
   readonly extra?: Extra;
@@ -219,7 +221,18 @@ export type ModelEvent =
     }
   | { readonly type: "item.done"; readonly index: number; readonly item: Item }
   | { readonly type: "answer.ended"; readonly answer: AnswerEnd }
+  | { readonly type: "note"; readonly note: ModelNote }
   | { readonly type: "other"; readonly wire: string; readonly raw: Json };
+
+/** What the operator should know of a request, and no model said. */
+export type ModelNote =
+  | { readonly type: "tool.dropped"; readonly name: string; readonly reason: string }
+  | {
+      readonly type: "request.retried";
+      readonly attempt: number;
+      readonly waitMs: number;
+      readonly reason: string;
+    };
 
 export type DeltaField = "text" | "refusal" | "reasoning" | "summary" | "arguments";
 

@@ -38,11 +38,11 @@ test("piped, stdout is the answer alone; what was said on the way is on stderr",
 
 test.each([
   ["number", 0, ""],
-  ["string", 1, "callgate: the answer does not fit the schema: sum must be string, but is the number 42"],
+  ["string", 1, "does not fit the schema it was asked for: sum: must be string, but is the number 42"],
 ])("an answer is held to --output-schema: sum as %s ends with %i", async (type, expected, words) => {
   const file = join(tempFolder("schema"), "answer.json");
   writeFileSync(file, JSON.stringify({ type: "object", properties: { sum: { type } }, required: ["sum"] }));
-  const answering = await serveModel(createScriptedModel([{ text: '{"sum":42}' }], "scripted"));
+  const answering = await serveModel(createScriptedModel(Array(3).fill({ text: '{"sum":42}' }), "scripted"));
   const { code, stdout, stderr } = await run([
     "exec",
     "--base-url",

@@ -53,7 +53,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
   const { resume, ephemeral = false } = flags;
-  const wanted = await loadWanted(flags.outputSchema);
+  const outputSchema = await loadWanted(flags.outputSchema);
   const printer = createLinePrinter();
   const assembled = await assemble({
     config,
@@ -61,8 +61,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     env: process.env,
     ephemeral,
     flags,
-    ...defined({ resume }),
-    ...(wanted === undefined ? {} : { outputSchema: wanted.schema }),
+    ...defined({ resume, outputSchema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
   });
   const { session, close } = assembled;
@@ -76,11 +75,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
       if (!flags.json) show(event);
       if (event.type === "turn.ended") ended = event;
     }
-    const code = exitCodeOf(ended);
-    const problem = code === exitCodes.done ? await wanted?.problem(ended?.text ?? "") : undefined;
-    if (problem === undefined) return code;
-    say(`callgate: ${problem}`);
-    return exitCodes.failed;
+    return exitCodeOf(ended);
   } finally {
     printer.flush();
     process.off("SIGINT", stop);

@@ -77,6 +77,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
       case "answer.ended":
         return [...start(), ...endFrames(event.answer, head, calls)];
       case "item.started":
+      case "note":
       case "other":
         return [];
     }

@@ -73,6 +73,7 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
       case "answer.ended":
         return [encodeEnd(event.answer, head)];
       case "item.started":
+      case "note":
       case "other":
         return [];
     }

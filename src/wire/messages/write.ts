@@ -98,6 +98,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
         return conclude(event.answer, done, emit);
       case "answer.started":
       case "item.started":
+      case "note":
       case "other":
         return;
     }
