@@ -53,3 +53,4 @@ export type { FetchLike, SampleBlock, TokenProvider } from "./protocol.ts";
 export type { ResourcesFor, SessionLimits } from "./server/serve-options.ts";
 export type { PromptText } from "./server/served-prompts.ts";
 export type { ServedContent, ServedResourcesOptions } from "./server/served-resources.ts";
+export type { ServerProblem } from "./config.ts";

@@ -26,3 +26,5 @@ export type { CompactionBy } from "./compact.ts";
 export type { DiffUpdated } from "./events.ts";
 export type { HistoryRecord, Rebuilt } from "./history.ts";
 export type { ChangedFile, TurnDiff } from "../workspace/turn-diff.ts";
+export type { Spent } from "./limits.ts";
+export type { GivenAnswer, OpenTurn } from "./open-turn.ts";

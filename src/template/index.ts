@@ -11,3 +11,17 @@ export { parseTemplate, type ParsedTemplate } from "./parse.ts";
 export type { SpecialTokens } from "./probe.ts";
 export { renderTemplate, type TemplateContext } from "./render.ts";
 export { readTemplateSource, type TemplateSource } from "./source.ts";
+/** What the signatures above speak of. */
+export type { TemplateFacts } from "./facts.ts";
+export type {
+  BinaryNode,
+  CallNode,
+  CallStatementNode,
+  ForNode,
+  IdentifierNode,
+  MacroNode,
+  MemberNode,
+  Node,
+  SetNode,
+  SliceNode,
+} from "./parse.ts";
