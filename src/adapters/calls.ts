@@ -120,7 +120,7 @@ export function createHostCalls(engine: ToolHost, options: HostCallsOptions = {}
       const names = engine.registry.spellings();
       const wanted = only === undefined ? undefined : new Set(only.map((name) => engine.registry.find(name)?.name));
       const list = engine.registry.list().filter((tool) => wanted?.has(tool.name) ?? tool.group !== hostGroup);
-      return toToolSpecs(list, engine.situation(), { custom: false, native: false }).flatMap((spec) =>
+      return toToolSpecs(list, { situation: engine.situation(), custom: false, native: false }).flatMap((spec) =>
         spec.kind === "function" ? [{ ...spec, name: names.get(spec.name) ?? spec.name }] : [],
       );
     },
