@@ -5,7 +5,7 @@
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { defined, type Json } from "../base/json.ts";
-import type { Answer, CallItem, Item, ModelEvent, ResultItem, Usage } from "../spec/model.ts";
+import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { costOf, type Price } from "./price.ts";
 import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
@@ -274,29 +274,4 @@ export function createHistory(earlier: Earlier, price: Price | undefined): Histo
     },
     contextTokens: () => tokens.total(history),
   };
-}
-
-/**
- * An answer whose calls have ids that no call before them has: some servers count from zero in every answer, and two
- * calls of one id would share a result when the session is read again.
- */
-export async function* withOwnIds(
-  events: AsyncIterable<ModelEvent>,
-  used: ReadonlySet<string>,
-): AsyncGenerator<ModelEvent> {
-  const own = new Map<number, string>();
-  const taken = new Set<string>();
-  const idOf = (index: number, given: string): string => {
-    const known = own.get(index);
-    if (known !== undefined) return known;
-    let id = given;
-    for (let copy = 2; used.has(id) || taken.has(id); copy++) id = `${given}_${copy}`;
-    own.set(index, id);
-    taken.add(id);
-    return id;
-  };
-  for await (const event of events) {
-    const isCall = (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
-    yield isCall ? { ...event, item: { ...event.item, id: idOf(event.index, event.item.id) } } : event;
-  }
 }

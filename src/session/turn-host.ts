@@ -1,12 +1,12 @@
 /** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../base/json.ts";
-import type { ModelRequest, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
+import type { MessageItem, ModelEvent, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
 import type { Conversation } from "../router/conversation.ts";
 import type { AnswerCheck } from "./answer-check.ts";
 import { compactHistory } from "./compact.ts";
 import type { HistoryCompacted, SessionEvent } from "./events.ts";
-import { toAsked, withOwnIds, type History } from "./history.ts";
+import { toAsked, type History } from "./history.ts";
 import { addUsage, noLimits, noUsage, type Spent } from "./limits.ts";
 import type { SessionRecorder } from "./recorder.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -133,4 +133,26 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
 function totals({ history, options }: Shared) {
   const { usage: total, costUsd } = history;
   return { total, contextTokens: history.contextTokens(), ...(options.price ? { costUsd } : {}) };
+}
+
+/**
+ * An answer whose calls have ids that no call before them has: some servers count from zero in every answer, and two
+ * calls of one id would share a result when the session is read again.
+ */
+async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<string>): AsyncGenerator<ModelEvent> {
+  const own = new Map<number, string>();
+  const taken = new Set<string>();
+  const idOf = (index: number, given: string): string => {
+    const known = own.get(index);
+    if (known !== undefined) return known;
+    let id = given;
+    for (let copy = 2; used.has(id) || taken.has(id); copy++) id = `${given}_${copy}`;
+    own.set(index, id);
+    taken.add(id);
+    return id;
+  };
+  for await (const event of events) {
+    const isCall = (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
+    yield isCall ? { ...event, item: { ...event.item, id: idOf(event.index, event.item.id) } } : event;
+  }
 }
