@@ -6,7 +6,7 @@ import type { FunctionSpec } from "../spec/model.ts";
 import { closedSchema, createHostCalls, type AdapterOptions, type ToolHost } from "./calls.ts";
 
 export { createCallFolder } from "./call-store.ts";
-export type { CallStore, KeptCall } from "./call-store.ts";
+export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
 export interface AgentsOptions extends AdapterOptions {

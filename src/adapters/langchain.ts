@@ -9,7 +9,7 @@ import type { FunctionSpec } from "../spec/model.ts";
 import { closedSchema, createHostCalls, type AdapterOptions, type HostCall, type ToolHost } from "./calls.ts";
 
 export { createCallFolder } from "./call-store.ts";
-export type { CallStore, KeptCall } from "./call-store.ts";
+export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
 /** What `interrupt` shows. Answered with `new Command({ resume: { approved: true } })`; anything else is a no. */

@@ -73,7 +73,7 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     const own = stages();
     const asked = withFreeId(given);
     const { recorder = nothing, onEvent = ignore, beforeRun, approved, scope = id } = options;
-    const nest = nestIn(asked, inner, by.depth);
+    const nest = nestIn(asked, inner, by.depth, registry);
     running.set(asked.id, onEvent);
     try {
       // A yes is for the call it was given for, not for the calls that call makes.
@@ -109,7 +109,7 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
 const maxDepth = 16;
 
 /** The calls that one call's handler makes: numbered below it, in the lanes it was given. */
-function nestIn(parent: Asked, inner: InnerLanes, depth: number): Nest {
+function nestIn(parent: Asked, inner: InnerLanes, depth: number, registry: Registry): Nest {
   let made = 0;
   return async (name, input, signal) => {
     if (depth >= maxDepth)
@@ -117,7 +117,7 @@ function nestIn(parent: Asked, inner: InnerLanes, depth: number): Nest {
         hint: "A tool that calls itself has to stop somewhere.",
       });
     const asked: Asked = {
-      ...toAsked(`${parent.id}.${++made}`, name, input),
+      ...toAsked(`${parent.id}.${++made}`, name, input, registry),
       parent: parent.id,
       ...(parent.markerless === undefined ? {} : { markerless: parent.markerless }),
     };

@@ -19,7 +19,10 @@ export interface AnswerCheck {
 const maxRepairs = 2;
 
 /** Undefined where anything may be said. TypeError for a schema that is none. */
-export function createAnswerCheck({ output, request }: SessionOptions): AnswerCheck | undefined {
+export function createAnswerCheck({
+  output,
+  request,
+}: Pick<SessionOptions, "output" | "request">): AnswerCheck | undefined {
   const given = output ?? request?.outputSchema?.schema;
   if (given === undefined) return undefined;
   const json = schemaOf(given, output === undefined ? "request.outputSchema.schema" : "output");
