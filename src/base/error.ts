@@ -19,10 +19,10 @@ export const callErrorCodes = [
 export type CallErrorCode = (typeof callErrorCodes)[number];
 
 /** The codes that mean: it was not permitted, so it did not run. `withheld` is not among them: it ran, and its result is kept back. */
-const refusalCodes: readonly string[] = ["denied", "needs_approval", "rejected", "no_sandbox"];
+const refusalCodes: ReadonlySet<string> = new Set(["denied", "needs_approval", "rejected", "no_sandbox"]);
 
 export function isRefusal(code: string | undefined): boolean {
-  return code !== undefined && refusalCodes.includes(code);
+  return code !== undefined && refusalCodes.has(code);
 }
 
 export interface CallErrorOptions {

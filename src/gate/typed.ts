@@ -21,7 +21,7 @@ export function readTyped({ shell = "", cwd, typed = [] }: Command, rules: RuleS
   const named = foreignDenials(shell, rules);
   // Half a line, or keys that move the cursor, become something else with what is typed before and after.
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
-  const whole = /\n$/.test(shell) && !/[\u0000-\u0008\u000b-\u001f\u007f\u009b]/.test(shell);
+  const whole = shell.endsWith("\n") && !/[\u0000-\u0008\u000b-\u001f\u007f\u009b]/.test(shell);
   if (isShell(program) && whole)
     return {
       line: { shell, ...(cwd === undefined ? {} : { cwd }), ...(program === "zsh" ? { dialect: "zsh" } : {}) },

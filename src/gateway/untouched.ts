@@ -83,7 +83,7 @@ export async function* holdCalls(
     for await (const chunk of body) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       const seam = Buffer.concat([before, bytes.subarray(0, overlap)]);
-      isHolding ||= calls.some((mark) => bytes.includes(mark) || seam.includes(mark));
+      isHolding ||= calls.some((mark) => bytes.indexOf(mark) >= 0 || seam.indexOf(mark) >= 0);
       before = bytes.subarray(-overlap);
       tail.add(bytes);
       if (isHolding) held.push(chunk);

@@ -126,24 +126,10 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
 }
 
 /** What an entry may say, here and in the files of other programs that use the common form. */
-export const serverKeys: readonly string[] = [
-  ...["command", "args", "env", "env_vars", "cwd", "url", "httpUrl", "headers", "http_headers", "env_http_headers"],
-  ...["bearer_token_env_var", "bearerTokenEnv", "enabled", "disabled", "required", "sandbox", "sampling", "parallel"],
-  ...["supports_parallel_tool_calls", "protocol", "enabled_tools", "enabledTools", "disabled_tools", "disabledTools"],
-  ...[
-    "default_tools_approval_mode",
-    "tools",
-    "oauth",
-    "scopes",
-    "type",
-    "transport",
-    "timeout",
-    "trust",
-    "description",
-  ],
-  ...["startup_timeout_ms", "startup_timeout_sec", "tool_timeout_ms", "tool_timeout_sec", "total_timeout_ms"],
-  ...["total_timeout_sec", "alwaysAllow", "autoApprove", "name"],
-];
+export const serverKeys: readonly string[] =
+  `command args env env_vars cwd url httpUrl headers http_headers env_http_headers bearer_token_env_var bearerTokenEnv enabled disabled required sandbox sampling parallel supports_parallel_tool_calls protocol enabled_tools enabledTools disabled_tools disabledTools default_tools_approval_mode tools oauth scopes type transport timeout trust description startup_timeout_ms startup_timeout_sec tool_timeout_ms tool_timeout_sec total_timeout_ms total_timeout_sec alwaysAllow autoApprove name`.split(
+    " ",
+  );
 
 /** A word close to one of ours is a slip of the pen; any other belongs to the program the file was written for. */
 function misspelled(entry: Record<string, unknown>): string | undefined {

@@ -95,7 +95,7 @@ function isCaptured(value: unknown): boolean {
   );
 }
 
-const mcpFields: readonly string[] = ["content", "isError", "structuredContent", "_meta"];
+const mcpFields: ReadonlySet<string> = new Set(["content", "isError", "structuredContent", "_meta"]);
 
 /**
  * A whole result as MCP defines it: every block with what it needs, and nothing beside. Anything less is plain JSON; an
@@ -109,7 +109,7 @@ function isMcpResult(value: unknown): value is {
   if (!isObject(value) || !Array.isArray(value["content"]) || !value["content"].every(isBlock)) return false;
   const { content, isError, structuredContent } = value;
   return (
-    Object.keys(value).every((key) => mcpFields.includes(key)) &&
+    Object.keys(value).every((key) => mcpFields.has(key)) &&
     (isError === undefined || typeof isError === "boolean") &&
     (structuredContent === undefined || isObject(structuredContent)) &&
     (content.length > 0 || isError !== undefined || structuredContent !== undefined)

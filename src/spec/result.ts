@@ -87,16 +87,17 @@ const blockFields: Readonly<Record<string, readonly string[]>> = {
   resource_link: ["uri"],
 };
 
+const optionalFields = new Set(["annotations", "_meta", "name", "title", "description", "mimeType", "size", "icons"]);
+
 /** A content part, or a block in MCP's spelling with everything it needs. */
 export function isBlock(value: unknown): value is Part | McpBlock {
   if (isPart(value)) return true;
   if (!isObject(value) || typeof value["type"] !== "string") return false;
   if (value["type"] === "resource") return isObject(value["resource"]) && typeof value["resource"]["uri"] === "string";
   if (!Object.hasOwn(blockFields, value["type"])) return false;
-  const optional = ["annotations", "_meta", "name", "title", "description", "mimeType", "size", "icons"];
   const needed = blockFields[value["type"]] ?? [];
   return (
     needed.every((field) => typeof value[field] === "string") &&
-    Object.keys(value).every((key) => key === "type" || needed.includes(key) || optional.includes(key))
+    Object.keys(value).every((key) => key === "type" || needed.includes(key) || optionalFields.has(key))
   );
 }

@@ -53,7 +53,10 @@ export const writeStdin = defineTool({
   },
 });
 
+/** Ctrl-C, Ctrl-D and Ctrl-\\. */
+const quietKeys = new Set(["\u0003", "\u0004", "\u001C"]);
+
 /** Only a look, or the keys that stop a program and end its input. */
 function isQuiet(chars: string): boolean {
-  return /^[\u0003\u0004\u001c]*$/.test(chars);
+  return [...chars].every((character) => quietKeys.has(character));
 }

@@ -17,7 +17,7 @@ export const defaultAnswerLimits: AnswerLimits = {
 export const limitCode = "answer_too_large";
 
 /** A decoder that ends the answer as soon as it passes a bound, with every call marked as not to be run. */
-export function limitDecoder<D extends AnswerDecoder>(inner: D, given: Partial<AnswerLimits> = {}): AnswerDecoder {
+export function limitDecoder(inner: AnswerDecoder, given: Partial<AnswerLimits> = {}): AnswerDecoder {
   const meter = createMeter({ ...defaultAnswerLimits, ...given });
   let isOver = false;
 

@@ -1,7 +1,7 @@
 /** The stop reasons of a Messages answer, and its last fields as a client gets them. */
-import { defined, type JsonObject } from "../../base/json.ts";
-import type { AnswerEnd, Finish, ModelError, Outcome, Usage } from "../../spec/model.ts";
-import { count, echoed, object, type Raw, string, word } from "../raw.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { AnswerEnd, Finish, Outcome, Usage } from "../../spec/model.ts";
+import { echoed } from "../raw.ts";
 
 export const wire = "messages";
 
