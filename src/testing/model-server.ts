@@ -49,6 +49,11 @@ async function answer(
   response: ServerResponse,
   options: ModelServerOptions,
 ): Promise<void> {
+  if (request.method === "GET" && /\/models$/.test(request.url ?? "")) {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ object: "list", data: [{ id: model.name, object: "model" }] }));
+    return;
+  }
   const codec = codecForPath(request.url ?? "");
   if (request.method !== "POST" || codec === undefined) {
     response.writeHead(404, { "content-type": "application/json" });

@@ -23,12 +23,14 @@ export interface TerminalOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly home?: string;
+  /** Columns and rows. */
+  readonly size?: readonly [number, number];
 }
 
 const patienceMs = 20_000;
 let count = 0;
 
-export function openTerminal({ args = [], env = {}, ...at }: TerminalOptions): Terminal {
+export function openTerminal({ args = [], env = {}, size = [100, 40], ...at }: TerminalOptions): Terminal {
   const cwd = at.cwd ?? tempFolder("work");
   const home = at.home ?? tempFolder("state");
   const server = `callgate-test-${process.pid}-${++count}`;
@@ -44,7 +46,7 @@ export function openTerminal({ args = [], env = {}, ...at }: TerminalOptions): T
   ];
   // The shell stays, so that the end and its exit code can be seen.
   const shell = `${line.map((word) => `'${word}'`).join(" ")}; echo "ended with $?"; sleep 60`;
-  tmux("new-session", "-d", "-s", "s", "-x", "100", "-y", "40", "-c", cwd, shell);
+  tmux("new-session", "-d", "-s", "s", "-x", String(size[0]), "-y", String(size[1]), "-c", cwd, shell);
 
   const screen = () => tmux("capture-pane", "-p", "-t", "s");
   return {

@@ -8,8 +8,13 @@ import { sessionFlags, type SessionFlags, type ToolFlags, toggle } from "../conf
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openPromptHistory } from "../chat/prompt-history.ts";
+import { createModes, type Mode } from "../chat/modes.ts";
+import { describeGuidance, describeServers, describeSession } from "../chat/describe-session.ts";
+import { listSessions } from "../../store/index.ts";
+import { listModelsOf } from "../select-model.ts";
 import { answersTools } from "../tool-questions.ts";
-import type { ChatApp, Restart } from "../tui/app.ts";
+import type { ChatApp } from "../tui/app.ts";
+import type { Restart } from "../tui/slash.ts";
 
 interface ChatFlags extends SessionFlags {
   readonly resume?: string;
@@ -72,28 +77,43 @@ interface Part {
   readonly fork?: boolean;
   /** What is resumed is not on the screen yet. */
   readonly showHistory: boolean;
+  /** The policy that was chosen meanwhile: no change of model or session may loosen it. */
+  readonly mode?: Mode;
   readonly notice?: string;
   /** To go back to when this one cannot begin. */
   readonly before?: Part;
 }
 
-function changePart(part: Part, { resume, id, ...changes }: Restart & { readonly id: string }): Part {
-  const { notice: _notice, before: _before, fork: _fork, ...base } = part;
+function changePart(part: Part, { resume, id, isNew, config, mode }: Again): Part {
+  const { notice: _notice, before: _before, fork: _fork, resume: _resume, ...base } = part;
+  const isOther = resume !== undefined && resume !== id;
   return {
     ...base,
-    config: { ...base.config, ...changes },
-    // Another session has a model of its own.
+    config: config ?? base.config,
+    // Another session has a model of its own, unless one is named; this one goes on with what was just chosen.
     flags:
-      resume !== undefined && resume !== id
-        ? defined({ model: changes.model })
-        : { ...base.flags, ...defined({ model: changes.model, wire: changes.wire }) },
-    resume: resume ?? id,
-    showHistory: resume !== undefined && resume !== id,
-    before: { ...base, resume: id, showHistory: false },
+      isOther && config === undefined
+        ? {}
+        : defined({ ...base.flags, ...(config === undefined ? {} : namedBy(config)) }),
+    ...(isNew ? {} : { resume: resume ?? id }),
+    showHistory: isOther,
+    mode,
+    before: { ...base, mode, resume: id, showHistory: false },
   };
 }
 
-async function playPart(part: Part): Promise<(Restart & { readonly id: string }) | undefined> {
+/** The model that settings name, as flags would. */
+function namedBy({ model = "offline", provider, base_url: baseUrl, wire }: Config): ToolFlags {
+  return defined({ model, provider, baseUrl, wire });
+}
+
+interface Again extends Restart {
+  /** The session that asked for it. */
+  readonly id: string;
+  readonly mode: Mode;
+}
+
+async function playPart(part: Part): Promise<Again | undefined> {
   const { config, cwd, resume, fork } = part;
   const app = await startApp(part.isPlain);
   const assembled = await assemble({
@@ -105,23 +125,30 @@ async function playPart(part: Part): Promise<(Restart & { readonly id: string })
     flags: part.flags,
     ...defined({ resume, fork }),
   });
-  const { session, engine, model, journalPath, close } = assembled;
+  const { session, engine, model, close, mcp } = assembled;
+  const modes = createModes(engine, assembled.config, part.mode);
   try {
     const again = await app.run({
       session,
       engine,
+      config: assembled.config,
       wire: model.wire,
       model: model.model.name,
-      journalPath,
+      modes,
+      prompts: assembled.prompts,
       cwd,
       greeting: greet(assembled, part),
-      prompts: openPromptHistory(stateDir(process.env)),
+      typed: openPromptHistory(stateDir(process.env)),
       showHistory: part.showHistory,
+      describe: () => describeSession(assembled, modes, cwd),
+      servers: () => describeServers(mcp),
+      sessions: () => listSessions(stateDir(process.env)),
+      listModels: () => listModelsOf(assembled.config, process.env),
       runCommand: (args) => runSelf(args, cwd),
     });
     if (again === undefined && session.history.length > 0)
       say(`callgate --resume ${session.id} goes on with this session`);
-    return again === undefined ? undefined : { ...again, id: session.id };
+    return again === undefined ? undefined : { ...again, id: session.id, mode: modes.now };
   } finally {
     await close();
   }
@@ -136,13 +163,16 @@ async function startApp(isPlain: boolean): Promise<ChatApp> {
     import("../policy/approve.ts"),
     import("../chat/plain-chat.ts"),
   ]);
-  return { person: createTerminalApprover(), note: say, run: runPlainChat };
+  const person = createTerminalApprover();
+  return { person, note: say, run: (context) => runPlainChat(context, person) };
 }
 
-function greet({ model, session }: Assembled, { cwd, notice, before }: Part): string {
+function greet({ model, session, guidance }: Assembled, { cwd, notice, before }: Part): string {
   if (notice !== undefined) return `! ${notice}`;
-  if (before !== undefined) return `now ${model.model.name} over ${model.wire}, session ${session.id}`;
-  const lines = [`callgate in ${cwd}`];
+  const reads = guidance.files.length === 0 ? [] : [`reads ${guidance.files.map(describeGuidance).join(", ")}`];
+  if (before !== undefined)
+    return [`now ${model.model.name} over ${model.wire}, session ${session.id}`, ...reads].join("\n");
+  const lines = [`callgate in ${cwd}`, ...reads];
   if (model.provider === "offline")
     lines.push(
       "No model is configured: this is the built-in offline planner. It follows plain requests such as 'read README.md' or 'run ls'.",
@@ -155,7 +185,10 @@ function greet({ model, session }: Assembled, { cwd, notice, before }: Part): st
 
 /** Another command of ours, as its own process: it prints, we show. */
 async function runSelf(args: readonly string[], cwd: string): Promise<string> {
-  const { spawnSync } = await import("node:child_process");
-  const { stdout, stderr } = spawnSync(process.execPath, [process.argv[1]!, ...args], { cwd, encoding: "utf8" });
-  return `${stdout}${stderr}`.trim();
+  const { execFile } = await import("node:child_process");
+  return new Promise((resolve) =>
+    execFile(process.execPath, [process.argv[1]!, ...args], { cwd, maxBuffer: 16 * 1024 * 1024 }, (_error, out, err) =>
+      resolve(`${out}${err}`.trim()),
+    ),
+  );
 }

@@ -1,17 +1,15 @@
 /** The interactive session: an editor at the bottom, the conversation above it, questions in between. */
-import { Container, Editor, matchesKey, ProcessTerminal, Spacer, Text, TuiMainScreen } from "@earendil-works/pi-tui";
-import { partsToText } from "../../base/content.ts";
-import type { SessionEvent } from "../../session/index.ts";
+import { Container, Editor, matchesKey, ProcessTerminal, Spacer, TuiMainScreen } from "@earendil-works/pi-tui";
 import type { Person } from "../chat/person.ts";
 import type { PromptHistory } from "../chat/prompt-history.ts";
 import { visible } from "../chat/visible.ts";
 import { createApprovalView, type ApprovalView } from "./approval-view.ts";
-import { readMessage } from "./attach.ts";
 import { createCompletion } from "./complete.ts";
 import { loadHighlight } from "./highlight.ts";
-import { createSlash, slashCommands, type SlashContext } from "./slash.ts";
-import { createStatusLine } from "./status-line.ts";
-import { createTheme, paintDiff, type Theme } from "./theme.ts";
+import { pick } from "./picker.ts";
+import { createSlash, sessionSlashes, type Restart, type SlashContext } from "./slash.ts";
+import { createTalk, type Talk } from "./talk.ts";
+import { createTheme, type Theme } from "./theme.ts";
 import { createTranscriptView, type TranscriptView } from "./transcript-view.ts";
 
 export interface ChatApp {
@@ -23,18 +21,20 @@ export interface ChatApp {
   run(context: ChatContext): Promise<Restart | undefined>;
 }
 
-export type Restart = Parameters<SlashContext["restart"]>[0];
-
-export interface ChatContext extends Pick<SlashContext, "session" | "engine" | "wire" | "model" | "journalPath"> {
+/** What a session works with, for whichever interface shows it. */
+export interface ChatContext extends Omit<
+  SlashContext,
+  "note" | "isBusy" | "lastDiff" | "pick" | "send" | "runCommand" | "restart" | "quit"
+> {
   readonly cwd: string;
   readonly greeting: string;
-  readonly prompts: PromptHistory;
+  readonly typed: PromptHistory;
   /** Shows what was said before, where the screen does not have it yet. */
   readonly showHistory: boolean;
   runCommand(args: readonly string[]): Promise<string>;
 }
 
-interface Screen {
+export interface Screen {
   readonly theme: Theme;
   readonly tui: TuiMainScreen;
   readonly editor: Editor;
@@ -63,17 +63,13 @@ export function createChatApp(colour: boolean): ChatApp {
     transcript.note(text);
     tui.requestRender();
   };
-  return { person: approvals, note, run: (context) => runChat(screen, context) };
+  return { person: approvals, note, run: (context) => runChat(screen, context, note) };
 }
 
-function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefined> {
-  const { editor, theme, transcript, tui } = screen;
-  const { session, prompts } = context;
+function runChat(screen: Screen, context: ChatContext, say: (text: string) => void): Promise<Restart | undefined> {
+  const { editor, theme, transcript, tui, approvals } = screen;
+  const { session, typed } = context;
   return new Promise((resolve) => {
-    const say = (text: string) => {
-      transcript.note(text);
-      tui.requestRender();
-    };
     const talk = createTalk(screen, context, say);
     const leave = async (restart?: Restart) => {
       for (const signal of endSignals) process.off(signal, onSignal);
@@ -88,12 +84,17 @@ function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefi
     };
     const onSignal = () => void leave();
     for (const signal of endSignals) process.once(signal, onSignal);
+    const place = { tui: () => tui, component: approvals.component, theme, restoreFocus: () => tui.setFocus(editor) };
     const slash = createSlash({
       ...context,
       note: say,
       isBusy: talk.isBusy,
       lastDiff: talk.lastDiff,
-      restart: (flags) => void leave(flags),
+      // In turn with the questions of calls: they have the same place.
+      pick: async (words, choices) =>
+        approvals.converse(() => pick(place, words, choices), new AbortController().signal),
+      send: talk.send,
+      restart: (change) => void leave(change),
       quit: () => void leave(),
       runCommand: async (args) => say(visible(await context.runCommand(args))),
     });
@@ -101,13 +102,18 @@ function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefi
       const line = text.trim();
       if (line === "") return;
       editor.addToHistory(line);
-      prompts.add(line);
-      if (line.startsWith("/") && !line.slice(1).split(" ")[0]!.includes("/")) void slash(line);
+      typed.add(line);
+      if (line.startsWith("!")) void talk.runOwn(line.slice(1).trim());
+      else if (line.startsWith("/") && !line.slice(1).split(" ")[0]!.includes("/")) void slash(line);
       else talk.send(line);
     };
-    tui.addInputListener((data) => onKey(data, screen, { talk, session, leave }));
-    editor.setAutocompleteProvider(createCompletion(slashCommands, context.cwd));
-    for (const prompt of prompts.prompts) editor.addToHistory(prompt);
+    const changeMode = () => {
+      context.modes.next();
+      tui.requestRender();
+    };
+    tui.addInputListener((data) => onKey(data, screen, { talk, leave, changeMode }));
+    editor.setAutocompleteProvider(createCompletion(sessionSlashes(context.prompts), context.cwd));
+    for (const prompt of typed.prompts) editor.addToHistory(prompt);
     if (context.showHistory) transcript.showHistory(session.history);
     transcript.note(theme.dim(context.greeting));
     tui.start();
@@ -121,106 +127,36 @@ function runChat(screen: Screen, context: ChatContext): Promise<Restart | undefi
 
 const endSignals = ["SIGTERM", "SIGHUP"] as const;
 
-/** Sending, queueing and hearing. */
-interface Talk {
-  readonly isBusy: () => boolean;
-  readonly lastDiff: () => string | undefined;
-  send(line: string): void;
-  /** When the running turn has ended. */
-  close(): Promise<void>;
-}
-
-function createTalk(screen: Screen, context: ChatContext, say: (text: string) => void): Talk {
-  const { theme, tui, transcript } = screen;
-  const { session } = context;
-  const queued: string[] = [];
-  let playing: Promise<void> | undefined;
-  let diff: string | undefined;
-  const status = createStatusLine({
-    ...context,
-    theme,
-    redraw: () => tui.requestRender(),
-    nameOf: transcript.nameOf,
-    costUsd: () => session.costUsd,
-  });
-  screen.status.addChild(status.component);
-
-  const drawQueue = () => {
-    screen.queue.clear();
-    for (const line of queued) screen.queue.addChild(new Text(theme.dim(`↳ queued: ${visible(line)}`), 1, 0));
-  };
-  const hear = (event: SessionEvent) => {
-    if (event.type === "item.added" && event.item.type === "message" && event.item.role === "user") {
-      const line = partsToText(event.item.content);
-      if (queued[0] === line) {
-        queued.shift();
-        drawQueue();
-        transcript.note(theme.user(`› ${visible(line)}`));
-      }
-    }
-    transcript.show(event);
-    status.hear(event);
-    if (event.type === "diff.updated") diff = paintDiff(visible(event.diff), theme);
-    tui.requestRender();
-  };
-  const stopListening = session.on(hear);
-  const play = async (content: Parameters<typeof session.send>[0]) => {
-    try {
-      for await (const _event of session.send(content)) continue; // heard above
-    } catch (error) {
-      say(theme.bad(error instanceof Error ? error.message : String(error)));
-    }
-    playing = undefined;
-  };
-
-  return {
-    isBusy: () => playing !== undefined,
-    lastDiff: () => diff,
-    send(line) {
-      const { content, problems } = readMessage(line, context.cwd);
-      for (const problem of problems) say(theme.warn(`! ${problem}`));
-      if (playing === undefined) {
-        playing = play(content);
-        return;
-      }
-      session.steer(content);
-      queued.push(typeof content === "string" ? content : partsToText(content));
-      drawQueue();
-      tui.requestRender();
-    },
-    async close() {
-      await playing;
-      stopListening();
-      status.stop();
-    },
-  };
-}
-
 interface KeyTargets {
   readonly talk: Talk;
-  readonly session: { interrupt(): void };
   leave(): Promise<void>;
+  changeMode(): void;
 }
 
 const consumed = { consume: true } as const;
 
-function onKey(data: string, screen: Screen, { talk, session, leave }: KeyTargets): typeof consumed | undefined {
+function onKey(data: string, screen: Screen, { talk, leave, changeMode }: KeyTargets): typeof consumed | undefined {
   const { editor, transcript, tui, approvals } = screen;
   const isAsking = approvals.component.children.length > 0;
-  if (matchesKey(data, "ctrl+c")) {
-    if (talk.isBusy()) session.interrupt();
+  if (matchesKey(data, "ctrl+c") && (talk.isBusy() || !isAsking)) {
+    if (talk.isBusy()) talk.interrupt();
     else if (editor.getText() === "") void leave();
     else editor.setText("");
     return consumed;
   }
   if (matchesKey(data, "escape") && talk.isBusy() && !isAsking && !editor.isShowingAutocomplete()) {
-    session.interrupt();
+    talk.interrupt();
     return consumed;
   }
   if (matchesKey(data, "ctrl+d") && editor.getText() === "" && !isAsking) {
     void leave();
     return consumed;
   }
+  if (matchesKey(data, "shift+tab") && !isAsking) {
+    changeMode();
+    return consumed;
+  }
+  if (matchesKey(data, "up") && editor.getText() === "" && !isAsking && talk.editQueued()) return consumed;
   if (matchesKey(data, "ctrl+z")) {
     suspend(tui);
     return consumed;

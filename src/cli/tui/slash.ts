@@ -1,31 +1,55 @@
 /** What can be typed after a slash. One row per command: its name, what it does, and doing it. */
 import { partsToText } from "../../base/content.ts";
+import { nearest } from "../../base/text.ts";
+import type { ApprovalName, SandboxName } from "../../gate/modes.ts";
+import type { ModelList } from "../../model/list-models.ts";
 import type { Engine } from "../../router/engine.ts";
 import type { Session } from "../../session/index.ts";
+import type { SessionSummary } from "../../store/index.ts";
+import type { Config } from "../config/config.ts";
 import { configKeys } from "../config/keys.ts";
+import type { Modes } from "../chat/modes.ts";
+import type { Choice } from "../chat/person.ts";
 import { visible } from "../chat/visible.ts";
+import { chooseModel, resume } from "./choose.ts";
+import { fillIn, type OwnPrompts } from "../guidance/prompts.ts";
+
+/** What the session goes on with, when it is put together anew. */
+export interface Restart {
+  /** Other settings. */
+  readonly config?: Config;
+  /** Another session. */
+  readonly resume?: string;
+  /** An empty one. */
+  readonly isNew?: boolean;
+}
 
 export interface SlashContext {
   readonly session: Session;
   readonly engine: Engine;
+  readonly config: Config;
   readonly wire: string;
   readonly model: string;
-  readonly journalPath: string | undefined;
+  readonly modes: Modes;
+  readonly prompts: OwnPrompts;
   note(text: string): void;
   /** A turn is running. */
   isBusy(): boolean;
   /** What the last turn changed on disk, painted. */
   lastDiff(): string | undefined;
+  /** Everything about the session, a line each. */
+  describe(): string;
+  /** The MCP servers and how they are. */
+  servers(): string;
+  sessions(): readonly SessionSummary[];
+  listModels(): Promise<ModelList>;
+  pick(words: string, choices: readonly Choice[]): Promise<string | undefined>;
+  /** Sends a message to the model. */
+  send(text: string): void;
   /** Runs another `callgate` command and shows what it prints. */
   runCommand(args: readonly string[]): Promise<void>;
-  /** Ends this session's process part and starts over with other settings. */
-  restart(flags: {
-    readonly model?: string;
-    readonly wire?: string;
-    readonly resume?: string;
-    readonly approval?: string;
-    readonly sandbox?: string;
-  }): void;
+  /** Ends this session's process part and starts over. */
+  restart(change: Restart): void;
   quit(): void;
 }
 
@@ -39,53 +63,71 @@ export interface Slash {
 }
 
 export const slashCommands: readonly Slash[] = [
-  {
-    name: "help",
-    description: "this list",
-    run: (at) =>
-      at.note(
-        [...slashCommands.map(({ name, description }) => `/${name.padEnd(10)} ${description}`), "", keys].join("\n"),
-      ),
-  },
-  {
-    name: "model",
-    description: "the model; with a name, go on with that one",
-    argumentHint: "NAME",
-    run: (at, name) =>
-      name === "" ? at.note(`${at.model} over ${at.wire}`) : at.restart({ model: name, resume: at.session.id }),
-  },
+  { name: "help", description: "this list", run: showHelp },
+  { name: "status", description: "model, policy, folder, context, cost", run: (at) => at.note(at.describe()) },
+  { name: "new", description: "begin an empty session", run: (at) => at.restart({ isNew: true }) },
+  { name: "resume", description: "go on with another session", argumentHint: "[ID]", run: resume },
+  { name: "model", description: "choose the model", argumentHint: "[NAME]", run: chooseModel },
   {
     name: "wire",
     description: "the wire; with a name, go on over that one",
-    argumentHint: "WIRE",
+    argumentHint: "[WIRE]",
     getArgumentCompletions: completeFrom(["responses", "chat", "messages", "gemini", "text:"]),
-    run: (at, wire) => (wire === "" ? at.note(at.wire) : at.restart({ wire, resume: at.session.id })),
+    run: (at, wire) => (wire === "" ? at.note(at.wire) : at.restart({ config: { ...at.config, wire } })),
   },
   {
-    name: "tools",
-    description: "what the model can call",
-    run: (at) =>
+    name: "plan",
+    description: "plan mode on or off: look and propose, change nothing",
+    run: (at) => {
+      at.modes.setPlan(!at.modes.now.isPlan);
       at.note(
-        at.session
-          .tools()
-          .map(({ name }) => visible(name))
-          .join(", ") || "nothing",
-      ),
+        at.modes.now.isPlan
+          ? "plan mode: nothing can be changed (/plan ends it)"
+          : `plan mode is off: ${at.modes.label}`,
+      );
+    },
   },
-  { name: "policy", description: "what may be done, and what is asked", run: showPolicy },
   {
     name: "approval",
     description: "when you are asked; with a mode, from now on",
-    argumentHint: "MODE",
+    argumentHint: "[MODE]",
     getArgumentCompletions: completeFrom(configKeys.approval.oneOf),
-    run: (at, mode) => changeSetting(at, "approval", mode),
+    run: (at, mode) => changePolicy(at, "approval", mode),
   },
   {
     name: "sandbox",
     description: "what commands may touch; with a policy, from now on",
-    argumentHint: "POLICY",
+    argumentHint: "[POLICY]",
     getArgumentCompletions: completeFrom(configKeys.sandbox.oneOf),
-    run: (at, policy) => changeSetting(at, "sandbox", policy),
+    run: (at, policy) => changePolicy(at, "sandbox", policy),
+  },
+  { name: "policy", description: "what may be done, and what is asked", run: showPolicy },
+  { name: "tools", description: "what the model can call", run: showTools },
+  { name: "mcp", description: "the MCP servers and how they are", run: (at) => at.note(at.servers()) },
+  {
+    name: "skills",
+    description: "skills and commands of your own",
+    run: (at) => at.note(describeOwn(at.prompts)),
+  },
+  {
+    name: "trust",
+    description: "what this project brings; '/trust yes' trusts it as it is now",
+    argumentHint: "[yes]",
+    run: async (at, answer) => {
+      await at.runCommand(answer === "yes" ? ["trust", "--yes"] : ["trust"]);
+      if (answer === "yes") at.restart({});
+    },
+  },
+  {
+    name: "init",
+    description: "let the model write an AGENTS.md for this folder",
+    run: (at, argument) => at.send(fillIn(initPrompt, argument)),
+  },
+  {
+    name: "review",
+    description: "let the model review what is not committed, or what you name",
+    argumentHint: "[WHAT]",
+    run: (at, argument) => at.send(fillIn(reviewPrompt, argument)),
   },
   {
     name: "compact",
@@ -97,28 +139,48 @@ export const slashCommands: readonly Slash[] = [
     description: "what the last turn changed",
     run: (at) => at.note(at.lastDiff() ?? "nothing has changed yet"),
   },
+  { name: "undo", description: "take the last turn's file changes back", run: (at) => at.runCommand(["undo"]) },
   {
-    name: "undo",
-    description: "take the last turn's file changes back",
-    run: (at) => at.runCommand(["undo"]),
-  },
-  {
-    name: "resume",
-    description: "go on with another session",
-    argumentHint: "ID",
-    run: (at, id) => (id === "" ? at.runCommand(["sessions"]) : at.restart({ resume: id })),
+    name: "export",
+    description: "write this session to a file (.md, .html or .json)",
+    argumentHint: "[FILE]",
+    run: exportSession,
   },
   { name: "cost", description: "tokens and money so far", run: showCost },
   {
     name: "history",
     description: "what the model is sent",
-    run: (at) => at.note(at.session.history.map(describeItem).join("\n")),
+    run: (at) => at.note(at.session.history.map(describeItem).join("\n") || "nothing yet"),
   },
   { name: "quit", description: "end (or ctrl-d)", run: (at) => at.quit() },
 ];
 
-const keys =
-  "esc interrupts · shift-enter a new line · @ a file or picture · tab completes · ctrl-r unfolds reasoning · up for what you sent before";
+const keys = [
+  "esc interrupts · shift-enter a new line · @ a file or picture · ! a command of your own · tab completes",
+  "shift-tab changes the mode · ctrl-r unfolds reasoning · up edits a queued message, or what you sent before",
+].join("\n");
+
+const initPrompt = `Look at this folder: what it is, how it is built, tested and run, how its code is laid out and written. Then write AGENTS.md in its root, for agents that will work here: at most 60 lines, only what they could not guess, with the exact commands. If there is an AGENTS.md or CLAUDE.md already, improve it instead of starting over.`;
+
+const reviewPrompt = `Review the changes of this repository that are not committed yet ('git status', 'git diff', 'git diff --staged', and files that are not tracked), or what is named below. Change nothing. Look for mistakes first: wrong results, lost data, holes in security, races, what breaks callers; then missing tests; then what is hard to read. Give each finding a file and line, what happens, and how to mend it, most serious first. If there is nothing, say so.`;
+
+/** The commands of one session: ours, and those of the user and the project. Ours keep their names. */
+export function sessionSlashes({ commands, skills }: OwnPrompts): readonly Slash[] {
+  const taken = new Set(slashCommands.map(({ name }) => name));
+  const own = commands.map(({ name, description, argumentHint, body }): Slash => ({
+    name,
+    description,
+    ...(argumentHint === undefined ? {} : { argumentHint }),
+    run: (at, argument) => at.send(fillIn(body, argument)),
+  }));
+  const skilled = skills.map(({ name, description, path, body }): Slash => ({
+    name,
+    description,
+    run: (at, argument) => at.send(fillIn(`Follow the skill '${name}' (${path}):\n\n${body}`, argument)),
+  }));
+  const added = [...own, ...skilled].filter(({ name }) => !taken.has(name) && taken.add(name));
+  return [...slashCommands, ...added];
+}
 
 function completeFrom(values: readonly string[]): NonNullable<Slash["getArgumentCompletions"]> {
   return (prefix) => {
@@ -128,12 +190,24 @@ function completeFrom(values: readonly string[]): NonNullable<Slash["getArgument
   };
 }
 
-/** The session goes on under the new setting, with its history. */
-function changeSetting(at: SlashContext, name: "approval" | "sandbox", value: string): void {
+function showHelp(at: SlashContext): void {
+  const rows = sessionSlashes(at.prompts).map(({ name, description }) => `/${name.padEnd(9)} ${visible(description)}`);
+  at.note([...rows, "", keys].join("\n"));
+}
+
+function showTools(at: SlashContext): void {
+  const names = at.session.tools().map(({ name }) => visible(name));
+  at.note(names.join(", ") || "nothing");
+}
+
+/** From the next call on; what runs goes on as it was allowed. */
+function changePolicy(at: SlashContext, name: "approval" | "sandbox", value: string): void {
   const { oneOf } = configKeys[name];
   if (value === "") return showPolicy(at);
   if (!(oneOf as readonly string[]).includes(value)) return at.note(`/${name} takes one of ${oneOf.join(", ")}`);
-  at.restart({ [name]: value, resume: at.session.id });
+  // Looked up in the list of names just now.
+  at.modes.set(name === "approval" ? { approval: value as ApprovalName } : { sandbox: value as SandboxName });
+  at.note(`from now on: ${at.modes.label}`);
 }
 
 function showPolicy(at: SlashContext): void {
@@ -141,10 +215,16 @@ function showPolicy(at: SlashContext): void {
   at.note(
     [
       `sandbox: ${sandbox}; writable: ${writableRoots.join(", ") || "nothing"}; network: ${network}`,
-      canEscalate ? "a call that needs more asks you" : "a call that needs more is refused",
+      `approval: ${at.modes.now.approval}; ${canEscalate ? "a call that needs more asks you" : "a call that needs more is refused"}`,
       "'callgate policy check --shell LINE' explains a decision without running anything",
     ].join("\n"),
   );
+}
+
+async function exportSession(at: SlashContext, file: string): Promise<void> {
+  const name = file === "" ? `callgate-${at.session.id}.md` : file;
+  const format = name.endsWith(".html") ? "html" : name.endsWith(".json") ? "json" : "markdown";
+  await at.runCommand(["export", at.session.id, "--format", format, "--output", name]);
 }
 
 function showCost(at: SlashContext): void {
@@ -154,6 +234,16 @@ function showCost(at: SlashContext): void {
       ? `, ${at.session.costUsd.toFixed(4)} US dollars`
       : " (no price is set for this model: [prices] in callgate.toml)";
   at.note(`${input} tokens in (${cached ?? 0} from the cache), ${output} out${money}`);
+}
+
+function describeOwn({ skills, commands }: OwnPrompts): string {
+  const rows = [
+    ...skills.map(({ name, description }) => `/${name.padEnd(12)} skill: ${visible(description)}`),
+    ...commands.map(({ name, description }) => `/${name.padEnd(12)} ${visible(description)}`),
+  ];
+  return (
+    rows.join("\n") || "none yet: Markdown files in .callgate/commands and .callgate/skills, or beside your settings"
+  );
 }
 
 function describeItem(item: Session["history"][number]): string {
@@ -166,10 +256,20 @@ function describeItem(item: Session["history"][number]): string {
 
 /** A typed line to its command. What goes wrong is said, never thrown. */
 export function createSlash(context: SlashContext): (line: string) => Promise<void> {
+  const known = sessionSlashes(context.prompts);
   return async (line) => {
-    const [name, ...words] = line.slice(1).split(" ");
-    const slash = slashCommands.find((entry) => entry.name === name);
-    if (slash === undefined) return context.note(`there is no /${visible(name ?? "")} (/help lists them)`);
+    const [name = "", ...words] = line.slice(1).split(" ");
+    const slash = known.find((entry) => entry.name === name);
+    if (slash === undefined) {
+      const [guess] = nearest(
+        name,
+        known.map((entry) => entry.name),
+        1,
+      );
+      return context.note(
+        `there is no /${visible(name)}${guess === undefined ? "" : `; did you mean /${guess}?`} (/help lists them)`,
+      );
+    }
     try {
       await slash.run(context, words.join(" ").trim());
     } catch (error) {

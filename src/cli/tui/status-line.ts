@@ -1,6 +1,10 @@
-/** The line above the editor: what is going on and for how long, or what the next request will weigh. */
-import { truncateToWidth, type Component } from "@earendil-works/pi-tui";
+/** The line above the editor: what is going on and for how long, or what the session works with. */
+import { truncateToWidth, visibleWidth, type Component } from "@earendil-works/pi-tui";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
 import type { SessionEvent } from "../../session/index.ts";
+import { visible } from "../chat/visible.ts";
 import type { Theme } from "./theme.ts";
 
 export interface StatusLine {
@@ -12,7 +16,11 @@ export interface StatusLine {
 
 export interface StatusOptions {
   readonly model: string;
-  readonly wire: string;
+  /** Sandbox and approval, as they are now. */
+  readonly mode: () => string;
+  readonly cwd: string;
+  /** Tokens the model can take, where they are known. */
+  readonly contextWindow?: number;
   readonly theme: Theme;
   readonly redraw: () => void;
   /** What a running call is called. */
@@ -29,15 +37,28 @@ export function createStatusLine(options: StatusOptions): StatusLine {
   let startedAt = 0;
   let tokens: number | undefined;
   let clock: NodeJS.Timeout | undefined;
+  let place = describePlace(options.cwd);
 
   const stop = () => {
     clearInterval(clock);
     clock = undefined;
   };
-  const idle = () => {
-    const weight = tokens === undefined ? "" : ` · ${tokens} tokens`;
-    const cost = options.costUsd() > 0 ? ` · $${options.costUsd().toFixed(4)}` : "";
-    return `${options.model} · ${options.wire}${weight}${cost} · /help`;
+  /** Where there is no room for all of it, what can be asked for (/status) goes first; the policy is always in sight. */
+  const idle = (width: number) => {
+    const cost = options.costUsd() > 0 ? `$${options.costUsd().toFixed(4)}` : undefined;
+    const parts = [
+      visible(options.model),
+      options.mode(),
+      place,
+      describeContext(tokens, options.contextWindow),
+      cost,
+      "/help",
+    ];
+    for (const less of [2, 5, 4, 3]) {
+      if (visibleWidth(joinParts(parts)) <= width) break;
+      parts[less] = undefined;
+    }
+    return joinParts(parts);
   };
   const busy = () => {
     if (asking.size > 0) return `${seconds(now() - startedAt)} · waiting for your answer · ctrl-c interrupts`;
@@ -52,7 +73,7 @@ export function createStatusLine(options: StatusOptions): StatusLine {
       invalidate() {},
       render: (width) => [
         truncateToWidth(
-          ` ${doing === undefined ? theme.dim(idle()) : `${theme.accent("●")} ${theme.dim(busy())}`}`,
+          ` ${doing === undefined ? theme.dim(idle(width - 1)) : `${theme.accent("●")} ${theme.dim(busy())}`}`,
           width,
         ),
       ],
@@ -66,7 +87,7 @@ export function createStatusLine(options: StatusOptions): StatusLine {
           clock ??= setInterval(options.redraw, 1_000);
           return;
         case "request.sent":
-          doing = `waiting for ${options.model}`;
+          doing = `waiting for ${visible(options.model)}`;
           return;
         case "item.delta":
           doing = event.field === "reasoning" || event.field === "summary" ? "thinking" : "answering";
@@ -90,11 +111,56 @@ export function createStatusLine(options: StatusOptions): StatusLine {
           doing = undefined;
           running.clear();
           asking.clear();
+          place = describePlace(options.cwd); // the turn may have changed the branch
           return stop();
         default:
       }
     },
   };
+}
+
+function joinParts(parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join(" · ");
+}
+
+/** `84% context left` where the window is known, else how much has been used. */
+export function describeContext(tokens: number | undefined, window: number | undefined): string | undefined {
+  if (window === undefined) return tokens === undefined ? undefined : `${tokens} tokens`;
+  const left = Math.max(0, Math.round((1 - (tokens ?? 0) / window) * 100));
+  return `${left}% context left`;
+}
+
+/** `~/work/app (main)`: the folder, and the branch of its repository. */
+export function describePlace(cwd: string): string {
+  const home = homedir();
+  const short = cwd === home ? "~" : cwd.startsWith(`${home}/`) ? `~${cwd.slice(home.length)}` : cwd;
+  const name = short.length <= 32 ? short : `…/${basename(cwd)}`;
+  const branch = findBranch(cwd);
+  return visible(branch === undefined ? name : `${name} (${branch})`);
+}
+
+const maxFolders = 32;
+
+/** From git's own files: no process is started for a line of the screen. */
+export function findBranch(cwd: string): string | undefined {
+  try {
+    for (let folder = cwd, n = 0; n < maxFolders; folder = dirname(folder), n++) {
+      const git = join(folder, ".git");
+      if (existsSync(git)) return branchOf(git);
+      if (dirname(folder) === folder) return undefined;
+    }
+  } catch {
+    // Not ours to read: the line goes without.
+  }
+  return undefined;
+}
+
+function branchOf(git: string): string | undefined {
+  // In a worktree `.git` is a file that says where the real one is.
+  const pointer = statSync(git).isFile() ? /^gitdir: (.+)$/m.exec(readFileSync(git, "utf8"))?.[1] : undefined;
+  const folder = pointer === undefined ? git : resolve(dirname(git), pointer);
+  const head = readFileSync(join(folder, "HEAD"), "utf8").trim();
+  return /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? head.slice(0, 8);
 }
 
 function seconds(ms: number): string {

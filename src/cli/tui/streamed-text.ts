@@ -1,5 +1,6 @@
 import { Markdown, type Component } from "@earendil-works/pi-tui";
 import { visible } from "../chat/visible.ts";
+import { alignTables } from "./align-tables.ts";
 import type { Theme } from "./theme.ts";
 
 /** Markdown that grows. What stands before a finished paragraph is drawn once, so a long answer costs no more per piece than a short one. */
@@ -35,7 +36,9 @@ export function createStreamedText(theme: Theme): StreamedText {
     if (drawn.width !== width) drawn = { width, parts: 0, lines: [] };
     for (; drawn.parts < done.length; drawn.parts++) {
       // The blank line between two paragraphs belongs to neither of them.
-      for (const line of new Markdown(done[drawn.parts]!, 1, 0, theme.markdown).render(width)) drawn.lines.push(line);
+      const source = done[drawn.parts]!;
+      const lines = new Markdown(source, 1, 0, theme.markdown).render(width);
+      for (const line of alignTables(lines, source)) drawn.lines.push(line);
       drawn.lines.push("");
     }
     return drawn.lines;
@@ -52,7 +55,8 @@ export function createStreamedText(theme: Theme): StreamedText {
     },
     render(width) {
       if (changed) settle();
-      return done.length === 0 ? live.render(width) : drawDone(width).concat(live.render(width));
+      const lines = alignTables(live.render(width), text);
+      return done.length === 0 ? lines : drawDone(width).concat(lines);
     },
   };
 }

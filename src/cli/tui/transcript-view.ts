@@ -1,6 +1,6 @@
 /** The conversation on the screen: one block per thing that happened, the newest growing in place. */
-import { Container, Spacer, type Component } from "@earendil-works/pi-tui";
-import { partsToText } from "../../base/content.ts";
+import { Container, getImageDimensions, Image, Spacer, type Component } from "@earendil-works/pi-tui";
+import { partsToText, type ImagePart, type Part } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
 import { describeInput, describePlan, firstLine } from "../chat/timeline.ts";
@@ -16,6 +16,10 @@ export interface TranscriptView {
   /** What an earlier part of the session came to. */
   showHistory(items: readonly Item[]): void;
   note(text: string): void;
+  /** A block of its own, to be filled in as things happen. */
+  addBlock(): HangingText;
+  /** The pictures among a message's or a result's parts, where the terminal can show them. */
+  showPictures(parts: readonly Part[]): void;
   /** What a running call is called. */
   nameOf(id: string): string;
   /** Folded: one line. Unfolded: all the model's thoughts. */
@@ -45,6 +49,10 @@ export function createTranscriptView(theme: Theme): TranscriptView {
     return view;
   };
   const note = (text: string) => void add(createHangingText(text));
+  const showPictures = (parts: readonly Part[]) => {
+    for (const picture of parts.flatMap((part) => (part.type === "image" ? (createPicture(part, theme) ?? []) : [])))
+      add(picture);
+  };
   const paint = (thought: Thought) => {
     const text = thought.pieces.join("");
     const words = unfolded ? visible(text) : `${firstLine(text, 80)} (ctrl-r unfolds the reasoning)`;
@@ -75,6 +83,8 @@ export function createTranscriptView(theme: Theme): TranscriptView {
   return {
     component,
     note,
+    addBlock: () => add(createHangingText("")),
+    showPictures,
     nameOf: (id) => calls.get(id)?.label ?? id,
     show: (event) => {
       if (event.type === "request.sent") growing.clear();
@@ -85,6 +95,7 @@ export function createTranscriptView(theme: Theme): TranscriptView {
       else if (event.type === "call.ended") {
         calls.get(event.call.id)?.end(event.call);
         calls.delete(event.call.id);
+        showPictures(event.call.content);
       } else {
         const text = describeEvent(event, theme);
         if (text !== undefined) note(text);
@@ -109,12 +120,27 @@ export function createTranscriptView(theme: Theme): TranscriptView {
   };
 }
 
-/** Events that are a note of their own. */
+/** More of a picture is not drawn: it goes through the terminal byte by byte. */
+const maxPictureChars = 8 * 1024 * 1024;
+
+/**
+ * Drawn by terminals that can (kitty's and iTerm2's protocols), else told by its size. Its bytes come from
+ * tools and servers: nothing but base64 of a known form reaches the terminal.
+ */
+export function createPicture({ data = "", mediaType = "" }: ImagePart, theme: Theme): Component | undefined {
+  if (data.length > maxPictureChars || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return undefined;
+  if (!/^image\/(?:png|jpeg|gif|webp)$/.test(mediaType)) return undefined;
+  const size = getImageDimensions(data, mediaType) ?? undefined;
+  if (size === undefined) return undefined;
+  return new Image(data, mediaType, { fallbackColor: theme.dim }, { maxWidthCells: 60, maxHeightCells: 20 }, size);
+}
+
 /** A flood is not shown live to its end: a line says how much came after. */
 function shownOutput({ text, omittedBytes }: Extract<SessionEvent, { type: "exec.output" }>): string {
   return omittedBytes === undefined ? text : `[… ${omittedBytes} bytes not shown …]\n`;
 }
 
+/** Events that are a note of their own. */
 function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
   switch (event.type) {
     case "turn.started":

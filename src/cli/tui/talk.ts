@@ -1,0 +1,176 @@
+/** Sending, queueing and hearing: what a person types reaches the session, what the session does reaches the screen. */
+import { Text } from "@earendil-works/pi-tui";
+import { partsToText, type Part } from "../../base/content.ts";
+import type { SessionEvent } from "../../session/index.ts";
+import { runOwnCommand, tellOwnCommand, withBeside } from "../chat/own-command.ts";
+import { visible } from "../chat/visible.ts";
+import type { ChatContext, Screen } from "./app.ts";
+import { readMessage } from "./attach.ts";
+import { createStatusLine } from "./status-line.ts";
+import { paintDiff } from "./theme.ts";
+
+export interface Talk {
+  /** A turn or a command of the person's own is running. */
+  readonly isBusy: () => boolean;
+  readonly lastDiff: () => string | undefined;
+  send(line: string): void;
+  /** Takes the newest queued message back into the editor; false where there is none. */
+  editQueued(): boolean;
+  /** Ends the turn; what was queued comes back into the editor. */
+  interrupt(): void;
+  /** A command in the person's own shell. */
+  runOwn(line: string): Promise<void>;
+  /** When everything has ended. */
+  close(): Promise<void>;
+}
+
+/** A message that waits: as it was typed, and as the session has it. */
+interface Queued {
+  readonly line: string;
+  readonly content: string | readonly Part[];
+}
+
+const ownTailLines = 12;
+
+export function createTalk(screen: Screen, context: ChatContext, say: (text: string) => void): Talk {
+  const { theme, tui, transcript, editor } = screen;
+  const { session, modes } = context;
+  const queued: Queued[] = [];
+  /** What the model is told with the next message: changes of the mode, commands of the person's own. */
+  const beside: string[] = [];
+  let playing: Promise<void> | undefined;
+  let own: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+  let diff: string | undefined;
+  const status = createStatusLine({
+    ...context,
+    mode: () => modes.label,
+    theme,
+    redraw: () => tui.requestRender(),
+    nameOf: transcript.nameOf,
+    costUsd: () => session.costUsd,
+    ...(context.config.context_window === undefined ? {} : { contextWindow: context.config.context_window }),
+  });
+  screen.status.addChild(status.component);
+
+  const drawQueue = () => {
+    screen.queue.clear();
+    for (const { line } of queued) screen.queue.addChild(new Text(theme.dim(`↳ queued: ${visible(line)}`), 1, 0));
+    if (queued.length > 0) screen.queue.addChild(new Text(theme.dim("  up takes the last one back"), 1, 0));
+    tui.requestRender();
+  };
+  /** Those that have not gone in are the newest ones. */
+  const takeBack = () => queued.splice(Math.max(0, queued.length - session.unsteer().length));
+  const returnToEditor = () => {
+    const lines = takeBack().map(({ line }) => line);
+    queued.length = 0;
+    if (lines.length > 0) editor.setText([...lines, editor.getText()].filter((line) => line !== "").join("\n"));
+    drawQueue();
+  };
+  const hear = (event: SessionEvent) => {
+    if (event.type === "item.added" && event.item.type === "message" && event.item.role === "user") {
+      transcript.showPictures(event.item.content);
+      if (queued[0] !== undefined && textOf(queued[0].content) === partsToText(event.item.content)) {
+        transcript.note(theme.user(`› ${visible(queued.shift()!.line)}`));
+        drawQueue();
+      }
+    }
+    transcript.show(event);
+    status.hear(event);
+    if (event.type === "diff.updated") diff = paintDiff(visible(event.diff), theme);
+    if (event.type === "turn.ended" && queued.length > 0) returnToEditor();
+    tui.requestRender();
+  };
+  const stopListening = session.on(hear);
+  const play = async (content: Parameters<typeof session.send>[0]) => {
+    try {
+      for await (const _event of session.send(content)) continue; // heard above
+    } catch (error) {
+      say(theme.bad(error instanceof Error ? error.message : String(error)));
+    }
+    playing = undefined;
+  };
+  /** The message with what has to be told beside it. */
+  const compose = (line: string): string | readonly Part[] => {
+    const { content, problems } = readMessage(line, context.cwd);
+    for (const problem of problems) say(theme.warn(`! ${problem}`));
+    const notice = modes.takeNotice();
+    return withBeside([...beside.splice(0), ...(notice === undefined ? [] : [notice])], content);
+  };
+
+  return {
+    isBusy: () => playing !== undefined || own !== undefined,
+    lastDiff: () => diff,
+    send(line) {
+      const content = compose(line);
+      if (playing === undefined) {
+        playing = play(content);
+        return;
+      }
+      session.steer(content);
+      queued.push({ line, content });
+      drawQueue();
+    },
+    editQueued() {
+      const taken = takeBack();
+      const last = taken.pop();
+      if (last === undefined) return false;
+      for (const { content } of taken) session.steer(content);
+      queued.push(...taken);
+      editor.setText(last.line);
+      drawQueue();
+      return true;
+    },
+    interrupt() {
+      own?.stop.abort();
+      if (playing === undefined) return;
+      returnToEditor();
+      session.interrupt();
+    },
+    async runOwn(line) {
+      if (line === "")
+        return say("! and a command runs it in your own shell; the model is told with your next message");
+      if (own !== undefined) return say("a command of yours is running: esc ends it");
+      const stop = new AbortController();
+      const block = transcript.addBlock();
+      let shown = "";
+      const draw = (mark: string, end: string) => {
+        const lines = visible(shown).trimEnd().split("\n").slice(-ownTailLines);
+        const body = lines.map((one) => theme.dim(`  ${one.slice(0, 200)}`));
+        block.setText(
+          [`${mark} ${theme.strong("!")} ${visible(line)}${end}`, ...(shown === "" ? [] : body)].join("\n"),
+        );
+        tui.requestRender();
+      };
+      draw(theme.accent("●"), "");
+      const running = runOwnCommand(
+        line,
+        context.cwd,
+        (piece) => {
+          shown = (shown + piece).slice(-8_000);
+          draw(theme.accent("●"), "");
+        },
+        stop.signal,
+      );
+      own = { stop, ended: running.then(() => undefined) };
+      const ended = await running;
+      own = undefined;
+      beside.push(tellOwnCommand(line, ended));
+      const isGood = ended.exitCode === 0;
+      draw(
+        isGood ? theme.good("✓") : theme.bad("✗"),
+        isGood ? "" : theme.bad(` exit ${ended.exitCode ?? "by a signal"}`),
+      );
+    },
+    async close() {
+      own?.stop.abort();
+      await own?.ended;
+      await playing;
+      stopListening();
+      status.stop();
+    },
+  };
+}
+
+function textOf(content: string | readonly Part[]): string {
+  return typeof content === "string" ? content : partsToText(content);
+}
