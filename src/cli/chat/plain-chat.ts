@@ -3,9 +3,9 @@ import { print } from "../io.ts";
 import { createTimeline } from "./timeline.ts";
 import type { Person } from "./person.ts";
 import { runOwnCommand, tellOwnCommand, withBeside } from "./own-command.ts";
-import type { ChatContext } from "../tui/app.ts";
+import type { ChatContext, Restart } from "../tui/chat-context.ts";
 import { readMessage } from "../tui/attach.ts";
-import { createSlash, type Restart } from "../tui/slash.ts";
+import { createSlash } from "../tui/slash.ts";
 import { visible } from "./visible.ts";
 
 /** The interactive session as plain lines: for dumb terminals, screen readers and logs. */

@@ -14,7 +14,7 @@ import { listSessions } from "../../store/index.ts";
 import { listModelsOf } from "../select-model.ts";
 import { answersTools } from "../tool-questions.ts";
 import type { ChatApp } from "../tui/app.ts";
-import type { Restart } from "../tui/slash.ts";
+import type { Restart } from "../tui/chat-context.ts";
 
 interface ChatFlags extends SessionFlags {
   readonly resume?: string;

@@ -1,16 +1,16 @@
 /** The interactive session: an editor at the bottom, the conversation above it, questions in between. */
 import { Container, Editor, matchesKey, ProcessTerminal, Spacer, TuiMainScreen } from "@earendil-works/pi-tui";
 import type { Person } from "../chat/person.ts";
-import type { PromptHistory } from "../chat/prompt-history.ts";
 import { visible } from "../chat/visible.ts";
-import { createApprovalView, type ApprovalView } from "./approval-view.ts";
+import { createApprovalView } from "./approval-view.ts";
 import { createCompletion } from "./complete.ts";
 import { loadHighlight } from "./highlight.ts";
 import { pick } from "./picker.ts";
-import { createSlash, sessionSlashes, type Restart, type SlashContext } from "./slash.ts";
-import { createTalk, type Talk } from "./talk.ts";
-import { createTheme, type Theme } from "./theme.ts";
-import { createTranscriptView, type TranscriptView } from "./transcript-view.ts";
+import type { ChatContext, Restart } from "./chat-context.ts";
+import { createSlash, sessionSlashes } from "./slash.ts";
+import { createTalk, type Screen, type Talk } from "./talk.ts";
+import { createTheme } from "./theme.ts";
+import { createTranscriptView } from "./transcript-view.ts";
 
 export interface ChatApp {
   /** Whom calls are asked about, and servers' questions. */
@@ -19,30 +19,6 @@ export interface ChatApp {
   note(text: string): void;
   /** Runs until the user leaves. */
   run(context: ChatContext): Promise<Restart | undefined>;
-}
-
-/** What a session works with, for whichever interface shows it. */
-export interface ChatContext extends Omit<
-  SlashContext,
-  "note" | "isBusy" | "lastDiff" | "pick" | "send" | "runCommand" | "restart" | "quit"
-> {
-  readonly cwd: string;
-  readonly greeting: string;
-  readonly typed: PromptHistory;
-  /** Shows what was said before, where the screen does not have it yet. */
-  readonly showHistory: boolean;
-  runCommand(args: readonly string[]): Promise<string>;
-}
-
-export interface Screen {
-  readonly theme: Theme;
-  readonly tui: TuiMainScreen;
-  readonly editor: Editor;
-  readonly transcript: TranscriptView;
-  readonly approvals: ApprovalView;
-  /** Messages that wait for the next request. */
-  readonly queue: Container;
-  readonly status: Container;
 }
 
 export function createChatApp(colour: boolean): ChatApp {

@@ -3,7 +3,7 @@ import { nearest } from "../../base/text.ts";
 import { guessProvider } from "../../model/providers.ts";
 import type { ModelList } from "../../model/list-models.ts";
 import { visible } from "../chat/visible.ts";
-import type { SlashContext } from "./slash.ts";
+import type { SlashContext } from "./chat-context.ts";
 
 /** Those of this folder first. */
 export async function resume(at: SlashContext, id: string): Promise<void> {

@@ -1,13 +1,26 @@
 /** Sending, queueing and hearing: what a person types reaches the session, what the session does reaches the screen. */
-import { Text } from "@earendil-works/pi-tui";
+import { Text, type Container, type Editor, type TuiMainScreen } from "@earendil-works/pi-tui";
 import { partsToText, type Part } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import { runOwnCommand, tellOwnCommand, withBeside } from "../chat/own-command.ts";
 import { visible } from "../chat/visible.ts";
-import type { ChatContext, Screen } from "./app.ts";
+import type { ApprovalView } from "./approval-view.ts";
+import type { ChatContext } from "./chat-context.ts";
 import { readMessage } from "./attach.ts";
 import { createStatusLine } from "./status-line.ts";
-import { paintDiff } from "./theme.ts";
+import { paintDiff, type Theme } from "./theme.ts";
+import type { TranscriptView } from "./transcript-view.ts";
+
+export interface Screen {
+  readonly theme: Theme;
+  readonly tui: TuiMainScreen;
+  readonly editor: Editor;
+  readonly transcript: TranscriptView;
+  readonly approvals: ApprovalView;
+  /** Messages that wait for the next request. */
+  readonly queue: Container;
+  readonly status: Container;
+}
 
 export interface Talk {
   /** A turn or a command of the person's own is running. */
