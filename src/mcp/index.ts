@@ -26,7 +26,7 @@ export { adaptTools } from "./client/tools.ts";
 export { serveMcp } from "./server/serve.ts";
 export type { ServeOptions, Serving } from "./server/serve-options.ts";
 export { createElicitingApprover } from "./server/eliciting-approver.ts";
-export type { Attendant, ElicitingApprover } from "./server/eliciting-approver.ts";
+export type { ElicitingClient, ElicitingApprover } from "./server/eliciting-approver.ts";
 export type { Complete, Completions } from "./server/completions.ts";
 export { createServedPrompts } from "./server/served-prompts.ts";
 export type {

@@ -131,12 +131,18 @@ function report(
   print(`  sandbox  ${sandboxed ? `${grant.policy}, held by ${confinement.name}` : "none"}`);
   if (grant.write.length > 0)
     print(
-      `  writes   ${grant.write.join(", ")}${grant.protect.length === 0 ? "" : ` (never ${grant.protect.join(", ")})`}`,
+      `  writes   ${grant.write.join(", ")}${grant.protect.length === 0 ? "" : ` (never ${someOf(grant.protect)})`}`,
     );
-  print(`  asked    before a tool writes ${table.asked.join(", ")}`);
-  print(`  flagged  in the turn's diff ${table.flagged.join(", ")}`);
+  print(`  asked    before a tool writes ${someOf(table.asked)}`);
+  print(`  flagged  in the turn's diff ${someOf(table.flagged)}`);
   print(`  network  ${typeof grant.network === "string" ? grant.network : grant.network.join(", ")}`);
 }
+
+/** The first few names; `--json` has all of them. */
+const someOf = (names: readonly string[]) =>
+  names.length <= 6
+    ? names.join(", ")
+    : `${names.slice(0, 6).join(", ")} and ${names.length - 6} more (--json lists all)`;
 
 const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: boolean }, []>({
   docs: { brief: "run the rules' own examples" },

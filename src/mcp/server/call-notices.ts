@@ -1,14 +1,14 @@
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { CallEvent } from "../../index.ts";
-import type { Desk } from "./rounds.ts";
+import type { ElicitationChannel } from "./multi-round.ts";
 
 const levels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
 
 /** A listener for one call's events: what it tells goes to whichever request it is being served by at that moment. */
-export function tellClient(desk: Desk): (event: CallEvent) => void {
+export function tellClient(channel: ElicitationChannel): (event: CallEvent) => void {
   let steps = 0;
   const report = ({ progress: told }: Extract<CallEvent, { type: "call.progress" }>) => {
-    const { mcpReq } = desk.request();
+    const { mcpReq } = channel.request();
     const progressToken = mcpReq._meta?.progressToken;
     if (progressToken === undefined) return undefined;
     const { progress, total, message } = typeof told === "string" ? { message: told } : { ...told };
@@ -27,7 +27,7 @@ export function tellClient(desk: Desk): (event: CallEvent) => void {
     const sent =
       event.type === "call.progress"
         ? report(event)
-        : desk.request().mcpReq.log(levels[event.level], toData(event.message, event.fields));
+        : channel.request().mcpReq.log(levels[event.level], toData(event.message, event.fields));
     sent?.catch(() => undefined); // a client that has gone needs to hear nothing
   };
 }

@@ -2,33 +2,33 @@ import type { Approver } from "../../index.ts";
 import type { Answerer } from "../../spec/question.ts";
 import type { McpHost } from "../host.ts";
 
-/** Who answers for the client that made a call. */
-export interface Attendant extends Answerer {
+/** The MCP client behind a call: it approves and answers for the person who uses it. */
+export interface ElicitingClient extends Answerer {
   readonly approve: Approver["ask"];
   readonly elicit: NonNullable<McpHost["elicit"]>;
 }
 
 /** An engine's approver for calls that come from MCP clients: each question goes to the client that made the call. */
 export interface ElicitingApprover extends Approver {
-  /** Until the returned function is called, this call's questions go to `attendant`. */
-  attend(callId: string, attendant: Attendant): () => void;
+  /** Until the returned function is called, the questions of this call go to `client`. */
+  register(callId: string, client: ElicitingClient): () => void;
   /** The same for what other servers ask while they serve such a call. */
   readonly elicit: NonNullable<McpHost["elicit"]>;
   readonly answerer: Answerer;
 }
 
 export function createElicitingApprover(): ElicitingApprover {
-  const attended = new Map<string, Attendant>();
+  const clients = new Map<string, ElicitingClient>();
   return {
-    attend(callId, attendant) {
-      attended.set(callId, attendant);
-      return () => attended.delete(callId);
+    register(callId, client) {
+      clients.set(callId, client);
+      return () => clients.delete(callId);
     },
-    ask: async (request, signal) => attended.get(request.call.id)?.approve(request, signal),
-    elicit: async (question, signal) => attended.get(question.callId ?? "")?.elicit(question, signal),
+    ask: async (request, signal) => clients.get(request.call.id)?.approve(request, signal),
+    elicit: async (question, signal) => clients.get(question.callId ?? "")?.elicit(question, signal),
     answerer: {
-      can: (callId, kind) => attended.get(callId)?.can(callId, kind) ?? false,
-      answer: async (asked, signal) => attended.get(asked.call.id)?.answer(asked, signal),
+      can: (callId, kind) => clients.get(callId)?.can(callId, kind) ?? false,
+      answer: async (asked, signal) => clients.get(asked.call.id)?.answer(asked, signal),
     },
   };
 }

@@ -19,7 +19,7 @@ import {
 } from "../../spec/question.ts";
 import { toSchema } from "../../schema/schema.ts";
 import type { Elicitation } from "../host.ts";
-import type { Desk, Responses } from "./rounds.ts";
+import type { ElicitationChannel, Responses } from "./multi-round.ts";
 
 const required: Readonly<Record<QuestionKind, ClientCapabilities>> = {
   form: { elicitation: { form: {} } },
@@ -48,14 +48,14 @@ export interface ClientAnswerer extends Answerer {
 }
 
 /** The client that made a request answers what the work behind it asks. */
-export function createClientAnswerer(desk: Desk): ClientAnswerer {
+export function createClientAnswerer(channel: ElicitationChannel): ClientAnswerer {
   let lacked: Error | undefined;
   return {
     lacked: () => lacked,
-    can: (_callId, kind) => canAsk(desk.client, kind),
+    can: (_callId, kind) => canAsk(channel.client, kind),
     async answer({ questions }, signal) {
-      const missing = Object.values(questions).flatMap(({ kind }) => (canAsk(desk.client, kind) ? [] : [kind]));
-      if (missing.length === 0) return askClient(desk, questions, signal);
+      const missing = Object.values(questions).flatMap(({ kind }) => (canAsk(channel.client, kind) ? [] : [kind]));
+      if (missing.length === 0) return askClient(channel, questions, signal);
       const requiredCapabilities: ClientCapabilities = Object.assign({}, ...missing.map((kind) => required[kind]));
       lacked = new MissingRequiredClientCapabilityError({ requiredCapabilities });
       throw cannotAsk(missing);
@@ -66,9 +66,13 @@ export function createClientAnswerer(desk: Desk): ClientAnswerer {
 /** What is missing or does not fit is asked again; then it counts as unanswered. */
 const maxTries = 3;
 
-async function askClient(desk: Desk, questions: Questions, signal: AbortSignal): Promise<Answers | undefined> {
+async function askClient(
+  channel: ElicitationChannel,
+  questions: Questions,
+  signal: AbortSignal,
+): Promise<Answers | undefined> {
   const answers = new Map<string, Answer>();
-  let responses = takeEarly(desk, Object.keys(questions));
+  let responses = takeEarly(channel, Object.keys(questions));
   for (let tries = 0; tries <= maxTries; tries++) {
     for (const [name, question] of Object.entries(questions)) {
       const answer = Object.hasOwn(responses, name) ? await readAnswer(question, responses[name]) : undefined;
@@ -76,7 +80,7 @@ async function askClient(desk: Desk, questions: Questions, signal: AbortSignal):
     }
     const open = Object.entries(questions).filter(([name]) => !answers.has(name));
     if (open.length === 0) return Object.fromEntries(answers);
-    const given = await desk.put(
+    const given = await channel.put(
       Object.fromEntries(open.map(([name, question]) => [name, toRequest(question)])),
       signal,
     );
@@ -86,7 +90,7 @@ async function askClient(desk: Desk, questions: Questions, signal: AbortSignal):
   return undefined;
 }
 
-function takeEarly({ early }: Desk, names: readonly string[]): Responses {
+function takeEarly({ early }: ElicitationChannel, names: readonly string[]): Responses {
   const taken = names.filter((name) => early.has(name)).map((name) => [name, early.get(name)] as const);
   for (const [name] of taken) early.delete(name);
   return Object.fromEntries(taken);

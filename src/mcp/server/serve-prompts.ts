@@ -5,17 +5,17 @@ import { CallError } from "../../index.ts";
 import { createAsk } from "../../runtime/ask.ts";
 import { toBlock } from "./describe-tool.ts";
 import { createClientAnswerer } from "./questions.ts";
-import type { Desk, Rounds } from "./rounds.ts";
+import type { ElicitationChannel, MultiRound } from "./multi-round.ts";
 import type { PromptText, ServedPrompt, ServedPrompts } from "./served-prompts.ts";
 
 export interface ServePromptsOptions {
   readonly prompts: ServedPrompts;
-  readonly rounds: Rounds;
+  readonly multiRound: MultiRound;
   readonly follows: boolean;
 }
 
 /** Offers the prompts to one connection; gives back what ends it. */
-export function servePrompts(server: Server, { prompts, rounds, follows }: ServePromptsOptions): (() => void)[] {
+export function servePrompts(server: Server, { prompts, multiRound, follows }: ServePromptsOptions): (() => void)[] {
   server.registerCapabilities({ prompts: { listChanged: true } });
   server.setRequestHandler("prompts/list", () => ({ prompts: prompts.list().map(describePrompt) }));
   server.setRequestHandler("prompts/get", async ({ params: { name, arguments: values = {} } }, ctx) => {
@@ -24,9 +24,9 @@ export function servePrompts(server: Server, { prompts, rounds, follows }: Serve
     const missing = prompt.arguments?.find((one) => one.required && !Object.hasOwn(values, one.name));
     if (missing !== undefined) throw invalid(`${name} needs the argument ${missing.name}`);
     const request = { key: `prompts/get ${name}`, client: server.getClientCapabilities(), ctx };
-    const round = await rounds.serve(request, (desk, signal) => fillIn(prompt, values, desk, signal));
-    if ("asks" in round) return round.asks;
-    return { description: prompt.description, messages: toMessages(round.done) };
+    const outcome = await multiRound.serve(request, (channel, signal) => fillIn(prompt, values, channel, signal));
+    if ("asks" in outcome) return outcome.asks;
+    return { description: prompt.description, messages: toMessages(outcome.done) };
   });
   return follows ? [prompts.onChange(() => void server.sendPromptListChanged().catch(() => undefined))] : [];
 }
@@ -34,10 +34,10 @@ export function servePrompts(server: Server, { prompts, rounds, follows }: Serve
 async function fillIn(
   prompt: ServedPrompt,
   values: Readonly<Record<string, string>>,
-  desk: Desk,
+  channel: ElicitationChannel,
   signal: AbortSignal,
 ): Promise<PromptText> {
-  const answerer = createClientAnswerer(desk);
+  const answerer = createClientAnswerer(channel);
   const ask = createAsk({ id: prompt.name, tool: prompt.name }, answerer, signal);
   try {
     return await prompt.get(values, { ask, signal });

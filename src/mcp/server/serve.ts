@@ -1,7 +1,7 @@
 /** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not, or a transport of your own. */
 import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import { createRounds } from "./rounds.ts";
+import { createMultiRound } from "./multi-round.ts";
 import { createServedCalls } from "./served-calls.ts";
 import { serveOverHttp } from "./serve-http.ts";
 import type { ServeOptions, Serving } from "./serve-options.ts";
@@ -9,12 +9,12 @@ import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 export async function serveMcp(options: ServeOptions): Promise<Serving> {
   const { engine, approver, shows, resources, prompts, version } = options;
-  const rounds = createRounds();
+  const multiRound = createMultiRound();
   const served: McpServerOptions = {
     engine,
     version,
-    rounds,
-    calls: createServedCalls({ rounds, ...(approver ? { approver } : {}) }),
+    multiRound,
+    calls: createServedCalls({ multiRound, ...(approver ? { approver } : {}) }),
     ...(shows ? { shows } : {}),
     ...(resources ? { resources: typeof resources === "function" ? resources : () => resources } : {}),
     ...(prompts ? { prompts } : {}),

@@ -6,15 +6,21 @@ import { CallError, type Conversation, type Ended } from "../../index.ts";
 import { createTurns, type Turn, type Turns } from "../../router/turns.ts";
 import type { Asked, Permitted } from "../../spec/call.ts";
 import { tellClient } from "./call-notices.ts";
-import type { Attendant, ElicitingApprover } from "./eliciting-approver.ts";
+import type { ElicitingClient, ElicitingApprover } from "./eliciting-approver.ts";
 import type { ElicitationAnswer } from "../host.ts";
 import { canAsk, createClientAnswerer, toAnswer, toApproval, toQuestion, type ClientAnswerer } from "./questions.ts";
-import { createRounds, isModern, type Desk, type Rounds, type ServedRequest } from "./rounds.ts";
+import {
+  createMultiRound,
+  isModern,
+  type ElicitationChannel,
+  type MultiRound,
+  type ServedRequest,
+} from "./multi-round.ts";
 
 export interface ServedCallsOptions {
   /** The approver the engine was made with. Left out: nobody is asked. */
   readonly approver?: ElicitingApprover;
-  readonly rounds?: Rounds;
+  readonly multiRound?: MultiRound;
 }
 
 export interface ServedCalls {
@@ -29,18 +35,26 @@ export interface ServedCalls {
 export type Served = { readonly done: Ended } | { readonly asks: InputRequiredResult };
 
 /** Calls of all clients of one engine: they change the same folder, so those that change something wait for each other. */
-export function createServedCalls({ approver, rounds = createRounds() }: ServedCallsOptions): ServedCalls {
+export function createServedCalls({ approver, multiRound = createMultiRound() }: ServedCallsOptions): ServedCalls {
   const turns = createTurns();
 
-  const run = async (asked: Asked, conversation: Conversation, desk: Desk, stop: AbortSignal): Promise<Ended> => {
+  const run = async (
+    asked: Asked,
+    conversation: Conversation,
+    channel: ElicitationChannel,
+    stop: AbortSignal,
+  ): Promise<Ended> => {
     const place = takePlace(turns, stop);
-    const attendant = createAttendant({ ...desk, put: (...questions) => place.aside(() => desk.put(...questions)) });
-    const endings = [approver?.attend(asked.id, attendant), place.leave];
+    const client = createElicitingClient({
+      ...channel,
+      put: (...questions) => place.aside(() => channel.put(...questions)),
+    });
+    const endings = [approver?.register(asked.id, client), place.leave];
     try {
-      const ended = await conversation.run(asked, stop, { beforeRun: place.enter, onEvent: tellClient(desk) });
+      const ended = await conversation.run(asked, stop, { beforeRun: place.enter, onEvent: tellClient(channel) });
       // A newer client is told what it would have to offer; an older one has only the tool's own words.
-      const lacked = ended.ok ? undefined : attendant.lacked();
-      if (lacked !== undefined && isModern(desk.request())) throw lacked;
+      const lacked = ended.ok ? undefined : client.lacked();
+      if (lacked !== undefined && isModern(channel.request())) throw lacked;
       return ended;
     } finally {
       for (const end of endings) end?.();
@@ -49,7 +63,7 @@ export function createServedCalls({ approver, rounds = createRounds() }: ServedC
 
   return {
     serve: ({ name, input }, request, conversation) =>
-      rounds.serve({ ...request, key: `tools/call ${name}` }, (desk, stop) =>
+      multiRound.serve({ ...request, key: `tools/call ${name}` }, (channel, stop) =>
         run(
           {
             id: `mcp_${randomUUID()}`,
@@ -59,24 +73,24 @@ export function createServedCalls({ approver, rounds = createRounds() }: ServedC
             askedAt: Date.now(),
           },
           conversation,
-          desk,
+          channel,
           stop,
         ),
       ),
   };
 }
 
-function createAttendant(desk: Desk): Attendant & ClientAnswerer {
+function createElicitingClient(channel: ElicitationChannel): ElicitingClient & ClientAnswerer {
   return {
-    ...createClientAnswerer(desk),
+    ...createClientAnswerer(channel),
     async approve(request, signal) {
-      if (!canAsk(desk.client, "form")) return undefined;
-      const responses = await desk.put({ answer: toApproval(request) }, signal);
+      if (!canAsk(channel.client, "form")) return undefined;
+      const responses = await channel.put({ answer: toApproval(request) }, signal);
       return responses === undefined ? undefined : toAnswer(responses["answer"]);
     },
     async elicit(question, signal) {
-      if (!canAsk(desk.client, question.mode === "url" ? "page" : "form")) return undefined;
-      const responses = await desk.put({ answer: toQuestion(question) }, signal);
+      if (!canAsk(channel.client, question.mode === "url" ? "page" : "form")) return undefined;
+      const responses = await channel.put({ answer: toQuestion(question) }, signal);
       const { action, content } = { ...(responses?.["answer"] as Partial<ElicitationAnswer> | undefined) };
       if (action !== "accept") return { action: action === "cancel" ? "cancel" : "decline" };
       return { action, ...(isObject(content) ? { content } : {}) };
@@ -87,12 +101,12 @@ function createAttendant(desk: Desk): Attendant & ClientAnswerer {
 interface Place {
   /** Once the call is permitted: resolves when its turn has come. */
   enter(permitted: Permitted): Promise<void>;
-  /** Nobody else waits while somebody is asked. */
+  /** Gives the turn to others while a person is asked, and takes it again afterwards. */
   aside<Result>(wait: () => Promise<Result>): Promise<Result>;
   leave(): void;
 }
 
-/** A call waits for its turn once it is permitted, and has it until it ended, but for the time it spends asking. */
+/** A permitted call waits for its turn and keeps it until it has ended, except while it waits for a person's answer. */
 function takePlace(turns: Turns, stop: AbortSignal): Place {
   let turn: Turn | undefined;
   let alone = false;

@@ -2,7 +2,7 @@
 import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import type { AnyTool, Conversation, Engine } from "../../index.ts";
 import { describeResult, describeTool, inputSchema } from "./describe-tool.ts";
-import { createRounds, type Rounds } from "./rounds.ts";
+import { createMultiRound, type MultiRound } from "./multi-round.ts";
 import { serveCompletions } from "./serve-completions.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveResources } from "./serve-resources.ts";
@@ -21,7 +21,7 @@ export interface McpServerOptions {
   readonly prompts?: ServedPrompts;
   /** These two are shared by all connections to one engine, so that a later request can answer an earlier one's question. */
   readonly calls?: ServedCalls;
-  readonly rounds?: Rounds;
+  readonly multiRound?: MultiRound;
   /** Tell this connection what changes. Off where something else does. */
   readonly follows?: boolean;
 }
@@ -29,8 +29,8 @@ export interface McpServerOptions {
 /** One server object per connection: two clients never share one. */
 export function createMcpServer(options: McpServerOptions): McpServer {
   const { engine, version, shows = () => true, prompts } = options;
-  const rounds = options.rounds ?? createRounds();
-  const calls = options.calls ?? createServedCalls({ rounds });
+  const multiRound = options.multiRound ?? createMultiRound();
+  const calls = options.calls ?? createServedCalls({ multiRound });
   let own: Conversation | undefined;
   const conversation = options.conversation ?? (() => (own ??= engine.conversation()));
   const { resources } = options;
@@ -67,7 +67,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const follows = options.follows !== false;
   const endings = [
     ...(follows ? [engine.registry.onChange(() => void server.sendToolListChanged().catch(() => undefined))] : []),
-    ...(prompts ? servePrompts(server, { prompts, rounds, follows }) : []),
+    ...(prompts ? servePrompts(server, { prompts, multiRound, follows }) : []),
     ...(resourcesOf ? serveResources(server, { resourcesOf, follows }) : []),
   ];
   if (prompts || resourcesOf) serveCompletions(server, prompts, resourcesOf);

@@ -1,7 +1,7 @@
 /**
- * Requests that may have to ask their client something before they are answered. An older client is
- * asked while its request is open. A newer one comes again with the answers: the work waits where it
- * is, and goes on with the same run, so that nothing ever runs twice.
+ * Multi-round requests: requests that may have to ask their client something before they are answered. A client of an
+ * older protocol version is asked while its request is open. A newer one gets the questions as the answer and sends the
+ * request again with its replies; the work waits meanwhile and goes on where it stopped, so that nothing runs twice.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
@@ -17,8 +17,8 @@ import {
 
 export type Responses = Readonly<Record<string, unknown>>;
 
-/** Where work asks the client that made its request. */
-export interface Desk {
+/** The way to the client that made a request: questions go out here and answers come back. */
+export interface ElicitationChannel {
   /** The request it is being served by at this moment: where progress and log lines go. */
   request(): ServerContext;
   readonly client: ClientCapabilities;
@@ -36,19 +36,19 @@ export interface ServedRequest {
   readonly ctx: ServerContext;
 }
 
-export type Round<Result> = { readonly done: Result } | { readonly asks: InputRequiredResult };
+export type RoundResult<Result> = { readonly done: Result } | { readonly asks: InputRequiredResult };
 
-export interface Rounds {
+export interface MultiRound {
   /** Starts the work, or goes on with the one whose questions this request answers. */
   serve<Result>(
     request: ServedRequest,
-    work: (desk: Desk, stop: AbortSignal) => Promise<Result>,
-  ): Promise<Round<Result>>;
+    work: (channel: ElicitationChannel, stop: AbortSignal) => Promise<Result>,
+  ): Promise<RoundResult<Result>>;
 }
 
-export interface RoundsOptions {
-  /** How long a person may take. */
-  readonly patienceMs?: number;
+export interface MultiRoundOptions {
+  /** How long a person may take to answer. */
+  readonly answerTimeoutMs?: number;
 }
 
 interface Running {
@@ -62,40 +62,43 @@ interface Running {
   asked: () => void;
 }
 
-const defaultPatienceMs = 10 * 60_000;
+const defaultAnswerTimeoutMs = 10 * 60_000;
 /** Requests that wait for answers at the same time; the oldest is then taken as unanswered. */
-const maxParked = 256;
+const maxWaiting = 256;
 
-export function createRounds({ patienceMs = defaultPatienceMs }: RoundsOptions = {}): Rounds {
-  const parked = new Map<string, Running>();
+export function createMultiRound({ answerTimeoutMs = defaultAnswerTimeoutMs }: MultiRoundOptions = {}): MultiRound {
+  const waiting = new Map<string, Running>();
 
   const resume = (state: string, { key, ctx }: ServedRequest): Running => {
-    const running = parked.get(state);
+    const running = waiting.get(state);
     if (running === undefined || running.key !== key)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the question was answered already, or too late");
-    parked.delete(state);
+    waiting.delete(state);
     running.ctx = ctx;
     running.open?.take(ctx.mcpReq.inputResponses ?? {});
     return running;
   };
 
-  const park = (running: Running, inputRequests: Record<string, InputRequest>): InputRequiredResult => {
+  const keepWaiting = (running: Running, inputRequests: Record<string, InputRequest>): InputRequiredResult => {
     const requestState = randomBytes(24).toString("base64url");
-    parked.set(requestState, running);
-    for (const [oldest, { open }] of parked) {
-      if (parked.size <= maxParked) break;
-      parked.delete(oldest);
+    waiting.set(requestState, running);
+    for (const [oldest, { open }] of waiting) {
+      if (waiting.size <= maxWaiting) break;
+      waiting.delete(oldest);
       open?.take(undefined);
     }
-    void running.done.finally(() => parked.delete(requestState)).catch(() => undefined);
+    void running.done.finally(() => waiting.delete(requestState)).catch(() => undefined);
     return inputRequired({ inputRequests, requestState });
   };
 
   return {
-    async serve<Result>(request: ServedRequest, work: (desk: Desk, stop: AbortSignal) => Promise<Result>) {
+    async serve<Result>(
+      request: ServedRequest,
+      work: (channel: ElicitationChannel, stop: AbortSignal) => Promise<Result>,
+    ) {
       const { ctx } = request;
       const state = ctx.mcpReq.requestState<string>();
-      const running = state === undefined ? start(request, work, patienceMs) : resume(state, request);
+      const running = state === undefined ? start(request, work, answerTimeoutMs) : resume(state, request);
       const unlink = stopWith(ctx.mcpReq.signal, running.stop);
       const asked = new Promise<undefined>((resolve) => (running.asked = () => resolve(undefined)));
       const done = running.done.then((result) => ({ done: result as Result })); // of the same request: of the same type
@@ -105,26 +108,26 @@ export function createRounds({ patienceMs = defaultPatienceMs }: RoundsOptions =
         return first;
       }
       done.catch(() => undefined);
-      unlink(); // this request is answered, and its end says nothing about the work
-      return { asks: park(running, running.open?.questions ?? {}) };
+      unlink(); // the request ends here; the work goes on
+      return { asks: keepWaiting(running, running.open?.questions ?? {}) };
     },
   };
 }
 
 function start(
   request: ServedRequest,
-  work: (desk: Desk, stop: AbortSignal) => Promise<unknown>,
-  patienceMs: number,
+  work: (channel: ElicitationChannel, stop: AbortSignal) => Promise<unknown>,
+  answerTimeoutMs: number,
 ): Running {
   const stop = new AbortController();
   let last: Promise<unknown> = Promise.resolve();
-  const desk: Desk = {
+  const channel: ElicitationChannel = {
     request: () => running.ctx,
     client: capabilitiesOf(request),
     early: new Map(Object.entries(request.ctx.mcpReq.inputResponses ?? {})),
     put(questions, signal) {
       const put = isModern(request.ctx) ? waitForAnswers : sendQuestions;
-      const next = last.then(() => put(running, questions, signal, patienceMs));
+      const next = last.then(() => put(running, questions, signal, answerTimeoutMs));
       last = next;
       return next;
     },
@@ -133,19 +136,19 @@ function start(
     key: request.key,
     ctx: request.ctx,
     stop,
-    done: Promise.resolve().then(() => work(desk, stop.signal)),
+    done: Promise.resolve().then(() => work(channel, stop.signal)),
     open: undefined,
     asked: () => undefined,
   };
   return running;
 }
 
-/** Never fails: nobody there is an answer too. */
+/** Never rejects: when nobody answers, the result is undefined. */
 function waitForAnswers(
   running: Running,
   questions: Readonly<Record<string, InputRequest>>,
   signal: AbortSignal,
-  patienceMs: number,
+  answerTimeoutMs: number,
 ): Promise<Responses | undefined> {
   if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve) => {
@@ -156,7 +159,7 @@ function waitForAnswers(
       resolve(responses);
     };
     const giveUp = () => take(undefined);
-    const timer = setTimeout(giveUp, patienceMs);
+    const timer = setTimeout(giveUp, answerTimeoutMs);
     timer.unref();
     signal.addEventListener("abort", giveUp);
     running.open = { questions: { ...questions }, take };
@@ -164,14 +167,14 @@ function waitForAnswers(
   });
 }
 
-/** Also never fails: a client that cannot answer one has not answered. */
+/** Never rejects either: a client that cannot answer counts as one that did not. */
 async function sendQuestions(
   { ctx }: Running,
   questions: Readonly<Record<string, InputRequest>>,
   signal: AbortSignal,
-  patienceMs: number,
+  answerTimeoutMs: number,
 ): Promise<Responses | undefined> {
-  const options = { signal, timeout: patienceMs, resetTimeoutOnProgress: true };
+  const options = { signal, timeout: answerTimeoutMs, resetTimeoutOnProgress: true };
   const send = async ([name, question]: [string, InputRequest]) => {
     const { method, params } = question;
     const isPage = method === "elicitation/create" && params.mode === "url";
