@@ -30,7 +30,7 @@ const mcp = createMcpClients({
 });
 await mcp.start({ waitMs: 10_000 });
 
-// Seed 002's two functions. One line each: which tool is whose is the registry's business.
+// Two functions for any agent loop. The registry knows which server, or which of our own tools, a name belongs to.
 const runTools = async (name: string, args: Json) => (await engine.call(name, args)).content;
 const getTools = () =>
   registry.list().map(({ name, input }) => ({ name, parameters: normalize(input, "openai").schema }));

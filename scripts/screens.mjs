@@ -10,8 +10,8 @@ const screens = {
   policy: [`callgate policy check --shell 'git status && rm -rf build'`],
   arguments: [`callgate call read_file '{"file_pat":"README.md"}'`],
   denied: [
-    `callgate policy check --rules rules.toml --shell 'xargs -n1 git push < branches'`,
-    `callgate policy check --rules rules.toml --shell 'bash -c "git -C . push"'`,
+    `callgate policy check --rules rules.toml --shell 'xargs -n1 git push < branches' | head -4`,
+    `callgate policy check --rules rules.toml --shell 'bash -c "git -C . push"' | head -4`,
   ],
 };
 
@@ -28,16 +28,25 @@ spawnSync("git", ["init", "-q"], { cwd: workspace });
 
 /** What a terminal would show, without what differs from run to run: paths and times. */
 function show(line) {
-  const { stdout } = spawnSync("bash", ["-c", `callgate() { "${process.execPath}" "${command}" "$@"; }; ${line} 2>&1`], {
-    cwd: workspace,
-    encoding: "utf8",
-    env: { ...process.env, CALLGATE_HOME: join(root, "home"), NO_COLOR: "1" },
-  });
+  const { stdout } = spawnSync(
+    "bash",
+    ["-c", `callgate() { "${process.execPath}" "${command}" "$@" 2>&1; }; ${line}`],
+    {
+      cwd: workspace,
+      encoding: "utf8",
+      env: { ...process.env, CALLGATE_HOME: join(root, "home"), NO_COLOR: "1" },
+    },
+  );
   const plain = stdout.replaceAll(workspace, "/home/you/project").replace(/  \d+(\.\d+)? s$/gm, "");
   return `$ ${line}\n${plain.trimEnd()}\n`;
 }
 
-const pages = ["README.md", ...readdirSync("docs", { encoding: "utf8" }).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+const pages = [
+  "README.md",
+  ...readdirSync("docs", { encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
 const stale = [];
 try {
   for (const page of pages) {

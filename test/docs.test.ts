@@ -3,6 +3,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { callErrorCodes } from "../src/base/error.ts";
+import { exitCodes } from "../src/cli/io.ts";
 import { version } from "../src/cli/version.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -38,3 +40,25 @@ test("AGENTS.md names every folder of src", () => {
 test("the command's version is the package's", () => {
   expect(JSON.parse(read("package.json")).version).toBe(version);
 });
+
+test("docs/errors.md has every code of a call and every exit code, and no others", () => {
+  const [calls, exits] = read("docs/errors.md").split("## Exit codes");
+  const first = (text: string) => [...text.matchAll(/^\| `?([a-z_]+|\d+)`? \|/gm)].map((match) => match[1]!);
+  expect(first(calls!).filter((word) => word !== "code")).toEqual([...callErrorCodes]);
+  expect(first(exits!).filter((word) => word !== "code")).toEqual(Object.values(exitCodes).map(String));
+});
+
+test("docs/events.md is what the schema of events says", () => {
+  execFileSync(process.execPath, ["scripts/events-docs.mjs", "--check"], { cwd: root });
+});
+
+test.each(["README.md", "CHANGELOG.md", ...pages.filter((page) => !page.endsWith("/seeds.md"))])(
+  "%s speaks to people who have never heard of us",
+  (page) => {
+    // `seed` is also a schema target, a layout and part of a model family's name: these stand in code marks.
+    const prose = read(page)
+      .replaceAll(/```[\s\S]*?```/g, "")
+      .replaceAll(/`[^`]*`|&lt;[^>]*>|Seed-OSS/g, "");
+    expect(prose.match(/\bseeds?\b/gi) ?? []).toEqual([]);
+  },
+);

@@ -138,7 +138,7 @@ export interface ToolContext {
   progress(progress: ToolProgress): void;
   /** A call of another tool, down the whole line: found, checked, permitted, recorded as any call, with this one as its parent. */
   call(name: string, input?: Json): Promise<CallOutcome>;
-  /** Services and models the host registered (seed 002's ctx.service, ctx.model). */
+  /** Services and models the host registered. */
   readonly service: Readonly<Record<string, unknown>>;
   readonly model: Readonly<Record<string, unknown>>;
   /** Memory of the conversation this call belongs to, shared by its tools. */
