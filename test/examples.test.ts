@@ -14,10 +14,6 @@ test("there are examples", () => {
   expect(examples.length).toBeGreaterThan(3);
 });
 
-test.each(examples)("%s fits a screen or two", (name) => {
-  expect(readFileSync(join(root, "examples", name), "utf8").split("\n").length).toBeLessThanOrEqual(66);
-});
-
 /** What each of the programs for an audience must have shown. */
 const shown: Readonly<Record<string, RegExp>> = {
   "six-lines.ts": /^42$/m,
@@ -28,6 +24,15 @@ const shown: Readonly<Record<string, RegExp>> = {
   "team-chat.ts": /ada true[\s\S]*ben false/,
   "ci-fixer.ts": /before: false[\s\S]*done after 4 calls\nafter: true/,
 };
+
+test.each(Object.keys(shown))("%s is at most 60 lines", (name) => {
+  expect(
+    readFileSync(join(root, "examples", name), "utf8")
+      .trimEnd()
+      .split("\n").length,
+  ).toBeLessThanOrEqual(60);
+});
+
 const needs: Readonly<Record<string, Need>> = { "data-analyst.ts": "sqlite3" };
 
 for (const name of examples)
