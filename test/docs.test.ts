@@ -1,4 +1,5 @@
 /** What the documents say is true: snippets are cut from examples that run, the tree is the tree, the entries are the lists. */
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
