@@ -189,6 +189,28 @@ static int drop_run(const char *path) {
 }
 
 /* What a run that nobody works on needs: to be finished, or to go. */
+/*
+ * Whether the process that listed the run, and asks somebody about it, is still there. Its number alone would not do:
+ * numbers are used again, so the time of its start stands beside it.
+ */
+static bool is_being_decided(int run) {
+  char text[64] = {0}, name[64], stat[1024] = {0};
+  int pid;
+  unsigned long long started, now = 0;
+  int fd = openat(run, "owner", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (size <= 0 || sscanf(text, "%d %llu", &pid, &started) != 2 || pid <= 0) return false;
+  snprintf(name, sizeof name, "/proc/%d/stat", pid);
+  fd = open(name, O_RDONLY | O_CLOEXEC);
+  size = fd < 0 ? -1 : read(fd, stat, sizeof stat - 1);
+  if (fd >= 0) close(fd);
+  const char *rest = size > 0 ? strrchr(stat, ')') : NULL; /* the program's name may hold anything */
+  if (!rest) return false;
+  for (int field = 0; field < 20 && rest; field++) rest = strchr(rest + 1, ' ');
+  return rest && sscanf(rest, "%llu", &now) == 1 && now == started;
+}
+
 static const char *recover_one(int folder, const char *base, const char *name) {
   struct stamp st;
   struct settle s = {.name = name, .run = open_folder(folder, name)};
@@ -197,7 +219,7 @@ static const char *recover_one(int folder, const char *base, const char *name) {
   bool back = has_state(&s, "undoing");
   (void)base;
   if (!forward && !back) {
-    if (look(s.run, "state", &st)) return NULL;
+    if (look(s.run, "state", &st) || is_being_decided(s.run)) return NULL;
     bool born = strncmp(name, "new-", 4) == 0;
     return remove_tree(folder, name) && !born ? "dropped" : NULL;
   }

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { defined, isObject, parseJson } from "../../base/json.ts";
@@ -21,7 +21,15 @@ export function newRunId(now = Date.now()): string {
 
 /** The list is made once the command's last process is gone, and stays as it was shown. */
 export async function listEffects(run: HeldRun): Promise<readonly Effect[]> {
+  claim(run);
   return (await rawList(run)).map(({ effect }) => effect);
+}
+
+/** Says that this process decides about the run, so that another one that tidies up leaves it alone while we live. */
+function claim(run: HeldRun): void {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  const started = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  writeFileSync(join(run.folder, "owner"), `${process.pid} ${started}`, { mode: 0o644 });
 }
 
 /** Keeps what was chosen. What somebody else has changed meanwhile is left alone and named. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { reverseRun } from "../../../src/runtime/effects/runs.ts";
+import { recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
 import { canHold, createHeldWorkspace, grantFor, owners } from "./held.ts";
 import { createSandbox } from "../../../src/runtime/sandbox/sandbox.ts";
 
@@ -19,6 +19,19 @@ describe.skipIf(!canHold).each(owners)(
       );
       return { ...run, list };
     };
+
+    test("a run that somebody is still asked about is left alone by others who tidy up, and one whose asker is gone is not", async () => {
+      await fresh("echo a > a");
+      const run = await held.hold("echo b > b");
+      const place = dirname(run.run.folder);
+      await recoverRuns({ ...run.run, folder: place });
+      expect(existsSync(run.run.folder)).toBe(true);
+      expect(await run.settle("all")).toMatchObject({ kept: "all" });
+      const orphan = await held.hold("echo c > c");
+      writeFileSync(join(orphan.run.folder, "owner"), "999999 1");
+      expect(await recoverRuns({ ...orphan.run, folder: place })).toMatchObject([{ state: "dropped" }]);
+      expect(existsSync(orphan.run.folder)).toBe(false);
+    });
 
     test.each([
       ["nothing that is only read or opened", "echo a > a", "cat a; : >> a", []],
