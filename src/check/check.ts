@@ -11,23 +11,27 @@ import type { Bound, Checked } from "../spec/call.ts";
 import { coerce } from "../schema/coerce.ts";
 import type { Issue } from "../schema/explain.ts";
 import { isFreeform } from "../spec/freeform.ts";
+import { fillDefaults } from "./defaults.ts";
 import { deepestInput, inspect } from "./inspect.ts";
 import { describeJsonError, locateJsonError } from "./json-error.ts";
 import { restore } from "./restore.ts";
-import { toSchema, type Schema } from "../schema/schema.ts";
+import { standardOf, toSchema, type Schema } from "../schema/schema.ts";
 import { signature } from "./signature.ts";
 import { readText } from "./text-input.ts";
 import type { AccessContext, AnyTool } from "../spec/tool.ts";
 
-export async function check(bound: Bound, at: AccessContext): Promise<Checked> {
+/** Whose `default` values are filled in: those of tools that run here, everybody's, nobody's. */
+export type FillDefaults = "own" | "all" | "none";
+
+export async function check(bound: Bound, at: AccessContext, defaults: FillDefaults = "own"): Promise<Checked> {
   const notes: string[] = [];
   const { tool } = bound;
-  const input = isFreeform(tool.input) ? readText(bound, tool.input, notes) : await readInput(bound, notes);
+  const input = isFreeform(tool.input) ? readText(bound, tool.input, notes) : await readInput(bound, notes, defaults);
   const access = withOrigin(tool, await askAccess(tool, input, at));
   return extend(bound, { input, access, mutates: askMutates(tool, input, access), notes });
 }
 
-async function readInput(bound: Bound, notes: string[]): Promise<Json> {
+async function readInput(bound: Bound, notes: string[], defaults: FillDefaults): Promise<Json> {
   // Schemas of servers are foreign: they are interpreted, never made into code.
   const schema = toSchema(bound.tool.input, { compile: bound.tool.origin === undefined });
   const given = parseArguments(bound);
@@ -43,9 +47,16 @@ async function readInput(bound: Bound, notes: string[]): Promise<Json> {
   const typed = bound.untyped ? coerce(parsed, schema.json, notes) : parsed;
   const restored = restore(typed, schema.json, hasNull, notes);
   noteUnknownKeys(restored, schema, notes);
-  const result = await schema.validate(restored);
+  const filled = fillsIn(bound.tool, defaults) ? fillDefaults(restored, schema.json, notes) : restored;
+  const result = await schema.validate(filled);
   if (!result.ok) throw invalidArguments(bound, schema, result.issues);
   return result.value as Json; // A library's transform may make more of it; the handler's own type says so.
+}
+
+/** A schema library fills in its own. */
+function fillsIn({ input, origin }: AnyTool, defaults: FillDefaults): boolean {
+  if (defaults === "none" || standardOf(input) !== undefined) return false;
+  return defaults === "all" || origin === undefined;
 }
 
 function parseArguments(bound: Bound): unknown {

@@ -32,7 +32,7 @@ import { readGuidance, writeInstructions, type Guidance } from "./guidance/instr
 import { readPrompts, type OwnPrompts } from "./guidance/prompts.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
-import { chooseProfile, createOffer } from "./offered-tools.ts";
+import { chooseProfile, offerToModel } from "./offered-tools.ts";
 import type { ConnectOptions } from "./mcp/clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
@@ -97,10 +97,7 @@ async function putTogether(
 
   const config = earlier ? keepModel(options.config, earlier.records, options.flags ?? {}) : options.config;
   const profile = chooseProfile(config, config.model);
-  const model = await selectModel(
-    config.wire === undefined && profile.form !== "native" ? { ...config, wire: profile.form } : config,
-    env,
-  );
+  const model = await selectModel(config, env, profile.form);
   opened.push(model.close);
   const changes = createChangeTracker(cwd, undoFile(cwd, env), runLaterTable(config));
   const engine = createEngine({
@@ -127,7 +124,7 @@ async function putTogether(
     engine,
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions, guidance, prompts.skills),
-    tools: createOffer(engine, profile, model.wire),
+    tools: offerToModel(engine, profile, config, model.provider),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: readLimits(config),
@@ -209,7 +206,7 @@ function readLimits(config: Config) {
 
 function readRequest(config: Config, schema: JsonObject | undefined) {
   return {
-    ...defined({ maxOutputTokens: config.max_output_tokens }),
+    ...defined({ maxOutputTokens: config.max_output_tokens, parallel: config.parallel_tool_calls }),
     ...(config.reasoning_effort === undefined ? {} : { reasoning: { effort: config.reasoning_effort } }),
     ...(schema === undefined ? {} : { outputSchema: { name: "answer", schema, strict: true } }),
   };

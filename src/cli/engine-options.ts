@@ -7,19 +7,23 @@ import { createCommandHook, type Hook } from "../gate/hooks.ts";
 import { toSettings, type ApprovalName, type SandboxName } from "../gate/modes.ts";
 import { defaultMask } from "../gate/paths.ts";
 import type { AnyTool } from "../index.ts";
-import { chooseTools, type Profile } from "../registry/profile.ts";
+import { chooseTools } from "../registry/offer.ts";
+import type { Profile } from "../registry/profile.ts";
+import type { ToolsConfig } from "../registry/tools-config.ts";
 import type { EngineOptions } from "../router/engine.ts";
 import { toEnvironmentPolicy } from "../runtime/environment.ts";
 import type { NetworkGrant } from "../spec/access.ts";
+import type { PolicySettings } from "../spec/stages.ts";
 import { createAudit } from "../store/audit.ts";
-import { testSyncTool } from "../testing/sync-tool.ts";
-import { applyPatchFiles, builtins } from "../tools/index.ts";
+import { webSearchService } from "../tools/index.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
+import { commandTools } from "./offered-tools.ts";
 import { serverRules } from "./mcp/clients.ts";
 import { readRules, saveAlways } from "./policy/rules.ts";
 import { runLaterOptions } from "./policy/run-later.ts";
 import { stateProblem } from "./state-folder.ts";
+import { createWebSearch } from "./web-search.ts";
 
 export interface EngineSettings {
   /** Where outputs too long for a model are kept. */
@@ -36,7 +40,8 @@ export async function engineOptions(
   env: NodeJS.ProcessEnv,
   { spillDir, profile, only }: EngineSettings = {},
 ): Promise<EngineOptions> {
-  const settings = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);
+  const settings = readPolicy(config);
+  const webSearch = createWebSearch(config, cwd);
   const problem = stateProblem(env);
   if (problem !== undefined) throw new UsageError(problem);
   const disabled = new Set(config.disabled_tools ?? []);
@@ -60,6 +65,8 @@ export async function engineOptions(
         ? {}
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),
     },
+    ...(webSearch === undefined ? {} : { service: { [webSearchService]: webSearch } }),
+    ...(config.defaults === undefined ? {} : { defaults: config.defaults as NonNullable<EngineOptions["defaults"]> }),
     ...defined({ spillDir, keepBytes: config.tool_output_keep_bytes }),
     ...defined({ loginFiles: config.login_files, commandLimits: readLimits(config.command_limits) }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
@@ -74,21 +81,22 @@ export async function engineOptions(
   };
 }
 
-/** Seed 000 writes patches as whole files; every other profile has the patch language. */
 function builtinsFor(profile: Profile | undefined, only = false): readonly AnyTool[] {
-  const every = [...builtins, testSyncTool];
-  if (profile === undefined) return every;
-  const tools =
-    profile.name === "seed"
-      ? every.map((tool) => (tool.name === applyPatchFiles.name ? applyPatchFiles : tool))
-      : every;
-  return only
-    ? chooseTools(
-        tools,
-        profile,
-        tools.map(({ name }) => name),
-      )
-    : tools;
+  return profile === undefined || !only ? commandTools : chooseTools(commandTools, profile);
+}
+
+/** `approval` and `sandbox`, or the same under the names that the table `tools` has for them. */
+function readPolicy(config: Config): PolicySettings {
+  const { approval_policy: approval, sandbox_policy: sandbox } = (config.tools ?? {}) as ToolsConfig;
+  try {
+    return toSettings(
+      (config.approval ?? approval) as ApprovalName | undefined,
+      (config.sandbox ?? sandbox) as SandboxName | undefined,
+    );
+  } catch (error) {
+    if (error instanceof TypeError) throw new UsageError(error.message);
+    throw error;
+  }
 }
 
 function toNetwork(hosts: readonly string[] | undefined): NetworkGrant {

@@ -1,50 +1,52 @@
 /** Which tools a model is shown: the settings' choice, or what its family was trained on. */
 import { defined } from "../base/json.ts";
-import { offerTools, selectProfile, type Features, type Profile, type ProfileSettings } from "../registry/profile.ts";
-import type { Engine } from "../router/engine.ts";
 import type { AnyTool } from "../index.ts";
-import type { ToolSpec } from "../spec/model.ts";
+import { checkWanted, createOffer } from "../registry/offer.ts";
+import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
+import type { Engine } from "../router/engine.ts";
 import { testSyncTool } from "../testing/sync-tool.ts";
-import { builtins } from "../tools/index.ts";
+import { builtins, webSearchService } from "../tools/index.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 
-const builtinNames = [...builtins, testSyncTool].map(({ name }) => name);
+/** Every tool that is built into the command; a profile chooses among them. */
+export const commandTools: readonly AnyTool[] = [...builtins, { ...testSyncTool, offered: "by-profile" }];
+
+/** What the model is offered; `provider` is the one that runs it, `custom` where nobody knows what it has. */
+export function offerToModel(engine: Engine, profile: Profile, config: Config, provider: string) {
+  const hasSearch = config.web_search !== undefined;
+  return createOffer({
+    registry: engine.registry,
+    profile,
+    situation: engine.situation,
+    services: hasSearch ? [webSearchService] : [],
+    // A server of one's own may speak the wire and have no search behind it.
+    preferServices: hasSearch && provider === "custom",
+  });
+}
+
+/** The settings that say what is offered, checked by their shapes when they were read. */
+export function offerSettings(config: Config): OfferSettings {
+  const { profile, features, tools, profiles, normalize, experimental_supported_tools: extra } = config;
+  return defined({
+    profile,
+    features,
+    config: tools,
+    profiles,
+    normalize,
+    experimental_supported_tools: extra,
+  }) as OfferSettings;
+}
 
 /** The profile the settings and the model's family choose. */
 export function chooseProfile(config: Config, model: string | undefined): Profile {
   try {
-    return selectProfile({
-      ...defined({ profile: config.profile, model }),
-      ...(config.features === undefined ? {} : { features: config.features as Features }),
-      ...(config.experimental_supported_tools === undefined
-        ? {}
-        : { experimental_supported_tools: config.experimental_supported_tools }),
-      ...(config.profiles === undefined
-        ? {}
-        : { profiles: config.profiles as NonNullable<ProfileSettings["profiles"]> }),
-    });
+    const settings = offerSettings(config);
+    checkWanted(settings.experimental_supported_tools, commandTools);
+    checkWanted(settings.config?.experimental_supported_tools, commandTools);
+    return selectProfile({ ...settings, ...defined({ model }) });
   } catch (error) {
     if (error instanceof TypeError) throw new UsageError(error.message);
     throw error;
   }
-}
-
-/** What the model is offered. Made anew only when the tools change, so that equal requests have equal bytes and cost nothing. */
-export function createOffer(engine: Engine, profile: Profile, wire: string): () => readonly ToolSpec[] {
-  let offered: readonly ToolSpec[] | undefined;
-  engine.registry.onChange(() => (offered = undefined));
-  const usable = (tool: AnyTool) => isHosted(tool, wire) || !needsService(tool);
-  return () =>
-    (offered ??= offerTools(engine.registry.list().filter(usable), profile, builtinNames, engine.situation()));
-}
-
-/** A tool that works through a function of the host's; the command has none to give. */
-function needsService(tool: AnyTool): boolean {
-  return typeof tool.metadata?.["needsService"] === "string";
-}
-
-/** Run by the provider itself: only the Responses wire carries such tools. */
-function isHosted(tool: AnyTool, wire: string): boolean {
-  return tool.native !== undefined && wire === "responses";
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { JsonObject } from "../base/json.ts";
 import { configDir } from "../base/paths.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Engine } from "../router/engine.ts";
@@ -21,7 +22,7 @@ export async function loadOwnTools(
   cwd: string,
   { warn = (message) => say(`callgate: ${message}`), ...rest }: Partial<ConnectOptions> = {},
 ): Promise<OwnTools> {
-  for (const folder of toolFolders(config, cwd, warn)) await loadFolder(engine, folder, warn);
+  for (const folder of toolFolders(config, cwd, warn)) await loadFolder(engine, folder, config, warn);
   const isHere = rest.wanted !== undefined && engine.registry.find(rest.wanted) !== undefined;
   const mcp = isHere ? undefined : await connectServers(engine, config, cwd, { warn, ...rest });
   return {
@@ -32,16 +33,30 @@ export async function loadOwnTools(
   };
 }
 
-async function loadFolder(engine: Engine, folder: string, warn: (message: string) => void): Promise<void> {
+async function loadFolder(
+  engine: Engine,
+  folder: string,
+  config: Config,
+  warn: (message: string) => void,
+): Promise<void> {
   if (!existsSync(folder)) return warn(`there is no folder of tools ${folder}`);
   const { loadTools } = await import("../registry/folder.ts");
-  const { tools, refused } = await loadTools(folder);
+  const log = { debug() {}, info() {}, error() {}, warn: noteOnly };
+  function noteOnly(message: string, fields?: JsonObject) {
+    if (!message.startsWith("refused")) warn(`${String(fields?.["file"] ?? folder)}: ${message}`);
+  }
+  const { tools, refused } = await loadTools(folder, {
+    log,
+    // One of two words: checked when the settings were read.
+    ...(config.tools_group === undefined ? {} : { group: config.tools_group as "path" | "innermost" }),
+  });
   for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
   for (const tool of tools) {
     if (engine.registry.find(tool.name)?.name === tool.name)
       warn(`${tool.name} of ${folder} was left out: there is a tool of that name`);
     else engine.registry.add(tool);
   }
+  if (tools.length > 0) warn(`loaded ${tools.length} tools of ${folder}: ${tools.map(({ name }) => name).join(", ")}`);
 }
 
 /** The user's own folder beside the settings, the project's once it is trusted, then those the settings name; each once. */

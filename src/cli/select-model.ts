@@ -10,6 +10,7 @@ import { createProviderModel, type ProviderModelOptions } from "../model/provide
 import { guessProvider, providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
 import type { ModelList } from "../model/list-models.ts";
+import type { ProfileForm } from "../registry/profile.ts";
 import type { Config } from "./config/config.ts";
 import { UsageError } from "./io.ts";
 import type { ModelRecord } from "./models.ts";
@@ -61,10 +62,15 @@ export function missingKey(config: Config, env: NodeJS.ProcessEnv): string | und
 }
 
 /** Config to a model: a provider, an address of one's own, or, with neither, the built-in offline planner. */
-export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promise<SelectedModel> {
+export async function selectModel(
+  given: Config,
+  env: NodeJS.ProcessEnv,
+  form: ProfileForm = "native",
+): Promise<SelectedModel> {
   const { config, record } = await locateModel(given, env);
   const known = record === undefined ? undefined : wireOfRecord(record);
-  const wanted = known !== undefined && (config.wire ?? known.name) === known.name ? known : readWire(config.wire);
+  const read = known !== undefined && (config.wire ?? known.name) === known.name ? known : readWire(config.wire);
+  const wanted = withForm(read, form);
   const isOffline = isOfflineConfig(config);
   const { name, provider } = chooseProvider(config, wanted.wire);
   const missing = isOffline ? undefined : missingKey(config, env);
@@ -91,8 +97,8 @@ export async function selectModel(given: Config, env: NodeJS.ProcessEnv): Promis
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
   });
   return {
-    model: wanted.dialect === undefined ? http : await speakDialect(http, wanted, record),
-    wire: config.wire ?? (record === undefined ? wire : wanted.name),
+    model: wanted.dialect === undefined ? await speakForm(http, wanted.form) : await speakDialect(http, wanted, record),
+    wire: config.wire ?? (record !== undefined || wanted.dialect !== undefined ? wanted.name : wire),
     provider: isOffline ? "offline" : name,
     named: isOffline
       ? { provider: "offline" }
@@ -120,6 +126,8 @@ interface WantedWire {
   readonly native?: boolean;
   /** The prompt is rendered here. */
   readonly rendered?: boolean;
+  /** What a profile teaches beside the wire's own calls. */
+  readonly form?: ProfileForm;
 }
 
 function wireOfRecord({ request, dialect }: ModelRecord): WantedWire {
@@ -168,6 +176,19 @@ export function lazyModel(config: Config, env: NodeJS.ProcessEnv) {
 }
 
 /** Loaded only for models that need it: most have calls of their own. */
+/** A profile that teaches a dialect beside the wire's own calls. */
+async function speakForm(http: Model, form: ProfileForm | undefined): Promise<Model> {
+  if (form === undefined || form === "native") return http;
+  return (await import("../model/text.ts")).speakForm(http, form);
+}
+
+/** A profile's form goes over any wire; a dialect that the wire itself names comes before it. */
+function withForm(wanted: WantedWire, form: ProfileForm): WantedWire {
+  if (wanted.dialect !== undefined || wanted.rendered === true || form === "native") return wanted;
+  if (!form.startsWith("text:")) return { ...wanted, form };
+  return { ...wanted, name: form, wire: wanted.wire ?? "chat", dialect: form.slice("text:".length) };
+}
+
 async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord | undefined): Promise<Model> {
   const [{ createTextModel }, { lookUpDialect }] = await Promise.all([
     import("../model/text.ts"),

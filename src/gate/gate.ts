@@ -131,7 +131,10 @@ async function widen(
   if (permitted.tool.repeatable !== true || denied.rule !== undefined) return undefined;
   const target = denied.target === undefined ? "" : ` ${denied.target}`;
   const question: Question = {
-    reason: `The sandbox stopped it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
+    reason:
+      denied.what === "time"
+        ? `It ran out of time: ${denied.reason}. Run it again, from the start, with ten times as long?`
+        : `The sandbox stopped it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
     commands: permitted.ruling.commands ?? [],
     grant: widenGrant(permitted.grant, denied),
     suggestion: undefined,

@@ -99,9 +99,13 @@ function joinNetwork(base: NetworkGrant, hosts: readonly string[]): NetworkGrant
   return [...new Set([...(base === "off" ? [] : base), ...hosts])];
 }
 
+/** A command that did not end in its time gets this many times as much, once somebody agrees. */
+const morePatience = 10;
+
 /** The smallest step wider that lets what was refused through. */
 export function widenGrant(grant: Grant, denied: Denial): Grant {
   const { what, target } = denied;
+  if (what === "time") return { ...grant, patience: (grant.patience ?? 1) * morePatience };
   if (what === "network")
     return { ...grant, network: target === undefined ? "on" : joinNetwork(grant.network, [target]) };
   if (what === "write" && target !== undefined && target.startsWith("/"))
@@ -119,6 +123,7 @@ export function widenGrant(grant: Grant, denied: Denial): Grant {
 export function isWithin(a: Grant, b: Grant): boolean {
   const rank = { "read-only": 0, "workspace-write": 1, "full-access": 2 } as const;
   if (rank[a.policy] > rank[b.policy] || (b.confined && !a.confined)) return false;
+  if ((a.patience ?? 1) > (b.patience ?? 1)) return false;
   if (!a.write.every((path) => isInsideAny(path, b.write) || b.write.includes("/"))) return false;
   if (!b.mask.every((mask) => a.mask.includes(mask))) return false;
   if (a.write.length > 0 && !b.protect.every((name) => a.protect.includes(name))) return false;

@@ -2,10 +2,10 @@
  * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
  * providers; it knows nothing of tools, gates or sessions.
  */
-import { defined } from "../base/json.ts";
+import { defined, isObject, parseJson } from "../base/json.ts";
 import { createRedactor } from "../base/redact.ts";
 import { describeMs } from "../base/text.ts";
-import type { AskOptions, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
+import type { AskOptions, Item, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { AnswerLimits, Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
 import { createBodyWriter } from "./body.ts";
 import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext } from "./failure.ts";
@@ -46,6 +46,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
   const writeBody = createBodyWriter();
   const urlOf = (model: string) => new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(model, true)}`);
   const ownUrl = urlOf(options.model);
+  const compactUrl = new URL(`${ownUrl.href}/compact`);
 
   /** One request, up to its first byte. */
   const send = async (
@@ -112,7 +113,28 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     }
   }
 
-  return { name: options.model, ask, close: () => transport.close() };
+  /** Only the Responses API has one; a server without it is told by its refusal. */
+  const compact = async (request: ModelRequest, signal: AbortSignal): Promise<readonly Item[] | undefined> => {
+    const encoded = options.codec.encodeRequest({ ...request, model: options.model }, options.encode);
+    const { model, input, instructions } = encoded.body;
+    const body = defined({ model, input, instructions });
+    try {
+      const answer = await transport.post(compactUrl, [Buffer.from(JSON.stringify(body))], headers, signal);
+      const text = await readText(answer, longestCompaction);
+      const parsed = parseJson(text);
+      if (answer.status !== 200 || !parsed.ok || !isObject(parsed.value)) return undefined;
+      return options.codec.decodeAnswer({ status: "completed", ...parsed.value }, { names: encoded.names }).items;
+    } catch {
+      return undefined; // not there, or not now: the model itself can do it
+    }
+  };
+
+  return {
+    name: options.model,
+    ask,
+    close: () => transport.close(),
+    ...(options.codec.name === "responses" ? { compact } : {}),
+  };
 }
 
 /** The values of headers that carry a key. */
@@ -138,14 +160,17 @@ function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedReq
 /** As much of a refusal as anybody reads. */
 const longestRefusal = 64 << 10;
 
-async function readText(answer: HttpAnswer): Promise<string> {
+/** A history made short is still a history. */
+const longestCompaction = 16 << 20;
+
+async function readText(answer: HttpAnswer, longest = longestRefusal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of answer.body) {
     chunks.push(chunk);
-    if ((length += chunk.length) > longestRefusal) break;
+    if ((length += chunk.length) > longest) break;
   }
-  return Buffer.concat(chunks).toString("utf8").slice(0, longestRefusal);
+  return Buffer.concat(chunks).toString("utf8").slice(0, longest);
 }
 
 function wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ export type { ProviderModelOptions } from "./provider-model.ts";
 export { providerForWire, providers } from "./providers.ts";
 export type { Provider } from "./providers.ts";
 export { createCompletionsCodec, type CompletionOptions } from "./completions.ts";
-export { createTextModel, type TextModelOptions } from "./text.ts";
+export { createDualModel, createTextModel, speakForm, type TextModelOptions } from "./text.ts";
 export { createTransport, defaultLimits } from "./transport.ts";
 export type { TimeLimits, Transport } from "./transport.ts";
 export { isRetryable } from "./failure.ts";

@@ -43,6 +43,37 @@ function toNativeRequest(request: ModelRequest, dialect: string | Dialect, optio
   return { ...request, instructions: told.join("\n\n") };
 }
 
+/**
+ * A model that is offered its tools as the API has them and in a dialect at once: whichever form its answer uses is
+ * read, and both run on the same line. Its history goes back in the API's own form.
+ */
+export function createDualModel(inner: Model, dialect: string): Model {
+  const taught = new WeakMap<readonly ToolSpec[], string>();
+  const teachOnce = (tools: readonly ToolSpec[]) => {
+    const known = taught.get(tools) ?? teach(dialect, tools, { native: true });
+    taught.set(tools, known);
+    return known;
+  };
+  return {
+    ...inner,
+    name: inner.name,
+    ask(asked, signal, how) {
+      const tools = spelled(asked);
+      const isOff = tools.length === 0 || asked.toolChoice === "none";
+      const told = [asked.instructions ?? "", isOff ? "" : teachOnce(tools)].filter((part) => part !== "");
+      const request: ModelRequest = { ...asked, ...(told.length === 0 ? {} : { instructions: told.join("\n\n") }) };
+      return wrapTextCalls(inner.ask(request, signal, how), { dialect, tools, history: asked.input });
+    },
+  };
+}
+
+/** A profile's form put into practice: `native`, `text:DIALECT` or `native+text:DIALECT`. */
+export function speakForm(model: Model, form: string): Model {
+  const [, dual, dialect] = /^(native\+)?text:(.+)$/.exec(form) ?? [];
+  if (dialect === undefined) return model;
+  return dual === undefined ? createTextModel(model, dialect) : createDualModel(model, dialect);
+}
+
 /** Made once per list: a session asks with the same one again and again. */
 const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
 

@@ -23,6 +23,9 @@ export interface OpenapiOptions extends Partial<Omit<AnyTool, "run" | "input" | 
 export interface XmlOptions {
   /** The method's name when left out. */
   readonly tag?: string;
+  /** Other words for `tag`. */
+  readonly name?: string;
+  readonly tag_name?: string;
   /** Parameters that are attributes of the tag. */
   readonly attributes?: readonly string[];
   /** Parameters that are elements inside it. */
@@ -31,7 +34,16 @@ export interface XmlOptions {
   readonly content?: string;
   /** Where the short forms are not enough. */
   readonly parameters?: readonly XmlParameter[];
+  /** The same, as seed 003 writes it. */
+  readonly mappings?: readonly XmlMappingRow[];
   readonly example?: string;
+}
+
+export interface XmlMappingRow {
+  readonly param_name: string;
+  readonly node_type?: XmlParameter["node"];
+  readonly path?: string;
+  readonly required?: boolean;
 }
 
 /** What the decorators left on a method. */
@@ -69,16 +81,23 @@ function addForm<Method extends ToolMethod>(
 }
 
 function toMapping(
-  { tag, attributes = [], elements = [], content, parameters = [], example }: XmlOptions,
+  { tag, name: called, tag_name: tagName, attributes = [], elements = [], content, ...more }: XmlOptions,
   name: string,
 ): XmlMapping {
+  const { parameters = [], mappings = [], example } = more;
   return {
-    tag: tag ?? name,
+    tag: tag ?? tagName ?? called ?? name,
     parameters: [
       ...attributes.map((parameter): XmlParameter => ({ name: parameter, node: "attribute", path: "." })),
       ...elements.map((parameter): XmlParameter => ({ name: parameter, node: "element", path: parameter })),
       ...(content === undefined ? [] : [{ name: content, node: "content", path: "." } as const]),
       ...parameters,
+      ...mappings.map(({ param_name: parameter, node_type: node = "element", path, required }): XmlParameter => ({
+        name: parameter,
+        node,
+        path: path ?? (node === "element" ? parameter : "."),
+        ...(required === undefined ? {} : { required }),
+      })),
     ],
     ...(example === undefined ? {} : { example }),
   };

@@ -10,6 +10,8 @@ import type { AnyTool, Logger } from "../spec/tool.ts";
 export interface LoadOptions {
   /** Put before every name; empty for none. */
   readonly prefix?: string;
+  /** What the group of a file in folders within folders is: the whole path (`math_deep`), or the folder it lies in (`deep`). */
+  readonly group?: "path" | "innermost";
   readonly log?: Logger;
 }
 
@@ -38,12 +40,13 @@ const runsTypeScript = Boolean((process as { features?: { typescript?: unknown }
 const endings = new Set([".js", ".mjs", ".cjs", ".ts", ".mts"]);
 
 export async function loadTools(dir: string, options: LoadOptions = {}): Promise<LoadedTools> {
-  const { prefix = "internal", log } = options;
+  const { prefix = "internal", group = "path", log } = options;
+  const naming = { prefix, group, note: (message: string, file: string) => log?.warn(message, { file }) };
   const refused: Refusal[] = [];
   const tools = new Map<string, { readonly tool: AnyTool; readonly file: string }>();
   for (const found of await findFiles(dir, [], refused, dir)) {
     try {
-      const tool = await loadFile(found, prefix);
+      const tool = await loadFile(found, naming);
       const other = tools.get(tool.name);
       if (other) throw new TypeError(`'${tool.name}' is already defined by ${relative(dir, other.file)}`);
       tools.set(tool.name, { tool, file: found.file });
@@ -88,7 +91,13 @@ async function findFiles(
   return found;
 }
 
-async function loadFile({ file, groups, action }: Found, prefix: string): Promise<AnyTool> {
+interface Naming extends Required<Pick<LoadOptions, "prefix" | "group">> {
+  note(message: string, file: string): void;
+}
+
+async function loadFile({ file, groups: folders, action }: Found, naming: Naming): Promise<AnyTool> {
+  const { prefix } = naming;
+  const groups = naming.group === "innermost" ? folders.slice(-1) : folders;
   for (const part of [...groups, action]) {
     const fault = partFault(part, prefix);
     if (fault) throw new TypeError(fault);
@@ -97,7 +106,9 @@ async function loadFile({ file, groups, action }: Found, prefix: string): Promis
     throw new TypeError("this Node cannot run TypeScript by itself; save it as .js or .mjs");
   const exported = await importTool(file);
   const given = exported["name"];
-  if (typeof given === "string" && given !== action) throw new TypeError(nameMismatch(given, action, prefix));
+  if (prefix !== "" && given === `${prefix}_${action}`)
+    naming.note(`'${given}' carries the prefix '${prefix}' itself; it was taken once, as meant`, file);
+  else if (typeof given === "string" && given !== action) throw new TypeError(nameMismatch(given, action, prefix));
   const name = folderName(prefix, groups, action);
   const group = groups.length > 0 ? { group: groups.join("_") } : {};
   // What a file exports is checked as it enters: `handler` is the seed's form, `run` ours.

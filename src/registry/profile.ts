@@ -1,15 +1,15 @@
 /** What one model sees: which tools, and in which form. Data first; a new model family is a new entry. */
+import { checkOptions, type Shape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
-import type { ToolSpec } from "../spec/model.ts";
-import type { AnyTool, Situation } from "../spec/tool.ts";
-import { toToolSpecs } from "./tool-spec.ts";
+import type { SchemaTarget } from "../schema/normalize.ts";
+import { applyToolsConfig, toolsConfigShape, type ToolsConfig } from "./tools-config.ts";
 
 export interface Profile {
   readonly name: string;
   /** Names of built-in tools; `*` at the end takes all that begin so. */
   readonly tools: readonly string[];
-  /** Calls as the API has them, or written as text in a dialect. */
-  readonly form: "native" | `text:${string}`;
+  /** Calls as the API has them, written as text in a dialect, or both at once: the model chooses. */
+  readonly form: ProfileForm;
   /** Freeform tools as such where the wire has them; otherwise as functions with one string. */
   readonly freeform: boolean;
   /** How a command's outcome is laid out for the model. */
@@ -18,7 +18,13 @@ export interface Profile {
   readonly short: boolean;
   /** Tools that are not built in (the user's folders, MCP servers) are seen too. */
   readonly own: boolean;
+  /** Tools that are told in another of their forms: `{ apply_patch: "files" }`. */
+  readonly forms?: Readonly<Record<string, string>>;
+  /** All schemas are made to fit this target first, whatever the provider then wants: `seed` turns integers into numbers and gives every schema a type. */
+  readonly normalize?: SchemaTarget;
 }
+
+export type ProfileForm = "native" | `text:${string}` | `native+text:${string}`;
 
 const shared = { form: "native", freeform: true, layout: "codex", short: false, own: true } as const;
 
@@ -35,12 +41,14 @@ export const profiles: readonly Profile[] = [
   { ...shared, name: "gpt-5-codex", tools: ["shell_command", "apply_patch", "view_image"] },
   { ...shared, name: "codex-mini-latest", tools: ["local_shell", "view_image"] },
   { ...shared, name: "gpt-5", layout: "codex-json", tools: ["shell", "view_image"] },
-  // Seed 000's own set: its shell with elevation, patches as whole files, results under stdout, stderr and exit_code.
+  // Seed 000's own set: its shell with elevation, patches as whole files, its schemas, its layout of results and errors.
   {
     ...shared,
     name: "seed",
     layout: "seed",
     freeform: false,
+    forms: { apply_patch: "files" },
+    normalize: "seed",
     tools: ["local_shell", "apply_patch", "view_image", "web_search"],
   },
   { ...shared, name: "internal", layout: "plain", tools: ["internal_*"] },
@@ -53,13 +61,22 @@ export const profiles: readonly Profile[] = [
     short: true,
     tools: ["shell_command", "read_file", "list_dir", "grep_files", "str_replace_editor", "update_plan"],
   },
+  {
+    ...shared,
+    name: "dual",
+    layout: "plain",
+    form: "native+text:xml",
+    freeform: false,
+    short: true,
+    tools: ["shell_command", "read_file", "list_dir", "grep_files", "str_replace_editor", "update_plan", "view_image"],
+  },
 ];
 
-/** Model names to profiles, first match wins; `default` for the rest. */
+/** Model names, without vendor, date and `-latest`, to profiles: first match wins; `default` for the rest. */
 const families: readonly (readonly [RegExp, string])[] = [
-  [/^gpt-5-codex$/, "gpt-5-codex"],
-  [/^codex-mini-latest$/, "codex-mini-latest"],
-  [/^gpt-5$/, "gpt-5"],
+  [/^gpt-5-codex(?:-mini)?$/, "gpt-5-codex"],
+  [/^codex-mini$/, "codex-mini-latest"],
+  [/^gpt-5(?:-(?:mini|nano|pro|chat))?$/, "gpt-5"],
   [/^(?:gpt-5[.-]|codex-|gpt-[6-9])/, "codex"],
 ];
 
@@ -73,27 +90,76 @@ export interface Features {
   readonly PlanTool?: boolean;
 }
 
-export interface ProfileSettings {
+/** What decides the profile, whichever model asks. */
+export interface OfferSettings {
   /** A profile's name; left out, the model's family decides. */
   readonly profile?: string;
-  readonly model?: string;
   readonly features?: Features;
-  /** Further built-in tools, by name (the seeds' experimental_supported_tools). */
+  /** The same switches as one table, by the names of codex's ToolsConfig. */
+  readonly config?: ToolsConfig;
+  /** Further built-in tools, by name. */
   readonly experimental_supported_tools?: readonly string[];
+  /** All schemas as this target has them. Left out: as the profile says. */
+  readonly normalize?: SchemaTarget;
   /** The user's own profiles; `from` names the one they start from. */
   readonly profiles?: Readonly<Record<string, Partial<Omit<Profile, "name">> & { readonly from?: string }>>;
 }
 
+export interface ProfileSettings extends OfferSettings {
+  readonly model?: string;
+}
+
+const flags = (...names: readonly string[]): Readonly<Record<string, Shape>> =>
+  Object.fromEntries(names.map((name) => [name, "boolean"]));
+
+export const featuresShape: Shape = {
+  fields: flags("ShellTool", "UnifiedExec", "ApplyPatchFreeform", "WebSearchRequest", "ViewImageTool", "PlanTool"),
+};
+
+export const ownProfilesShape: Shape = {
+  each: {
+    fields: {
+      from: "string",
+      tools: "strings",
+      form: "string",
+      layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+      ...flags("freeform", "short", "own"),
+      forms: { each: "string" },
+      normalize: { oneOf: ["seed"] },
+    },
+  },
+};
+
+/** What an engine or a session may say about what it offers. */
+export const offerShape: Shape = {
+  fields: {
+    profile: "string",
+    features: featuresShape,
+    config: toolsConfigShape,
+    experimental_supported_tools: "strings",
+    normalize: { oneOf: ["seed"] },
+    profiles: ownProfilesShape,
+  } satisfies Record<keyof OfferSettings, Shape>,
+  noun: "option",
+};
+
 /** TypeError, with the nearest name, for a profile that is not there. */
 export function selectProfile(settings: ProfileSettings): Profile {
-  const base = findProfile(settings.profile ?? familyOf(settings.model ?? ""), settings, 0);
-  return withFeatures(base, settings.features ?? {}, settings.experimental_supported_tools ?? []);
+  const { model, ...offer } = settings;
+  checkOptions("selectProfile", offer, offerShape);
+  const base = findProfile(settings.profile ?? familyOf(model ?? ""), settings, 0);
+  if (!/^(?:native|(?:native\+)?text:.+)$/.test(base.form))
+    throw new TypeError(`the profile '${base.name}': form is 'native', 'text:DIALECT' or 'native+text:DIALECT'`);
+  const featured = withFeatures(base, settings.features ?? {}, settings.experimental_supported_tools ?? []);
+  const chosen = applyToolsConfig(featured, settings.config ?? {});
+  return settings.normalize === undefined ? chosen : { ...chosen, normalize: settings.normalize };
 }
 
 export function familyOf(model: string): string {
-  // Routers put the vendor before the name: openai/gpt-5.
+  // Routers put the vendor before the name: openai/gpt-5. Dates and `-latest` name a version, not a family.
   const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
-  return families.find(([pattern]) => pattern.test(bare))?.[1] ?? "default";
+  const name = bare.replace(/(?:-latest|-\d{4}-\d{2}-\d{2}|-\d{8}|:[\w.-]+)$/, "");
+  return families.find(([pattern]) => pattern.test(name))?.[1] ?? "default";
 }
 
 function findProfile(name: string, settings: ProfileSettings, depth: number): Profile {
@@ -130,33 +196,4 @@ function withFeatures(profile: Profile, features: Features, extra: readonly stri
   toggle("update_plan", features.PlanTool);
   if (features.ApplyPatchFreeform === true) toggle("apply_patch", true);
   return { ...profile, tools: [...new Set(tools)], freeform: features.ApplyPatchFreeform ?? profile.freeform };
-}
-
-/** The tools a profile shows, in name order. `builtins` are those it chooses among; the rest are the user's own. */
-export function chooseTools(
-  tools: readonly AnyTool[],
-  profile: Profile,
-  builtins: readonly string[],
-): readonly AnyTool[] {
-  const known = new Set(builtins);
-  const shown = (name: string) =>
-    profile.tools.some((wanted) => (wanted.endsWith("*") ? name.startsWith(wanted.slice(0, -1)) : name === wanted));
-  return tools
-    .filter(({ name }) => shown(name) || (profile.own && !known.has(name)))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** What goes into a request: the same tools give the same bytes. */
-export function offerTools(
-  tools: readonly AnyTool[],
-  profile: Profile,
-  builtins: readonly string[],
-  situation?: Situation,
-): readonly ToolSpec[] {
-  return toToolSpecs(chooseTools(tools, profile, builtins), {
-    ...(situation === undefined ? {} : { situation }),
-    custom: profile.freeform && profile.form === "native",
-    native: profile.form === "native",
-    short: profile.short,
-  });
 }

@@ -4,7 +4,6 @@
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
-import type { JsonObject } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
 import type { ServerUse } from "../spec/access.ts";
 import type { Asked, Bound } from "../spec/call.ts";
@@ -12,7 +11,7 @@ import { checkDeclaration } from "./define.ts";
 import { commonRules, isNamedAfter, looseKey, spellNames } from "../spec/name.ts";
 import type { Binder } from "../spec/stages.ts";
 import type { AnyTool } from "../spec/tool.ts";
-import { describeTool, functionParameters } from "./tool-spec.ts";
+import { describeTool, functionParameters, type OpenapiSchema } from "./tool-spec.ts";
 import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
 
 export interface Registry extends Binder {
@@ -43,11 +42,6 @@ export interface Registry extends Binder {
   xmlExamples(): readonly string[];
   /** Called after each change; returns the function that ends it. */
   onChange(listener: () => void): () => void;
-}
-
-export interface OpenapiSchema {
-  readonly type: "function";
-  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
 }
 
 /** How many names an unknown tool's message lists. */

@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
 import { isFreeform, type Freeform } from "../spec/freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
+import { normalize, type SchemaTarget } from "../schema/normalize.ts";
 import { toSchema } from "../schema/schema.ts";
 import type { AnyTool, Situation } from "../spec/tool.ts";
 
@@ -22,7 +23,7 @@ export function describeTool(tool: AnyTool, situation: Situation = nowhere): str
 }
 
 /** The input as JSON Schema; a freeform tool's as one required string. */
-export function functionParameters(tool: AnyTool): JsonObject {
+export function functionParameters(tool: Pick<AnyTool, "input">): JsonObject {
   if (!isFreeform(tool.input)) return toSchema(tool.input).json;
   const name = tool.input.label ?? "input";
   return {
@@ -31,6 +32,12 @@ export function functionParameters(tool: AnyTool): JsonObject {
     required: [name],
     additionalProperties: false,
   };
+}
+
+/** A tool as a Chat Completions function. */
+export interface OpenapiSchema {
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
 }
 
 export interface SpecOptions {
@@ -44,6 +51,14 @@ export interface SpecOptions {
   readonly native?: boolean;
   /** True: parameters that few models need are not told of. */
   readonly short?: boolean;
+  /** Which of a tool's other forms is told, by the tool's name. */
+  readonly forms?: Readonly<Record<string, string>>;
+  /** The schemas as this target has them, before any wire's own rules. */
+  readonly normalize?: SchemaTarget;
+  /** The services the host has. A provider-native tool that runs here only with one has no function form without it. */
+  readonly services?: readonly string[];
+  /** Native tools that a service of the host's can run are told as functions, so that it does. */
+  readonly preferServices?: boolean;
 }
 
 /** An engine, or a conversation of one, as far as its tools go. */
@@ -52,31 +67,48 @@ export interface ToolSource {
   situation(): Situation;
 }
 
-function toToolSpec(tool: AnyTool, situation: Situation | undefined, options: SpecOptions): ToolSpec {
+function toToolSpec(given: AnyTool, situation: Situation = nowhere, options: SpecOptions = {}): ToolSpec {
+  const tool = inForm(given, options.forms ?? {});
   const description = describeTool(tool, situation);
+  const unlisted = tool.unlisted?.(situation, options.short === true) ?? [];
+  const asFunction = () => toFunction(tool, description, unlisted, options.normalize);
   if (tool.native && options.native !== false) {
     const { type, options: fields } = tool.native;
+    const service = tool.metadata?.["needsService"];
+    const isRunHere = typeof service !== "string" || (options.services ?? []).includes(service);
+    if (options.preferServices === true && typeof service === "string" && isRunHere) return asFunction();
     return {
       kind: "native",
       type,
       name: tool.name,
       ...(fields ? { options: fields } : {}),
-      asFunction: toFunction(tool, description, []),
+      ...(isRunHere ? { asFunction: asFunction() } : {}),
     };
   }
-  const unlisted = (options.short === true && tool.unlisted?.(situation ?? nowhere)) || [];
-  return isFreeform(tool.input) && options.custom !== false
-    ? toCustom(tool, tool.input, description)
-    : toFunction(tool, description, unlisted);
+  return isFreeform(tool.input) && options.custom !== false ? toCustom(tool, tool.input, description) : asFunction();
 }
 
-function toFunction(tool: AnyTool, description: string, unlisted: readonly string[]): FunctionSpec {
+/** The tool as the profile wants it told; calls of every form reach the same handler. */
+function inForm(tool: AnyTool, wanted: Readonly<Record<string, string>>): AnyTool {
+  const name = Object.hasOwn(wanted, tool.name) ? wanted[tool.name]! : undefined;
+  if (name === undefined || tool.forms === undefined || !Object.hasOwn(tool.forms, name)) return tool;
+  const { examples: _examples, ...rest } = tool;
+  return { ...rest, ...tool.forms[name] };
+}
+
+function toFunction(
+  tool: AnyTool,
+  description: string,
+  unlisted: readonly string[],
+  target: SchemaTarget | undefined,
+): FunctionSpec {
   const output = tool.output === undefined || isFreeform(tool.output) ? undefined : toSchema(tool.output).json;
+  const parameters = withoutProperties(functionParameters(tool), unlisted);
   return {
     kind: "function",
     name: tool.name,
     description: isFreeform(tool.input) ? withGrammar(description, tool.input) : description,
-    parameters: withoutProperties(functionParameters(tool), unlisted),
+    parameters: target === undefined ? parameters : normalize(parameters, target).schema,
     ...(output ? { outputSchema: output } : {}),
     ...(tool.xml ? { xml: tool.xml } : {}),
     ...(tool.origin ? { server: tool.origin.server } : {}),

@@ -11,6 +11,8 @@ export interface Metrics {
 export interface ToolMetrics {
   readonly calls: number;
   readonly successes: number;
+  /** Calls that were answered from the cache. */
+  readonly cacheHits: number;
   readonly errors: Readonly<Record<string, number>>;
   readonly durationMs: {
     readonly count: number;
@@ -30,6 +32,7 @@ const bounds = Array.from({ length: 40 }, (_, index) => 0.05 * 1.5 ** index);
 interface Counter {
   calls: number;
   successes: number;
+  cacheHits: number;
   readonly errors: Map<string, number>;
   sum: number;
   readonly buckets: number[];
@@ -46,6 +49,7 @@ export function createMetrics(): Metrics {
       counter = {
         calls: 0,
         successes: 0,
+        cacheHits: 0,
         errors: new Map(),
         sum: 0,
         buckets: Array.from({ length: bounds.length + 1 }, () => 0),
@@ -63,6 +67,7 @@ export function createMetrics(): Metrics {
       // A name nobody registered is the model's invention: counted together, so that it cannot fill the memory.
       const counter = counterOf(ended.tool ?? "(unknown)");
       counter.calls++;
+      if (ended.cached) counter.cacheHits++;
       if (ended.ok) counter.successes++;
       else counter.errors.set(ended.code ?? "failed", (counter.errors.get(ended.code ?? "failed") ?? 0) + 1);
       counter.sum += ended.durationMs;
@@ -95,11 +100,12 @@ function bucketOf(ms: number): number {
   return index === -1 ? bounds.length : index;
 }
 
-function toMetrics({ calls, successes, errors, sum, buckets, bytesIn, bytesOut }: Counter): ToolMetrics {
+function toMetrics({ calls, successes, cacheHits, errors, sum, buckets, bytesIn, bytesOut }: Counter): ToolMetrics {
   const at = (share: number) => quantile(buckets, calls * share);
   return {
     calls,
     successes,
+    cacheHits,
     errors: Object.fromEntries(errors),
     durationMs: { count: calls, sum, mean: calls === 0 ? 0 : sum / calls, p50: at(0.5), p90: at(0.9), p99: at(0.99) },
     bytesIn,
@@ -124,6 +130,9 @@ function writePrometheus(counters: readonly (readonly [string, Counter])[]): str
       `callgate_calls_total{tool=${label(tool)},code="ok"} ${successes}`,
       ...[...errors].map(([code, count]) => `callgate_calls_total{tool=${label(tool)},code=${label(code)}} ${count}`),
     ]),
+    "# HELP callgate_cache_hits_total Calls answered from the cache.",
+    "# TYPE callgate_cache_hits_total counter",
+    ...counters.map(([tool, { cacheHits }]) => `callgate_cache_hits_total{tool=${label(tool)}} ${cacheHits}`),
     "# HELP callgate_call_duration_seconds How long calls took, from asked to ended.",
     "# TYPE callgate_call_duration_seconds histogram",
     ...counters.flatMap(([tool, counter]) => writeHistogram(tool, counter)),

@@ -3,7 +3,7 @@
  * one place; an error becomes words. `result/` knows no wire and runs nothing.
  */
 import { text } from "../base/content.ts";
-import type { CallError } from "../base/error.ts";
+import { isRefusal, type CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import { defined, isObject, type Json } from "../base/json.ts";
 import type { Asked, Ended, Permitted, Ran } from "../spec/call.ts";
@@ -23,6 +23,8 @@ export interface Shaper {
 export interface ShapeOptions {
   readonly budget?: Partial<Budget>;
   readonly layout?: ExecLayout;
+  /** How a call asks to run outside the sandbox, where asking helps; told by the layout `seed`. */
+  readonly elevation?: (call: Asked & Partial<Permitted>) => string | undefined;
   /** Keeps what was cut, and says where it can be read. Left out: what is cut is lost. */
   readonly spill?: Spill;
   /** A tool's declared output schema; issues make the call fail. */
@@ -54,16 +56,20 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
       content: failed ?? [...cut.parts, ...(ran.remarks ?? []).map((remark) => text(remark))],
       ...heldPart(ran),
       ...(output.structured === undefined ? {} : { structured: output.structured }),
+      ...(ran.cached ? { cached: true as const } : {}),
       ...(output.exec ? { exitCode: exitCodeOf(output.exec) } : {}),
       ...(cut.bytes === 0 ? {} : { cut: { bytes: cut.bytes, ...defined({ file: cut.file }) } }),
     });
   };
 
+  const wordsOf = (error: CallError, reached: Asked & Partial<Permitted>) =>
+    options.layout === "seed" ? seedErrorText(error, options.elevation?.(reached)) : errorText(error);
+
   const refuse = (reached: Asked & Partial<Permitted>, error: CallError): Ended => ({
     ...ending(reached, now()),
     ok: false,
     code: error.code,
-    content: [text(truncate(errorText(error), errorBudget).text)],
+    content: [text(truncate(wordsOf(error, reached), errorBudget).text)],
     ...(error.data === undefined ? {} : { structured: { error: error.code, data: error.data as Json } }),
     ...(isObject(error.data) && error.data["stopTurn"] === true ? { stopsTurn: true } : {}),
   });
@@ -74,6 +80,17 @@ export function createShaper(options: ShapeOptions = {}): Shaper {
 /** What a model reads when a call ended without a result. */
 export function errorText(error: CallError): string {
   return `Error: ${error.message}${error.hint === undefined ? "" : `\n${error.hint}`}`;
+}
+
+/** The sentences that seed 000 has for each kind of error, with ours behind them. */
+function seedErrorText(error: CallError, elevation: string | undefined): string {
+  const { code, message, hint } = error;
+  const told = `${message}${hint === undefined ? "" : `\n${hint}`}`;
+  if (code === "unknown_tool" || code === "invalid_input") return `Error: ${told}`;
+  if (code === "failed") return `Error: Execution failed: ${told}`;
+  if (isRefusal(code) || code === "sandbox_denied")
+    return `Error: Permission denied.${elevation === undefined ? "" : ` Use ${elevation} if needed`}\n${told}`;
+  return `Error: Tool execution error: ${told}`;
 }
 
 /** The fields an ending shares with the states before it: plain JSON, so never the tool itself. */

@@ -9,8 +9,9 @@ import { nearest } from "../base/text.ts";
 import { createMemory, type Memory } from "../gate/memory.ts";
 import { toSettings, type ApprovalName, type PolicyNames, type SandboxName } from "../gate/modes.ts";
 import { checkPolicyChange } from "../gate/options.ts";
+import type { OfferSettings } from "../registry/profile.ts";
 import type { Registry } from "../registry/registry.ts";
-import { toToolSpecs, type SpecOptions } from "../registry/tool-spec.ts";
+import type { ExecLayout } from "../result/layout.ts";
 import type { Metrics } from "../result/metrics.ts";
 import { createShaper } from "../result/shape.ts";
 import type { Asked, Ended } from "../spec/call.ts";
@@ -20,8 +21,9 @@ import type { Situation } from "../spec/tool.ts";
 import type { EncodedRequest, EncodeOptions, WireName } from "../wire/codec.ts";
 import type { ConversationHost } from "./host.ts";
 import type { Lanes } from "./lanes.ts";
+import { offerTo, specsFor, type Offered, type ToolsForOptions } from "./offered.ts";
 import type { LazyGate } from "./lazy-gate.ts";
-import { checkOutput, createOwnGate, createOwnRuntime, toSituation, type EngineParts } from "./own-stages.ts";
+import { checkOutput, createOwnGate, createOwnRuntime, howToAsk, toSituation, type EngineParts } from "./own-stages.ts";
 import { decide, type Stages } from "./route.ts";
 import { createRunner, toAsked, withText, type CallResult, type LanesOptions, type RunOptions } from "./runner.ts";
 
@@ -33,6 +35,8 @@ export interface ConversationOptions {
   /** Left out: the engine's, whatever it is at the time. */
   readonly approval?: ApprovalName;
   readonly sandbox?: SandboxName;
+  /** How commands' outcomes are laid out for its model, where the engine does not say. */
+  readonly layout?: ExecLayout;
   /** What a person agreed to so far, where the host keeps it. Left out: nothing yet. */
   readonly memory?: Memory;
   /** The files it has read so far, each with its version, where the host keeps them (`takeFilesRead`). */
@@ -66,11 +70,13 @@ export interface Conversation {
   lanes(options: LanesOptions): Lanes;
   /** A call that must not run still ends, is recorded and counted. */
   refuse(asked: Asked, error: CallError): Ended;
+  /** The tools as a model of this name is told of them: chosen by its family, or as the engine's `offer` or these settings say. */
+  offer(model?: string, settings?: OfferSettings): Offered;
   /**
    * The tools as that wire's requests have them: names it takes, schemas as its provider wants them, freeform tools as
    * functions where it has functions only. `run` and `call` know the tools by these names too.
    */
-  toolsFor(wire: WireName, options?: SpecOptions & EncodeOptions): Promise<WireTools>;
+  toolsFor(wire: WireName, options?: ToolsForOptions): Promise<WireTools>;
   /** What tool descriptions may depend on, right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
@@ -120,8 +126,16 @@ export function createConversation(
   const stages: Omit<Stages, "gate" | "record"> = {
     registry,
     runtime: createOwnRuntime(engine, machine, emit, approver),
-    result: createShaper({ checkOutput, spill: machine.spill, ...engine.options.result }),
+    result: createShaper({
+      checkOutput,
+      spill: machine.spill,
+      elevation: (call) => (situation().canEscalate ? call.tool?.elevation : undefined),
+      ...defined({ layout: own.layout }),
+      ...engine.options.result,
+    }),
     emit,
+    howToAsk: (call, denied) => howToAsk(call, denied, situation()),
+    ...defined({ defaults: engine.options.defaults }),
     at: {
       workspace: host.workspace,
       cwd: host.cwd,
@@ -131,6 +145,7 @@ export function createConversation(
     },
   };
 
+  const situation = () => toSituation(gate, host, settings(), approver !== undefined);
   const runner = createRunner({
     id,
     registry,
@@ -142,7 +157,6 @@ export function createConversation(
     count: engine.count,
   });
 
-  const situation = () => toSituation(gate, host, settings());
   return {
     id,
     workspace: host.workspace,
@@ -168,7 +182,8 @@ export function createConversation(
       emit({ type: "call.ended", call: ended });
       return ended;
     },
-    toolsFor: async (wire, options = {}) => encodeTools(wire, toToolSpecs({ registry, situation }, options), options),
+    offer: (model, more) => offerTo(engine, situation, model, more),
+    toolsFor: async (wire, options = {}) => encodeTools(wire, specsFor(engine, situation, options), options),
     situation,
     openTerminals: () =>
       machine

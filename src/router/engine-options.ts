@@ -2,14 +2,18 @@
 import type { Limits } from "../spec/capability.ts";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { checkOptions, type Shape } from "../base/shape.ts";
+import { defined } from "../base/json.ts";
+import { checkOptions, checkShape, type Shape } from "../base/shape.ts";
 import { distance, nearest } from "../base/text.ts";
 import { matchName, ruleName } from "../gate/rules.ts";
-import { approvalNames, sandboxNames, type ApprovalName, type SandboxName } from "../gate/modes.ts";
+import { approvalNames, sandboxNames, type ApprovalName, type PolicyNames, type SandboxName } from "../gate/modes.ts";
 import { checkRules, engineGateShape, type GateOptions } from "../gate/options.ts";
+import type { FillDefaults } from "../check/check.ts";
 import type { ShapeOptions } from "../result/shape.ts";
 import type { Budget } from "../result/truncate.ts";
 import type { Telemetry } from "../result/telemetry.ts";
+import { checkWanted } from "../registry/offer.ts";
+import { offerShape, selectProfile, type OfferSettings } from "../registry/profile.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { AnyTool, Logger } from "../spec/tool.ts";
@@ -27,6 +31,8 @@ export interface EngineOptions extends HostOptions {
   readonly approver?: Approver;
   readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit" | "memory" | "book">>;
   readonly result?: ShapeOptions;
+  /** Which of the built-in tools a model sees, and in which form: profile, features, ToolsConfig. Left out: what its family was trained on. */
+  readonly offer?: OfferSettings;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;
   /** Told about every call; the default prints nothing. */
@@ -34,6 +40,8 @@ export interface EngineOptions extends HostOptions {
   /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
   readonly telemetry?: Telemetry;
   readonly timeoutMs?: number;
+  /** Whose schemas' `default` values are filled in where a call leaves them out: those of tools that run here (`own`), of MCP servers' tools too (`all`), or nobody's. Left out: `own`. */
+  readonly defaults?: FillDefaults;
 }
 
 const log: Shape = {
@@ -61,17 +69,20 @@ const engineShape: Shape = {
           noun: "option",
         },
         layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+        elevation: "function",
         spill: "function",
         checkOutput: "function",
         now: "function",
       } satisfies Record<keyof NonNullable<EngineOptions["result"]>, Shape>,
       noun: "option",
     },
+    offer: offerShape,
     service: "any",
     model: "any",
     log,
     telemetry: { methods: ["record"], words: "what createTelemetry gives" },
     timeoutMs: { above: 0 },
+    defaults: { oneOf: ["own", "all", "none"] },
     workspace: "string",
     cwd: "string",
     environment: {
@@ -110,6 +121,7 @@ export function checkEngineOptions(options: EngineOptions): void {
   checkRules("createEngine: gate.rules", options.gate?.rules ?? []);
   if (options.tools !== undefined && options.registry !== undefined)
     throw new TypeError("createEngine: give 'tools' or a 'registry', not both");
+  checkOffer(options);
   const workspace = options.workspace ?? process.cwd();
   for (const [name, path] of [
     ["workspace", workspace],
@@ -117,6 +129,39 @@ export function checkEngineOptions(options: EngineOptions): void {
   ] as const)
     if (!(statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false))
       throw new TypeError(`createEngine: '${name}' is not a folder: ${path}`);
+}
+
+/** A profile that is not there, a policy that is none, or one that contradicts another. */
+function checkOffer({ offer = {}, approval, sandbox, ...options }: EngineOptions): void {
+  try {
+    selectProfile(offer);
+    const { approval_policy: approvalPolicy, sandbox_policy: sandboxPolicy } = offer.config ?? {};
+    const tools = options.tools ?? options.registry?.list() ?? [];
+    checkWanted(offer.experimental_supported_tools, tools);
+    checkWanted(offer.config?.experimental_supported_tools, tools);
+    for (const [name, given, other, words] of [
+      ["approval", approval, approvalPolicy, approvalNames],
+      ["sandbox", sandbox, sandboxPolicy, sandboxNames],
+    ] as const) {
+      const problem =
+        other === undefined ? undefined : checkShape(other, { oneOf: words }, ["config", `${name}_policy`]);
+      if (problem) throw new TypeError(problem.message);
+      if (other !== undefined && given !== undefined && given !== other)
+        throw new TypeError(`'${name}' is '${given}' and config.${name}_policy is '${other}': give one of them`);
+    }
+  } catch (error) {
+    if (error instanceof TypeError) throw new TypeError(`createEngine: offer: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** The modes as options and ToolsConfig give them, checked before. */
+export function policyOf({ approval, sandbox, offer }: EngineOptions): PolicyNames {
+  const { approval_policy: approvalPolicy, sandbox_policy: sandboxPolicy } = offer?.config ?? {};
+  return defined({
+    approval: approval ?? (approvalPolicy as ApprovalName | undefined),
+    sandbox: sandbox ?? (sandboxPolicy as SandboxName | undefined),
+  });
 }
 
 /** Closer than this, a name that no tool has is a slip of the pen. */

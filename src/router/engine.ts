@@ -2,7 +2,6 @@
  * createEngine: the stages with their defaults, joined into the line. `router/` is the only folder
  * that knows all of them.
  */
-import { defined } from "../base/json.ts";
 import type { PolicyNames } from "../gate/modes.ts";
 import { checkPolicyChange } from "../gate/options.ts";
 import { createRuleBook } from "../gate/rules.ts";
@@ -21,7 +20,7 @@ import {
 } from "./conversation.ts";
 import type { EngineParts } from "./own-stages.ts";
 import { createHost } from "./host.ts";
-import { checkEngineOptions, checkToolNames, type EngineOptions } from "./engine-options.ts";
+import { checkEngineOptions, checkToolNames, policyOf, type EngineOptions } from "./engine-options.ts";
 
 export type { EngineOptions } from "./engine-options.ts";
 
@@ -54,7 +53,7 @@ export function createEngine(options: EngineOptions): Engine {
   const host = createHost(options);
   const log = options.log ?? silent;
   const metrics = createMetrics();
-  let policy: PolicyNames = defined({ approval: options.approval, sandbox: options.sandbox });
+  let policy = policyOf(options);
   let named = 0;
   const parts: EngineParts = {
     options,

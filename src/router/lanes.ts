@@ -31,6 +31,8 @@ export interface LaneOptions {
   readonly isMutating: (asked: Asked) => boolean;
   /** The turn's readiness (seed 001's tool gate): mutating calls wait for it. */
   readonly ready?: Promise<void>;
+  /** Told when a call begins to wait for that readiness, and when it has waited. */
+  readonly onWait?: (asked: Asked, state: "waiting" | "released") => void;
 }
 
 export function createLanes(options: LaneOptions): Lanes {
@@ -41,7 +43,7 @@ export function createLanes(options: LaneOptions): Lanes {
       const place = takePlace(turns, alone);
       try {
         await place.come();
-        if (options.ready && options.isMutating(asked)) await options.ready;
+        if (options.ready && options.isMutating(asked)) await waitFor(options.ready, asked, options);
         // While a call has the line to itself, the calls it makes have it too, and settle it among themselves.
         return await options.run(asked, alone ? createLanes(options) : besides(options, lanes, place), by);
       } finally {
@@ -51,6 +53,14 @@ export function createLanes(options: LaneOptions): Lanes {
     idle: turns.idle,
   };
   return lanes;
+}
+
+async function waitFor(ready: Promise<void>, asked: Asked, { onWait }: LaneOptions): Promise<void> {
+  const isReady = await Promise.race([ready.then(() => true), Promise.resolve(false)]);
+  if (isReady) return;
+  onWait?.(asked, "waiting");
+  await ready;
+  onWait?.(asked, "released");
 }
 
 /**

@@ -7,12 +7,14 @@ import type { Registry } from "../registry/registry.ts";
 import type { Metrics } from "../result/metrics.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import { toSchema } from "../schema/schema.ts";
-import type { Ended } from "../spec/call.ts";
+import type { Denial } from "../spec/access.ts";
+import type { Ended, Permitted } from "../spec/call.ts";
 import type { Approver, CallEvent, Emit, Gate, PolicySettings, Runtime } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { ConversationHost, Host } from "./host.ts";
 import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
 import type { EngineOptions } from "./engine-options.ts";
+import { withCache } from "./result-cache.ts";
 
 /** What an engine's conversations share. */
 export interface EngineParts {
@@ -65,7 +67,7 @@ export function createOwnRuntime(
   approver: Approver | undefined,
 ): Runtime {
   const { service, model, timeoutMs } = options;
-  return createRuntime({
+  const runtime = createRuntime({
     workspace: host.workspace,
     cwd: host.cwd,
     capabilities: machine.capabilities,
@@ -77,6 +79,7 @@ export function createOwnRuntime(
     ...(model === undefined ? {} : { model }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
+  return withCache(runtime);
 }
 
 export async function checkOutput(
@@ -88,7 +91,12 @@ export async function checkOutput(
   return checked.ok ? [] : checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
 }
 
-export function toSituation(gate: Gate, { workspace, cwd }: Host, { approval, sandbox }: PolicySettings): Situation {
+export function toSituation(
+  gate: Gate,
+  { workspace, cwd }: Host,
+  { approval, sandbox }: PolicySettings,
+  isSomebodyThere: boolean,
+): Situation {
   const grant = gate.baseGrant();
   return {
     workspace,
@@ -96,7 +104,15 @@ export function toSituation(gate: Gate, { workspace, cwd }: Host, { approval, sa
     sandbox,
     writableRoots: grant.write,
     network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
-    canEscalate: !asksNobody(approval),
+    // Asking helps where something confines, somebody may be asked, and somebody is there.
+    canEscalate: isSomebodyThere && sandbox !== "full-access" && !asksNobody(approval),
     platform: process.platform,
   };
+}
+
+/** Said where the tool has a parameter for it and somebody is there to be asked. */
+export function howToAsk(call: Permitted, denied: Denial, { canEscalate }: Situation): string | undefined {
+  const { elevation } = call.tool;
+  if (!canEscalate || elevation === undefined || denied.rule !== undefined || denied.what === "time") return undefined;
+  return call.access.escalation === undefined ? `Permission denied. Use ${elevation} if needed` : undefined;
 }

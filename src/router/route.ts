@@ -17,7 +17,8 @@ import {
   type Permitted,
   type Ran,
 } from "../spec/call.ts";
-import { check } from "../check/check.ts";
+import { check, type FillDefaults } from "../check/check.ts";
+import type { Denial } from "../spec/access.ts";
 import { remarksOn, summary } from "../result/effects.ts";
 import type { Effects } from "../spec/effects.ts";
 import type { Binder, Decided, Emit, Gate, Judgement, Nest, Recorder, Runtime } from "../spec/stages.ts";
@@ -31,6 +32,9 @@ export interface Stages {
   readonly record: Recorder;
   readonly emit: Emit;
   readonly at: AccessContext;
+  readonly defaults?: FillDefaults;
+  /** How the model could ask for what a sandbox refused; undefined where asking would not help. */
+  readonly howToAsk?: (call: Permitted, denied: Denial) => string | undefined;
 }
 
 /** What belongs to one call and to no other. */
@@ -85,6 +89,8 @@ async function attempt(reached: Reached, stages: Stages, setting: CallSetting): 
   const wider =
     ran.denied && ran.settled === undefined ? await stages.gate.widen(permitted, ran.denied, signal) : undefined;
   if (wider !== undefined) ran = await run(wider, reached, stages, setting); // somebody agreed to more: again, once
+  const advice = ran.denied && stages.howToAsk?.(ran, ran.denied);
+  if (advice !== undefined) ran = { ...ran, remarks: [...(ran.remarks ?? []), advice] };
   return stages.gate.after(await stages.result.shape(ran), signal);
 }
 
@@ -124,7 +130,7 @@ async function permit(reached: Reached, stages: Stages, setting: CallSetting): P
   for (let rewrites = 0; rewrites <= maxRewrites; rewrites++) {
     const bound = await stages.registry.bind(asked, signal);
     reached.call = bound;
-    const checked = await check(bound, stages.at);
+    const checked = await check(bound, stages.at, stages.defaults);
     reached.call = checked;
     const passed = await stages.gate.pass(checked, signal, {
       rehearse: (grant, isHidden) => stages.runtime.rehearse(checked, grant, isHidden, signal),
@@ -140,7 +146,7 @@ async function permit(reached: Reached, stages: Stages, setting: CallSetting): P
 export async function decide(asked: Asked, stages: Omit<Stages, "record">, signal: AbortSignal): Promise<Decided> {
   try {
     const bound = await stages.registry.bind(asked, signal);
-    const checked = await check(bound, stages.at);
+    const checked = await check(bound, stages.at, stages.defaults);
     return await stages.gate.decide(checked, (grant, isHidden) =>
       stages.runtime.rehearse(checked, grant, isHidden, signal),
     );

@@ -90,11 +90,13 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
       running.delete(asked.id);
     }
   };
+  const onWait = ({ id, name }: Asked, state: "waiting" | "released") =>
+    stages().emit({ type: "call.waiting", id, tool: registry.find(name)?.name ?? name, state });
   const laneOptions = (signal: AbortSignal, options: RunOptions, ready?: Promise<void>): LaneOptions => ({
     run: (asked, inner, by = { signal, depth: 0 }) => runOne(asked, inner, by, options),
     isParallel: (asked) => registry.find(asked.name, asked.namespace)?.parallel ?? false,
     isMutating: (asked) => isMutating(registry.find(asked.name, asked.namespace)),
-    ...(ready === undefined ? {} : { ready }),
+    ...(ready === undefined ? {} : { ready, onWait }),
   });
 
   return {

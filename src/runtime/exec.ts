@@ -102,6 +102,8 @@ export function createExec(options: ExecOptions): Exec {
       hasHeld = true;
       options.onHeld?.(launch.run, end.exitCode);
     }
+    if (end.timedOut && denied === undefined)
+      options.onDenied?.({ what: "time", reason: `it did not end within ${Math.round(end.durationMs)} ms` });
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
     const { sandbox } = launch;
@@ -190,6 +192,10 @@ function limitDenial({ limit, signal, exitCode }: Ending, limits: Limits = {}): 
   return { what: "command", reason, rule: "limit fileBytes" };
 }
 
+function patient(timeoutMs: number | undefined, { patience = 1 }: Grant): number | undefined {
+  return timeoutMs === undefined ? undefined : timeoutMs * patience;
+}
+
 /** A request with everything it left out filled in. */
 function toLaunch(
   { argv, cwd, env: own, stdin, timeoutMs, limits }: ExecRequest,
@@ -203,7 +209,12 @@ function toLaunch(
     argv,
     cwd: resolve(options.cwd, cwd ?? ""),
     env: { ...env, ...(tty ? terminalEnv : quietEnv), ...own },
-    limits: held({ ...defaultLimits(), ...options.limits, ...limits, ...defined({ timeoutMs }) }),
+    limits: held({
+      ...defaultLimits(),
+      ...options.limits,
+      ...limits,
+      ...defined({ timeoutMs: patient(timeoutMs, options.grant) }),
+    }),
     grant: options.grant,
     ...defined({ stdin, tty }),
   };

@@ -10,13 +10,12 @@ import type { Approver } from "../spec/stages.ts";
 import type { ConversationStore } from "./conversation-store.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { rebuildHistory } from "./history.ts";
-import { offerAll } from "./offer-all.ts";
 import { createSession, type Session } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 
 export interface ChatServiceOptions extends Pick<
   SessionOptions,
-  "instructions" | "limits" | "price" | "contextWindow" | "request" | "isRetryable"
+  "instructions" | "limits" | "offer" | "price" | "contextWindow" | "request" | "isRetryable"
 > {
   readonly engine: Engine;
   /** One model for all conversations, or one for each. */
@@ -25,7 +24,7 @@ export interface ChatServiceOptions extends Pick<
   readonly approver?: (conversationId: string) => Approver | undefined;
   /** Where conversations are kept. Left out: in memory, until the service is closed. */
   readonly store?: ConversationStore;
-  /** What the models are offered. Left out: every tool of the engine. */
+  /** What the models are offered. Left out: the engine's tools, of the built-in ones those of the model's profile. */
   readonly tools?: () => readonly ToolSpec[];
   /** Conversations kept open between messages; the others are read again from the store. */
   readonly maxOpen?: number;
@@ -79,9 +78,8 @@ interface Conversation {
 }
 
 export function createChatService(options: ChatServiceOptions): ChatService {
-  const { engine, store, maxOpen = 100 } = options;
+  const { store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();
-  const tools = options.tools ?? offerAll(engine);
   let closed = false;
 
   const find = (id: string): Conversation => {
@@ -89,7 +87,7 @@ export function createChatService(options: ChatServiceOptions): ChatService {
     // Put back at the end: the map's order is the order of last use.
     open.delete(id);
     const conversation = found ?? {
-      session: openSession(options, tools, id),
+      session: openSession(options, id),
       idle: Promise.resolve(),
       waiting: 0,
     };
@@ -149,15 +147,25 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   };
 }
 
-function openSession(options: ChatServiceOptions, tools: () => readonly ToolSpec[], id: string): Session {
-  const { engine, approver, store, model, instructions, limits, price, contextWindow, request, isRetryable } = options;
+function openSession(options: ChatServiceOptions, id: string): Session {
+  const { engine, approver, store, model, tools, offer, ...rest } = options;
+  const { instructions, limits, price, contextWindow, request, isRetryable } = rest;
   return createSession({
     id,
     engine,
     model: typeof model === "function" ? model(id) : model,
-    tools,
     ...store?.open(id),
-    ...defined({ approver: approver?.(id), instructions, limits, price, contextWindow, request, isRetryable }),
+    ...defined({
+      tools,
+      offer,
+      approver: approver?.(id),
+      instructions,
+      limits,
+      price,
+      contextWindow,
+      request,
+      isRetryable,
+    }),
   });
 }
 

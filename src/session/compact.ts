@@ -63,6 +63,10 @@ export async function compactHistory(
       const items = [...lastUserMessages(request.input, limitOf("provider")), sealed, ...rest];
       return { by: "provider", items, usage };
     }
+    const whole = await model.compact?.(request, signal);
+    signal.throwIfAborted();
+    if (whole !== undefined && whole.length > 0)
+      return { by: "provider", items: [...whole, ...(notes.length === 0 ? [] : [note(notes.join("\n\n"))])], usage };
   }
   const words = [leadIn, await summarize(ask, request), ...notes];
   const short: CompactionItem = { type: "compaction", text: words.join("\n\n") };

@@ -30,6 +30,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "call.progress": [{ id: string, progress: ref("progress") }],
   "call.log": [{ id: string, level: oneOf("debug", "info", "warn", "error"), message: string }, { fields: any }],
   "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }, { omittedBytes: count }],
+  "call.waiting": [{ id: string, tool: string, state: oneOf("waiting", "released") }],
   "exec.request": [{ id: string, method: string, host: string, port: count, allowed: boolean }, { reason: string }],
   "file.changed": [
     { id: string, path: string, change: oneOf("created", "changed", "removed") },

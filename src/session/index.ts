@@ -32,3 +32,7 @@ export type { HistoryRecord, Rebuilt } from "./history.ts";
 export type { ChangedFile, TurnDiff } from "../workspace/turn-diff.ts";
 export type { Spent } from "./limits.ts";
 export type { GivenAnswer, OpenTurn } from "./open-turn.ts";
+/** Which tools a model sees: profiles, features and ToolsConfig, by the model's family. */
+export { familyOf, profiles, selectProfile } from "../registry/profile.ts";
+export type { Features, OfferSettings, Profile, ProfileSettings } from "../registry/profile.ts";
+export type { ToolsConfig } from "../registry/tools-config.ts";

@@ -126,6 +126,7 @@ const ended = object(
       conflicts: words,
     }),
     cut: object({ bytes: count }, { file: string }),
+    cached: boolean,
   },
 );
 

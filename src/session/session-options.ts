@@ -1,4 +1,5 @@
 import type { Shape } from "../base/shape.ts";
+import { offerShape, type OfferSettings } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Answer, Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import type { InputSchema } from "../spec/infer.ts";
@@ -33,8 +34,10 @@ export interface SessionOptions {
   readonly approver?: Approver;
   /** Told to the model before everything else. The same bytes for the whole session. */
   readonly instructions?: string;
-  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: all of the engine's. */
+  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: the engine's, of the built-in ones those of the model's profile. */
   readonly tools?: () => readonly ToolSpec[];
+  /** Profile, features and ToolsConfig for this session, beside those of the engine. */
+  readonly offer?: OfferSettings;
   readonly journal?: SessionJournal;
   /** Questions to a person are recorded with their diff, for whoever answers them from the journal. */
   readonly keepDiffs?: boolean;
@@ -74,6 +77,7 @@ export const sessionShape: Shape = {
     model: { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" },
     instructions: "string",
     tools: "function",
+    offer: offerShape,
     approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
     journal: { methods: ["append", "close"], words: "a journal with append and close" },
     keepDiffs: "boolean",

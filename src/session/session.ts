@@ -9,7 +9,7 @@ import type { SessionEvent } from "./events.ts";
 import { createHistory, rebuildHistory } from "./history.ts";
 import { createLaterAnswers } from "./later.ts";
 import { createSessionRecorder } from "./recorder.ts";
-import { offerAll } from "./offer-all.ts";
+import { withOffer } from "./offered.ts";
 import { fromOpenTurn, playTurn, type Parked } from "./play-turn.ts";
 import { sessionShape, type SessionOptions } from "./session-options.ts";
 import { compact, type Shared } from "./turn-host.ts";
@@ -56,8 +56,9 @@ export interface OpenTurnState {
   readonly waiting: readonly string[];
 }
 
-export function createSession(options: SessionOptions): Session {
-  checkOptions("createSession", options, sessionShape);
+export function createSession(given: SessionOptions): Session {
+  checkOptions("createSession", given, sessionShape);
+  const { options, layout, offer } = withOffer(given);
   const rebuilt = rebuildHistory(options.records ?? [], options.started?.wire);
   const listeners = new Set<(event: SessionEvent) => void>(options.onEvent ? [options.onEvent] : []);
   const emit = (event: SessionEvent) => {
@@ -67,7 +68,7 @@ export function createSession(options: SessionOptions): Session {
   const later = createLaterAnswers(options.approver ?? options.engine.approver, rebuilt.open);
   const calls = options.engine.conversation({
     id: options.id,
-    ...defined({ approver: later.approver }),
+    ...defined({ approver: later.approver, layout }),
     memory: createMemory(rebuilt.approvals),
     filesRead: rebuilt.filesRead,
   });
@@ -76,7 +77,7 @@ export function createSession(options: SessionOptions): Session {
     ...defined({ now: options.now, keepDiffs: options.keepDiffs }),
   });
   const history = createHistory(rebuilt, options.price);
-  const tools = options.tools ?? offerAll(calls);
+  const tools = offer(calls);
   const shared: Shared = {
     options,
     calls,
@@ -87,6 +88,7 @@ export function createSession(options: SessionOptions): Session {
     emit,
     steering: [],
     ...defined({ answers: createAnswerCheck(options) }),
+    warned: new Set(),
     plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
   };
   calls.on((event) => {

@@ -24,6 +24,8 @@ export interface Shared {
   readonly now: () => number;
   emit(event: SessionEvent): void;
   steering: MessageItem[];
+  /** What was warned of already. */
+  readonly warned: Set<string>;
   plan: string | undefined;
   /** Set where the last word of each turn has to fit a schema. */
   readonly answers?: AnswerCheck;
@@ -51,6 +53,11 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     signal,
     now,
     emit,
+    warnOnce(message) {
+      if (shared.warned.has(message)) return;
+      shared.warned.add(message);
+      emit({ type: "warning", message });
+    },
     add(item, finish) {
       history.add(item);
       emit({ type: "item.added", item, ...defined({ finish }) });

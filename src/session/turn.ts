@@ -7,21 +7,13 @@ import { partsToText, text } from "../base/content.ts";
 import { CallError, Fault, isRefusal } from "../base/error.ts";
 import { describeMs } from "../base/text.ts";
 import { Waiting, type Ended } from "../spec/call.ts";
-import type {
-  Answer,
-  CallItem,
-  Item,
-  MessageItem,
-  ModelEvent,
-  ModelNote,
-  ModelRequest,
-  ResultItem,
-} from "../spec/model.ts";
+import type { Answer, CallItem, Item, MessageItem, ModelEvent, ModelRequest, ResultItem } from "../spec/model.ts";
 import { describeJsonError, locateJsonError } from "../check/json-error.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { SessionEvent, TurnEndReason } from "./events.ts";
 import { toResultItem } from "./history.ts";
 import type { OpenTurn } from "./open-turn.ts";
+import { describeDropped, describeNote, type DroppedNote } from "./notes.ts";
 import { createLoopWatch, exceeded, maxRepeats, type Spent, type TurnLimits } from "./limits.ts";
 
 /** What a turn needs of its session. */
@@ -30,6 +22,8 @@ export interface TurnHost {
   readonly signal: AbortSignal;
   readonly now: () => number;
   emit(event: SessionEvent): void;
+  /** Said once in a session, however often it holds. */
+  warnOnce(message: string): void;
   /** Joins the history. The last item of an answer says how the answer ended. */
   add(item: Item, finish?: Answer["finish"]): void;
   buildRequest(): ModelRequest;
@@ -186,11 +180,15 @@ async function askUntilAnswered(host: TurnHost): Promise<Answer> {
 
 async function askOnce(host: TurnHost): Promise<Answer> {
   const collector = createCollector();
+  const dropped: DroppedNote[] = [];
   for await (const event of host.ask(host.buildRequest())) {
     collector.push(event);
     if (event.type === "item.started" || event.type === "item.delta" || event.type === "item.done") host.emit(event);
-    if (event.type === "note") host.emit({ type: "warning", message: describeNote(event.note) });
+    if (event.type !== "note") continue;
+    if (event.note.type === "tool.dropped") dropped.push(event.note);
+    else host.emit({ type: "warning", message: describeNote(event.note) });
   }
+  for (const message of describeDropped(dropped)) host.warnOnce(message);
   return collector.answer();
 }
 
@@ -281,11 +279,6 @@ function refusalOf(answer: Answer): string | undefined {
 
 function textOf(answer: Answer): string {
   return answer.items.flatMap((item) => (item.type === "message" ? [partsToText(item.content)] : [])).join("\n");
-}
-
-function describeNote(note: ModelNote): string {
-  if (note.type === "tool.dropped") return `The tool ${note.name} is not offered: ${note.reason}`;
-  return `${note.reason.replace(/[^.]$/, "$&.")} Asking again in ${describeMs(note.waitMs)}.`;
 }
 
 /** A prompt as a history item. */

@@ -91,6 +91,8 @@ export interface Grant {
    * kept at once. Left out: it is written directly.
    */
   readonly writes?: "direct" | "held" | "undoable";
+  /** Time limits of its commands are this many times as long. Left out: as the call says. */
+  readonly patience?: number;
   /** Programs that no command of the call may start, by whatever way: the deny rules, compiled. */
   readonly denied?: readonly DeniedProgram[];
 }
@@ -116,7 +118,7 @@ export interface OptionTest {
 
 /** What a sandbox or a capability refused: a value, never words found in an output. */
 export interface Denial {
-  readonly what: "read" | "write" | "network" | "command";
+  readonly what: "read" | "write" | "network" | "command" | "time";
   readonly target?: string;
   readonly reason: string;
   /** A rule said no: nobody is asked for more. */

@@ -52,6 +52,8 @@ export interface Ran extends Permitted {
   readonly effects?: Effects;
   /** What became of it. */
   readonly settled?: Settled;
+  /** The output is that of an earlier call; the handler was not run. */
+  readonly cached?: true;
   /** What the model is told beside the output. */
   readonly remarks?: readonly string[];
 }
@@ -72,6 +74,8 @@ export interface Ended extends Asked {
   readonly exitCode?: number | null;
   readonly endedAt: number;
   readonly durationMs: number;
+  /** The result of an earlier call of the same tool with the same input was given again. */
+  readonly cached?: true;
   /** The person said not only no, but stop: the turn ends here. */
   readonly stopsTurn?: boolean;
   /** What a held command did, and what of it was kept; a long list is cut. */

@@ -255,6 +255,8 @@ export interface Answer extends AnswerEnd {
 export interface Model {
   readonly name: string;
   ask(request: ModelRequest, signal: AbortSignal, options?: AskOptions): AsyncIterable<ModelEvent>;
+  /** The provider's own endpoint for making a history short: what to go on with, or undefined where there is none. */
+  compact?(request: ModelRequest, signal: AbortSignal): Promise<readonly Item[] | undefined>;
 }
 
 /** What one request says for itself, where one model object serves many askers. A model may know nothing of it. */

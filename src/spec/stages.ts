@@ -131,6 +131,13 @@ export interface Approver {
 /** What happened on the line, as it happens. */
 export type CallEvent =
   | { readonly type: "call.asked"; readonly call: Asked }
+  /** A call that may change something waits until its turn is ready for changes, and was let go. */
+  | {
+      readonly type: "call.waiting";
+      readonly id: string;
+      readonly tool: string;
+      readonly state: "waiting" | "released";
+    }
   | {
       readonly type: "call.permitted";
       readonly id: string;

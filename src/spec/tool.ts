@@ -18,8 +18,16 @@ export interface Tool<S extends InputSchema = InputSchema> {
   /** Told to the model; a function where it depends on what the sandbox allows right now. */
   readonly description: string | ((situation: Situation) => string);
   readonly input: S;
-  /** Parameters that short profiles do not tell of: few models need them, and a call may carry them all the same. */
-  readonly unlisted?: (situation: Situation) => readonly string[];
+  /** Parameters the model is not told of, because they would be refused here or few models need them (`short`); a call may carry them all the same. */
+  readonly unlisted?: (situation: Situation, short: boolean) => readonly string[];
+  /** Other ways to tell a model of the same tool, by name; its handler takes calls of every one. A profile chooses. */
+  readonly forms?: Readonly<Record<string, ToolForm>>;
+  /** `by-profile`: a model sees it only where the profile names it. Left out: always. */
+  readonly offered?: "always" | "by-profile";
+  /** How a call of this tool asks to run outside the sandbox, as the model would write it. */
+  readonly elevation?: string;
+  /** Results of calls that only look are given again for the same input. Left out: every call runs. */
+  readonly cache?: ToolCache<Infer<S>>;
   /** JSON Schema or Standard Schema; structured results are checked against it. */
   readonly output?: InputSchema;
   /** What a call will touch. Left out: nothing but the handler's own memory. */
@@ -50,7 +58,8 @@ export interface Tool<S extends InputSchema = InputSchema> {
 }
 
 /** A tool whose input type is forgotten: `never` says so honestly, and no `any` is needed. */
-export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "examples"> {
+export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "examples" | "cache"> {
+  readonly cache?: ToolCache<never>;
   readonly access?: Access | ((input: never, at: AccessContext) => Access | Promise<Access>);
   readonly mutates?: boolean | ((input: never) => boolean);
   readonly examples?: readonly ToolExample<unknown>[];
@@ -58,6 +67,18 @@ export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "exam
     input: never,
     ctx: ToolContext,
   ) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
+}
+
+export interface ToolForm {
+  readonly description?: string | ((situation: Situation) => string);
+  readonly input: InputSchema;
+}
+
+export interface ToolCache<Input> {
+  /** How long a result is as good as a new one. Left out: as long as the conversation. */
+  readonly ttlMs?: number;
+  /** What makes two inputs the same. Left out: the input itself. */
+  readonly key?: (input: Input) => string;
 }
 
 export interface ToolExample<Input> {

@@ -19,11 +19,44 @@ const description = [
   "Give about three kept lines before and after a change; '@@ LINE' names a line above it where those are not unique.",
 ].join("\n");
 
+const textInput = {
+  type: "object",
+  properties: {
+    input: { type: "string", description: "The whole patch, from '*** Begin Patch' to '*** End Patch'" },
+  },
+  required: ["input"],
+  additionalProperties: false,
+} as const;
+
+const filesDescription = "Apply code changes to files: each file gets the content given; all files or none.";
+
+const filesInput = {
+  type: "object",
+  properties: {
+    files: {
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        properties: {
+          path: { type: "string" },
+          content: { type: "string", description: "The file's whole new content" },
+        },
+        required: ["path", "content"],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ["files"],
+  additionalProperties: false,
+} as const;
+
 /** The door for models that write patches as text. */
 export const applyPatch = defineTool({
   name: "apply_patch",
   description,
   input: freeform({ syntax: "lark", definition: patchGrammar, label: "patch" }),
+  forms: { function: { input: textInput }, files: { description: filesDescription, input: filesInput } },
   access(input, { cwd }) {
     const paths = readWhole(input)?.map(({ path }) => path) ?? patchedPaths(parsePatch(toPatch(input)));
     return { write: paths.map((path) => resolve(cwd, path)) };
@@ -97,14 +130,7 @@ function isWholeFile(file: unknown): file is WholeFile {
 export const applyPatchFunction = defineTool({
   name: "apply_patch",
   description,
-  input: {
-    type: "object",
-    properties: {
-      input: { type: "string", description: "The whole patch, from '*** Begin Patch' to '*** End Patch'" },
-    },
-    required: ["input"],
-    additionalProperties: false,
-  },
+  input: textInput,
   access: ({ input }, { cwd }) => ({ write: patchedPaths(parsePatch(input)).map((path) => resolve(cwd, path)) }),
   mutates: true,
   rehearsable: true,
@@ -116,27 +142,8 @@ export const applyPatchFunction = defineTool({
 /** Seed 000's form: whole files, given as JSON. */
 export const applyPatchFiles = defineTool({
   name: "apply_patch",
-  description: "Apply code changes to files: each file gets the content given; all files or none.",
-  input: {
-    type: "object",
-    properties: {
-      files: {
-        type: "array",
-        minItems: 1,
-        items: {
-          type: "object",
-          properties: {
-            path: { type: "string" },
-            content: { type: "string", description: "The file's whole new content" },
-          },
-          required: ["path", "content"],
-          additionalProperties: false,
-        },
-      },
-    },
-    required: ["files"],
-    additionalProperties: false,
-  },
+  description: filesDescription,
+  input: filesInput,
   access: ({ files }, { cwd }) => ({ write: files.map(({ path }) => resolve(cwd, path)) }),
   mutates: true,
   rehearsable: true,

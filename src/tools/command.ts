@@ -24,13 +24,20 @@ export const escalationProperties = {
 
 export const defaultTimeoutMs = 10_000;
 
+/** How the wish is written, as descriptions and refusals tell it. */
+export const elevation = 'sandbox_permissions="require_escalated"';
+
+/** The fields of the wish that would be refused here, and the spelling that few models know. */
+export function unlistedEscalation({ canEscalate }: Situation, short: boolean): readonly string[] {
+  if (!canEscalate) return Object.keys(escalationProperties);
+  return short ? ["with_escalated_permissions"] : [];
+}
+
 /** What the model is told about the walls around a command. */
-export function describeSandbox(situation: Situation): string {
+export function describeSandbox(situation: Situation, asking = `${elevation} and a justification`): string {
   if (situation.sandbox === "none" || situation.sandbox === "full-access") return "Commands run without a sandbox.";
   const roots = situation.writableRoots.length === 0 ? "nowhere" : `only under ${situation.writableRoots.join(", ")}`;
-  const more = situation.canEscalate
-    ? ' If a command needs more, ask with sandbox_permissions "require_escalated" and a justification.'
-    : "";
+  const more = situation.canEscalate ? ` If a command needs more, ask with ${asking}.` : "";
   return `Commands run in a sandbox: files can be changed ${roots}; network: ${situation.network}.${more}`;
 }
 

@@ -3,9 +3,11 @@ import { CallError, defineTool, result, type ToolContext, type ToolResult } from
 import {
   commandAccess,
   describeSandbox,
+  elevation,
   escalationProperties,
   newChunkId,
   runPatch,
+  unlistedEscalation,
   type CommandForm,
 } from "./command.ts";
 import { findPatchCommand } from "./patch/in-shell.ts";
@@ -40,6 +42,11 @@ export const execCommand = defineTool({
     required: ["cmd"],
     additionalProperties: false,
   },
+  unlisted: (situation, short) => [
+    ...unlistedEscalation(situation, short),
+    ...(situation.canEscalate ? [] : ["prefix_rule"]),
+  ],
+  elevation,
   access(input, at) {
     if (
       input.justification !== undefined &&

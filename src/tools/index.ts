@@ -72,7 +72,10 @@ export const internalTools: readonly AnyTool[] = [
   systemInfo,
 ];
 
-/** Every built-in under its own name; profiles choose among them. */
+/**
+ * Every built-in. A model sees those of them that its profile names: one way to run commands, one to patch. A tool
+ * that is imported by its own name is always offered.
+ */
 export const builtins: readonly AnyTool[] = [
   applyPatch,
   execCommand,
@@ -88,7 +91,7 @@ export const builtins: readonly AnyTool[] = [
   webSearch,
   writeStdin,
   ...internalTools,
-];
+].map((tool): AnyTool => ({ ...tool, offered: "by-profile" }));
 /** What the signatures above speak of. */
 export type { Chunk, ChunkLine, Hunk, UpdateHunk } from "./patch/parse.ts";
 export type { PatchContext, PatchedFile } from "./patch/patch.ts";

@@ -20,7 +20,8 @@ interface LocalShellInput {
 export const localShell = defineTool({
   name: "local_shell",
   native: { type: "local_shell" },
-  description: (situation) => `Execute shell commands locally. ${describeSandbox(situation)}`,
+  description: (situation) =>
+    `Execute shell commands locally. ${describeSandbox(situation, "request_permission_elevation: true")}`,
   input: {
     type: "object",
     properties: {
@@ -30,9 +31,9 @@ export const localShell = defineTool({
         default: false,
         description: "Request permission for elevated operations",
       },
-      timeout_ms: { type: ["number", "null"] },
+      timeout_ms: { type: ["number", "null"], description: "Time limit in milliseconds. Default: 10000." },
+      workdir: { type: "string", description: "Folder to run in." },
       working_directory: { type: ["string", "null"] },
-      workdir: { type: "string" },
       env: { type: ["object", "null"], additionalProperties: { type: "string" } },
       user: { type: ["string", "null"] },
       type: { type: "string" },
@@ -40,6 +41,15 @@ export const localShell = defineTool({
     required: ["command"],
     additionalProperties: false,
   },
+  // The provider's own calls carry these; a model that is told of a function needs none of them.
+  unlisted: ({ canEscalate }) => [
+    "working_directory",
+    "env",
+    "user",
+    "type",
+    ...(canEscalate ? [] : ["request_permission_elevation"]),
+  ],
+  elevation: "request_permission_elevation=true",
   access: (input: LocalShellInput, at) =>
     commandAccess(toCall(input), at.cwd, { with_escalated_permissions: input.request_permission_elevation === true }),
   mutates: true,

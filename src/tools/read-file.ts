@@ -39,7 +39,7 @@ export const readFile = defineTool({
     required: ["file_path"],
     additionalProperties: false,
   },
-  unlisted: () => ["mode", "indentation"],
+  unlisted: (_situation, short) => (short ? ["mode", "indentation"] : []),
   access: ({ file_path }, { cwd }) => ({ read: [resolve(cwd, file_path)] }),
   parallel: true,
   mutates: false,

@@ -1,5 +1,12 @@
 import { defineTool } from "../index.ts";
-import { commandAccess, describeSandbox, escalationProperties, runCommand } from "./command.ts";
+import {
+  commandAccess,
+  describeSandbox,
+  elevation,
+  escalationProperties,
+  runCommand,
+  unlistedEscalation,
+} from "./command.ts";
 
 /** `shell_command`: one line for the user's shell. */
 export const shellCommand = defineTool({
@@ -17,11 +24,8 @@ export const shellCommand = defineTool({
     required: ["command"],
     additionalProperties: false,
   },
-  unlisted: ({ canEscalate }) => [
-    "login",
-    "with_escalated_permissions",
-    ...(canEscalate ? [] : ["sandbox_permissions", "justification"]),
-  ],
+  unlisted: (situation, short) => [...(short ? ["login"] : []), ...unlistedEscalation(situation, short)],
+  elevation,
   access: (input, at) => commandAccess({ command: { shell: input.command }, workdir: input.workdir }, at.cwd, input),
   mutates: true,
   repeatable: true,

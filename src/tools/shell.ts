@@ -1,5 +1,12 @@
 import { defineTool } from "../index.ts";
-import { commandAccess, describeSandbox, escalationProperties, runCommand } from "./command.ts";
+import {
+  commandAccess,
+  describeSandbox,
+  elevation,
+  escalationProperties,
+  runCommand,
+  unlistedEscalation,
+} from "./command.ts";
 
 /** `shell`: a command as an array of words, as gpt-5 was taught it. */
 export const shell = defineTool({
@@ -18,6 +25,8 @@ export const shell = defineTool({
     required: ["command"],
     additionalProperties: false,
   },
+  unlisted: unlistedEscalation,
+  elevation,
   access: (input, at) => commandAccess({ command: { argv: input.command }, workdir: input.workdir }, at.cwd, input),
   mutates: true,
   repeatable: true,

@@ -1,10 +1,10 @@
 /** `web_search`: the provider's own search, or the host's. */
-import { CallError, defineTool } from "../index.ts";
+import { CallError, defineTool, type ToolContext } from "../index.ts";
 
-/** A search function of the host's, registered as the service `webSearch`. */
+/** A search function of the host's, registered as the service `webSearch`. `call` makes a call of another tool, as part of this one. */
 export type WebSearch = (
   query: string,
-  options: { readonly count: number; readonly signal: AbortSignal },
+  options: { readonly count: number; readonly signal: AbortSignal; readonly call: ToolContext["call"] },
 ) => Promise<string | readonly WebSearchResult[]>;
 
 export interface WebSearchResult {
@@ -42,7 +42,11 @@ export const webSearch = defineTool({
       });
     }
     // What a host registers is its own promise; a result of another shape is shown as JSON below.
-    const found = await (search as WebSearch)(query, { count: Math.floor(count), signal: ctx.signal });
+    const found = await (search as WebSearch)(query, {
+      count: Math.floor(count),
+      signal: ctx.signal,
+      call: ctx.call,
+    });
     if (typeof found === "string") return found;
     return found.length === 0 ? "Nothing was found." : found.slice(0, count).map(showResult).join("\n\n");
   },

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { chooseTools, familyOf, offerTools, profiles, selectProfile } from "../../src/registry/profile.ts";
+import { chooseTools, offerTools } from "../../src/registry/offer.ts";
+import { familyOf, profiles, selectProfile } from "../../src/registry/profile.ts";
 import { freeform } from "../../src/spec/freeform.ts";
 import type { AnyTool } from "../../src/spec/tool.ts";
 import { createEngine } from "../../src/index.ts";
@@ -13,7 +14,7 @@ const tool = (name: string, extra: Partial<AnyTool> = {}): AnyTool => ({
   run: () => "",
   ...extra,
 });
-const builtin = [
+const builtin: readonly AnyTool[] = [
   tool("shell"),
   tool("shell_command"),
   tool("local_shell", { native: { type: "local_shell" } }),
@@ -28,8 +29,7 @@ const builtin = [
   tool("web_search", { native: { type: "web_search" } }),
   tool("internal_file_read"),
   tool("str_replace_editor"),
-];
-const names = builtin.map(({ name }) => name);
+].map((one) => ({ ...one, offered: "by-profile" }));
 const situation = {
   workspace: "/home/me/project",
   cwd: "/home/me/project",
@@ -41,12 +41,15 @@ const situation = {
 };
 const all = [...builtin, tool("github/list"), tool("my_own")];
 const seen = (settings: Parameters<typeof selectProfile>[0]) =>
-  chooseTools(builtin, selectProfile(settings), names).map(({ name }) => name);
+  chooseTools(builtin, selectProfile(settings)).map(({ name }) => name);
 
 test.each([
   ["gpt-5-codex", ["apply_patch", "shell_command", "view_image"]],
   ["codex-mini-latest", ["local_shell", "view_image"]],
   ["gpt-5", ["shell", "view_image"]],
+  ["gpt-5-mini", ["shell", "view_image"]],
+  ["gpt-5-2025-08-07", ["shell", "view_image"]],
+  ["gpt-5-codex-mini", ["apply_patch", "shell_command", "view_image"]],
   ["openai/gpt-5.2-codex", ["apply_patch", "exec_command", "update_plan", "view_image", "write_stdin"]],
   ["qwen3-coder", ["apply_patch", "grep_files", "list_dir", "read_file", "shell_command", "update_plan", "view_image"]],
 ])("%s sees the tools of its family", (model, expected) => {
@@ -74,14 +77,14 @@ test("features switch tools by the seeds' names", () => {
 });
 
 test("the user's own tools and servers are seen beside the built-in ones, the other built-ins are not", () => {
-  const shown = chooseTools(all, selectProfile({ model: "gpt-5" }), names).map(({ name }) => name);
+  const shown = chooseTools(all, selectProfile({ model: "gpt-5" })).map(({ name }) => name);
   expect(shown).toEqual(["github/list", "my_own", "shell", "view_image"]);
 });
 
 test("a profile of one's own starts from another", () => {
   const settings = { profile: "mine", profiles: { mine: { from: "gpt-5", tools: ["read_file"], own: false } } };
   expect(selectProfile(settings)).toMatchObject({ name: "mine", layout: "codex-json" });
-  expect(chooseTools(all, selectProfile(settings), names).map(({ name }) => name)).toEqual(["read_file"]);
+  expect(chooseTools(all, selectProfile(settings)).map(({ name }) => name)).toEqual(["read_file"]);
   expect(seen({ profile: "internal" })).toEqual(["internal_file_read"]);
 });
 
@@ -93,7 +96,7 @@ test("an unknown profile is told with the nearest", () => {
 
 test("a profile decides the form: freeform and native tools where the wire has them, functions elsewhere", () => {
   const kinds = (settings: Parameters<typeof selectProfile>[0]) =>
-    Object.fromEntries(offerTools(builtin, selectProfile(settings), names).map((spec) => [spec.name, spec.kind]));
+    Object.fromEntries(offerTools(builtin, selectProfile(settings)).map((spec) => [spec.name, spec.kind]));
   expect(kinds({ profile: "gpt-5-codex" })).toMatchObject({ apply_patch: "custom", shell_command: "function" });
   expect(kinds({ profile: "gpt-5-codex", features: { ApplyPatchFreeform: false } })).toMatchObject({
     apply_patch: "function",
@@ -106,9 +109,7 @@ test("a profile decides the form: freeform and native tools where the wire has t
 
 test("the same tools give the same bytes whatever their order", () => {
   const profile = selectProfile({});
-  expect(JSON.stringify(offerTools(all.toReversed(), profile, names))).toBe(
-    JSON.stringify(offerTools(all, profile, names)),
-  );
+  expect(JSON.stringify(offerTools(all.toReversed(), profile))).toBe(JSON.stringify(offerTools(all, profile)));
 });
 
 test("every family names a profile that exists", () => {
@@ -119,7 +120,7 @@ test("every family names a profile that exists", () => {
 test("a short profile leaves out what few models need; the call may carry it all the same", async () => {
   const told = (profile: string, canEscalate = false) =>
     Object.fromEntries(
-      offerTools(builtins, selectProfile({ profile }), names, { ...situation, canEscalate }).flatMap((spec) =>
+      offerTools(builtins, selectProfile({ profile }), { ...situation, canEscalate }).flatMap((spec) =>
         spec.kind === "function" ? [[spec.name, Object.keys(spec.parameters["properties"] as object)]] : [],
       ),
     );
@@ -128,7 +129,8 @@ test("a short profile leaves out what few models need; the call may carry it all
     shell_command: ["command", "workdir", "timeout_ms"],
   });
   expect(told("default", true)["shell_command"]).toContain("justification");
-  expect(told("gpt-5-codex")["shell_command"]).toContain("with_escalated_permissions");
+  expect(told("gpt-5-codex", true)["shell_command"]).toContain("with_escalated_permissions");
+  expect(told("gpt-5-codex")["shell_command"]).not.toContain("with_escalated_permissions");
   const engine = createEngine({ tools: builtins, approval: "never" });
   const ended = await engine.call("read_file", { file_path: "package.json", mode: "indentation", offset: 2 });
   await engine.close();
@@ -136,12 +138,7 @@ test("a short profile leaves out what few models need; the call may carry it all
 });
 
 test("the tools of a first request weigh less than 4 KB", () => {
-  const specs = offerTools(
-    builtins,
-    selectProfile({}),
-    builtins.map(({ name }) => name),
-    situation,
-  );
+  const specs = offerTools(builtins, selectProfile({}), situation);
   const { body } = codecs.responses.encodeRequest({ model: "m", input: [], tools: specs });
   expect(JSON.stringify(body["tools"]).length).toBeLessThan(4_096);
 });

@@ -116,7 +116,7 @@ test("every event of a session that does everything fits the schema, and every t
     ({ properties }) => properties.type.const,
   );
   // Seen elsewhere: test/runtime/exec-requests.test.ts and test/router/held.test.ts.
-  const elsewhere = ["exec.request", "effects.listed", "effects.decided", "effects.settled", "warning"];
+  const elsewhere = ["call.waiting", "exec.request", "effects.listed", "effects.decided", "effects.settled", "warning"];
   expect(all.filter((type) => !seen.has(type)).toSorted()).toEqual(elsewhere.toSorted());
 });
 

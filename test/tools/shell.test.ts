@@ -161,8 +161,11 @@ describe("what a shell tool says of itself", () => {
     const words = describeTool(tool, situation);
     expect(words).toContain("only under /w, /tmp/x");
     expect(words).toContain("network: off");
-    expect(words).toContain("require_escalated");
-    expect(describeTool(tool, { ...situation, canEscalate: false })).not.toContain("require_escalated");
+    // In the very parameters that the tool has: one without them tells of none.
+    const asking = tool.elevation?.split("=")[0];
+    if (asking !== undefined) expect(words).toContain(`ask with ${asking}`);
+    else expect(words).not.toContain("ask with");
+    expect(describeTool(tool, { ...situation, canEscalate: false })).not.toContain("ask with");
     expect(describeTool(tool, { ...situation, sandbox: "none" })).toContain("without a sandbox");
   });
 });

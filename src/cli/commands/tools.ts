@@ -2,6 +2,7 @@ import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { JsonObject } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
+import type { Approver } from "../../spec/stages.ts";
 import { checkTarget } from "../../schema/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../schema/normalize.ts";
 import { codecs, isWireName } from "../../wire/index.ts";
@@ -9,7 +10,7 @@ import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
 import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
-import { chooseProfile, createOffer } from "../offered-tools.ts";
+import { chooseProfile, offerToModel } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { chooseProvider } from "../select-model.ts";
@@ -67,15 +68,23 @@ interface Offer {
   readonly wire: string;
 }
 
+/** The list is that of a session in which a person can be asked. */
+const someone: Approver = { ask: async () => undefined };
+
 async function offer(given: ToolsFlags): Promise<Offer> {
   const { cwd, config } = await prepare(given);
   const profile = chooseProfile(config, config.model);
-  const own = profile.form === "native" ? undefined : profile.form;
+  const own = profile.form.startsWith("text:") ? profile.form : undefined;
   const wire =
-    config.wire ?? own ?? (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
-  const engine = createEngine(await engineOptions(config, cwd, process.env, { profile }));
+    (config.wire === "mcp" ? undefined : own) ??
+    config.wire ??
+    (config.provider === undefined ? "responses" : chooseProvider(config).provider.wire);
+  const engine = createEngine({
+    ...(await engineOptions(config, cwd, process.env, { profile })),
+    approver: someone,
+  });
   const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });
-  const specs = createOffer(engine, profile, wire)();
+  const specs = offerToModel(engine, profile, config, chooseProvider(config).name)();
   await loaded.close();
   await engine.close();
   return { config, specs, wire };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { configDir } from "../../base/paths.ts";
 import { configKeys, shapeOf, type ConfigKey, type ConfigName } from "./keys.ts";
 import { checkShape, type Shape } from "../../base/shape.ts";
+import { toolsConfigFields } from "../../registry/tools-config.ts";
 import { UsageError } from "../io.ts";
 import { lineOf } from "./toml-line.ts";
 
@@ -70,13 +71,26 @@ async function readConfigFile(path: string, content: string): Promise<Config> {
 
 /** A key we do not know is a mistake, not a comment: it stops the start and is named with its line. */
 function checkKeys(table: Readonly<Record<string, unknown>>, path: string, content: string): Config {
-  const problem = checkShape(table, { fields: shapes }, []);
+  const problem = checkShape(table, { fields: { ...shapes, ...switches } }, []);
   if (problem) throw new UsageError(`${path}, line ${lineOf(content, problem.path)}: ${problem.message}`);
-  return table as Config;
+  return gatherSwitches(table);
+}
+
+/** Codex writes its switches at the top of the file; here they are one table, `tools`. */
+function gatherSwitches(table: Readonly<Record<string, unknown>>): Config {
+  const entries = Object.entries(table);
+  const gathered = Object.fromEntries(entries.filter(([name]) => Object.hasOwn(switches, name)));
+  // Every value was checked against its shape.
+  const rest = Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(switches, name))) as Config;
+  return Object.keys(gathered).length === 0 ? rest : { ...rest, tools: { ...gathered, ...rest.tools } };
 }
 
 const shapes: Readonly<Record<string, Shape>> = Object.fromEntries(
   Object.entries<ConfigKey>(configKeys).map(([name, key]) => [name, shapeOf(key)]),
+);
+
+const switches: Readonly<Record<string, Shape>> = Object.fromEntries(
+  Object.entries(toolsConfigFields).filter(([name]) => !Object.hasOwn(configKeys, name)),
 );
 
 function fromEnvironment(env: NodeJS.ProcessEnv): Config {

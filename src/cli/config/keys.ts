@@ -1,5 +1,7 @@
 /** Every setting: its type, where else it can be set, and what it does. One row per key; docs/configuration.md is made from it. */
 import type { Shape } from "../../base/shape.ts";
+import { featuresShape, ownProfilesShape } from "../../registry/profile.ts";
+import { toolsConfigShape } from "../../registry/tools-config.ts";
 
 const hook: Shape = {
   fields: { command: "strings", tool: "string", timeout_ms: "number", watches: "boolean" },
@@ -117,38 +119,45 @@ export const configKeys = {
     about: "bytes of one output that are kept in a file for later reading (67108864)",
   },
   tools_dir: { type: "strings", about: "folders of your own tools" },
+  tools_group: {
+    type: "string",
+    oneOf: ["path", "innermost"],
+    about: "the group in the name of a tool in folders within folders: the whole path (path), or the last folder",
+  },
+  defaults: {
+    type: "string",
+    oneOf: ["own", "all", "none"],
+    about: "whose schemas' default values are filled in: tools that run here (own), MCP servers' too (all), nobody's",
+  },
   disabled_tools: { type: "strings", about: "tools that are not offered" },
   experimental_supported_tools: { type: "strings", about: "further built-in tools to offer, by name" },
   profiles: {
     type: "table",
-    shape: {
-      each: {
-        fields: {
-          from: "string",
-          tools: "strings",
-          form: "string",
-          freeform: "boolean",
-          layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
-          own: "boolean",
-        },
-      },
-    },
+    shape: ownProfilesShape,
     about: "profiles of your own: [profiles.mine]",
   },
   features: {
     type: "table",
-    shape: {
-      fields: {
-        ShellTool: "boolean",
-        UnifiedExec: "boolean",
-        ApplyPatchFreeform: "boolean",
-        WebSearchRequest: "boolean",
-        ViewImageTool: "boolean",
-        PlanTool: "boolean",
-      },
-    },
+    shape: featuresShape,
     about: "switches by name, for example UnifiedExec = true",
   },
+  tools: {
+    type: "table",
+    shape: toolsConfigShape,
+    about: "the built-in tools by codex's switches; each may also stand at the top of the file",
+  },
+  web_search: {
+    type: "table",
+    shape: { fields: { command: "strings", url: "string", mcp: "string", argument: "string" } },
+    about:
+      "where the web is searched when the provider has no search: command (query as its last word) or url (?q=, or {query} in it), both answering with JSON [{title, url, text}], or mcp = 'server/tool' (argument: what it calls the query)",
+  },
+  normalize: {
+    type: "string",
+    oneOf: ["seed"],
+    about: "'seed': every schema has a type, and integers are numbers, on every wire",
+  },
+  parallel_tool_calls: { type: "boolean", about: "may the model make several calls in one answer (true)" },
   environment: {
     type: "table",
     shape: {
@@ -196,7 +205,6 @@ export const configKeys = {
         journal: "boolean",
         secret_files: "strings",
         hide_secrets: "boolean",
-        search: { fields: { command: "strings", url: "string" } },
         budget: {
           fields: {
             conversation: allowance,
@@ -213,7 +221,7 @@ export const configKeys = {
         },
       },
     },
-    about: "the gateway: [[gateway.routes]] from the names clients ask for to models, budgets, search",
+    about: "the gateway: [[gateway.routes]] from the names clients ask for to models, budgets",
   },
   mcp_login_store: {
     type: "string",

@@ -24,7 +24,7 @@ import {
 import type { Config } from "../config/config.ts";
 import { say, UsageError } from "../io.ts";
 import { readRules } from "../policy/rules.ts";
-import { createSearch, type SearchSettings } from "./search.ts";
+import { createSearch } from "../web-search.ts";
 
 export interface GatewaySettings {
   readonly port?: number;
@@ -32,7 +32,6 @@ export interface GatewaySettings {
   readonly journal?: boolean;
   readonly secret_files?: readonly string[];
   readonly hide_secrets?: boolean;
-  readonly search?: SearchSettings;
   readonly budget?: GatewayOptions["budget"] & { readonly max_repeats?: number };
   readonly routes?: readonly RouteSettings[];
 }
@@ -98,7 +97,7 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
     enforce,
     env,
     onError: (error) => say(`callgate: a request failed: ${error instanceof Error ? error.message : String(error)}`),
-    ...defined({ host: options.host, onRequest: options.onRequest, search: createSearch(settings.search, cwd) }),
+    ...defined({ host: options.host, onRequest: options.onRequest, search: createSearch(config, cwd) }),
   });
   return {
     ...gateway,

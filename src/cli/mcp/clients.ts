@@ -116,12 +116,15 @@ export async function connectServers(
       ...(model === undefined ? {} : { sample: createSample({ engine, model }) }),
       roots: () => [cwd, ...(config.writable_roots ?? []).map((root) => resolve(cwd, root))],
     },
-    sandboxState: () => ({
-      policy: grant.policy,
-      writableRoots: [...grant.write],
-      network: typeof grant.network === "string" ? grant.network : [...grant.network],
-      cwd,
-    }),
+    sandboxState: () => {
+      const now = engine.gate.baseGrant();
+      return {
+        policy: now.policy,
+        writableRoots: [...now.write],
+        network: typeof now.network === "string" ? now.network : [...now.network],
+        cwd,
+      };
+    },
   });
   engine.registry.add(...createResourceTools(clients));
   try {

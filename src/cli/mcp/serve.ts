@@ -8,8 +8,9 @@ import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
 import type { ToolFlags } from "../config/flags.ts";
 import { say } from "../io.ts";
+import type { ToolSpec } from "../../spec/model.ts";
 import { readText, resourceFolders } from "./resources.ts";
-import { chooseProfile, createOffer } from "../offered-tools.ts";
+import { chooseProfile, offerToModel } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { version } from "../version.ts";
@@ -28,8 +29,9 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const spillDir = join(state, "outputs", `mcp-${process.pid}-${Date.now()}`);
   const engine = createEngine({ ...(await engineOptions(config, cwd, process.env, { spillDir })), approver });
   const own = await loadOwnTools(engine, config, cwd, { elicit: approver.elicit });
-  const offer = createOffer(engine, chooseProfile(config, config.model), "mcp");
-  const shows = (tool: AnyTool) => tool.origin !== undefined || offer().some(({ name }) => name === tool.name);
+  const offer = offerToModel(engine, chooseProfile(config, config.model), config, "custom");
+  const shows = (tool: AnyTool) =>
+    tool.origin !== undefined || offer().some((spec) => spec.name === tool.name && isRunHere(spec));
   const server = await serveMcp({
     engine,
     approver,
@@ -51,6 +53,11 @@ export async function serve(flags: ServeFlags): Promise<void> {
   await server.close();
   await own.close();
   await engine.close();
+}
+
+/** A provider's own tool that nothing here could run. */
+function isRunHere(spec: ToolSpec): boolean {
+  return spec.kind !== "native" || spec.asFunction !== undefined;
 }
 
 function stopAsked(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Dialects that a prompt teaches to any model. */
-import type { Dialect, TaggedBody } from "../dialect.ts";
+import type { Block, Dialect, TaggedBody } from "../dialect.ts";
 import { invokeTagged, json, think, toolCall } from "./parts.ts";
 
 const invoke: TaggedBody = { ...invokeTagged, trim: "one-newline", inline: true, bare: true };
@@ -36,16 +36,20 @@ export function callgateDialect(nonce: string): Dialect {
   };
 }
 
+const functionCalls: Block = {
+  open: ["<function_calls>"],
+  close: ["</function_calls>"],
+  bodies: [invoke, { kind: "python", list: "lines" }],
+};
+
 export const taughtDialects: readonly Dialect[] = [
   {
     name: "function-calls-xml",
-    aliases: ["xml", "suna-xml", "invoke"],
+    aliases: ["suna-xml", "invoke"],
     title: "<function_calls> with <invoke> and <parameter>",
     models: ["any model, taught by the prompt", "Suna from 2025-05"],
     trust: "taught",
-    blocks: [
-      { open: ["<function_calls>"], close: ["</function_calls>"], bodies: [invoke, { kind: "python", list: "lines" }] },
-    ],
+    blocks: [functionCalls],
     reasoning: [think],
     results: ["<function_results>", "<result name="],
     stop: ["<function_results>"],
@@ -62,6 +66,20 @@ export const taughtDialects: readonly Dialect[] = [
     tags: { trim: "all", body: "elements" },
     reasoning: [think],
     results: ["<tool_result>"],
+    stop: ["<tool_result>"],
+    result: { role: "user", each: '<tool_result name="{name}" id="{id}">\n{text}\n</tool_result>' },
+  },
+  {
+    name: "xml",
+    aliases: ["tag-xml"],
+    title: "A tag per tool; <function_calls> with <invoke> is read too",
+    models: ["any model, taught by the prompt"],
+    notes: "Laid out by the tool's `xml` mapping. The dialect of the profiles `xml` and `dual`.",
+    trust: "taught",
+    blocks: [functionCalls],
+    tags: { trim: "all", body: "elements" },
+    reasoning: [think],
+    results: ["<tool_result>", "<function_results>"],
     stop: ["<tool_result>"],
     result: { role: "user", each: '<tool_result name="{name}" id="{id}">\n{text}\n</tool_result>' },
   },

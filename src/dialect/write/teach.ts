@@ -10,6 +10,8 @@ export interface TeachOptions {
   /** At least one call is wanted: any, or the one of this name. */
   readonly required?: boolean | string;
   readonly parallel?: boolean;
+  /** The tools are offered as the API has them too: the model uses whichever form it likes. */
+  readonly native?: boolean;
 }
 
 const sample: TextTool = {
@@ -31,14 +33,20 @@ export function teach(dialect: string | Dialect, tools: readonly ToolLike[], opt
   return [
     "# Tools",
     "",
-    "You can call tools. A call is text in exactly this form (`example_tool` stands for any tool):",
+    options.native === true
+      ? "You can call tools in two ways; use whichever you like. One is your own tool calls. The other is text in exactly this form (`example_tool` stands for any tool):"
+      : "You can call tools. A call is text in exactly this form (`example_tool` stands for any tool):",
     "",
     writeExample(spoken, sample, example),
     "",
-    "Its result will come back to you in this form:",
-    "",
-    encodeResult(spoken, { name: "example_tool", id: "call_0", text: "what the tool gave back", ok: true }),
-    "",
+    ...(options.native === true
+      ? ["Results come back to you as the results of your own tool calls do.", ""]
+      : [
+          "Its result will come back to you in this form:",
+          "",
+          encodeResult(spoken, { name: "example_tool", id: "call_0", text: "what the tool gave back", ok: true }),
+          "",
+        ]),
     ...rules(spoken, options).map((rule) => `- ${rule}`),
     "",
     "The tools:",

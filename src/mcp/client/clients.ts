@@ -13,6 +13,7 @@ import type { ServerConfig } from "../config.ts";
 import { createConnection, type Connection, type ConnectionOptions } from "./connection.ts";
 import { createOffers, type Offers } from "./offers.ts";
 import type { ServerTool } from "../protocol.ts";
+import type { ServerState } from "./live-client.ts";
 import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./metrics.ts";
 
 export interface McpClients {
@@ -28,9 +29,24 @@ export interface McpClients {
   quarantined(): ReadonlyMap<string, readonly string[]>;
   /** The user has looked at a server's tools: they are offered again. */
   accept(server: string): Promise<void>;
+  /** Every configured server with its state, as data. */
+  servers(): readonly ServerStatus[];
+  /** The sandbox has changed: servers that want to know are told. With the next call they would be anyway. */
+  sandboxChanged(): Promise<void>;
   /** Starts, calls and durations so far, by server. */
   metrics(): ReadonlyMap<string, ServerMetrics>;
   close(): Promise<void>;
+}
+
+export interface ServerStatus {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** `disabled` where it is not enabled; `ready` where it runs. */
+  readonly status: ServerState | "disabled";
+  /** Why it is not ready, where it failed. */
+  readonly problem?: string;
+  /** Its tools that are offered now, by their names there. */
+  readonly tools: readonly string[];
 }
 
 export interface McpClientsOptions extends Omit<
@@ -96,6 +112,22 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
     connections,
     quarantined: () => offers.held,
     metrics: metrics.snapshot,
+    servers: () =>
+      options.servers.map((config) => {
+        const connection = connections.get(config.name);
+        const problem = connection?.problem();
+        const own = registry.list().filter((tool) => tool.origin?.server === config.name);
+        return {
+          name: config.name,
+          enabled: config.enabled,
+          status: connection?.state() ?? "disabled",
+          ...defined({ problem }),
+          tools: own.map((tool) => tool.origin?.name ?? tool.name),
+        };
+      }),
+    async sandboxChanged() {
+      await Promise.all([...connections.values()].map((connection) => connection.tellSandbox()));
+    },
     async start({ waitMs = defaultWaitMs } = {}) {
       const patience = new Promise<typeof late>((resolve) => void setTimeout(() => resolve(late), waitMs).unref());
       const context = { catalogue, offers, registry, warn, nextTurn: createTurns(), patience, warnsOfSlow: waitMs > 0 };

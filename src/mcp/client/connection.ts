@@ -16,6 +16,8 @@ export interface Connection {
   ask<Result>(request: (client: ServerClient) => Promise<Result>): Promise<Result>;
   listTools(): Promise<readonly ServerTool[]>;
   callTool(name: string, input: Json, options: CallOptions): Promise<ServerToolResult>;
+  /** Tells a running server that asks for it what the sandbox allows, if that has changed. */
+  tellSandbox(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -34,17 +36,41 @@ export interface CallOptions {
   readonly sandboxState?: () => JsonObject;
 }
 
-export type ConnectionOptions = Omit<LiveClientOptions, "runningCall">;
+export interface ConnectionOptions extends Omit<LiveClientOptions, "runningCall"> {
+  /** What the sandbox allows, for servers that want to know. */
+  readonly sandboxState?: () => JsonObject;
+}
 
-/** Servers that declare one of these as experimental are told what the sandbox allows, under the same name. */
+/** Servers that declare one of these as experimental are told with each call what the sandbox allows, under the same name. */
 const sandboxCapabilities = ["callgate/sandbox-state", "codex/sandbox-state-meta"];
+/** Servers that declare one of these are notified, `…/update`, when they have started and when it has changed. */
+const notifiedCapabilities = ["callgate/sandbox-state", "codex/sandbox-state"];
 
 export function createConnection(options: ConnectionOptions): Connection {
   const { config } = options;
   const running = new Set<string>();
   const runningCall = () => (running.size === 1 ? [...running][0] : undefined);
-  const { state, problem, client, close, ask, fault } = createLiveClient({ ...options, runningCall });
+  const told = { state: "" };
+  const { state, problem, client, close, ask, fault } = createLiveClient({
+    ...options,
+    runningCall,
+    onStart(start) {
+      told.state = ""; // a new process has heard nothing yet
+      options.onStart?.(start);
+      if (start.ok) void tellSandbox();
+    },
+  });
+  const tellSandbox = async () => {
+    if (options.sandboxState === undefined || state() !== "ready") return;
+    const now = options.sandboxState();
+    const text = JSON.stringify(now);
+    if (text === told.state) return;
+    told.state = text;
+    // A server that ends while it is told has nothing left to confine.
+    await notifySandbox(await client(), now).catch(() => undefined);
+  };
   return {
+    tellSandbox,
     config,
     state,
     problem,
@@ -69,6 +95,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const { callId = name, signal } = call;
       running.add(callId);
       try {
+        await tellSandbox();
         return await ask((connected) => callTool(connected, config, name, input, call), signal);
       } catch (error) {
         throw toCallError(error, config, name, signal, fault());
@@ -77,6 +104,33 @@ export function createConnection(options: ConnectionOptions): Connection {
       }
     },
   };
+}
+
+async function notifySandbox(client: Client, state: JsonObject): Promise<void> {
+  const experimental = client.getServerCapabilities()?.experimental ?? {};
+  for (const name of notifiedCapabilities.filter((key) => Object.hasOwn(experimental, key)))
+    await client.notification({
+      method: `${name}/update`,
+      params: name.startsWith("codex/") ? toCodexState(state) : state,
+    });
+}
+
+/** The same, as codex tells it. */
+function toCodexState({ policy, writableRoots, network, cwd }: JsonObject): JsonObject {
+  const isOpen = network !== "off";
+  const sandboxPolicy =
+    policy === "full-access"
+      ? { type: "danger-full-access" }
+      : policy === "read-only"
+        ? { type: "read-only" }
+        : {
+            type: "workspace-write",
+            writable_roots: writableRoots ?? [],
+            network_access: isOpen,
+            exclude_tmpdir_env_var: false,
+            exclude_slash_tmp: false,
+          };
+  return { sandboxPolicy, codexLinuxSandboxExe: null, sandboxCwd: cwd ?? null };
 }
 
 function callTool(client: Client, config: ServerConfig, name: string, input: Json, options: CallOptions) {

@@ -70,8 +70,13 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
   const guarded = everything ? { entries: [], watched: [] } : protections(grant, roots, writes, options);
   entries.push(...guarded.entries);
   if (!everything) {
-    entries.push(...wanted.filter((path) => resolved(path) === undefined && !inside(path)).flatMap(toBeMade));
-    if (options.tempDir !== undefined) entries.push(...ownPlaces(options, options.tempDir, inside));
+    const made = wanted
+      .filter((path) => resolved(path) === undefined && !inside(path))
+      .flatMap((path) => toBeMade(path, inside));
+    entries.push(...made);
+    const opened = new Set(made.filter(({ use }) => use === "write").map(({ path }) => path));
+    if (options.tempDir !== undefined)
+      entries.push(...ownPlaces(options, options.tempDir, (path) => inside(path) || opened.has(path)));
     // A socket in a writable root is the user's own doing (a dev server's), and stays.
     const isWorkplace = (path: string) => inside(path) || [options.cwd, ...roots].some((one) => contains(path, one));
     entries.push(...hide(options.sockets.filter((path) => !isWorkplace(path))));
@@ -89,13 +94,14 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
 /** More mounts than this would cost more than the one new file is worth. */
 const maxSiblings = 300;
 
-/** To make one new thing its folder must be writable; everything that is in it already stays read-only. */
-function toBeMade(path: string): readonly PlanEntry[] {
+/** To make one new thing its folder must be writable; what is in it already stays read-only, unless it was granted too. */
+function toBeMade(path: string, isGranted: (path: string) => boolean): readonly PlanEntry[] {
   const folder = resolved(dirname(path));
   if (folder === undefined || folder === sep) return [];
   const siblings = readdirSync(folder, { withFileTypes: true }).filter((one) => !one.isSymbolicLink());
   if (siblings.length > maxSiblings) return [];
-  return [...entry(folder, "write"), ...siblings.flatMap(({ name }) => entry(join(folder, name), "read"))];
+  const paths = siblings.map(({ name }) => join(folder, name));
+  return [...entry(folder, "write"), ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read"))];
 }
 
 /** The temp folder and the run folder become the sandbox's own; what must be seen below them is put back. */

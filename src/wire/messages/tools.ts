@@ -37,7 +37,9 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
       }),
     );
   const { book, dropped } = lowered;
-  const offered = [...tools.map(jsonObject), ...own];
+  const offered = [...tools.map(jsonObject), ...own].toSorted((a, b) =>
+    String(a["name"]) < String(b["name"]) ? -1 : 1,
+  );
   const isCalling = offered.length > 0;
   return { tools: isCalling ? offered : calledTools(request, book), book, dropped, isCalling };
 }

@@ -87,7 +87,9 @@ function firstOfEach(specs: readonly ToolSpec[], dropped: Dropped[]): readonly T
   });
 }
 
-const sortKey = (tool: JsonObject) => `${string(tool["name"]) ?? ""}\0${string(tool["type"]) ?? ""}`;
+/** A provider's own tool has no name but its type. */
+const sortKey = (tool: JsonObject) =>
+  `${string(tool["name"]) ?? string(tool["type"]) ?? ""}\0${string(tool["type"]) ?? ""}`;
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped: Dropped[]): readonly JsonObject[] {

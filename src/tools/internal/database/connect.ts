@@ -9,7 +9,9 @@ import { openSqlite } from "./sqlite.ts";
 export function databaseAccess(database: string, use: Use, cwd: string): Access {
   if (isPostgres(database)) return { network: [postgresHost(database)] };
   const path = resolve(cwd, database);
-  return use === "read" ? { read: [path] } : { write: [path] };
+  // SQLite keeps what it needs to take a change back in files beside the database.
+  const beside = ["-journal", "-wal", "-shm"].map((ending) => `${path}${ending}`);
+  return use === "read" ? { read: [path] } : { write: [path, ...beside] };
 }
 
 export async function connect(database: string, use: Use, ctx: ToolContext): Promise<Connection> {

@@ -1,4 +1,5 @@
 /** SQLite through whichever driver is there. */
+import { pathToFileURL } from "node:url";
 import { CallError, type ToolContext } from "../../../index.ts";
 import type { Connection, Rows, Use } from "./connection.ts";
 import { inlineParameters, type SqlValue, type Statement } from "./sql.ts";
@@ -60,17 +61,16 @@ function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
     async run(sql, statement: Statement, values): Promise<Rows> {
       const text = inlineParameters(sql, statement, values).replace(/;\s*$/, "");
       const counted = use === "read" ? text : `${text};\nselect changes() as changes`;
-      const argv = [
-        "sqlite3",
-        "-safe",
-        "-batch",
-        "-bail",
-        "-json",
-        ...(use === "read" ? ["-readonly"] : []),
-        path,
-        counted,
-      ];
-      const result = await ctx.exec.run({ argv, timeoutMs: 60_000, maxOutputBytes: 8 * 1024 * 1024, keep: false });
+      const isWal = await keepsWal(path, ctx);
+      const made = use === "read" ? [] : await makeBeside(path, isWal ? ["-wal", "-shm"] : ["-journal"], ctx);
+      const result = await ctx.exec
+        .run({
+          argv: ["sqlite3", ...(await sqliteOptions(path, use, isWal, ctx)), counted],
+          timeoutMs: 60_000,
+          maxOutputBytes: 8 * 1024 * 1024,
+          keep: false,
+        })
+        .finally(() => removeEmpty(made, ctx));
       if (result.exitCode !== 0)
         throw sqlError(new Error(`${result.stderr.head}${result.stderr.tail}`.trim() || "sqlite3 could not be run"));
       if (result.stdout.droppedBytes > 0)
@@ -79,6 +79,40 @@ function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
     },
     close: async () => undefined,
   };
+}
+
+async function sqliteOptions(path: string, use: Use, isWal: boolean, ctx: ToolContext): Promise<readonly string[]> {
+  const common = ["-safe", "-batch", "-bail", "-json"];
+  // A journal that is emptied, not removed: the folder around it is not the program's to change.
+  if (use === "write") return [...common, ...(isWal ? [] : ["-cmd", "pragma journal_mode=truncate"]), path];
+  // Reading a database with a write-ahead log makes files beside it, unless there is nothing in the log.
+  const isQuiet = isWal && ((await ctx.files.stat(`${path}-wal`))?.sizeBytes ?? 0) === 0;
+  return [...common, "-readonly", isQuiet ? `${pathToFileURL(path).href}?immutable=1` : path];
+}
+
+/** The write format in the header of a SQLite file: 2 is a write-ahead log. */
+async function keepsWal(path: string, ctx: ToolContext): Promise<boolean> {
+  if ((await ctx.files.stat(path)) === undefined) return false;
+  const { head } = await ctx.files.slice(path, 1, 1, { maxBytes: 512 });
+  return head[18] === 2;
+}
+
+/** Only a file that is there can be opened to the sandbox by its name. */
+async function makeBeside(path: string, endings: readonly string[], ctx: ToolContext): Promise<readonly string[]> {
+  const made: string[] = [];
+  for (const beside of endings.map((ending) => `${path}${ending}`)) {
+    if ((await ctx.files.stat(beside)) !== undefined) continue;
+    await ctx.files.write(beside, "");
+    made.push(beside);
+  }
+  return made;
+}
+
+async function removeEmpty(made: readonly string[], ctx: ToolContext): Promise<void> {
+  const sizes = await Promise.all(made.map(async (path) => (await ctx.files.stat(path))?.sizeBytes));
+  // A log that still holds something belongs to the database now, with its index.
+  if (sizes.some((size, index) => (size ?? 0) > 0 && !made[index]!.endsWith("-shm"))) return;
+  for (const [index, path] of made.entries()) if (sizes[index] !== undefined) await ctx.files.remove(path);
 }
 
 function toRows(output: string, use: Use): Rows {

@@ -5,7 +5,7 @@ import { commandAccess, describeSandbox, runCommand } from "../../command.ts";
 export default defineTool({
   name: "internal_system_execute",
   group: "system",
-  description: (situation) => `Executes a system command. ${describeSandbox(situation)}`,
+  description: (situation) => `Executes a system command. ${describeSandbox({ ...situation, canEscalate: false })}`,
   input: {
     type: "object",
     properties: {

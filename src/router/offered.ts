@@ -1,0 +1,52 @@
+/** What models are told of an engine's tools: those of the model's profile, in its form. */
+import { defined } from "../base/json.ts";
+import { chooseTools, createOffer, specOptions } from "../registry/offer.ts";
+import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
+import { toToolSpecs, type SpecOptions } from "../registry/tool-spec.ts";
+import type { ToolSpec } from "../spec/model.ts";
+import type { Situation } from "../spec/tool.ts";
+import type { EncodeOptions } from "../wire/codec.ts";
+import type { EngineParts } from "./own-stages.ts";
+
+export interface Offered {
+  readonly profile: Profile;
+  /** The same list as long as nothing changes. */
+  specs(): readonly ToolSpec[];
+}
+
+export interface ToolsForOptions extends SpecOptions, EncodeOptions, OfferSettings {
+  /** Its family decides which built-in tools there are. */
+  readonly model?: string;
+}
+
+type Parts = Pick<EngineParts, "options" | "registry">;
+
+/** The engine's own settings, and whatever is said for this model beside them. */
+export function offerTo(
+  { options, registry }: Parts,
+  situation: () => Situation,
+  model: string | undefined,
+  more: OfferSettings = {},
+): Offered {
+  const profile = selectProfile({ ...options.offer, ...more, ...defined({ model }) });
+  const services = Object.keys(options.service ?? {});
+  return { profile, specs: createOffer({ registry, profile, situation, services }) };
+}
+
+/** For one wire's list: the profile's tools, or those asked for by name. */
+export function specsFor(
+  { options, registry }: Parts,
+  situation: () => Situation,
+  { model, profile: name, features, config, profiles, experimental_supported_tools: extra, ...how }: ToolsForOptions,
+): readonly ToolSpec[] {
+  const { target: _target, quirks: _quirks, normalize, ...own } = how;
+  const settings = defined({ model, profile: name, features, config, profiles, normalize });
+  const profile = selectProfile({
+    ...options.offer,
+    ...settings,
+    ...(extra === undefined ? {} : { experimental_supported_tools: extra }),
+  });
+  const tools = own.only === undefined ? chooseTools(registry.list(), profile) : registry.list();
+  const services = Object.keys(options.service ?? {});
+  return toToolSpecs(tools, { situation: situation(), ...specOptions(profile), services, ...own });
+}
