@@ -18,16 +18,16 @@ export function withCache(runtime: Runtime, now: () => number = Date.now): Runti
   const entries = new Map<string, Entry>();
   return {
     ...runtime,
-    async run(permitted, signal, nest) {
+    async run(permitted, ...how) {
       const key = keyOf(permitted);
-      if (key === undefined) return runtime.run(permitted, signal, nest);
+      if (key === undefined) return runtime.run(permitted, ...how);
       const known = entries.get(key);
       entries.delete(key);
       if (known !== undefined && known.until > now()) {
         entries.set(key, known); // at the end again: the map's order is the order of last use
         return { ...permitted, startedAt: now(), output: known.output, cached: true };
       }
-      const ran = await runtime.run(permitted, signal, nest);
+      const ran = await runtime.run(permitted, ...how);
       if (isGood(ran)) {
         entries.set(key, { output: ran.output, until: now() + (permitted.tool.cache?.ttlMs ?? Infinity) });
         const [oldest] = entries.keys();

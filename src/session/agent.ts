@@ -176,6 +176,7 @@ async function runInside(
     emit(event) {
       if (event.type === "warning") ctx.log.warn(event.message);
     },
+    warnOnce: (message) => ctx.log.warn(message),
     add(item) {
       history.push(item);
       if (item.type === "message" && item.role === "assistant") ctx.progress({ message: wordsOf(item) });
