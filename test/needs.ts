@@ -16,6 +16,7 @@ export const howToGet = {
   Chromium: "apt-get install chromium",
   python3: "apt-get install python3",
   jq: "apt-get install jq",
+  busybox: "apt-get install busybox",
   sqlite3: "apt-get install sqlite3",
   strace: "apt-get install strace",
   curl: "apt-get install curl",
