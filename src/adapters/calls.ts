@@ -188,27 +188,6 @@ export function failureOf(ended: Ended): CallError | undefined {
   return new CallError(ended.code ?? "failed", partsToText(ended.content));
 }
 
-/** How much of what a call prints is shown while it runs: its last lines. */
-const shownChars = 16_000;
-
-/** What a running call has said so far: its output and its progress, in words. */
-export function createRunningText(): { add(event: CallEvent): string | undefined } {
-  let shown = "";
-  return {
-    add(event) {
-      if (event.type === "exec.output") shown += event.text;
-      else if (event.type === "call.progress") {
-        const { progress } = event;
-        const words = typeof progress === "string" ? progress : progress.message;
-        if (words === undefined) return undefined;
-        shown += shown === "" || shown.endsWith("\n") ? `${words}\n` : `\n${words}\n`;
-      } else return undefined;
-      if (shown.length > shownChars) shown = shown.slice(-shownChars);
-      return shown;
-    },
-  };
-}
-
 /** A schema that says outright what it leaves open: some hosts refuse one that does not. */
 export function closedSchema(schema: JsonObject): JsonObject {
   return {

@@ -26,6 +26,7 @@ export const routes: Readonly<Record<string, Route>> = {
     brief: "any agent, any model: a local server that speaks every API",
     load: () => import("./commands/gateway.ts"),
   },
+  acp: { brief: "an agent for editors: Zed, JetBrains, Neovim", load: () => import("./commands/acp.ts") },
   init: { brief: "choose a model, write the settings, try them", load: () => import("./commands/init.ts") },
   sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },
   resume: { brief: "go on with a recorded session", load: () => import("./commands/resume.ts") },

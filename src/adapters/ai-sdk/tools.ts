@@ -5,7 +5,8 @@ import { isObject, type Json } from "../../base/json.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { ApprovalRequest } from "../../spec/stages.ts";
 import type { FunctionSpec } from "../../spec/model.ts";
-import { createHostCalls, createRunningText, failureOf, type AdapterOptions, type ToolHost } from "../calls.ts";
+import { createRunningText } from "../../session/running-text.ts";
+import { createHostCalls, failureOf, type AdapterOptions, type ToolHost } from "../calls.ts";
 
 /** What a tool gives to the AI SDK: to its callbacks, to `steps`, and to a page. The model is told `content` only. */
 export interface AiSdkOutput {

@@ -67,7 +67,7 @@ function stopAsked(): Promise<void> {
 }
 
 /** stdout belongs to the protocol alone: what a tool of the user's prints there goes to stderr. */
-function reserveStdout() {
+export function reserveStdout() {
   const write = process.stdout.write.bind(process.stdout);
   const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
   process.stdout.write = process.stderr.write.bind(process.stderr);

@@ -1,0 +1,48 @@
+/** A question of the gate as an editor puts it: the command, the reason and the diff before anything else. */
+import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
+import { describeCall, diffContent, textContent } from "./describe.ts";
+
+export function permissionCall(request: ApprovalRequest, cwd: string): ToolCallUpdate {
+  const { call, commands, reason, diff } = request;
+  const { title, kind, locations } = describeCall(call.tool, JSON.stringify(call.input) ?? "", cwd);
+  const lines = commands.map((words) => words.join(" "));
+  const shown = [reason, ...(lines.length === 0 ? [] : [`\`\`\`sh\n${lines.join("\n")}\n\`\`\``])].join("\n\n");
+  return {
+    toolCallId: call.id,
+    title,
+    kind,
+    locations,
+    status: "pending",
+    rawInput: call.input,
+    content: [textContent(shown), ...(diff === undefined ? [] : diffContent(diff, cwd))],
+  };
+}
+
+/** 'Always' says which rule it writes: it is for this command, never for the tool as a whole. */
+export function permissionOptions({ always }: ApprovalRequest): PermissionOption[] {
+  return [
+    { optionId: "once", name: "Yes, this once", kind: "allow_once" },
+    { optionId: "session", name: "Yes, for this session", kind: "allow_always" },
+    ...(always === undefined
+      ? []
+      : [
+          {
+            optionId: "always",
+            name: `Always (${always.rule})${always.alsoAllows === "" ? "" : `; also allows ${always.alsoAllows}`}`,
+            kind: "allow_always" as const,
+          },
+        ]),
+    { optionId: "no", name: "No", kind: "reject_once" },
+    { optionId: "stop", name: "No, and stop", kind: "reject_once" },
+  ];
+}
+
+/** Only an option that was offered counts; an editor that turns away has stopped the turn. */
+export function readPermission({ outcome }: RequestPermissionResponse, request: ApprovalRequest): ApprovalAnswer {
+  if (outcome.outcome !== "selected") return { answer: "stop" };
+  const chosen = permissionOptions(request).find(({ optionId }) => optionId === outcome.optionId)?.optionId;
+  return chosen === "once" || chosen === "session" || chosen === "always" || chosen === "stop"
+    ? { answer: chosen }
+    : { answer: "no" };
+}

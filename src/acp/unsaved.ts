@@ -1,0 +1,60 @@
+import { methods, type AgentContext } from "@agentclientprotocol/sdk";
+import type { Engine } from "../router/engine.ts";
+import type { Files } from "../spec/capability.ts";
+import type { AnyTool, ToolContext } from "../spec/tool.ts";
+
+/**
+ * Reading a file shows what the editor has open, saved or not. The path is judged as for any reading before the editor
+ * is asked; what the editor does not give is read from the disk.
+ */
+export function readUnsaved(engine: Engine, editor: AgentContext, sessionId: string): void {
+  const original = engine.registry.find("read_file");
+  if (original === undefined) return;
+  const handler: AnyTool["run"] = original.run;
+  const wrapped: AnyTool = {
+    ...original,
+    // Called by the runtime as every handler is; only the files it is given look at the editor first.
+    run: (input: never, ctx: ToolContext) => handler(input, withFiles(ctx, editorFiles(ctx.files, editor, sessionId))),
+  };
+  engine.registry.replace((tool) => tool === original, [wrapped]);
+}
+
+/** Inherits, so that everything else of `ctx` stays what it is. */
+function withFiles(ctx: ToolContext, files: Files): ToolContext {
+  return Object.create(ctx, { files: { value: files, enumerable: true } }) as ToolContext;
+}
+
+function editorFiles(files: Files, editor: AgentContext, sessionId: string): Files {
+  const openText = async (path: string): Promise<string | undefined> => {
+    const real = await files.resolve(path, "read");
+    const answer = await editor
+      .request(methods.client.fs.readTextFile, { sessionId, path: real })
+      .catch(() => undefined); // not a file it can show
+    return answer?.content;
+  };
+  return {
+    ...files,
+    async readText(path) {
+      const saved = await files.readText(path);
+      const text = await openText(path);
+      return text === undefined ? saved : { ...saved, text };
+    },
+    async slice(path, from, to, limits) {
+      const saved = await files.slice(path, from, to, limits);
+      const text = await openText(path);
+      if (text === undefined) return saved;
+      const lines = text.split(/\r?\n/);
+      if (lines.at(-1) === "") lines.pop();
+      const place = (line: number) => (line < 0 ? lines.length + line + 1 : line);
+      const first = Math.max(1, place(from));
+      const last = place(to);
+      return {
+        ...saved,
+        lines: lines.slice(first - 1, last),
+        first,
+        more: last < lines.length,
+        sizeBytes: text.length,
+      };
+    },
+  };
+}
