@@ -10,7 +10,7 @@ export default defineConfig({
     alias: [
       { find: /^callgate$/, replacement: at("./src/index.ts") },
       { find: /^callgate\/sandbox$/, replacement: at("./src/runtime/sandbox/sandbox.ts") },
-      { find: /^callgate\/ai-sdk$/, replacement: at("./src/adapters/ai-sdk/index.ts") },
+      { find: /^callgate\/(ai-sdk|ui)$/, replacement: at("./src/adapters/$1/index.ts") },
       { find: /^callgate\/(agents|langchain|from)$/, replacement: at("./src/adapters/$1.ts") },
       { find: /^callgate\/([a-z]+)$/, replacement: at("./src/$1/index.ts") },
     ],

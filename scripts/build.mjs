@@ -22,6 +22,7 @@ const entries = {
   gateway: "src/gateway/index.ts",
   client: "src/client/index.ts",
   "ai-sdk": "src/adapters/ai-sdk/index.ts",
+  ui: "src/adapters/ui/index.ts",
   agents: "src/adapters/agents.ts",
   langchain: "src/adapters/langchain.ts",
   from: "src/adapters/from.ts",

@@ -23,6 +23,7 @@ try {
         ...Object.fromEntries(folders.map((folder) => [`callgate/${folder}`, entry(`${folder}/index.ts`)])),
         ...Object.fromEntries(adapters.map((name) => [`callgate/${name}`, entry(`adapters/${name}.ts`)])),
         "callgate/ai-sdk": entry("adapters/ai-sdk/index.ts"),
+        "callgate/ui": entry("adapters/ui/index.ts"),
         "callgate/sandbox": entry("runtime/sandbox/sandbox.ts"),
         callgate: entry("index.ts"),
       },

@@ -24,6 +24,7 @@ const entries: Readonly<Record<string, string>> = {
     ].map((name) => [name, `src/${name}/index.ts`]),
   ),
   "ai-sdk": "src/adapters/ai-sdk/index.ts",
+  ui: "src/adapters/ui/index.ts",
   agents: "src/adapters/agents.ts",
   langchain: "src/adapters/langchain.ts",
   from: "src/adapters/from.ts",

@@ -1,0 +1,37 @@
+/** Who answers on a web page: later, when the messages come back, or at a second address while the stream stays open. */
+import type { ApprovalAnswer, Approver } from "../../spec/stages.ts";
+
+/** For `createSession({ approver: answerLater })`: the turn ends as waiting, and goes on when the answer comes. */
+export const answerLater: Approver = { ask: async () => "later" };
+
+export interface OpenApprover extends Approver {
+  /** The answer to a question by its id, which is the hash that was shown. False: nothing waits under it. */
+  answer(approvalId: string, answer: ApprovalAnswer): boolean;
+}
+
+/** Holds the call and the stream until `answer` is called, by the route that takes answers. */
+export function createOpenApprover(): OpenApprover {
+  const waiting = new Map<string, (answer: ApprovalAnswer) => void>();
+  return {
+    ask({ hash }, signal) {
+      return new Promise((resolve) => {
+        const stop = () => {
+          waiting.delete(hash);
+          resolve(undefined);
+        };
+        if (signal.aborted) return stop();
+        signal.addEventListener("abort", stop, { once: true });
+        waiting.set(hash, (answer) => {
+          signal.removeEventListener("abort", stop);
+          waiting.delete(hash);
+          resolve(answer);
+        });
+      });
+    },
+    answer(approvalId, answer) {
+      const resolve = waiting.get(approvalId);
+      resolve?.(answer);
+      return resolve !== undefined;
+    },
+  };
+}
