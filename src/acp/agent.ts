@@ -4,16 +4,23 @@
  * version is another edge.
  */
 import { agent, methods, RequestError, type AgentContext, type ClientCapabilities } from "@agentclientprotocol/sdk";
-import type { McpServer, PromptResponse, SessionModeState, SessionUpdate, Stream } from "@agentclientprotocol/sdk";
+import type {
+  InitializeResponse,
+  McpServer,
+  PromptResponse,
+  SessionModeState,
+  SessionUpdate,
+  Stream,
+} from "@agentclientprotocol/sdk";
 import { partsToText } from "../base/content.ts";
 import type { Json } from "../base/json.ts";
 import type { PolicyNames } from "../gate/modes.ts";
 import type { Engine } from "../router/engine.ts";
 import type { Session } from "../session/session.ts";
 import type { TurnEnded } from "../session/events.ts";
-import type { Answers, QuestionRequest } from "../spec/question.ts";
 import type { Approver } from "../spec/stages.ts";
-import { permissionCall, permissionOptions, readPermission } from "./permission.ts";
+import { createApprover } from "./approver.ts";
+import { modes } from "./permission.ts";
 import { readMcpServers, readPrompt } from "./prompt.ts";
 import { readUnsaved } from "./unsaved.ts";
 import { chunk, createUpdates, replayUpdates } from "./updates.ts";
@@ -62,28 +69,6 @@ interface Running extends OpenedSession {
   mode: string;
 }
 
-const modes: readonly { id: string; name: string; description: string; policy?: PolicyNames }[] = [
-  { id: "default", name: "As configured", description: "The approval mode and the sandbox of the settings" },
-  {
-    id: "ask",
-    name: "Ask",
-    description: "Asks before every command that is not known to only look",
-    policy: { approval: "unless-trusted", sandbox: "workspace-write" },
-  },
-  {
-    id: "work",
-    name: "Work alone",
-    description: "Changes this folder in the sandbox and never asks; what would need a yes is refused",
-    policy: { approval: "never", sandbox: "workspace-write" },
-  },
-  {
-    id: "plan",
-    name: "Plan",
-    description: "Looks and changes nothing",
-    policy: { approval: "never", sandbox: "read-only" },
-  },
-];
-
 /** Serves one editor until it is gone. */
 export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Promise<void> } {
   const sessions = new Map<string, Running>();
@@ -95,86 +80,16 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
     return found;
   };
 
-  const open = async (
-    to: AgentContext,
-    given: { cwd: string; additionalDirectories?: string[]; mcpServers?: McpServer[] },
-    resume?: string,
-  ): Promise<Running> => {
-    let id = resume;
-    const early: string[] = [];
-    const update = (one: SessionUpdate) =>
-      id === undefined ? Promise.resolve() : to.notify(methods.client.session.update, { sessionId: id, update: one });
-    const warn = (message: string) => {
-      if (id === undefined) early.push(message);
-      else void update({ sessionUpdate: "notice", severity: "warning", title: message });
-    };
-    const approver = createApprover(
-      to,
-      () => id ?? "",
-      given.cwd,
-      () => client,
-    );
-    const opened = await host
-      .open({
-        cwd: given.cwd,
-        additionalDirectories: given.additionalDirectories ?? [],
-        mcpServers: readMcpServers(given.mcpServers ?? []),
-        ...(resume === undefined ? {} : { resume }),
-        approver,
-        warn,
-      })
-      .catch((error: unknown) => {
-        throw RequestError.invalidParams(undefined, error instanceof Error ? error.message : String(error));
-      });
-    id = opened.session.id;
-    if (client.fs?.readTextFile === true) readUnsaved(opened.engine, to, id);
-    const running: Running = { ...opened, update, mode: "default" };
-    sessions.set(id, running);
-    const updates = createUpdates({
-      cwd: given.cwd,
-      terminalOutput: client._meta?.["terminal_output"] === true,
-      ...(opened.contextWindow === undefined ? {} : { contextWindow: opened.contextWindow }),
-    });
-    opened.session.on((event) => {
-      for (const one of updates(event)) void update(one);
-    });
-    // After the answer to the request, which tells the editor the id.
-    setImmediate(() => {
-      for (const message of early) warn(message);
-      void update({
-        sessionUpdate: "available_commands_update",
-        availableCommands: opened.commands.map(({ name, description, hint }) => ({
-          name,
-          description,
-          ...(hint === undefined ? {} : { input: { hint } }),
-        })),
-      });
-    });
+  const open: Open = async (to, given, resume) => {
+    const running = await openRunning(host, client, to, given, resume);
+    sessions.set(running.session.id, running);
     return running;
   };
 
   const app = agent({ name: "callgate" })
     .onRequest(methods.agent.initialize, ({ params }) => {
       client = params.clientCapabilities ?? {};
-      return {
-        protocolVersion: 1,
-        agentInfo: { name: "callgate", title: "Callgate", version: host.version },
-        agentCapabilities: {
-          loadSession: true,
-          promptCapabilities: { image: true, audio: true, embeddedContext: true },
-          mcpCapabilities: { http: true, sse: false },
-          sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
-        },
-        authMethods: [
-          {
-            type: "terminal",
-            id: "init",
-            name: "Choose a model",
-            description: "Asks for a provider, a model and a key",
-            args: ["init"],
-          },
-        ],
-      };
+      return describeAgent(host.version);
     })
     .onRequest(methods.agent.authenticate, () => ({}))
     .onRequest(methods.agent.session.new, async ({ params, client: to }) => {
@@ -238,6 +153,95 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
   };
 }
 
+function describeAgent(version: string): InitializeResponse {
+  return {
+    protocolVersion: 1,
+    agentInfo: { name: "callgate", title: "Callgate", version: version },
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: true, audio: true, embeddedContext: true },
+      mcpCapabilities: { http: true, sse: false },
+      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+    },
+    authMethods: [
+      {
+        type: "terminal",
+        id: "init",
+        name: "Choose a model",
+        description: "Asks for a provider, a model and a key",
+        args: ["init"],
+      },
+    ],
+  };
+}
+
+interface Given {
+  readonly cwd: string;
+  readonly additionalDirectories?: string[];
+  readonly mcpServers?: McpServer[];
+}
+type Open = (to: AgentContext, given: Given, resume?: string) => Promise<Running>;
+
+/** A session that tells the editor everything that happens in it. */
+async function openRunning(
+  host: AcpHost,
+  client: ClientCapabilities,
+  to: AgentContext,
+  given: Given,
+  resume: string | undefined,
+): Promise<Running> {
+  let id = resume;
+  const early: string[] = [];
+  const update = (one: SessionUpdate) =>
+    id === undefined ? Promise.resolve() : to.notify(methods.client.session.update, { sessionId: id, update: one });
+  const warn = (message: string) => {
+    if (id === undefined) early.push(message);
+    else void update({ sessionUpdate: "notice", severity: "warning", title: message });
+  };
+  const approver = createApprover(
+    to,
+    () => id ?? "",
+    given.cwd,
+    () => client,
+  );
+  const opened = await host
+    .open({
+      cwd: given.cwd,
+      additionalDirectories: given.additionalDirectories ?? [],
+      mcpServers: readMcpServers(given.mcpServers ?? []),
+      ...(resume === undefined ? {} : { resume }),
+      approver,
+      warn,
+    })
+    .catch((error: unknown) => {
+      throw RequestError.invalidParams(undefined, error instanceof Error ? error.message : String(error));
+    });
+  id = opened.session.id;
+  if (client.fs?.readTextFile === true) readUnsaved(opened.engine, to, id);
+  const running: Running = { ...opened, update, mode: "default" };
+  const updates = createUpdates({
+    cwd: given.cwd,
+    terminalOutput: client._meta?.["terminal_output"] === true,
+    ...(opened.contextWindow === undefined ? {} : { contextWindow: opened.contextWindow }),
+  });
+  opened.session.on((event) => {
+    for (const one of updates(event)) void update(one);
+  });
+  // After the answer to the request, which tells the editor the id.
+  setImmediate(() => {
+    for (const message of early) warn(message);
+    void update({
+      sessionUpdate: "available_commands_update",
+      availableCommands: opened.commands.map(({ name, description, hint }) => ({
+        name,
+        description,
+        ...(hint === undefined ? {} : { input: { hint } }),
+      })),
+    });
+  });
+  return running;
+}
+
 function modeState({ mode }: Running): SessionModeState {
   return {
     currentModeId: mode,
@@ -277,61 +281,4 @@ async function playPrompt(running: Running, given: ReturnType<typeof readPrompt>
     default:
       throw RequestError.internalError(undefined, ended?.detail ?? "The turn did not end.");
   }
-}
-
-/** The editor asks its person; a turn that is cancelled meanwhile waits for nobody. */
-function createApprover(
-  to: AgentContext,
-  sessionId: () => string,
-  cwd: string,
-  client: () => ClientCapabilities,
-): Approver {
-  const canAsk = (kind: "form" | "url") => {
-    const { elicitation } = client();
-    return elicitation?.[kind] !== undefined && elicitation[kind] !== null;
-  };
-  return {
-    async ask(request, signal) {
-      const asked = to.request(methods.client.session.requestPermission, {
-        sessionId: sessionId(),
-        toolCall: permissionCall(request, cwd),
-        options: permissionOptions(request),
-      });
-      const stopped = new Promise<undefined>((resolve) => {
-        if (signal.aborted) resolve(undefined);
-        else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-      });
-      const answer = await Promise.race([asked.catch(() => undefined), stopped]);
-      return answer && readPermission(answer, request);
-    },
-    answerer: {
-      can: (_callId, kind) => (kind === "form" ? canAsk("form") : kind === "page" && canAsk("url")),
-      answer: (asked) => elicit(to, sessionId(), asked),
-    },
-  };
-}
-
-/** What tools ask on their own, one form or page after another. */
-async function elicit(
-  to: AgentContext,
-  sessionId: string,
-  { call, questions }: QuestionRequest,
-): Promise<Answers | undefined> {
-  const answers: Record<string, Answers[string]> = {};
-  for (const [name, question] of Object.entries(questions)) {
-    if (question.kind !== "form" && question.kind !== "page") return undefined;
-    const { message } = question;
-    const scope = { sessionId, toolCallId: call.id, message };
-    const answer: { action: string; content?: unknown } = await to.request<{ action: string; content?: unknown }>(
-      methods.client.elicitation.create,
-      question.kind === "form"
-        ? { ...scope, mode: "form", requestedSchema: question.fields }
-        : { ...scope, mode: "url", url: question.url, elicitationId: `${call.id}:${name}` },
-    );
-    const action = answer.action === "accept" || answer.action === "decline" ? answer.action : "cancel";
-    // Checked against the fields by whoever asked.
-    const content = (action === "accept" ? (answer.content ?? {}) : {}) as Record<string, string>;
-    answers[name] = question.kind === "form" ? { action, content } : { action };
-  }
-  return answers;
 }

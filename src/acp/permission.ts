@@ -1,5 +1,6 @@
 /** A question of the gate as an editor puts it: the command, the reason and the diff before anything else. */
 import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import type { PolicyNames } from "../gate/modes.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
 import { describeCall, diffContent, textContent } from "./describe.ts";
 
@@ -46,3 +47,26 @@ export function readPermission({ outcome }: RequestPermissionResponse, request: 
     ? { answer: chosen }
     : { answer: "no" };
 }
+
+/** What an editor's person may choose from; `default` is what the settings say. */
+export const modes: readonly { id: string; name: string; description: string; policy?: PolicyNames }[] = [
+  { id: "default", name: "As configured", description: "The approval mode and the sandbox of the settings" },
+  {
+    id: "ask",
+    name: "Ask",
+    description: "Asks before every command that is not known to only look",
+    policy: { approval: "unless-trusted", sandbox: "workspace-write" },
+  },
+  {
+    id: "work",
+    name: "Work alone",
+    description: "Changes this folder in the sandbox and never asks; what would need a yes is refused",
+    policy: { approval: "never", sandbox: "workspace-write" },
+  },
+  {
+    id: "plan",
+    name: "Plan",
+    description: "Looks and changes nothing",
+    policy: { approval: "never", sandbox: "read-only" },
+  },
+];

@@ -132,6 +132,7 @@ async function* toStreamParts(
         yield { type: "finish", usage: toUsage(usage), finishReason: { unified: reason, raw: finish } };
         break;
       }
+      case "note":
       case "other":
         break;
     }

@@ -26,7 +26,7 @@ export interface AgUiInput extends AgUiRun {
 /** One run, from RUN_STARTED to RUN_FINISHED or RUN_ERROR. Calls that wait for a person end it as interrupts. */
 export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun): AsyncGenerator<AgUiEvent> {
   const { threadId, runId } = run;
-  const open = new Map<number, { id: string; kind: "text" | "reasoning" | "call" }>();
+  const open: OpenItems = new Map();
   const started = new Set<string>();
   const questions = new Map<string, ApprovalRequest>();
   let step = 0;
@@ -46,44 +46,11 @@ export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun)
         yield { type: "STEP_STARTED", stepName: `request ${++step}` };
         break;
       }
-      case "item.started": {
-        const { item, index } = event;
-        const id = `${runId}-${step}-${index}`;
-        if (item.type === "call") {
-          open.set(index, { id: item.id, kind: "call" });
-          started.add(item.id);
-          yield { type: "TOOL_CALL_START", toolCallId: item.id, toolCallName: item.name };
-        } else if (item.type === "message") {
-          open.set(index, { id, kind: "text" });
-          yield { type: "TEXT_MESSAGE_START", messageId: id, role: "assistant" };
-        } else if (item.type === "reasoning") {
-          open.set(index, { id, kind: "reasoning" });
-          yield { type: "REASONING_START", messageId: id };
-          yield { type: "REASONING_MESSAGE_START", messageId: id, role: "reasoning" };
-        }
-        break;
-      }
-      case "item.delta": {
-        const item = open.get(event.index);
-        if (item === undefined || event.delta === "") break;
-        if (item.kind === "call") yield { type: "TOOL_CALL_ARGS", toolCallId: item.id, delta: event.delta };
-        else
-          yield {
-            type: item.kind === "text" ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT",
-            messageId: item.id,
-            delta: event.delta,
-          };
-        break;
-      }
+      case "item.started":
+      case "item.delta":
       case "item.done": {
-        const item = open.get(event.index);
-        open.delete(event.index);
-        if (item?.kind === "call") yield { type: "TOOL_CALL_END", toolCallId: item.id };
-        if (item?.kind === "text") yield { type: "TEXT_MESSAGE_END", messageId: item.id };
-        if (item?.kind === "reasoning") {
-          yield { type: "REASONING_MESSAGE_END", messageId: item.id };
-          yield { type: "REASONING_END", messageId: item.id };
-        }
+        if (event.type === "item.started" && event.item.type === "call") started.add(event.item.id);
+        yield* itemEvents(event, open, `${runId}-${step}`);
         break;
       }
       case "call.asked": {
@@ -143,6 +110,58 @@ export async function* toAgUi(events: AsyncIterable<SessionEvent>, run: AgUiRun)
       }
       default:
         break;
+    }
+  }
+}
+
+/** The items of an answer that are open, by their place in it. */
+type OpenItems = Map<number, { readonly id: string; readonly kind: "text" | "reasoning" | "call" }>;
+
+/** What the model writes: words, thoughts and the arguments of calls, as they grow. */
+function* itemEvents(
+  event: Extract<SessionEvent, { type: "item.started" | "item.delta" | "item.done" }>,
+  open: OpenItems,
+  place: string,
+): Generator<AgUiEvent> {
+  switch (event.type) {
+    case "item.started": {
+      const { item, index } = event;
+      const id = `${place}-${index}`;
+      if (item.type === "call") {
+        open.set(index, { id: item.id, kind: "call" });
+        yield { type: "TOOL_CALL_START", toolCallId: item.id, toolCallName: item.name };
+      } else if (item.type === "message") {
+        open.set(index, { id, kind: "text" });
+        yield { type: "TEXT_MESSAGE_START", messageId: id, role: "assistant" };
+      } else if (item.type === "reasoning") {
+        open.set(index, { id, kind: "reasoning" });
+        yield { type: "REASONING_START", messageId: id };
+        yield { type: "REASONING_MESSAGE_START", messageId: id, role: "reasoning" };
+      }
+      break;
+    }
+    case "item.delta": {
+      const item = open.get(event.index);
+      if (item === undefined || event.delta === "") break;
+      if (item.kind === "call") yield { type: "TOOL_CALL_ARGS", toolCallId: item.id, delta: event.delta };
+      else
+        yield {
+          type: item.kind === "text" ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT",
+          messageId: item.id,
+          delta: event.delta,
+        };
+      break;
+    }
+    case "item.done": {
+      const item = open.get(event.index);
+      open.delete(event.index);
+      if (item?.kind === "call") yield { type: "TOOL_CALL_END", toolCallId: item.id };
+      if (item?.kind === "text") yield { type: "TEXT_MESSAGE_END", messageId: item.id };
+      if (item?.kind === "reasoning") {
+        yield { type: "REASONING_MESSAGE_END", messageId: item.id };
+        yield { type: "REASONING_END", messageId: item.id };
+      }
+      break;
     }
   }
 }

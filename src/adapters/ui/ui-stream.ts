@@ -33,8 +33,8 @@ export async function* toUiMessageStream(
   events: AsyncIterable<SessionEvent>,
   { messageId = crypto.randomUUID() }: UiStreamOptions = {},
 ): AsyncGenerator<UIMessageChunk> {
-  const open = new Map<number, { id: string; kind: "text" | "reasoning" | "call" }>();
-  const running = new Map<string, ReturnType<typeof createRunningText>>();
+  const open: OpenItems = new Map();
+  const running: RunningTexts = new Map();
   let steps = 0;
   let isOpenStep = false;
   let isFinished = false;
@@ -54,61 +54,18 @@ export async function* toUiMessageStream(
         yield { type: "start-step" };
         break;
       }
-      case "item.started": {
-        const { item, index } = event;
-        const id = `${messageId}-${steps}-${index}`;
-        if (item.type === "call") {
-          open.set(index, { id: item.id, kind: "call" });
-          yield { type: "tool-input-start", toolCallId: item.id, toolName: item.name, dynamic: true };
-        } else if (item.type === "message" || item.type === "reasoning") {
-          const kind = item.type === "message" ? "text" : "reasoning";
-          open.set(index, { id, kind });
-          yield { type: `${kind}-start`, id };
-        }
-        break;
-      }
-      case "item.delta": {
-        const item = open.get(event.index);
-        if (item?.kind === "call") yield { type: "tool-input-delta", toolCallId: item.id, inputTextDelta: event.delta };
-        else if (item !== undefined) yield { type: `${item.kind}-delta`, id: item.id, delta: event.delta };
-        break;
-      }
+      case "item.started":
+      case "item.delta":
       case "item.done": {
-        const item = open.get(event.index);
-        if (item !== undefined && item.kind !== "call") yield { type: `${item.kind}-end`, id: item.id };
-        open.delete(event.index);
+        yield* itemChunks(event, open, `${messageId}-${steps}`);
         break;
       }
-      case "call.asked": {
-        const { id, name, arguments: given } = event.call;
-        running.set(id, createRunningText());
-        const parsed = parseJson(given);
-        const input = parsed.ok ? parsed.value : given;
-        yield { type: "tool-input-available", toolCallId: id, toolName: name, input, dynamic: true };
-        break;
-      }
-      case "approval.asked": {
-        const { hash, ...shown } = event.request;
-        yield { type: "data-approval", id: hash, data: { toolCallId: event.id, ...shown } };
-        yield { type: "tool-approval-request", approvalId: hash, toolCallId: event.id };
-        break;
-      }
+      case "call.asked":
+      case "approval.asked":
       case "call.progress":
-      case "exec.output": {
-        const text = running.get(event.id)?.add(event);
-        if (text !== undefined)
-          yield {
-            type: "tool-output-available",
-            toolCallId: event.id,
-            output: { status: "running", text },
-            preliminary: true,
-            dynamic: true,
-          };
-        break;
-      }
+      case "exec.output":
       case "call.ended": {
-        running.delete(event.call.id);
-        yield endOfCall(event.call);
+        yield* callChunks(event, running);
         break;
       }
       case "plan.updated": {
@@ -143,6 +100,89 @@ export async function* toUiMessageStream(
     }
   }
   if (!isFinished) yield { type: "finish", finishReason: "stop" };
+}
+
+/** The items of an answer that are open, by their place in it. */
+type OpenItems = Map<number, { readonly id: string; readonly kind: "text" | "reasoning" | "call" }>;
+type RunningTexts = Map<string, ReturnType<typeof createRunningText>>;
+
+/** What the model writes: words, thoughts and the arguments of calls, as they grow. */
+function* itemChunks(
+  event: Extract<SessionEvent, { type: "item.started" | "item.delta" | "item.done" }>,
+  open: OpenItems,
+  place: string,
+): Generator<UIMessageChunk> {
+  switch (event.type) {
+    case "item.started": {
+      const { item, index } = event;
+      const id = `${place}-${index}`;
+      if (item.type === "call") {
+        open.set(index, { id: item.id, kind: "call" });
+        yield { type: "tool-input-start", toolCallId: item.id, toolName: item.name, dynamic: true };
+      } else if (item.type === "message" || item.type === "reasoning") {
+        const kind = item.type === "message" ? "text" : "reasoning";
+        open.set(index, { id, kind });
+        yield { type: `${kind}-start`, id };
+      }
+      break;
+    }
+    case "item.delta": {
+      const item = open.get(event.index);
+      if (item?.kind === "call") yield { type: "tool-input-delta", toolCallId: item.id, inputTextDelta: event.delta };
+      else if (item !== undefined) yield { type: `${item.kind}-delta`, id: item.id, delta: event.delta };
+      break;
+    }
+    case "item.done": {
+      const item = open.get(event.index);
+      if (item !== undefined && item.kind !== "call") yield { type: `${item.kind}-end`, id: item.id };
+      open.delete(event.index);
+      break;
+    }
+  }
+}
+
+/** What becomes of a call, under its id. */
+function* callChunks(
+  event: Extract<
+    SessionEvent,
+    { type: "call.asked" | "approval.asked" | "call.progress" | "exec.output" | "call.ended" }
+  >,
+  running: RunningTexts,
+): Generator<UIMessageChunk> {
+  switch (event.type) {
+    case "call.asked": {
+      const { id, name, arguments: given } = event.call;
+      running.set(id, createRunningText());
+      const parsed = parseJson(given);
+      const input = parsed.ok ? parsed.value : given;
+      yield { type: "tool-input-available", toolCallId: id, toolName: name, input, dynamic: true };
+      break;
+    }
+    case "approval.asked": {
+      const { hash, ...shown } = event.request;
+      yield { type: "data-approval", id: hash, data: { toolCallId: event.id, ...shown } };
+      yield { type: "tool-approval-request", approvalId: hash, toolCallId: event.id };
+      break;
+    }
+    case "call.progress":
+    case "exec.output": {
+      const text = running.get(event.id)?.add(event);
+      if (text !== undefined)
+        yield {
+          type: "tool-output-available",
+          toolCallId: event.id,
+          output: { status: "running", text },
+          preliminary: true,
+          dynamic: true,
+        };
+      break;
+    }
+    case "call.ended": {
+      running.delete(event.call.id);
+      yield endOfCall(event.call);
+      break;
+    }
+  }
 }
 
 function endOfCall(ended: Ended): UIMessageChunk {
