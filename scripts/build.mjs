@@ -26,6 +26,7 @@ const entries = {
   agents: "src/adapters/agents.ts",
   langchain: "src/adapters/langchain.ts",
   from: "src/adapters/from.ts",
+  serve: "src/serve/index.ts",
   cli: "src/cli/main.ts",
 };
 const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];

@@ -20,6 +20,7 @@ const entries: Readonly<Record<string, string>> = {
       "mcp",
       "testing",
       "gateway",
+      "serve",
       "client",
     ].map((name) => [name, `src/${name}/index.ts`]),
   ),

@@ -13,7 +13,7 @@ const rows = [
   ["template"],
   ["router"],
   ["index.ts"],
-  ["tools", "model", "store", "mcp", "testing"],
+  ["tools", "model", "store", "mcp", "testing", "http"],
   ["workspace"],
   ["session"],
   ["client"],

@@ -11,6 +11,7 @@ import {
   type PriceTable,
   type Session,
   type SessionEvent,
+  type SessionOptions,
   type SessionStarted,
 } from "../session/index.ts";
 import { undoFile } from "../workspace/undo.ts";
@@ -56,6 +57,12 @@ export interface AssembleOptions {
   /** What the answer must be. */
   readonly outputSchema?: JsonObject;
   readonly onEvent?: (event: SessionEvent) => void;
+  /** A session that is kept elsewhere: its id, what it has recorded, and where it goes on recording. */
+  readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs">;
+  /** What a turn may use, beyond the settings. */
+  readonly limits?: SessionOptions["limits"];
+  /** False: 'always' lasts as long as the session, and no rule is written. */
+  readonly writesRules?: boolean;
 }
 
 /** Everything a session needs, put together from the settings. */
@@ -92,16 +99,24 @@ async function putTogether(
   const { cwd, env } = options;
   const state = stateDir(env);
   const earlier = options.resume === undefined ? undefined : openEarlier(state, options.resume, cwd);
-  const id = earlier && !options.fork ? earlier.id : createSessionId(new Date());
-  const journalPath = options.ephemeral ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
+  const id = options.kept?.id ?? (earlier && !options.fork ? earlier.id : createSessionId(new Date()));
+  const journalPath =
+    options.ephemeral || options.kept ? undefined : earlier && !options.fork ? earlier.path : sessionPath(state, id);
 
   const config = earlier ? keepModel(options.config, earlier.records, options.flags ?? {}) : options.config;
   const profile = chooseProfile(config, config.model);
   const model = await selectModel(config, env, profile.form);
   opened.push(model.close);
   const changes = createChangeTracker(cwd, undoFile(cwd, env), runLaterTable(config));
+  const { gate, ...machine } = await engineOptions(config, cwd, env, {
+    spillDir: join(state, "outputs", id),
+    profile,
+    only: true,
+  });
+  const { always, ...judging } = gate ?? {};
   const engine = createEngine({
-    ...(await engineOptions(config, cwd, env, { spillDir: join(state, "outputs", id), profile, only: true })),
+    ...machine,
+    gate: { ...judging, ...(options.writesRules === false ? {} : defined({ always })) },
     onFileChange: changes.note,
     ...(options.approver ? { approver: options.approver } : {}),
   });
@@ -127,7 +142,7 @@ async function putTogether(
     tools: offerToModel(engine, profile, config, model.provider),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
-    limits: readLimits(config),
+    limits: { ...readLimits(config), ...options.limits },
     // Only OpenAI itself is known to have it: others on this wire skip or refuse the trigger.
     compaction: model.wire === "responses" && model.provider === "openai" ? "provider" : "model",
     // Before its first item a request was tried again already, by the model; here it is a stream that broke off.
@@ -138,6 +153,7 @@ async function putTogether(
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(journalPath === undefined ? {} : { journal: openForWriting(journalPath) }),
     ...(earlier ? { records: earlier.records } : {}),
+    ...options.kept,
     ...defined({ price, contextWindow: config.context_window }),
   });
   opened.push(session.close);

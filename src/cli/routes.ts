@@ -27,6 +27,10 @@ export const routes: Readonly<Record<string, Route>> = {
     load: () => import("./commands/gateway.ts"),
   },
   acp: { brief: "an agent for editors: Zed, JetBrains, Neovim", load: () => import("./commands/acp.ts") },
+  serve: {
+    brief: "sessions behind an HTTP API, with a page to watch them and answer their questions",
+    load: () => import("./commands/serve.ts"),
+  },
   init: { brief: "choose a model, write the settings, try them", load: () => import("./commands/init.ts") },
   sessions: { brief: "the recorded sessions, newest first", load: () => import("./commands/sessions.ts") },
   resume: { brief: "go on with a recorded session", load: () => import("./commands/resume.ts") },

@@ -17,7 +17,8 @@ import { createGatewayJournal } from "./journal.ts";
 import { type ClientKey, findKey, hashKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
 import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
-import { readBody, TooLarge } from "./read-body.ts";
+import { readBody, TooLarge } from "../http/read-body.ts";
+import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { writeJson } from "./reply.ts";
 import type { Search } from "./search.ts";
 import { createSecrets } from "./secrets.ts";
@@ -247,11 +248,10 @@ type Door = (request: IncomingMessage, url: URL) => Refused | { readonly key: st
 
 /** A listener on loopback can be reached from every web page: the name it was called by and the page's origin are looked at. */
 function createDoor({ keys, origins = [], host = "127.0.0.1" }: GatewayOptions): Door {
-  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|localhost|\[?::1\]?)$/.test(host);
+  const onLoopback = isLoopback(host);
   return (request, url) => {
-    const named = (request.headers.host ?? "").replace(/:\d+$/, "");
-    if (isLoopback && !/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(named))
-      return { status: 403, message: `This gateway is not called '${named}'.` };
+    const named = hostName(request.headers.host);
+    if (onLoopback && !isLoopback(named)) return { status: 403, message: `This gateway is not called '${named}'.` };
     const origin = request.headers.origin;
     if (origin !== undefined && !origins.includes(origin))
       return { status: 403, message: `Pages of ${origin} may not ask here.` };
@@ -281,17 +281,4 @@ function keyOf(request: IncomingMessage, url: URL): string | undefined {
 /** A key that exists only while the gateway runs. */
 export function temporaryKey(key: string): ClientKey {
   return { name: "started", hash: hashKey(key), createdAt: new Date(0).toISOString() };
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-}
-
-function urlOf(server: Server, host: string): string {
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -201,6 +201,7 @@ async function runInside(
       return ended(item, await ctx.call(tool.name, inputOf(item, tool)));
     },
     refuse: async (item, error) => ended(item, toOutcome(item, error)),
+    isPaused: () => false,
     takeSteering: () => [],
     hasSteering: () => false,
     ...(answers === undefined ? {} : { checkAnswer: answers.start() }),

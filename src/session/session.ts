@@ -42,6 +42,8 @@ export interface Session {
   /** Takes back the messages for the running turn that have not gone in yet, oldest first. */
   unsteer(): readonly MessageItem["content"][];
   interrupt(): void;
+  /** Lets running calls end and leaves the turn open, for `resume` in this process or another. The last event is `turn.waiting`. */
+  pause(): void;
   compact(): Promise<void>;
   /** What the model is offered now. */
   tools(): readonly ToolSpec[];
@@ -89,6 +91,7 @@ export function createSession(given: SessionOptions): Session {
     steering: [],
     ...defined({ answers: createAnswerCheck(options) }),
     warned: new Set(),
+    paused: new AbortController(),
     plan: rebuilt.plan === undefined ? undefined : JSON.stringify(rebuilt.plan),
   };
   calls.on((event) => {
@@ -172,6 +175,7 @@ export function createSession(given: SessionOptions): Session {
     steer: (prompt) => void shared.steering.push(userMessage(prompt)),
     unsteer: () => shared.steering.splice(0).map(({ content }) => content),
     interrupt: () => stop?.abort(),
+    pause: () => shared.paused.abort(),
     tools,
     compact: async () => {
       await compact(shared, "asked", new AbortController().signal);

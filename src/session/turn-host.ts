@@ -26,6 +26,8 @@ export interface Shared {
   steering: MessageItem[];
   /** What was warned of already. */
   readonly warned: Set<string>;
+  /** Aborted: turns are left open as soon as no call runs. */
+  readonly paused: AbortController;
   plan: string | undefined;
   /** Set where the last word of each turn has to fit a schema. */
   readonly answers?: AnswerCheck;
@@ -66,7 +68,8 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     async *ask(request) {
       emit({ type: "request.sent", turn, request: ++requests, items: request.input.length });
       await recorder.commit();
-      yield* withOwnIds(model.ask(request, signal), history.callIds);
+      const asked = model.ask(request, AbortSignal.any([signal, shared.paused.signal]));
+      yield* withOwnIds(asked, history.callIds);
     },
     call(item) {
       calls++;
@@ -77,6 +80,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       await recorder.ended(ended);
       return ended;
     },
+    isPaused: () => shared.paused.signal.aborted,
     takeSteering: () => shared.steering.splice(0),
     hasSteering: () => shared.steering.length > 0,
     ...(shared.answers === undefined ? {} : { checkAnswer: shared.answers.start() }),

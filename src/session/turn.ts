@@ -32,6 +32,8 @@ export interface TurnHost {
   call(item: CallItem): Promise<Ended>;
   /** A call that must not run still gets an ending. */
   refuse(item: CallItem, error: CallError): Promise<Ended>;
+  /** The turn is to be left open, for another process to go on with. */
+  isPaused(): boolean;
   /** Messages typed while the turn runs, to go in at the next request. */
   takeSteering(): readonly MessageItem[];
   hasSteering(): boolean;
@@ -93,6 +95,13 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
   }
   const settled = [...(soFar?.settled ?? [])];
   const known = new Map(soFar?.results);
+  /** Left open: for the answers to these calls, or for another process. */
+  const leave = (ids: readonly string[]): TurnEnd => {
+    const isAnswered = ids.length > 0;
+    const calls = isAnswered ? asked.calls : [];
+    const left = { calls, refused, text: lastText, settled, results: known, isStopped: false, isAnswered };
+    return { ...end("interrupted"), waiting: { ids, soFar: { ...left, ...defined({ finish: asked.finish }) } } };
+  };
   let asked: Asking = { calls: soFar?.calls ?? [], finish: soFar?.finish };
   if (soFar?.isStopped) return end("stopped", "The user stopped the turn.");
   if (soFar?.isAnswered && asked.calls.length === 0 && asked.finish !== "pause")
@@ -105,16 +114,7 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
       refused += outcome.ended.filter(({ code }) => isRefusal(code)).length;
       if (outcome.waiting.length > 0) {
         for (const result of outcome.results) if (result !== undefined) known.set(result.callId, result);
-        const soFarNow = {
-          ...asked,
-          refused,
-          text: lastText,
-          settled,
-          results: known,
-          isStopped: false,
-          isAnswered: true,
-        };
-        return { ...end("interrupted"), waiting: { ids: outcome.waiting, soFar: soFarNow } };
+        return leave(outcome.waiting);
       }
       const results = outcome.results.filter((result) => result !== undefined);
       for (const result of results) host.add(result);
@@ -126,12 +126,17 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
       if (repeats >= maxRepeats)
         return end("loop", `The model made the same call ${repeats} times with the same result.`);
     }
+    if (host.isPaused()) return leave([]);
     const limit = exceeded(host.limits, host.spent());
     if (limit !== undefined) return end("limit", `The turn reached its limit of ${limit}.`);
     for (const message of host.takeSteering()) host.add(message);
     await host.compactIfNeeded(false);
 
-    const answer = await askUntilAnswered(host);
+    const answer = await askUntilAnswered(host).catch((error: unknown) => {
+      if (host.isPaused()) return undefined; // nothing of an answer that was cut off has run: it is asked for again
+      throw error;
+    });
+    if (answer === undefined || (host.isPaused() && answer.outcome !== "ok")) return leave([]);
     host.answered(answer);
     const items = keepable(answer);
     for (const [at, item] of items.entries()) host.add(item, at === items.length - 1 ? answer.finish : undefined);

@@ -18,6 +18,8 @@ export type StoredRecord = JournalRecord & { readonly n: number; readonly at: nu
 
 export interface Journal {
   readonly path: string;
+  /** How many records it holds: the number of the next one. */
+  readonly length: number;
   append(record: JournalRecord): void;
   /** Resolves when what was appended survives a power cut too: the disk has said yes. */
   sync(): Promise<void>;
@@ -61,6 +63,9 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
   let sum = read.lastSum;
   return {
     path,
+    get length() {
+      return n;
+    },
     append(record) {
       // A record's own `n` and `at` never stand in for the journal's.
       const body = JSON.stringify(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }));
@@ -73,6 +78,18 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
       unlock();
     },
   };
+}
+
+/** Records as the lines of a journal, checksums included: what `readJournal` reads. */
+export function formatJournal(records: readonly StoredRecord[]): string {
+  let sum = 0;
+  return records
+    .map((record) => {
+      const body = JSON.stringify(record);
+      sum = crc32(body, sum);
+      return `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
+    })
+    .join("");
 }
 
 /** Reads a journal and says exactly what is wrong with it, if anything. Records after an edited line are not returned. */

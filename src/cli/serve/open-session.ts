@@ -1,0 +1,130 @@
+/** A session of the service, opened for one wake: the settings of the command, narrowed by what the client asked for. */
+import { realpathSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { join, relative, resolve, isAbsolute } from "node:path";
+import { CallError } from "../../base/error.ts";
+import { defined, isObject, type JsonObject } from "../../base/json.ts";
+import { createFiles } from "../../runtime/files.ts";
+import { approvalNames, sandboxNames } from "../../gate/modes.ts";
+import { Problem, type OpenSession, type Undone } from "../../serve/index.ts";
+import type { SessionOptions } from "../../session/index.ts";
+import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
+import { assemble } from "../assemble.ts";
+import type { Config } from "../config/config.ts";
+import { prepareWorkspace, readBase } from "./workspace.ts";
+
+export interface SessionSource {
+  readonly config: Config;
+  /** The folder the service was started in. */
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Workspaces that the service makes are below this folder. */
+  readonly workspaces: string;
+  /** The tenant that started the service: its sessions work in its own folders and may write its rules. */
+  readonly operator: string;
+}
+
+export function createOpener(source: SessionSource): OpenSession {
+  return async ({ stored, records, journal, approver, onEvent }) => {
+    const { id, cwd, settings, tenant } = stored;
+    await prepareWorkspace(cwd, readBase(settings["base"]), source.workspaces);
+    const { model, approval, sandbox, instructions } = settings;
+    const own = [source.config.instructions, instructions].filter((text) => typeof text === "string").join("\n\n");
+    const assembled = await assemble({
+      config: {
+        ...source.config,
+        // Checked when the session was made.
+        ...(defined({ model, approval, sandbox }) as Partial<Config>),
+        ...(own === "" ? {} : { instructions: own }),
+      },
+      cwd,
+      env: source.env,
+      approver,
+      onEvent,
+      kept: { id, records, journal, keepDiffs: true },
+      writesRules: tenant === source.operator,
+      ...(isObject(settings["limits"]) ? { limits: settings["limits"] as SessionOptions["limits"] & {} } : {}),
+    });
+    return { session: assembled.session, close: assembled.close, undo: (turn) => undo(cwd, id, turn, source.env) };
+  };
+}
+
+async function undo(cwd: string, id: string, turn: string | undefined, env: NodeJS.ProcessEnv): Promise<Undone> {
+  const workspace = realpathSync(cwd);
+  const log = createUndoLog(undoFile(cwd, env));
+  const wanted = log.all().filter((record) => record.turn.startsWith(`${id}:`));
+  const record = turn === undefined ? wanted.at(-1) : wanted.findLast((one) => one.turn === `${id}:${turn}`);
+  if (record === undefined) return { undone: [], conflicts: ["there is nothing to take back"] };
+  const grant = {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [],
+    mask: [],
+    network: "off",
+  } as const;
+  try {
+    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }));
+    log.drop(record);
+    return { undone: done.map(({ path, action }) => ({ path: relative(workspace, path), action })), conflicts: [] };
+  } catch (error) {
+    if (!CallError.is(error)) throw error;
+    return { undone: [], conflicts: [error.message] };
+  }
+}
+
+const sandboxOrder = ["read-only", "workspace-write", "full-access"];
+/** Modes that let a call pass which the operator's own mode would ask about. */
+const freeModes = new Set(["auto"]);
+
+/** What a client may ask for: less than the service's own settings allow, never more. */
+export function createSettingsCheck(source: SessionSource) {
+  return async (
+    tenant: string,
+    wanted: JsonObject,
+  ): Promise<{ readonly cwd: string; readonly settings: JsonObject }> => {
+    const { model, approval, sandbox, base, ...rest } = wanted;
+    const isOperator = tenant === source.operator;
+    const refuse = (detail: string) => {
+      throw new Problem(400, "invalid", detail);
+    };
+    if (model !== undefined && !isOperator && model !== source.config.model)
+      refuse(`model: this service offers ${source.config.model ?? "its own model"} only`);
+    if (approval !== undefined) {
+      if (!approvalNames.some((name) => name === approval)) refuse(`approval: one of ${approvalNames.join(", ")}`);
+      if (freeModes.has(String(approval)) && source.config.approval !== approval)
+        refuse(`approval: '${String(approval)}' is not offered here`);
+    }
+    if (sandbox !== undefined) {
+      if (!sandboxNames.some((name) => name === sandbox)) refuse(`sandbox: one of ${sandboxNames.join(", ")}`);
+      const own = sandboxOrder.indexOf(source.config.sandbox ?? "workspace-write");
+      const asked = sandboxOrder.indexOf(String(sandbox));
+      if (asked === -1 || asked > own) refuse(`sandbox: '${String(sandbox)}' is wider than this service offers`);
+    }
+    const from = readBase(base);
+    const own = join(source.workspaces, randomBytes(8).toString("hex"));
+    const cwd =
+      from?.kind === "folder"
+        ? findFolder(from.path, source, isOperator)
+        : from === undefined && isOperator
+          ? source.cwd
+          : own;
+    const kept = from?.kind === "folder" ? undefined : from;
+    return { cwd, settings: { ...rest, ...defined({ model, approval, sandbox, base: kept && { ...kept } }) } };
+  };
+}
+
+/** A folder of the operator's own, inside the one the service was started in. */
+function findFolder(path: string, { cwd }: SessionSource, isOperator: boolean): string {
+  const problem = new Problem(400, "invalid", "base: there is no such folder here");
+  if (!isOperator) throw problem;
+  try {
+    const root = realpathSync(cwd);
+    const real = realpathSync(resolve(root, path));
+    const inside = relative(root, real);
+    if (inside.startsWith("..") || isAbsolute(inside)) throw problem;
+    return real;
+  } catch {
+    throw problem;
+  }
+}

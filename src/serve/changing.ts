@@ -1,0 +1,173 @@
+/** The routes that change something. A session of another tenant is, for whoever asks, not there. */
+import type { Json } from "../base/json.ts";
+import type { Role } from "../client/index.ts";
+import type { StoredSession } from "../store/session-store.ts";
+import { createSessionId } from "../store/sessions.ts";
+import type { Asked, Reply } from "./asked.ts";
+import { Problem } from "./problem.ts";
+import { own, toRow } from "./reading.ts";
+import type { Service } from "./service.ts";
+import { issueToken } from "./tenants.ts";
+
+export async function createSession({ principal, body, request }: Asked, service: Service): Promise<Reply> {
+  const { store, limits, random } = service;
+  const { tenant } = principal;
+  const key = idempotencyKey(request.headers["idempotency-key"]);
+  const { sessions } = limits(tenant);
+  if (sessions < Infinity && (await service.countSessions(tenant)) >= sessions)
+    throw new Problem(429, "quota", `The tenant has ${sessions} sessions, and no more are allowed: remove some.`);
+  const settings = await service.checkSettings(tenant, body);
+  const { title, model } = body;
+  const id = `${createSessionId(new Date(service.now()), random)}${createSessionId(new Date(0), random).slice(-6)}`;
+  const { session, isNew } = await store.create(
+    {
+      id,
+      tenant,
+      title: typeof title === "string" ? title : "",
+      model: typeof model === "string" ? model : service.model,
+      cwd: settings.cwd,
+      settings: settings.settings,
+    },
+    key,
+  );
+  if (isNew) service.audit(principal, "session.created", { session: id });
+  return { status: 201, json: toRow(session), headers: { location: `/v1/sessions/${session.id}` } };
+}
+
+export async function removeSession(asked: Asked, service: Service): Promise<Reply> {
+  const session = await ownServed(asked, service);
+  if (session.status === "running") throw new Problem(409, "running", "The session is running: cancel its turn first.");
+  await service.store.remove(session.id);
+  service.audit(asked.principal, "session.removed", { session: session.id });
+  return { status: 204 };
+}
+
+export async function postMessage(asked: Asked, service: Service): Promise<Reply> {
+  const session = await ownServed(asked, service);
+  const { principal, body, request } = asked;
+  const { tenant } = principal;
+  if (!service.rates.take(`messages ${tenant}`, service.limits(tenant).messagesPerMinute))
+    throw new Problem(429, "rate", "Too many messages in this minute.");
+  if (session.status === "faulty" || session.status === "ended")
+    throw new Problem(409, session.status, `The session is ${session.status} and takes no more messages.`);
+  const words = String(body["text"]);
+  const images = Array.isArray(body["attachments"]) ? body["attachments"] : [];
+  if (words.trim() === "" && images.length === 0) throw new Problem(400, "empty", "The message is empty.");
+  const key = idempotencyKey(request.headers["idempotency-key"]);
+  const content: Json = [...(words === "" ? [] : [{ type: "text", text: words }]), ...images];
+  const { mail, isNew } = await service.store.post(session.id, {
+    kind: "message",
+    body: { content, mode: body["mode"] ?? "queue", from: principal.name },
+    ...(key === undefined ? {} : { key: `message ${key}` }),
+  });
+  if (isNew) service.audit(principal, "message", { session: session.id, message: mail.id });
+  await service.wake(session);
+  return { status: 202, json: { n: mail.id } };
+}
+
+export async function approve(asked: Asked, service: Service): Promise<Reply> {
+  const session = await ownServed(asked, service);
+  const { principal, body, params } = asked;
+  const callId = params["callId"]!;
+  const { answer, message, hash, keep } = body;
+  const question = session.questions.find((one) => one.callId === callId);
+  if (question === undefined) {
+    const records = await service.store.read(session.id, -1);
+    if (records.some((record) => record.type === "approval.asked" && record["id"] === callId))
+      throw new Problem(409, "answered", "This question was answered already.");
+    throw new Problem(404, "not-found", "Nothing waits under this call.");
+  }
+  if (question.hash !== hash) throw new Problem(409, "changed", "The question has changed: look at it again.");
+  const { isNew } = await service.store.post(session.id, {
+    kind: "approval",
+    key: `approval ${callId} ${question.hash}`,
+    body: {
+      callId,
+      hash: question.hash,
+      answer: {
+        answer: answer ?? "no",
+        ...(message === undefined ? {} : { message }),
+        ...(keep === undefined || answer === "no" || answer === "stop" ? {} : { keep }),
+      },
+      from: principal.name,
+    },
+  });
+  if (!isNew) throw new Problem(409, "answered", "This question was answered already.");
+  service.audit(principal, "approval", {
+    session: session.id,
+    call: callId,
+    answer: answer ?? null,
+    hash: question.hash,
+  });
+  await service.wake(session);
+  return { status: 202, json: {} };
+}
+
+export async function cancel(asked: Asked, service: Service): Promise<Reply> {
+  const session = await ownServed(asked, service);
+  await service.store.post(session.id, { kind: "cancel", body: { from: asked.principal.name } });
+  service.audit(asked.principal, "cancel", { session: session.id });
+  await service.wake(session);
+  return { status: 202, json: {} };
+}
+
+const undoWaitMs = 30_000;
+
+export async function undo(asked: Asked, service: Service): Promise<Reply> {
+  const session = await ownServed(asked, service);
+  if (session.status === "running" || session.status === "waiting")
+    throw new Problem(409, session.status, "A turn is open: cancel it or let it end first.");
+  const { turn } = asked.body;
+  const { mail } = await service.store.post(session.id, {
+    kind: "undo",
+    body: { ...(turn === undefined ? {} : { turn }), from: asked.principal.name },
+  });
+  service.audit(asked.principal, "undo", { session: session.id });
+  await service.wake(session);
+  const done = await service.untilTaken(session.id, mail.id, undoWaitMs);
+  if (done === undefined) throw new Problem(504, "timeout", "It is being taken back, and that takes long: look again.");
+  return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };
+}
+
+export async function listTokens({ principal }: Asked, { tokens }: Service): Promise<Reply> {
+  const all = await tokens.list(principal.tenant);
+  return { status: 200, json: { tokens: all.map(({ hash: _hash, ...rest }) => rest) } };
+}
+
+export async function addToken({ principal, body }: Asked, service: Service): Promise<Reply> {
+  const { name, roles, days } = body;
+  const made = await issueToken(
+    service.tokens,
+    {
+      tenant: principal.tenant,
+      name: String(name),
+      roles: roles as readonly Role[], // words of the route's schema
+      ...(typeof days === "number" ? { lifetimeMs: days * 86_400_000 } : {}),
+    },
+    service.now(),
+  );
+  service.audit(principal, "token.added", { token: made.id, name: String(name) });
+  return { status: 201, json: made };
+}
+
+export async function removeToken({ principal, params }: Asked, service: Service): Promise<Reply> {
+  if (!(await service.tokens.remove(principal.tenant, params["id"]!)))
+    throw new Problem(404, "not-found", "There is no such token.");
+  service.audit(principal, "token.removed", { token: params["id"]! });
+  return { status: 204 };
+}
+
+/** The same, and one that this service runs: recorded ones are only to be looked at. */
+async function ownServed(asked: Asked, service: Service): Promise<StoredSession> {
+  const session = await own(asked, service);
+  if (session.settings["recorded"] !== undefined)
+    throw new Problem(409, "recorded", "This session was recorded elsewhere and can only be looked at.");
+  return session;
+}
+
+function idempotencyKey(given: string | string[] | undefined): string | undefined {
+  if (given === undefined || given === "") return undefined;
+  if (typeof given !== "string" || given.length > 200)
+    throw new Problem(400, "invalid", "An Idempotency-Key has at most 200 characters.");
+  return given;
+}

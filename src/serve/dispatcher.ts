@@ -1,0 +1,94 @@
+/**
+ * Who runs which session when. A wake says no more than "look at this session": whoever is woken loads it, goes on
+ * until it waits or has nothing to do, and ends. A wake too many does no harm.
+ */
+export interface Dispatcher {
+  /** From now on wakes are run, on this process or another. */
+  start(run: (id: string) => Promise<void>): Promise<void>;
+  /** `at`: not before this time. */
+  wake(id: string, tenant: string, at?: number): Promise<void>;
+  /** Takes nothing new, and resolves when what runs here has ended. */
+  stop(): Promise<void>;
+}
+
+export interface LocalDispatcherOptions {
+  /** Sessions that run at once; those of one tenant; the others wait. */
+  readonly places?: number;
+  readonly placesPerTenant?: (tenant: string) => number;
+  readonly onError?: (error: unknown, id: string) => void;
+  readonly now?: () => number;
+}
+
+/** In this process: a queue for each tenant, served in turn, so that one with many sessions does not hold up the others. */
+export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dispatcher {
+  const { places = 200, placesPerTenant = () => Infinity, onError, now = Date.now } = options;
+  /** Waiting, by tenant. The order of the map is the order in which tenants are served. */
+  const queues = new Map<string, Set<string>>();
+  const running = new Map<string, { readonly tenant: string; again: boolean }>();
+  const timers = new Set<NodeJS.Timeout>();
+  let run: ((id: string) => Promise<void>) | undefined;
+  let idle = () => {};
+
+  const runningOf = (tenant: string) => [...running.values()].filter((one) => one.tenant === tenant).length;
+  const next = (): { readonly id: string; readonly tenant: string } | undefined => {
+    for (const [tenant, queue] of queues) {
+      const [id] = queue;
+      if (id === undefined || runningOf(tenant) >= placesPerTenant(tenant)) continue;
+      queue.delete(id);
+      queues.delete(tenant);
+      if (queue.size > 0) queues.set(tenant, queue); // behind the others
+      return { id, tenant };
+    }
+    return undefined;
+  };
+  const pump = () => {
+    while (run !== undefined && running.size < places) {
+      const one = next();
+      if (one === undefined) return;
+      begin(one.id, one.tenant, run);
+    }
+  };
+  const begin = (id: string, tenant: string, work: (id: string) => Promise<void>) => {
+    running.set(id, { tenant, again: false });
+    work(id)
+      .catch((error: unknown) => onError?.(error, id))
+      .finally(() => {
+        const again = running.get(id)?.again ?? false;
+        running.delete(id);
+        if (again) enqueue(id, tenant);
+        pump();
+        if (running.size === 0) idle();
+      });
+  };
+  const enqueue = (id: string, tenant: string) => {
+    const active = running.get(id);
+    // It looks into its mailbox before it ends, but perhaps it just has: once more does no harm.
+    if (active !== undefined) return void (active.again = true);
+    const queue = queues.get(tenant) ?? new Set();
+    queue.add(id);
+    queues.set(tenant, queue);
+    pump();
+  };
+
+  return {
+    async start(given) {
+      run = given;
+      pump();
+    },
+    async wake(id, tenant, at) {
+      const waitMs = (at ?? 0) - now();
+      if (waitMs <= 0) return enqueue(id, tenant);
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        enqueue(id, tenant);
+      }, waitMs);
+      timers.add(timer);
+    },
+    async stop() {
+      run = undefined;
+      for (const timer of timers) clearTimeout(timer);
+      timers.clear();
+      if (running.size > 0) await new Promise<void>((resolve) => (idle = resolve));
+    },
+  };
+}

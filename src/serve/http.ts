@@ -1,0 +1,297 @@
+/**
+ * The service over HTTP. This file is the door: what a request must look like, who it comes from, what it may do, and
+ * how an answer or a refusal is written.
+ */
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { isObject, parseJson, type JsonObject } from "../base/json.ts";
+import { readBody, TooLarge } from "../http/read-body.ts";
+import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
+import { toSchema } from "../schema/schema.ts";
+import { answerPage } from "./page.ts";
+import { Problem } from "./problem.ts";
+import { toOpenApi } from "./openapi.ts";
+import type { Reply } from "./asked.ts";
+import { findRoute, type Match } from "./routes.ts";
+import { countByStatus, type Service } from "./service.ts";
+import { hashToken, issueToken, type Principal } from "./tenants.ts";
+
+export interface ServeOptions {
+  readonly service: Service;
+  /** 0 takes a free one. */
+  readonly port?: number;
+  /** Loopback unless told otherwise. */
+  readonly host?: string;
+  /** Names that the service is reached by, where it is not loopback. Left out: any. */
+  readonly names?: readonly string[];
+  /** Pages of these origins may ask, besides the service's own. */
+  readonly origins?: readonly string[];
+  /** The folder of the page. Left out: a hint stands in its place. */
+  readonly page?: string;
+  readonly maxBodyBytes?: number;
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+export interface Serving {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** An address that lets one browser in, once. */
+  link(principal: Principal): string;
+  /** Takes nothing new, drains, and ends. */
+  close(): Promise<void>;
+}
+
+const cookieName = "callgate";
+const cookieMs = 30 * 86_400_000;
+const linkMs = 15 * 60_000;
+
+interface Door extends ServeOptions {
+  readonly links: Map<string, { readonly principal: Principal; readonly until: number }>;
+  readonly openApi: JsonObject;
+}
+
+export async function startServing(options: ServeOptions): Promise<Serving> {
+  const { service, host = "127.0.0.1" } = options;
+  const door: Door = { ...options, links: new Map(), openApi: toOpenApi(service.version) };
+  let closing: Promise<void> | undefined;
+  const server = createServer((request, response) => {
+    const startedAt = performance.now();
+    const seen = { route: "other" };
+    response.on("close", () => {
+      service.metrics.request(seen.route, response.statusCode, performance.now() - startedAt);
+      if (closing !== undefined) setImmediate(() => server.closeIdleConnections());
+    });
+    response.on("error", () => undefined); // a socket that breaks is the client's business
+    answer(request, response, door, seen).catch((error: unknown) => fail(response, error, seen.route, options));
+  });
+  server.headersTimeout = 20_000;
+  server.requestTimeout = 60_000;
+  server.keepAliveTimeout = 15_000;
+  server.maxConnections = 4096;
+  server.maxHeadersCount = 100;
+  await listen(server, options.port ?? 0, host);
+  const url = urlOf(server, host);
+  return {
+    url,
+    link(principal) {
+      const code = randomBytes(24).toString("base64url");
+      door.links.set(hashToken(code), { principal, until: service.now() + linkMs });
+      return `${url}/?link=${code}`;
+    },
+    close() {
+      closing ??= (async () => {
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        await service.stop();
+        server.closeIdleConnections();
+        // Answers that are being written get a moment; connections that are only kept open do not.
+        const forced = setTimeout(() => server.closeAllConnections(), 500);
+        await closed;
+        clearTimeout(forced);
+      })();
+      return closing;
+    },
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  door: Door,
+  seen: { route: string },
+): Promise<void> {
+  const { service } = door;
+  const url = toUrl(request.url);
+  checkDoor(request, door);
+  const open = await answerOpen(url, request, response, door);
+  if (open) return void (seen.route = open);
+  const found = findRoute(request.method ?? "GET", url.pathname);
+  if (!("route" in found)) {
+    seen.route = url.pathname.startsWith("/v1/") ? "unknown" : "page";
+    if (url.pathname.startsWith("/v1/")) return refuseUnknown(found.methods, url.pathname);
+    if (request.method !== "GET" && request.method !== "HEAD")
+      throw new Problem(405, "method", "Only GET is known here.");
+    return answerPage(url.pathname, response, door.page);
+  }
+  seen.route = `${found.route.method} ${found.route.path}`;
+  const principal = await identify(request, door);
+  if (!principal.roles.includes(found.route.role))
+    throw new Problem(403, "role", `This token may not do that: it needs the role '${found.route.role}'.`);
+  if (!service.rates.take(`requests ${principal.tenant}`, service.limits(principal.tenant).requestsPerMinute))
+    throw new Problem(429, "rate", "Too many requests in this minute.");
+  if (service.isStopping) throw new Problem(503, "stopping", "The service is stopping: try again in a moment.");
+  const body = await readInput(request, found, door.maxBodyBytes ?? 32 * 1024 * 1024);
+  checkQuery(found, url.searchParams);
+  const reply = await found.route.run(
+    { principal, params: found.params, query: url.searchParams, body, request, response },
+    service,
+  );
+  write(response, reply);
+}
+
+/** What needs no token: health, the description of the API, the link that lets a browser in. Its name for the metrics. */
+async function answerOpen(
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+  door: Door,
+): Promise<string | undefined> {
+  const { service } = door;
+  switch (url.pathname) {
+    case "/healthz":
+      write(response, { status: 200, json: { ok: true } });
+      return "/healthz";
+    case "/readyz":
+      write(response, { status: service.isStopping ? 503 : 200, json: { ready: !service.isStopping } });
+      return "/readyz";
+    case "/openapi.json":
+      write(response, { status: 200, json: door.openApi });
+      return "/openapi.json";
+    case "/metrics": {
+      const { tenant, roles } = await identify(request, door);
+      if (!roles.includes("administer") || tenant !== service.operator)
+        throw new Problem(403, "role", "This needs a token of the operator with the role 'administer'.");
+      const text = service.metrics.text(await countByStatus(service, tenant));
+      write(response, { status: 200, text, headers: { "content-type": "text/plain; version=0.0.4" } });
+      return "/metrics";
+    }
+    default:
+  }
+  const code = url.pathname === "/" ? url.searchParams.get("link") : null;
+  if (code === null) return undefined;
+  throttle(request, service);
+  const link = door.links.get(hashToken(code));
+  door.links.delete(hashToken(code));
+  if (link === undefined || link.until < service.now())
+    throw new Problem(403, "link", "This link was used already, or is too old. 'callgate serve' prints a new one.");
+  const { token } = await issueToken(service.tokens, { ...link.principal, lifetimeMs: cookieMs }, service.now());
+  response.writeHead(303, {
+    location: "/",
+    "set-cookie": `${cookieName}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieMs / 1000}`,
+    "cache-control": "no-store",
+  });
+  response.end();
+  return "link";
+}
+
+/** A listener on loopback can be reached from every web page: the name it was called by and the page's origin are looked at. */
+function checkDoor(request: IncomingMessage, { host = "127.0.0.1", names, origins = [] }: Door): void {
+  const named = hostName(request.headers.host);
+  if (isLoopback(host) ? !isLoopback(named) : names !== undefined && !names.includes(named))
+    throw new Problem(403, "host", `This service is not called '${named}'.`);
+  const { origin } = request.headers;
+  if (origin === undefined || origins.includes(origin)) return;
+  const own = request.headers.host;
+  if (origin !== `http://${own}` && origin !== `https://${own}`)
+    throw new Problem(403, "origin", `Pages of ${origin} may not ask here.`);
+}
+
+async function identify(request: IncomingMessage, door: Door): Promise<Principal> {
+  const { service } = door;
+  const bearer = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+  const cookie = bearer === undefined ? readCookie(request.headers.cookie) : undefined;
+  const given = bearer ?? cookie;
+  const token = given === undefined ? undefined : await service.tokens.find(hashToken(given));
+  if (token === undefined || (token.expiresAt ?? Infinity) <= service.now()) {
+    throttle(request, service);
+    throw new Problem(
+      401,
+      "token",
+      "This service wants a token: it was printed at the start, or an administrator makes one.",
+    );
+  }
+  if (cookie !== undefined && request.method !== "GET" && request.method !== "HEAD") {
+    // Another site's page can send the cookie with a form, but cannot set this header.
+    if (request.headers["x-callgate"] !== "1" || request.headers["sec-fetch-site"] === "cross-site")
+      throw new Problem(403, "csrf", "A request by cookie that changes something needs the header 'x-callgate: 1'.");
+  }
+  const { tenant, name, roles } = token;
+  return { tenant, name, roles };
+}
+
+/** Guesses of one address; those who are let in are not counted. */
+function throttle(request: IncomingMessage, { rates }: Service): void {
+  if (!rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60))
+    throw new Problem(429, "rate", "Too many requests without a good token.");
+}
+
+function readCookie(header: string | undefined): string | undefined {
+  for (const pair of (header ?? "").split(";")) {
+    const [name, value] = pair.trim().split("=");
+    if (name === cookieName) return value;
+  }
+  return undefined;
+}
+
+async function readInput(request: IncomingMessage, { route }: Match, maxBytes: number): Promise<JsonObject> {
+  if (route.body === undefined) return {};
+  const type = request.headers["content-type"] ?? "";
+  // A form of another site cannot send this type without being asked for leave first.
+  if (!/^application\/json\b/i.test(type)) throw new Problem(415, "type", "Send the body as application/json.");
+  const bytes = await readBody(request, maxBytes);
+  const parsed = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+  if (!parsed.ok || !isObject(parsed.value)) throw new Problem(400, "json", "The body is not a JSON object.");
+  const checked = await toSchema(route.body).validate(parsed.value);
+  if (checked.ok) return parsed.value;
+  const words = checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new Problem(400, "invalid", words.join("; "));
+}
+
+function checkQuery({ route }: Match, query: URLSearchParams): void {
+  for (const name of query.keys())
+    if (!Object.hasOwn(route.query ?? {}, name))
+      throw new Problem(400, "invalid", `There is no parameter '${name}' here.`);
+  const status = query.get("status");
+  const allowed = route.query?.["status"]?.["enum"];
+  if (status !== null && status !== "" && Array.isArray(allowed) && !allowed.includes(status))
+    throw new Problem(400, "invalid", `'status' is one of ${allowed.join(", ")}.`);
+}
+
+function refuseUnknown(methods: readonly string[], path: string): never {
+  if (methods.length === 0) throw new Problem(404, "not-found", `There is nothing at ${path}.`);
+  throw new Problem(405, "method", `${path} takes ${methods.join(", ")}.`);
+}
+
+function write(response: ServerResponse, reply: Reply): void {
+  if (reply === undefined) return;
+  const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  if ("text" in reply) {
+    response.writeHead(reply.status, { ...common, ...reply.headers });
+    response.end(reply.text);
+    return;
+  }
+  const body = reply.json === undefined ? undefined : JSON.stringify(reply.json);
+  response.writeHead(reply.status, {
+    ...common,
+    ...reply.headers,
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+  });
+  response.end(body);
+}
+
+function fail(response: ServerResponse, error: unknown, where: string, { onError }: ServeOptions): void {
+  const problem =
+    error instanceof Problem
+      ? error
+      : error instanceof TooLarge
+        ? new Problem(413, "too-large", error.message)
+        : new Problem(500, "internal", "The service could not answer this request.");
+  if (problem.status === 500) onError?.(error, where);
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(problem.status, {
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...(problem.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    ...(problem.status === 429 ? { "retry-after": "10" } : {}),
+    // What is left of a refused body is not read.
+    connection: "close",
+  });
+  response.end(JSON.stringify(problem.toJson()));
+}
+
+function toUrl(given: string | undefined): URL {
+  try {
+    return new URL(given ?? "/", "http://serve");
+  } catch {
+    throw new Problem(400, "invalid", "This is no address.");
+  }
+}

@@ -1,0 +1,27 @@
+/** Entry of `callgate/serve`: sessions behind an HTTP API, for more than one user and more than one process. */
+export { createLocalDispatcher } from "./dispatcher.ts";
+export type { Dispatcher, LocalDispatcherOptions } from "./dispatcher.ts";
+export { startServing } from "./http.ts";
+export type { ServeOptions, Serving } from "./http.ts";
+export { Problem } from "./problem.ts";
+export { createRunner } from "./runner.ts";
+export type { OpenedSession, OpenRequest, OpenSession, Runner, RunnerOptions, Undone } from "./runner.ts";
+export { createService } from "./service.ts";
+export type { Look, Service, ServiceOptions } from "./service.ts";
+export { createTokenFile, issueToken } from "./tenants.ts";
+export type { NewToken, Principal, StoredToken, TenantLimits, TokenStore } from "./tenants.ts";
+export { createFileStore } from "../store/file-store.ts";
+export type { FileStoreOptions } from "../store/file-store.ts";
+export { Fenced } from "../store/session-store.ts";
+export type {
+  Mail,
+  NewMail,
+  NewStoredSession,
+  SessionChange,
+  SessionQuery,
+  SessionStatus,
+  SessionStore,
+  StoreChange,
+  StoredSession,
+  WaitingQuestion,
+} from "../store/session-store.ts";

@@ -1,0 +1,66 @@
+/** The API in words that other programs read, made from the table of routes. */
+import type { Json, JsonObject } from "../base/json.ts";
+import { count, object, short, text } from "./bodies.ts";
+import { routes, type Route } from "./routes.ts";
+
+/** OpenAPI 3.1, from the table. */
+export function toOpenApi(version: string): JsonObject {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    (paths[path] ??= {})[route.method.toLowerCase()] = toOperation(route);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "callgate serve", version },
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas: {
+        Problem: object({ type: text, title: text, status: count, detail: text }, [
+          "type",
+          "title",
+          "status",
+          "detail",
+        ]),
+      },
+    },
+  };
+}
+
+function toOperation(route: Route): JsonObject {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => parameter(name!, "path", true, text));
+  const inQuery = Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, "query", false, schema));
+  const header = route.isStream
+    ? [parameter("Last-Event-ID", "header", false, text)]
+    : route.method === "POST"
+      ? [parameter("Idempotency-Key", "header", false, short)]
+      : [];
+  const type = route.isStream ? "text/event-stream" : "application/json";
+  return {
+    operationId: `${route.method.toLowerCase()}${route.path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: route.summary,
+    "x-role": route.role,
+    parameters: [...inPath, ...inQuery, ...header],
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: route.body } } } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.answers).map(([status, description]) => [
+          status,
+          { description, ...(status === "204" ? {} : { content: { [type]: {} } }) },
+        ]),
+      ),
+      default: {
+        description: "a problem, in words",
+        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    },
+  };
+}
+
+function parameter(name: string, place: string, required: boolean, schema: JsonObject): JsonObject {
+  return { name, in: place, required, schema };
+}

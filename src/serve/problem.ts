@@ -1,0 +1,37 @@
+/** What a request is refused with: told as application/problem+json (RFC 9457). */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: number;
+  /** A word for programs: the end of the problem's `type`. */
+  readonly kind: string;
+
+  constructor(status: number, kind: string, detail: string) {
+    super(detail);
+    this.status = status;
+    this.kind = kind;
+  }
+
+  toJson() {
+    return {
+      type: `urn:callgate:${this.kind}`,
+      title: titles[this.status] ?? "Error",
+      status: this.status,
+      detail: this.message,
+    };
+  }
+}
+
+const titles: Readonly<Record<number, string>> = {
+  400: "Bad request",
+  401: "Not known",
+  403: "Not allowed",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  413: "Too large",
+  415: "Not JSON",
+  429: "Too many",
+  500: "Internal error",
+  503: "Not ready",
+  504: "Timed out",
+};

@@ -1,0 +1,292 @@
+/**
+ * One wake of one session: its records are loaded, what was sent to it is taken, the turn goes on until it waits for a
+ * person or has nothing to do. Nothing of the session is kept here afterwards. The same for every store.
+ */
+import type { Json, JsonObject } from "../base/json.ts";
+import type { Session, SessionEvent, SessionJournal } from "../session/index.ts";
+import type { MessageItem } from "../spec/model.ts";
+import type { Approver } from "../spec/stages.ts";
+import type { StoredRecord } from "../store/journal.ts";
+import { Fenced, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { createLiveQuestions, createStatus, isLive, readApproval, type LiveQuestions } from "./standing.ts";
+import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
+
+/** What a session is opened with; the rest is the opener's to know. */
+export interface OpenRequest {
+  readonly stored: StoredSession;
+  readonly records: readonly StoredRecord[];
+  readonly journal: SessionJournal;
+  readonly approver: Approver;
+  readonly onEvent: (event: SessionEvent) => void;
+}
+
+export interface OpenedSession {
+  readonly session: Session;
+  /** Takes the last turn's changes back, or those of the turn named. Left out: nothing can be taken back here. */
+  undo?(turn?: string): Promise<Undone>;
+  /** Ends what was opened for it; the session itself is closed before. */
+  close(): Promise<void>;
+}
+
+export interface Undone {
+  readonly undone: readonly Json[];
+  readonly conflicts: readonly string[];
+}
+
+export type OpenSession = (request: OpenRequest) => Promise<OpenedSession>;
+
+export interface RunnerOptions {
+  readonly store: SessionStore;
+  readonly open: OpenSession;
+  /** Asked before each turn: a reason why the tenant may not go on now (a budget), or undefined. */
+  readonly refuse?: (session: StoredSession) => Promise<string | undefined>;
+  readonly onEvent?: (session: StoredSession, event: SessionEvent) => void;
+  readonly onError?: (error: unknown, id: string) => void;
+}
+
+export interface Runner {
+  run(id: string): Promise<void>;
+  /** Running turns finish their calls and are left open for whoever goes on with them. */
+  drain(): void;
+}
+
+/** A session that was taken up this often without a single record ends its process each time: it is put aside. */
+const maxTakings = 5;
+/** A last write of a dead process may arrive after its session was read again. */
+const maxFences = 3;
+
+export function createRunner(options: RunnerOptions): Runner {
+  const { store } = options;
+  const live = new Set<Session>();
+  let draining = false;
+
+  const attempt = async (id: string): Promise<void> => {
+    for (let fences = 0; ; fences++) {
+      try {
+        while (!draining && (await wakeOnce(id, options, live, () => draining))) continue;
+        return;
+      } catch (error) {
+        if (!(error instanceof Fenced) || fences >= maxFences) throw error;
+      }
+    }
+  };
+
+  return {
+    async run(id) {
+      if (draining) return;
+      for (let isWorkLeft = true; isWorkLeft && !draining;) {
+        const release = await store.take(id);
+        if (release === undefined) return; // whoever has it looks into the mailbox once more before it lets go
+        try {
+          await attempt(id);
+        } finally {
+          await release();
+        }
+        isWorkLeft = await hasWork(id, store);
+      }
+    },
+    drain() {
+      draining = true;
+      for (const session of live) session.pause();
+    },
+  };
+}
+
+async function hasWork(id: string, store: SessionStore): Promise<boolean> {
+  const stored = await store.get(id);
+  if (stored === undefined || stored.status === "faulty" || stored.status === "ended") return false;
+  const mails = await store.mail(id);
+  return mails.some((mail) => !(mail.kind === "message" && stored.status === "waiting"));
+}
+
+/** True where there may be more to do with the session opened anew. */
+async function wakeOnce(
+  id: string,
+  options: RunnerOptions,
+  live: Set<Session>,
+  isDraining: () => boolean,
+): Promise<boolean> {
+  const { store } = options;
+  const stored = await store.get(id);
+  if (stored === undefined || stored.status === "faulty" || stored.status === "ended") return false;
+  const mails = await store.mail(id);
+  if (mails.length === 0 && stored.status !== "running") return false;
+  if (stored.takings >= maxTakings) {
+    await store.update(id, { status: "faulty" });
+    return false;
+  }
+  const records = await store.read(id, -1);
+  await store.update(id, { status: "running", takings: stored.takings + 1 });
+  const journal = createTaggedJournal(store, id, records.length);
+  const status = createStatus(stored, records.length === 0, () => journal.next());
+  const questions = createLiveQuestions();
+  const opening = options.open({
+    stored,
+    records,
+    journal,
+    approver: questions.approver,
+    onEvent(event) {
+      status.heard(event);
+      if (event.type === "approval.asked" && event.request.effects !== undefined)
+        void journal
+          .commit()
+          .then(() => store.update(id, { questions: status.change().questions }))
+          .catch(ignore);
+      if (isLive(event)) store.publish(id, stored.tenant, event as unknown as JsonObject);
+      options.onEvent?.(stored, event);
+    },
+  });
+  const opened = await opening.catch((error: unknown) => failToOpen(error, mails, journal, options, id));
+  if (opened === undefined) return true;
+  const { session } = opened;
+  live.add(session);
+  try {
+    const again = await play({ options, stored, opened, journal, live: questions, isDraining });
+    await journal.commit();
+    return again;
+  } finally {
+    live.delete(session);
+    await session.close();
+    await opened.close();
+    const open = session.openTurn;
+    const waits = open !== undefined && open.waiting.length > 0;
+    // Left open without a question: a turn that was drained, or a fault; whoever comes next goes on with it.
+    if (journal.failure === undefined)
+      await store.update(id, {
+        ...status.change(),
+        status: waits ? "waiting" : open === undefined ? "idle" : "running",
+      });
+  }
+}
+
+/** A session that cannot be opened says so, once for each message; one that was in the middle of a turn is put aside. */
+async function failToOpen(
+  error: unknown,
+  mails: readonly Mail[],
+  journal: TaggedJournal,
+  { store, onError }: RunnerOptions,
+  id: string,
+): Promise<undefined> {
+  onError?.(error, id);
+  const message = error instanceof Error ? error.message : String(error);
+  journal.append({ type: "error", message });
+  const [first] = mails;
+  if (first !== undefined) await journal.drop(first.id, message);
+  await journal.commit();
+  await store.update(id, { status: first === undefined ? "faulty" : "idle" });
+}
+
+/** A journal that takes no more has told whoever runs the turn. */
+const ignore = () => undefined;
+
+interface Playing {
+  readonly options: RunnerOptions;
+  readonly stored: StoredSession;
+  readonly opened: OpenedSession;
+  readonly journal: TaggedJournal;
+  readonly live: LiveQuestions;
+  readonly isDraining: () => boolean;
+}
+
+/** Takes mail and plays turns until nothing is left that can be done now. True: open the session anew and look again. */
+async function play(playing: Playing): Promise<boolean> {
+  const { options, stored, opened, journal, isDraining } = playing;
+  const { session } = opened;
+  const { store } = options;
+  for (;;) {
+    if (isDraining()) return false;
+    const mails = await store.mail(stored.id);
+    for (const mail of mails) await takeBetweenTurns(mail, playing);
+    if (session.openTurn !== undefined && session.openTurn.waiting.length === 0) {
+      if (await playTurn(session.resume(), playing)) return true;
+      continue;
+    }
+    if (session.openTurn !== undefined) return false;
+    const message = (await store.mail(stored.id)).find(({ kind }) => kind === "message");
+    if (message === undefined) return false;
+    const refused = await options.refuse?.(stored);
+    if (refused !== undefined) {
+      await journal.drop(message.id, refused);
+      continue;
+    }
+    journal.tag("turn.started", message.id);
+    if (await playTurn(session.send(toContent(message.body)), playing)) return true;
+  }
+}
+
+/** What is sent between turns: answers, and the wish to end or take back. Messages are left for the next turn. */
+async function takeBetweenTurns(mail: Mail, { opened, journal, stored, options }: Playing): Promise<void> {
+  const { session } = opened;
+  switch (mail.kind) {
+    case "message":
+      return;
+    case "approval": {
+      const { callId, hash, answer } = readApproval(mail.body);
+      journal.tag("approval.answered", mail.id);
+      const outcome = await session.answer(callId, hash, answer);
+      if (outcome !== "taken") await journal.drop(mail.id, `the question is ${outcome}`);
+      return;
+    }
+    case "cancel":
+      if (session.openTurn === undefined) return journal.drop(mail.id, "no turn is running");
+      journal.tag("turn.ended", mail.id);
+      for await (const _event of session.resume({ interrupt: true })) continue;
+      return;
+    case "undo": {
+      const turn = mail.body["turn"];
+      const done = await opened.undo?.(typeof turn === "string" ? turn : undefined).catch((error: unknown): Undone => {
+        options.onError?.(error, stored.id);
+        return { undone: [], conflicts: [error instanceof Error ? error.message : String(error)] };
+      });
+      journal.append({ type: "undo.done", mail: mail.id, ...(done ?? { undone: [], conflicts: [nothingKept] }) });
+      await journal.commit();
+      return;
+    }
+    default:
+  }
+}
+
+const nothingKept = "nothing is kept here that could be taken back";
+
+/** One turn to its end. Meanwhile mail is looked at as it comes. True: a message came too late for the turn. */
+async function playTurn(
+  events: AsyncIterable<SessionEvent>,
+  { options, stored, opened, journal, live }: Playing,
+): Promise<boolean> {
+  const { session } = opened;
+  const { store } = options;
+  const seen = new Set<number>();
+  const look = async () => {
+    for (const mail of await store.mail(stored.id)) {
+      if (seen.has(mail.id)) continue;
+      if (mail.kind === "cancel") {
+        journal.tag("turn.ended", mail.id);
+        session.interrupt();
+      } else if (mail.kind === "message" && mail.body["mode"] === "steer") {
+        journal.tag("item.added", mail.id, mail.body["content"]);
+        session.steer(toContent(mail.body));
+      } else if (mail.kind === "approval") {
+        if (!live.answer(readApproval(mail.body))) continue;
+        journal.tag("approval.answered", mail.id);
+      } else continue;
+      seen.add(mail.id);
+    }
+  };
+  let looking = Promise.resolve();
+  const stop = store.watch((change) => {
+    if (change.type === "mail" && change.id === stored.id)
+      looking = looking.then(look).catch((error: unknown) => options.onError?.(error, stored.id));
+  });
+  try {
+    for await (const _event of events) continue;
+  } finally {
+    stop();
+    await looking;
+  }
+  await journal.commit();
+  return journal.untag() > 0;
+}
+
+function toContent({ content }: JsonObject): MessageItem["content"] {
+  return content as unknown as MessageItem["content"]; // checked when it was posted
+}

@@ -1,0 +1,230 @@
+/** `callgate serve` without HTTP: the store, whoever runs sessions, and what every route needs of them. */
+import type { Json, JsonObject } from "../base/json.ts";
+import type { SessionRow } from "../client/index.ts";
+import type { SessionEvent } from "../session/index.ts";
+import { createAudit } from "../store/audit.ts";
+import type { StoredRecord } from "../store/journal.ts";
+import { takenMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
+import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
+import { Problem } from "./problem.ts";
+import { createRunner, type OpenSession } from "./runner.ts";
+import {
+  createRates,
+  createUsageBook,
+  defaultLimits,
+  type Principal,
+  type Rates,
+  type TenantLimits,
+  type TokenStore,
+} from "./tenants.ts";
+
+export interface ServiceOptions {
+  readonly store: SessionStore;
+  readonly tokens: TokenStore;
+  /** How a session is opened, for one wake. Left out: this process only answers requests, others run the sessions. */
+  readonly open?: OpenSession;
+  /** Left out: this process runs what it is asked for. */
+  readonly dispatcher?: Dispatcher;
+  /** Sessions that run at once here. */
+  readonly places?: number;
+  readonly limits?: (tenant: string) => Partial<TenantLimits>;
+  /** What a client may ask for: throws a Problem, or says where the session works and what is kept of its wishes. */
+  readonly checkSettings: (
+    tenant: string,
+    wanted: JsonObject,
+  ) => Promise<{ readonly cwd: string; readonly settings: JsonObject }>;
+  readonly look: Look;
+  readonly toMarkdown?: (session: SessionRow, records: readonly StoredRecord[]) => string;
+  readonly version: string;
+  /** The tenant that runs the service: it alone sees figures about all of them. */
+  readonly operator?: string;
+  /** The model of sessions that name none. */
+  readonly model: string;
+  /** Audit logs, one a tenant, and what tenants have used are kept below this folder. Left out: nowhere. */
+  readonly folder?: string;
+  readonly onError?: (error: unknown, where: string) => void;
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+/** The tools, the rules, and the policy's word about a command, as the commands print them. */
+export interface Look {
+  tools(): Promise<Json>;
+  rules(): Promise<Json>;
+  checkPolicy(wanted: JsonObject): Promise<Json>;
+}
+
+export interface Service extends Pick<
+  ServiceOptions,
+  "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model"
+> {
+  readonly rates: Rates;
+  readonly operator: string;
+  readonly metrics: ServeMetrics;
+  now(): number;
+  random(): number;
+  limits(tenant: string): TenantLimits;
+  countSessions(tenant: string): Promise<number>;
+  /** Somebody is to look at the session. */
+  wake(session: StoredSession): Promise<void>;
+  audit(who: Principal, action: string, about: JsonObject): void;
+  /** Runs a stream within the tenant's number of them. */
+  listening(tenant: string, follow: () => Promise<void>): Promise<void>;
+  /** Called when the service stops, for streams that would not end by themselves. */
+  onStop(end: () => void): void;
+  /** The record that took a mail, once there is one; undefined after `waitMs`. */
+  untilTaken(id: string, mail: number, waitMs: number): Promise<StoredRecord | undefined>;
+  readonly isStopping: boolean;
+  /** Takes nothing new, lets running calls end, leaves open turns for whoever goes on with them. */
+  stop(): Promise<void>;
+}
+
+export async function createService(options: ServiceOptions): Promise<Service> {
+  const { store, tokens, now = Date.now, random = Math.random, onError } = options;
+  const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });
+  const metrics = createServeMetrics();
+  const usage = createUsageBook(options.folder && `${options.folder}/usage.json`, now);
+  const audits = new Map<string, (entry: JsonObject) => void>();
+  const listeners = new Map<string, number>();
+  const ends = new Set<() => void>();
+  let isStopping = false;
+
+  const book = ({ tenant }: StoredSession, event: SessionEvent, spent: Map<string, number>, id: string) => {
+    metrics.heard(event);
+    if (event.type === "call.ended") usage.add(tenant, { calls: 1 });
+    if (event.type === "usage.updated" && event.costUsd !== undefined) {
+      usage.add(tenant, { usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
+      spent.set(id, event.costUsd);
+    }
+  };
+  const spent = new Map<string, number>();
+  const runner =
+    options.open === undefined
+      ? undefined
+      : createRunner({
+          store,
+          open: options.open,
+          async refuse({ tenant }) {
+            const { calls, usd } = usage.today(tenant);
+            const { callsPerDay, usdPerDay } = limits(tenant);
+            if (calls >= callsPerDay) return `The tenant has made its ${callsPerDay} calls of today.`;
+            if (usd >= usdPerDay) return `The tenant has spent its ${usdPerDay} US dollars of today.`;
+            return undefined;
+          },
+          onEvent(session, event) {
+            if (!spent.has(session.id)) spent.set(session.id, session.usage?.costUsd ?? 0);
+            book(session, event, spent, session.id);
+          },
+          onError: (error, id) => onError?.(error, `session ${id}`),
+        });
+  const dispatcher =
+    options.dispatcher ??
+    createLocalDispatcher({
+      placesPerTenant: (tenant) => limits(tenant).running,
+      onError: (error, id) => onError?.(error, `session ${id}`),
+      ...(options.places === undefined ? {} : { places: options.places }),
+    });
+  if (runner !== undefined) {
+    await dispatcher.start(async (id) => {
+      metrics.count("wakes");
+      await runner.run(id);
+      spent.delete(id);
+    });
+    for (const { id, tenant } of await store.unfinished()) await dispatcher.wake(id, tenant);
+  }
+
+  return {
+    store,
+    tokens,
+    checkSettings: options.checkSettings,
+    look: options.look,
+    version: options.version,
+    operator: options.operator ?? "main",
+    model: options.model,
+    ...(options.toMarkdown === undefined ? {} : { toMarkdown: options.toMarkdown }),
+    rates: createRates(now),
+    metrics,
+    now,
+    random,
+    limits,
+    async countSessions(tenant) {
+      const { sessions, more } = await store.list({ tenant, limit: limits(tenant).sessions });
+      return more ? Infinity : sessions.filter(({ settings }) => settings["recorded"] === undefined).length;
+    },
+    wake: ({ id, tenant }) => dispatcher.wake(id, tenant),
+    audit({ tenant, name }, action, about) {
+      if (options.folder === undefined) return;
+      let append = audits.get(tenant);
+      if (append === undefined) {
+        const log = createAudit({ path: `${options.folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
+        audits.set(tenant, (append = log.append));
+      }
+      append({ who: name, action, ...about });
+    },
+    async listening(tenant, follow) {
+      const open = listeners.get(tenant) ?? 0;
+      if (open >= limits(tenant).listeners) throw new Problem(429, "listeners", "Too many streams are open.");
+      listeners.set(tenant, open + 1);
+      metrics.gauge("listeners", 1);
+      try {
+        await follow();
+      } finally {
+        metrics.gauge("listeners", -1);
+        listeners.set(tenant, (listeners.get(tenant) ?? 1) - 1);
+      }
+    },
+    onStop: (end) => void ends.add(end),
+    untilTaken: (id, mail, waitMs) => untilTaken(store, id, mail, waitMs),
+    get isStopping() {
+      return isStopping;
+    },
+    async stop() {
+      isStopping = true;
+      runner?.drain();
+      await dispatcher.stop();
+      for (const end of ends) end();
+      await store.close();
+    },
+  };
+}
+
+async function untilTaken(
+  store: SessionStore,
+  id: string,
+  mail: number,
+  waitMs: number,
+): Promise<StoredRecord | undefined> {
+  let after = -1;
+  let stop = () => {};
+  let timer: NodeJS.Timeout | undefined;
+  const look = async () => {
+    const records = await store.read(id, after);
+    after = records.at(-1)?.n ?? after;
+    return records.find((record) => takenMail(record) === mail);
+  };
+  try {
+    return await new Promise((resolve, reject) => {
+      const tryNow = () =>
+        void look().then((found) => {
+          if (found !== undefined) resolve(found);
+        }, reject);
+      stop = store.watch((change) => {
+        if (change.id === id && change.type === "records") tryNow();
+      });
+      timer = setTimeout(() => resolve(undefined), waitMs);
+      tryNow();
+    });
+  } finally {
+    stop();
+    clearTimeout(timer);
+  }
+}
+
+/** How many sessions of a tenant stand how. */
+export async function countByStatus({ store }: Service, tenant: string): Promise<Readonly<Record<string, number>>> {
+  const { sessions } = await store.list({ tenant, limit: 100_000 });
+  const counts: Record<string, number> = { idle: 0, running: 0, waiting: 0, faulty: 0, ended: 0 };
+  for (const { status } of sessions) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,107 @@
+/** How a session stands while it runs: what is told in lists, and the questions that cannot wait for another process. */
+import type { JsonObject } from "../base/json.ts";
+import type { SessionEvent } from "../session/index.ts";
+import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
+import type { StoredSession, WaitingQuestion } from "../store/session-store.ts";
+
+export interface LiveQuestions {
+  readonly approver: Approver;
+  /** False where nobody waits for this answer here. */
+  answer(given: GivenApproval): boolean;
+}
+
+/** Questions wait as records; only one about a run that is held back must be answered while its process lives. */
+export function createLiveQuestions(): LiveQuestions {
+  const waiting = new Map<string, { readonly hash: string; resolve(answer: ApprovalAnswer | undefined): void }>();
+  return {
+    approver: {
+      async ask(request, signal) {
+        if (request.effects === undefined) return "later";
+        const { id } = request.call;
+        return new Promise((resolve) => {
+          const end = () => resolve(undefined);
+          signal.addEventListener("abort", end, { once: true });
+          waiting.set(id, {
+            hash: request.hash,
+            resolve(answer) {
+              signal.removeEventListener("abort", end);
+              waiting.delete(id);
+              resolve(answer);
+            },
+          });
+        });
+      },
+    },
+    answer({ callId, hash, answer }) {
+      const question = waiting.get(callId);
+      if (question?.hash !== hash) return false;
+      question.resolve(answer);
+      return true;
+    },
+  };
+}
+
+export interface GivenApproval {
+  readonly callId: string;
+  readonly hash: string;
+  readonly answer: ApprovalAnswer;
+}
+
+export function readApproval({ callId, hash, answer }: JsonObject): GivenApproval {
+  // Checked when it was posted.
+  return { callId: String(callId), hash: String(hash), answer: answer as unknown as ApprovalAnswer };
+}
+
+/** How the session stands, from its events. */
+export function createStatus(stored: StoredSession, isNew: boolean, nextRecord: () => number) {
+  const questions = new Map<string, WaitingQuestion>(stored.questions.map((one) => [one.callId, one]));
+  let { title, usage, model, cwd } = stored;
+  return {
+    heard(event: SessionEvent) {
+      if (event.type === "session.started") ({ model, cwd } = event);
+      if (event.type === "turn.started" && isNew && title === "") title = titleOf(event.prompt);
+      if (event.type === "usage.updated") {
+        const { total, costUsd } = event;
+        usage = { input: total.input, output: total.output, ...(costUsd === undefined ? {} : { costUsd }) };
+      }
+      if (event.type === "approval.asked") {
+        const { call, reason, hash } = event.request;
+        // The session records an event before it tells it: the record is the one before the next.
+        questions.set(event.id, {
+          callId: event.id,
+          tool: call.tool,
+          reason,
+          hash,
+          at: Date.now(),
+          n: nextRecord() - 1,
+        });
+      }
+      if (event.type === "approval.answered") questions.delete(event.id);
+      if (event.type === "call.ended") questions.delete(event.call.id);
+      if (event.type === "turn.ended") questions.clear();
+    },
+    change: () => ({
+      title,
+      model,
+      cwd,
+      questions: [...questions.values()],
+      ...(usage === undefined ? {} : { usage }),
+    }),
+  };
+}
+
+function titleOf(prompt: string): string {
+  const line = prompt.trim().split("\n")[0] ?? "";
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}
+
+/** Told while they happen and not recorded one by one. */
+export function isLive({ type }: SessionEvent): boolean {
+  return (
+    type === "item.started" ||
+    type === "item.delta" ||
+    type === "item.done" ||
+    type === "exec.output" ||
+    type === "call.progress"
+  );
+}

@@ -1,0 +1,273 @@
+/** Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each. Nothing to install. */
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { isObject, parseJson } from "../base/json.ts";
+import { openJournal, readJournal, type Journal, type StoredRecord } from "./journal.ts";
+import { lockFile } from "./lock.ts";
+import {
+  Fenced,
+  takenMail,
+  type Mail,
+  type SessionStore,
+  type StoreChange,
+  type StoredSession,
+} from "./session-store.ts";
+import { listSessions, sessionPath } from "./sessions.ts";
+
+export interface FileStoreOptions {
+  readonly folder: string;
+  /** Sessions of this tenant are journals of `folder` like any other, so that `callgate sessions` lists them. */
+  readonly ownTenant?: string;
+  readonly now?: () => number;
+}
+
+interface Held {
+  session: StoredSession;
+  readonly key?: string;
+  mailbox?: Mailbox;
+  journal?: Journal;
+  /** The last records written here, so that whoever follows a running session need not read the whole again. */
+  recent: StoredRecord[];
+}
+
+interface Mailbox {
+  readonly mails: (Mail & { readonly key?: string })[];
+  readonly taken: Set<number>;
+}
+
+const maxRecent = 2_000;
+
+/** Throws where another process serves this folder. */
+export function createFileStore({ folder, ownTenant, now = Date.now }: FileStoreOptions): SessionStore {
+  const root = join(folder, "serve");
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const unlock = lockFile(join(root, "sessions"));
+  const listeners = new Set<(change: StoreChange) => void>();
+  const running = new Set<string>();
+  let stamp = 0;
+  const held = new Map<string, Held>();
+  const tell = (change: StoreChange) => {
+    for (const listener of listeners) listener(change);
+  };
+  const folderOf = (tenant: string) => join(root, "tenants", encodeURIComponent(tenant));
+  const statePath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.json`);
+  const mailPath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.mail.jsonl`);
+  const journalPath = ({ tenant, id }: StoredSession) =>
+    sessionPath(tenant === ownTenant ? folder : folderOf(tenant), id);
+
+  for (const one of readStates(join(root, "tenants"))) held.set(one.session.id, one);
+
+  const find = (id: string): Held => {
+    const found = held.get(id);
+    if (found === undefined) throw new Error(`there is no session ${id}`);
+    return found;
+  };
+  const write = (one: Held) => {
+    const path = statePath(one.session);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(`${path}.new`, JSON.stringify({ session: one.session, key: one.key }), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  };
+  const recordsOf = (session: StoredSession): readonly StoredRecord[] => {
+    const path = journalPath(session);
+    return existsSync(path) ? readJournal(path).records : [];
+  };
+  const mailboxOf = (one: Held): Mailbox => {
+    one.mailbox ??= readMailbox(mailPath(one.session), () => recordsOf(one.session));
+    return one.mailbox;
+  };
+  const change = (one: Held, given: Partial<StoredSession>) => {
+    one.session = { ...one.session, ...given, updatedAt: now() };
+    write(one);
+    tell({ type: "session", id: one.session.id, tenant: one.session.tenant });
+  };
+
+  return {
+    async create(given, key) {
+      const known = key === undefined ? undefined : [...held.values()].find((one) => isSame(one, given.tenant, key));
+      if (known !== undefined) return { session: known.session, isNew: false };
+      const at = now();
+      const session: StoredSession = {
+        ...given,
+        status: "idle",
+        startedAt: at,
+        updatedAt: at,
+        questions: [],
+        takings: 0,
+      };
+      const one: Held = { session, recent: [], ...(key === undefined ? {} : { key }) };
+      held.set(session.id, one);
+      write(one);
+      tell({ type: "session", id: session.id, tenant: session.tenant });
+      return { session, isNew: true };
+    },
+    get: async (id) => held.get(id)?.session ?? (ownTenant === undefined ? undefined : recorded(folder, ownTenant, id)),
+    async list({ tenant, status, q, before, limit }) {
+      const own = [...held.values()].map(({ session }) => session).filter((session) => session.tenant === tenant);
+      const others = tenant === ownTenant ? recordedBeside(folder, tenant, held) : [];
+      const words = q?.toLowerCase();
+      const all = [...own, ...others]
+        .filter((session) => status === undefined || session.status === status)
+        .filter(({ id, title }) => words === undefined || title.toLowerCase().includes(words) || id.includes(words))
+        .toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1));
+      const start = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1;
+      return { sessions: all.slice(start, start + limit), more: all.length > start + limit };
+    },
+    async remove(id) {
+      const one = find(id);
+      one.journal?.close();
+      held.delete(id);
+      for (const path of [statePath(one.session), mailPath(one.session), journalPath(one.session)])
+        rmSync(path, { force: true });
+      tell({ type: "removed", id, tenant: one.session.tenant });
+    },
+    async read(id, after, limit = Infinity) {
+      const session = held.get(id)?.session ?? recorded(folder, ownTenant, id);
+      if (session === undefined) return [];
+      const recent = held.get(id)?.recent ?? [];
+      const first = recent[0]?.n;
+      if (first !== undefined && after + 1 >= first) return recent.slice(after + 1 - first, after + 1 - first + limit);
+      const records = recordsOf(session);
+      // Record n stands at place n: the journal counts from 0 and leaves nothing out.
+      return records.slice(after + 1, limit === Infinity ? undefined : after + 1 + limit);
+    },
+    async append(id, at, records) {
+      const one = find(id);
+      one.journal ??= openJournal(journalPath(one.session), () => stamp);
+      if (one.journal.length !== at) throw new Fenced(id, at);
+      const mailbox = mailboxOf(one);
+      for (const record of records) {
+        stamp = now();
+        one.recent.push({ ...record, n: one.journal.length, at: stamp });
+        one.journal.append(record);
+        const mail = takenMail(record);
+        if (mail !== undefined) mailbox.taken.add(mail);
+      }
+      if (one.recent.length > maxRecent) one.recent = one.recent.slice(-maxRecent / 2);
+      if (one.session.takings > 0) change(one, { takings: 0 });
+      tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length });
+    },
+    async update(id, given) {
+      change(find(id), given);
+    },
+    async post(id, { kind, body, key }) {
+      const one = find(id);
+      const mailbox = mailboxOf(one);
+      const known = key === undefined ? undefined : mailbox.mails.find((mail) => mail.key === key);
+      if (known !== undefined) return { mail: known, isNew: false };
+      const mail = { id: mailbox.mails.length + 1, kind, body, at: now(), ...(key === undefined ? {} : { key }) };
+      const path = mailPath(one.session);
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      appendFileSync(path, `${JSON.stringify(mail)}\n`, { mode: 0o600 });
+      mailbox.mails.push(mail);
+      tell({ type: "mail", id, tenant: one.session.tenant });
+      return { mail, isNew: true };
+    },
+    async mail(id) {
+      const { mails, taken } = mailboxOf(find(id));
+      return mails.filter((mail) => !taken.has(mail.id));
+    },
+    async unfinished() {
+      return [...held.values()]
+        .filter((one) => one.session.status !== "ended" && one.session.status !== "faulty")
+        .filter((one) => {
+          const { mails, taken } = mailboxOf(one);
+          return one.session.status === "running" || mails.some((mail) => !taken.has(mail.id));
+        })
+        .map(({ session: { id, tenant } }) => ({ id, tenant }));
+    },
+    async take(id) {
+      if (running.has(id) || !held.has(id)) return undefined;
+      running.add(id);
+      return async () => {
+        const one = held.get(id);
+        one?.journal?.close();
+        if (one !== undefined) {
+          delete one.journal;
+          one.recent = [];
+        }
+        running.delete(id);
+      };
+    },
+    publish: (id, tenant, event) => tell({ type: "live", id, tenant, event }),
+    watch(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      for (const one of held.values()) one.journal?.close();
+      listeners.clear();
+      unlock();
+    },
+  };
+}
+
+function isSame(one: Held, tenant: string, key: string): boolean {
+  return one.session.tenant === tenant && one.key === key;
+}
+
+function readStates(tenants: string): readonly Held[] {
+  if (!existsSync(tenants)) return [];
+  return readdirSync(tenants).flatMap((tenant) =>
+    readdirSync(join(tenants, tenant))
+      .filter((name) => name.endsWith(".json"))
+      .flatMap((name): readonly Held[] => {
+        const parsed = parseJson(readFileSync(join(tenants, tenant, name), "utf8"));
+        if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value["session"])) return [];
+        const { session, key } = parsed.value;
+        // Our own file, written whole or not at all.
+        return [
+          { session: session as unknown as StoredSession, recent: [], ...(typeof key === "string" ? { key } : {}) },
+        ];
+      }),
+  );
+}
+
+function readMailbox(path: string, records: () => readonly StoredRecord[]): Mailbox {
+  if (!existsSync(path)) return { mails: [], taken: new Set() };
+  const text = readFileSync(path, "utf8");
+  // A line that a kill cut off was never answered for; what comes next begins on a line of its own.
+  if (!text.endsWith("\n")) appendFileSync(path, "\n");
+  const mails = text.split("\n").flatMap((line) => {
+    const parsed = parseJson(line);
+    return parsed.ok && isObject(parsed.value) ? [parsed.value as unknown as Mail] : [];
+  });
+  return { mails, taken: new Set(records().flatMap((record) => takenMail(record) ?? [])) };
+}
+
+/** A session that `exec`, `chat` or the gateway recorded in the same folder: to be looked at. */
+function recorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
+  if (tenant === undefined || !/^[\w-]+$/.test(id)) return undefined;
+  return recordedBeside(folder, tenant, new Map()).find((session) => session.id === id);
+}
+
+function recordedBeside(
+  folder: string,
+  tenant: string,
+  served: ReadonlyMap<string, unknown>,
+): readonly StoredSession[] {
+  return listSessions(folder)
+    .filter(({ id }) => !served.has(id))
+    .map(({ id, title, cwd, startedAt, updatedAt }) => ({
+      id,
+      tenant,
+      title,
+      cwd,
+      status: "ended",
+      model: "",
+      settings: { recorded: id.startsWith("gateway-") ? "gateway" : "session" },
+      startedAt: Date.parse(startedAt),
+      updatedAt: Date.parse(updatedAt),
+      questions: [],
+      takings: 0,
+    }));
+}

@@ -1,0 +1,115 @@
+/**
+ * Sessions that many processes may serve: their records, what was sent to them, and how each stands. The records are
+ * the state; everything else can be made from them. A writer says which record it writes next, and whoever was
+ * overtaken is stopped by that number, whatever locks and clocks say.
+ */
+import type { JsonObject } from "../base/json.ts";
+import type { JournalRecord, StoredRecord } from "./journal.ts";
+
+export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
+
+/** A question that waits for a person, and the record that holds it. */
+export interface WaitingQuestion {
+  readonly callId: string;
+  readonly tool: string;
+  readonly reason: string;
+  readonly hash: string;
+  readonly at: number;
+  /** The number of its `approval.asked`. */
+  readonly n: number;
+}
+
+/** How a session stands: what lists show. */
+export interface StoredSession {
+  readonly id: string;
+  readonly tenant: string;
+  readonly title: string;
+  readonly status: SessionStatus;
+  readonly model: string;
+  readonly cwd: string;
+  /** What it was asked for with. */
+  readonly settings: JsonObject;
+  readonly startedAt: number;
+  readonly updatedAt: number;
+  readonly questions: readonly WaitingQuestion[];
+  readonly usage?: { readonly input: number; readonly output: number; readonly costUsd?: number };
+  /** How often it was taken up without a record being written since: a session that kills its process shows here. */
+  readonly takings: number;
+}
+
+export type NewStoredSession = Pick<StoredSession, "id" | "tenant" | "title" | "model" | "cwd" | "settings">;
+export type SessionChange = Partial<
+  Pick<StoredSession, "title" | "status" | "model" | "cwd" | "questions" | "usage" | "takings">
+>;
+
+/** Something sent to a session: kept until a record says that it was taken (`mail` in the record is its number). */
+export interface Mail {
+  readonly id: number;
+  readonly kind: "message" | "approval" | "cancel" | "undo";
+  readonly body: JsonObject;
+  readonly at: number;
+}
+
+export interface NewMail extends Pick<Mail, "kind" | "body"> {
+  /** The same key a second time is the same mail. */
+  readonly key?: string;
+}
+
+export type StoreChange =
+  | { readonly type: "records"; readonly id: string; readonly tenant: string; readonly head: number }
+  | { readonly type: "session"; readonly id: string; readonly tenant: string }
+  | { readonly type: "removed"; readonly id: string; readonly tenant: string }
+  | { readonly type: "mail"; readonly id: string; readonly tenant: string }
+  /** What happens and is not recorded: parts of an answer as they come. */
+  | { readonly type: "live"; readonly id: string; readonly tenant: string; readonly event: JsonObject };
+
+export interface SessionQuery {
+  readonly tenant: string;
+  readonly status?: SessionStatus;
+  /** In the title or the id. */
+  readonly q?: string;
+  /** Sessions changed before this id's, as the list is ordered. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+export interface SessionStore {
+  /** A session of the same tenant and key is given back as it is. */
+  create(
+    session: NewStoredSession,
+    key?: string,
+  ): Promise<{ readonly session: StoredSession; readonly isNew: boolean }>;
+  get(id: string): Promise<StoredSession | undefined>;
+  /** Newest change first. */
+  list(query: SessionQuery): Promise<{ readonly sessions: readonly StoredSession[]; readonly more: boolean }>;
+  remove(id: string): Promise<void>;
+  /** Records after number `after` (-1: all), in order. */
+  read(id: string, after: number, limit?: number): Promise<readonly StoredRecord[]>;
+  /** All of the records or none, the first of them as number `at`; throws Fenced where that number is taken. */
+  append(id: string, at: number, records: readonly JournalRecord[]): Promise<void>;
+  update(id: string, change: SessionChange): Promise<void>;
+  post(id: string, mail: NewMail): Promise<{ readonly mail: Mail; readonly isNew: boolean }>;
+  /** What was sent and not yet taken, oldest first. */
+  mail(id: string): Promise<readonly Mail[]>;
+  /** Sessions that have mail, or were running when their process ended. */
+  unfinished(): Promise<readonly { readonly id: string; readonly tenant: string }[]>;
+  /** The one who may run the session: gives it back with the function. Undefined: somebody has it. */
+  take(id: string): Promise<(() => Promise<void>) | undefined>;
+  /** To whoever listens now; nobody may. */
+  publish(id: string, tenant: string, event: JsonObject): void;
+  watch(listener: (change: StoreChange) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Another process has written meanwhile: what this one believed about the session is out of date. */
+export class Fenced extends Error {
+  override readonly name = "Fenced";
+  constructor(id: string, at: number) {
+    super(`another process has gone on with session ${id}: record ${at} is taken`);
+  }
+}
+
+/** The mail that a record says it took. */
+export function takenMail(record: JournalRecord): number | undefined {
+  return typeof record["mail"] === "number" ? record["mail"] : undefined;
+}

@@ -1,0 +1,93 @@
+/** `callgate serve`, as a program starts it: one line on stdout, the offline model, a kill, a restart, SIGTERM. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { createClient, type Client } from "../../src/client/index.ts";
+import { cli, ensureBuilt, tempFolder } from "./run.ts";
+
+beforeAll(() => ensureBuilt(), 120_000);
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly token: string;
+  readonly link: string;
+  readonly client: Client;
+  readonly lines: string[];
+}
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+async function start(home: string, cwd: string, ...flags: string[]): Promise<Started> {
+  const child = spawn(process.execPath, [cli, "serve", "--port", "0", "--json", ...flags], {
+    cwd,
+    env: { ...process.env, CALLGATE_HOME: home },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const lines: string[] = [];
+  const first = await new Promise<string>((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`serve ended with ${code}`)));
+    createInterface({ input: child.stdout! }).on("line", (line) => {
+      lines.push(line);
+      resolve(line);
+    });
+  });
+  const { url, token, link } = JSON.parse(first) as { url: string; token: string; link: string };
+  return { child, url, token, link, lines, client: createClient({ url, token }) };
+}
+
+const ended = (child: ChildProcess) => new Promise<number | null>((resolve) => child.once("exit", resolve));
+
+async function untilEnded(client: Client, id: string): Promise<void> {
+  await expect
+    .poll(async () => (await client.records(id)).records.some(({ type }) => type === "turn.ended"), { timeout: 30_000 })
+    .toBe(true);
+}
+
+test("one line says where it is; a message is answered; a killed service goes on after its restart; SIGTERM ends it", async () => {
+  const home = tempFolder("serve-home");
+  const cwd = tempFolder("serve-work");
+  const first = await start(home, cwd);
+  expect(first.link.startsWith(`${first.url}/?link=`)).toBe(true);
+  const { id } = await first.client.create({ title: "echo" });
+  await first.client.send(id, { text: "run echo hello" });
+  await untilEnded(first.client, id);
+  expect(JSON.stringify((await first.client.records(id)).records)).toContain("hello");
+  expect(await first.client.me()).toMatchObject({ tenant: "main", roles: ["watch", "talk", "approve", "administer"] });
+  expect(await first.client.tools()).toMatchObject({ tools: expect.any(Array) as unknown[] });
+  expect(await first.client.checkPolicy("rm -rf /")).toMatchObject({
+    decision: expect.stringMatching(/ask|deny/) as string,
+  });
+  first.child.kill("SIGKILL");
+  await ended(first.child);
+
+  const second = await start(home, cwd);
+  expect((await second.client.sessions()).sessions.map((session) => session.id)).toContain(id);
+  await second.client.send(id, { text: "run echo again" });
+  await expect.poll(async () => (await second.client.session(id)).session.status, { timeout: 30_000 }).toBe("idle");
+  const stopped = ended(second.child);
+  second.child.kill("SIGTERM");
+  expect(await stopped).toBe(0);
+  expect(second.lines).toHaveLength(1);
+}, 120_000);
+
+test("a question of one session is answered over the API, in a folder of its own", async () => {
+  const home = tempFolder("serve-home");
+  const service = await start(home, tempFolder("serve-work"), "--approval", "unless-trusted");
+  const { client } = service;
+  const { id } = await client.create({ base: { kind: "empty" } });
+  await client.send(id, { text: "run touch made.txt" });
+  await expect.poll(async () => (await client.approvals()).length, { timeout: 30_000 }).toBe(1);
+  const [{ request }] = (await client.approvals()) as [Awaited<ReturnType<Client["approvals"]>>[number]];
+  await client.approve(id, request.call.id, { answer: "once", hash: request.hash });
+  await untilEnded(client, id);
+  const { records } = await client.records(id);
+  expect(records.find(({ type }) => type === "call.ended")).toMatchObject({ call: { ok: true } });
+  const stopped = ended(service.child);
+  service.child.kill("SIGTERM");
+  expect(await stopped).toBe(0);
+}, 120_000);

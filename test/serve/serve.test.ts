@@ -1,0 +1,274 @@
+/** The service over HTTP, through its own client and plain fetch. */
+import { request } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { ServiceError, type StreamEvent } from "../../src/client/index.ts";
+import { newFolder, startTestService, untilStatus, type TestService, type TestServiceOptions } from "./service.ts";
+
+const started: TestService[] = [];
+const start = async (options: TestServiceOptions) => {
+  const service = await startTestService(options);
+  started.push(service);
+  return service;
+};
+afterEach(async () => {
+  for (const service of started.splice(0)) await service.close();
+});
+
+test("a message is answered, and every record is told once, wherever a listener comes in", async () => {
+  const service = await start({
+    steps: [{ text: "Looking.", calls: [{ name: "look", input: { text: "a" } }] }, { text: "Done." }],
+  });
+  const client = await service.client();
+  const { id } = await client.create({ title: "first" });
+  await client.send(id, { text: "go" }, "key-1");
+  await client.send(id, { text: "go" }, "key-1");
+  await untilStatus(client, id, "idle");
+  const { records } = await client.records(id);
+  expect(records.filter(({ type }) => type === "turn.started")).toHaveLength(1);
+  expect(records.at(-1)).toMatchObject({ type: "turn.ended", reason: "done" });
+  expect(service.ran).toEqual(["look a"]);
+  for (let after = -1; after < records.length; after++) {
+    const seen = await readStream(client.events(id, after, AbortSignal.timeout(20_000)), records.length - 1 - after);
+    expect(seen).toEqual(records.slice(after + 1).map(({ n }) => n));
+  }
+  expect((await client.sessions()).sessions[0]).toMatchObject({ id, title: "first", kind: "session" });
+});
+
+async function readStream(events: AsyncIterable<StreamEvent>, count: number): Promise<readonly number[]> {
+  const seen: number[] = [];
+  if (count <= 0) return seen;
+  for await (const event of events) {
+    if (event.type === "record") seen.push(event.record.n);
+    if (seen.length === count) break;
+  }
+  return seen;
+}
+
+test("whoever listens while it happens misses nothing, and hears the words as they come", async () => {
+  const service = await start({ steps: [{ text: "One two three." }] });
+  const client = await service.client();
+  const { id } = await client.create({});
+  const stop = new AbortController();
+  const seen: StreamEvent[] = [];
+  const listening = (async () => {
+    for await (const event of client.events(id, -1, stop.signal)) {
+      seen.push(event);
+      if (event.type === "record" && event.record.type === "turn.ended") break;
+    }
+  })();
+  await client.send(id, { text: "go" });
+  await listening;
+  const numbers = seen.flatMap((event) => (event.type === "record" ? [event.record.n] : []));
+  expect(numbers).toEqual(numbers.map((_, index) => index));
+  expect(seen.some((event) => event.type === "live")).toBe(true);
+  const words = seen.findIndex((event) => event.type === "live" && event.event.type === "item.delta");
+  const whole = seen.findIndex(
+    (event) => event.type === "record" && JSON.stringify(event.record).includes("One two three."),
+  );
+  expect(words).toBeLessThan(whole);
+});
+
+test("a question waits without a process, is answered after a restart, and only as it was asked", async () => {
+  const folder = newFolder();
+  const steps = [{ calls: [{ name: "deploy", input: { text: "prod" } }] }, { text: "Deployed." }];
+  const first = await startTestService({ steps, folder });
+  const before = await first.client();
+  const { id } = await before.create({});
+  await before.send(id, { text: "deploy" });
+  await untilStatus(before, id, "waiting");
+  const [asked] = await before.approvals();
+  expect(asked).toMatchObject({ session: { id, waitingFor: { tool: "deploy" } } });
+  await first.close();
+
+  const second = await start({ steps, folder });
+  const client = await second.client();
+  const { call, hash } = (await client.approvals())[0]!.request;
+  const refused = async (callId: string, given: string) =>
+    client.approve(id, callId, { answer: "once", hash: given }).then(
+      () => 202,
+      (error: ServiceError) => error.status,
+    );
+  expect(await refused(call.id, "0".repeat(64))).toBe(409);
+  expect(await refused("nothing", hash)).toBe(404);
+  expect(await refused(call.id, hash)).toBe(202);
+  expect(await refused(call.id, hash)).toBe(409);
+  await untilStatus(client, id, "idle");
+  expect(second.ran).toEqual(["deploy prod"]);
+  expect(await client.approvals()).toEqual([]);
+});
+
+test("a waiting turn is cancelled, and the session takes the next message", async () => {
+  const service = await start({ steps: [{ calls: [{ name: "deploy" }] }, { text: "Something else." }] });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.send(id, { text: "deploy" });
+  await untilStatus(client, id, "waiting");
+  await client.cancel(id);
+  await untilStatus(client, id, "idle");
+  await client.send(id, { text: "and now?" });
+  await expect
+    .poll(async () => (await client.records(id)).records.filter(({ type }) => type === "turn.ended").length)
+    .toBe(2);
+  const ends = (await client.records(id)).records.filter(({ type }) => type === "turn.ended");
+  expect(ends.map((record) => record["reason"])).toEqual(["interrupted", "done"]);
+  expect(service.ran).toEqual([]);
+});
+
+test("SIGTERM's way: running calls end, the turn is left open, and the next start goes on with it", async () => {
+  const folder = newFolder();
+  const steps = [{ calls: [{ name: "slow", input: { text: "x" } }] }, { text: "Done." }];
+  let go = () => {};
+  const held = new Promise<void>((resolve) => (go = resolve));
+  let running = () => {};
+  const isRunning = new Promise<void>((resolve) => (running = resolve));
+  const first = await startTestService({
+    steps,
+    folder,
+    hold: async () => {
+      running();
+      await held;
+    },
+  });
+  const { id } = await (await first.client()).create({});
+  await (await first.client()).send(id, { text: "go" });
+  await isRunning;
+  const closing = first.close();
+  go();
+  await closing;
+  expect(first.ran).toEqual(["slow x"]);
+  const second = await start({ steps, folder });
+  const client = await second.client();
+  await untilStatus(client, id, "idle");
+  const { records } = await client.records(id);
+  expect(second.ran).toEqual([]);
+  expect(records.at(-1)).toMatchObject({ type: "turn.ended", reason: "done", requests: 2 });
+});
+
+test("a message steers the running turn, and is taken once", async () => {
+  let go = () => {};
+  const held = new Promise<void>((resolve) => (go = resolve));
+  const steps = [{ calls: [{ name: "slow" }] }, { text: "Steered." }];
+  const service = await start({ steps, hold: () => held });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.send(id, { text: "go" });
+  await untilStatus(client, id, "running");
+  await client.send(id, { text: "the other way", mode: "steer" });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  go();
+  await untilStatus(client, id, "idle");
+  const { records } = await client.records(id);
+  expect(records.filter((record) => JSON.stringify(record).includes("the other way"))).toHaveLength(1);
+  expect(records.filter(({ type }) => type === "turn.started")).toHaveLength(1);
+});
+
+test("the one-time link lets one browser in; its cookie changes nothing without the header", async () => {
+  const service = await start({ steps: [] });
+  const link = service.link();
+  const first = await fetch(link, { redirect: "manual" });
+  expect(first.status).toBe(303);
+  const cookie = first.headers.get("set-cookie")!;
+  expect(cookie).toMatch(/HttpOnly; SameSite=Strict/);
+  expect((await fetch(link, { redirect: "manual" })).status).toBe(403);
+  const headers = { cookie: cookie.split(";")[0]! };
+  expect((await fetch(`${service.url}/v1/me`, { headers })).status).toBe(200);
+  const post = (more: Record<string, string>) =>
+    fetch(`${service.url}/v1/sessions`, {
+      method: "POST",
+      body: "{}",
+      headers: { ...headers, "content-type": "application/json", ...more },
+    });
+  expect((await post({})).status).toBe(403);
+  expect((await post({ "x-callgate": "1", origin: "http://evil.example" })).status).toBe(403);
+  expect((await post({ "x-callgate": "1", origin: service.url })).status).toBe(201);
+});
+
+test("the door: another host name, no token, a body that is too large or no JSON, a wrong word", async () => {
+  const service = await start({ steps: [], http: { maxBodyBytes: 1000 } });
+  const token = await service.token();
+  const named = await new Promise<number>((resolve, reject) => {
+    const { port } = new URL(service.url);
+    request(
+      { port, path: "/v1/me", headers: { host: "evil.example", authorization: `Bearer ${token}` } },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      },
+    )
+      .on("error", reject)
+      .end();
+  });
+  expect(named).toBe(403);
+  const ask = async (method: string, path: string, body?: string, more: Record<string, string> = {}) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...more };
+    const response = await fetch(`${service.url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+    const text = await response.text();
+    if (response.status >= 400) {
+      expect(response.headers.get("content-type")).toBe("application/problem+json");
+      expect(JSON.parse(text)).toMatchObject({ status: response.status, title: expect.any(String) as string });
+    }
+    return response.status;
+  };
+  expect(await ask("GET", "/v1/me", undefined, { authorization: "Bearer nothing" })).toBe(401);
+  expect(await ask("POST", "/v1/sessions", JSON.stringify({ title: "x".repeat(2000) }))).toBe(413);
+  expect(await ask("POST", "/v1/sessions", "{")).toBe(400);
+  expect(await ask("POST", "/v1/sessions", JSON.stringify({ tilte: "x" }))).toBe(400);
+  expect(await ask("POST", "/v1/sessions", "{}", { "content-type": "text/plain" })).toBe(415);
+  expect(await ask("PUT", "/v1/sessions", "{}")).toBe(405);
+  expect(await ask("GET", "/v1/nothing")).toBe(404);
+  expect(await ask("GET", "/v1/sessions?statsu=idle")).toBe(400);
+  expect(await ask("GET", "/v1/sessions/%E0%A4%A")).toBe(404);
+  expect(await ask("GET", "/../../etc/passwd.txt")).toBe(404);
+  expect(await ask("GET", "/healthz")).toBe(200);
+  expect(await ask("GET", "/readyz")).toBe(200);
+  expect(await ask("GET", "/metrics")).toBe(200);
+});
+
+test("rates, quotas and budgets stop a tenant, and no other", async () => {
+  const service = await start({
+    steps: [{ calls: [{ name: "look" }] }, { text: "ok" }, { text: "never" }],
+    limits: (tenant) => (tenant === "small" ? { sessions: 1, messagesPerMinute: 2, callsPerDay: 1 } : {}),
+  });
+  const small = await service.client("small");
+  const status = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 0,
+      (error: ServiceError) => error.status,
+    );
+  const { id } = await small.create({});
+  expect(await status(small.create({}))).toBe(429);
+  await small.send(id, { text: "one" });
+  await untilStatus(small, id, "idle");
+  await small.send(id, { text: "two" });
+  await expect.poll(async () => (await small.records(id)).records.at(-1)).toMatchObject({ type: "mail.dropped" });
+  expect(await status(small.send(id, { text: "three" }))).toBe(429);
+  const other = await service.client("other");
+  expect(await status(other.create({}))).toBe(0);
+  expect(await status(other.create({}))).toBe(0);
+});
+
+test("a session that cannot be opened says so, and the service goes on", async () => {
+  const errors: unknown[] = [];
+  const service = await start({
+    steps: [],
+    onError: (error) => errors.push(error),
+    checkSettings: async (_tenant, settings) => ({ cwd: "/nowhere", settings }),
+    open: async () => {
+      throw new Error("no model here");
+    },
+  } as TestServiceOptions);
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.send(id, { text: "go" });
+  await expect.poll(async () => JSON.stringify((await client.records(id)).records)).toContain("no model here");
+  await untilStatus(client, id, "idle");
+  expect(errors).toHaveLength(1);
+});
+
+test("the page has a strict policy, and its absence is told", async () => {
+  const service = await start({ steps: [] });
+  const page = await fetch(`${service.url}/`);
+  expect(page.status).toBe(200);
+  expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+  expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
+});

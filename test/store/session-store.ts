@@ -1,0 +1,136 @@
+/** The laws of a session store, for every store there is. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Fenced, type SessionStore, type StoreChange } from "../../src/store/session-store.ts";
+
+let made = 0;
+
+export function sessionStoreLaws(name: string, open: () => Promise<SessionStore>): void {
+  describe(name, () => {
+    let store: SessionStore;
+    beforeAll(async () => {
+      store = await open();
+    });
+    afterAll(() => store.close());
+    const create = async (tenant = "main", key?: string) => {
+      const id = `20261116-000000-${String(++made).padStart(6, "0")}`;
+      const given = { id, tenant, title: `session ${made}`, model: "m", cwd: "/w", settings: {} };
+      return (await store.create(given, key)).session;
+    };
+
+    test("records come back in order, numbered from 0, and none is left out", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 6 }), async (sizes) => {
+          const { id } = await create();
+          let head = 0;
+          for (const size of sizes) {
+            await store.append(
+              id,
+              head,
+              Array.from({ length: size }, (_, index) => ({ type: "x", value: head + index, text: "ü\n\u0001" })),
+            );
+            head += size;
+          }
+          const records = await store.read(id, -1);
+          expect(records.map(({ n }) => n)).toEqual(Array.from({ length: head }, (_, index) => index));
+          expect(records.map((record) => record["value"])).toEqual(records.map(({ n }) => n));
+          const after = Math.floor(head / 2);
+          expect((await store.read(id, after, 2)).map(({ n }) => n)).toEqual(
+            records.slice(after + 1, after + 3).map(({ n }) => n),
+          );
+        }),
+        { numRuns: 10 },
+      );
+    });
+
+    test("an append at the wrong number is fenced and changes nothing", async () => {
+      const { id } = await create();
+      await store.append(id, 0, [{ type: "a" }, { type: "b" }]);
+      for (const at of [0, 1, 3, 7]) await expect(store.append(id, at, [{ type: "c" }])).rejects.toThrow(Fenced);
+      expect((await store.read(id, -1)).map(({ type }) => type)).toEqual(["a", "b"]);
+      await store.append(id, 2, [{ type: "c" }]);
+      expect(await store.read(id, -1)).toHaveLength(3);
+    });
+
+    test("mail is kept until a record says that it was taken, and taken once", async () => {
+      const { id } = await create();
+      const first = await store.post(id, { kind: "message", body: { content: "one" }, key: "k" });
+      const again = await store.post(id, { kind: "message", body: { content: "one" }, key: "k" });
+      expect([first.isNew, again.isNew, again.mail.id]).toEqual([true, false, first.mail.id]);
+      await store.post(id, { kind: "cancel", body: {} });
+      expect((await store.mail(id)).map(({ kind }) => kind)).toEqual(["message", "cancel"]);
+      await store.append(id, 0, [{ type: "turn.started", mail: first.mail.id }]);
+      expect((await store.mail(id)).map(({ kind }) => kind)).toEqual(["cancel"]);
+      expect((await store.post(id, { kind: "message", body: {}, key: "k" })).isNew).toBe(false);
+    });
+
+    test("one has a session at a time, and gives it back", async () => {
+      const { id } = await create();
+      const release = await store.take(id);
+      expect(release).toBeDefined();
+      expect(await store.take(id)).toBeUndefined();
+      await release?.();
+      const second = await store.take(id);
+      expect(second).toBeDefined();
+      await second?.();
+    });
+
+    test("the same key makes the same session, for its tenant alone", async () => {
+      const a = await create("a", "same");
+      expect((await create("a", "same")).id).toBe(a.id);
+      expect((await create("b", "same")).id).not.toBe(a.id);
+    });
+
+    test("lists show a tenant its own, the last changed first, page by page", async () => {
+      const tenant = `t${++made}`;
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count++) ids.push((await create(tenant)).id);
+      await create("other");
+      await store.update(ids[1]!, { status: "waiting" });
+      const all = await store.list({ tenant, limit: 100 });
+      expect(all.sessions.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+      expect((await store.list({ tenant, limit: 9, status: "waiting" })).sessions.map(({ id }) => id)).toEqual([
+        ids[1],
+      ]);
+      const first = await store.list({ tenant, limit: 2 });
+      const rest = await store.list({ tenant, limit: 100, before: first.sessions.at(-1)!.id });
+      expect(first.more).toBe(true);
+      expect([...first.sessions, ...rest.sessions].map(({ id }) => id)).toEqual(all.sessions.map(({ id }) => id));
+    });
+
+    test("whoever watches hears of records, mail and changes", async () => {
+      const { id, tenant } = await create();
+      const seen: StoreChange[] = [];
+      const stop = store.watch((change) => {
+        if (change.id === id) seen.push(change);
+      });
+      await store.append(id, 0, [{ type: "a" }]);
+      await store.post(id, { kind: "cancel", body: {} });
+      await store.update(id, { status: "running" });
+      store.publish(id, tenant, { type: "item.delta" });
+      await expect
+        .poll(() => [...new Set(seen.map(({ type }) => type))].toSorted())
+        .toEqual(["live", "mail", "records", "session"]);
+      stop();
+    });
+
+    test("unfinished are those with mail and those that were running", async () => {
+      const quiet = await create();
+      const withMail = await create();
+      const running = await create();
+      await store.post(withMail.id, { kind: "message", body: {} });
+      await store.update(running.id, { status: "running" });
+      const ids = (await store.unfinished()).map(({ id }) => id);
+      expect(ids).toEqual(expect.arrayContaining([withMail.id, running.id]));
+      expect(ids).not.toContain(quiet.id);
+    });
+
+    test("what is removed is gone", async () => {
+      const { id } = await create();
+      await store.append(id, 0, [{ type: "a" }]);
+      await store.remove(id);
+      expect(await store.get(id)).toBeUndefined();
+      expect(await store.read(id, -1)).toEqual([]);
+    });
+  });
+}
