@@ -1,4 +1,4 @@
-import { Markdown, type Component } from "@earendil-works/pi-tui";
+import { Markdown, wrapTextWithAnsi, type Component } from "@earendil-works/pi-tui";
 import { visible } from "../chat/visible.ts";
 import { alignTables } from "./align-tables.ts";
 import type { Theme } from "./theme.ts";
@@ -12,10 +12,19 @@ export interface StreamedText extends Component {
 const liveChars = 4_096;
 /** A text without paragraphs is split here all the same. */
 const maxLiveChars = 32_768;
+/** More than this between two frames is a flood that nobody reads as it goes by: all but its end is drawn as it is. */
+const floodChars = 65_536;
+const floodTail = 8_192;
+
+interface Done {
+  readonly source: string;
+  /** Drawn without reading it as Markdown, which costs a hundred times as much. */
+  readonly isPlain?: boolean;
+}
 
 export function createStreamedText(theme: Theme): StreamedText {
   const live = new Markdown("", 1, 0, theme.markdown);
-  const done: string[] = [];
+  const done: Done[] = [];
   /** The finished part as lines, for one width; it only grows. */
   let drawn = { width: 0, parts: 0, lines: [] as string[] };
   let text = "";
@@ -24,10 +33,15 @@ export function createStreamedText(theme: Theme): StreamedText {
   /** Only when drawn, which happens sixty times a second at most, however small the pieces are. */
   const settle = () => {
     changed = false;
+    if (text.length > floodChars) {
+      const cut = text.lastIndexOf("\n", text.length - floodTail) + 1 || text.length - floodTail;
+      done.push({ source: visible(text.slice(0, cut)), isPlain: true });
+      text = text.slice(cut);
+    }
     while (text.length > liveChars) {
       const cut = splitPoint(text);
       if (cut === 0) break;
-      done.push(visible(text.slice(0, cut)));
+      done.push({ source: visible(text.slice(0, cut)) });
       text = text.slice(cut);
     }
     live.setText(visible(text));
@@ -36,9 +50,11 @@ export function createStreamedText(theme: Theme): StreamedText {
     if (drawn.width !== width) drawn = { width, parts: 0, lines: [] };
     for (; drawn.parts < done.length; drawn.parts++) {
       // The blank line between two paragraphs belongs to neither of them.
-      const source = done[drawn.parts]!;
-      const lines = new Markdown(source, 1, 0, theme.markdown).render(width);
-      for (const line of alignTables(lines, source)) drawn.lines.push(line);
+      const { source, isPlain = false } = done[drawn.parts]!;
+      const lines = isPlain
+        ? wrapPlain(source, width)
+        : alignTables(new Markdown(source, 1, 0, theme.markdown).render(width), source);
+      for (const line of lines) drawn.lines.push(line);
       drawn.lines.push("");
     }
     return drawn.lines;
@@ -59,6 +75,28 @@ export function createStreamedText(theme: Theme): StreamedText {
       return done.length === 0 ? lines : drawDone(width).concat(lines);
     },
   };
+}
+
+/** Lines cut to the width at a blank where there is one; what is not ASCII has widths of its own. */
+export function wrapPlain(source: string, width: number): readonly string[] {
+  const room = Math.max(1, width - 2);
+  return source.split("\n").flatMap((line) => {
+    if (line.length <= room && isAscii(line)) return [` ${line}`];
+    if (!isAscii(line)) return wrapTextWithAnsi(line.replaceAll("\t", "   "), room).map((row) => ` ${row}`);
+    const rows: string[] = [];
+    let rest = line.replaceAll("\t", "   ");
+    while (rest.length > room) {
+      const blank = rest.lastIndexOf(" ", room);
+      const cut = blank <= 0 ? room : blank;
+      rows.push(` ${rest.slice(0, cut)}`);
+      rest = rest.slice(blank <= 0 ? cut : cut + 1);
+    }
+    return [...rows, ` ${rest}`];
+  });
+}
+
+function isAscii(line: string): boolean {
+  return /^[\t\x20-\x7E]*$/.test(line);
 }
 
 /** After the first blank line beyond the limit that is in no code block; 0 where there is none yet. */

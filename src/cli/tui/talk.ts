@@ -1,7 +1,7 @@
 /** Sending, queueing and hearing: what a person types reaches the session, what the session does reaches the screen. */
 import { Text, type Container, type Editor, type TuiMainScreen } from "@earendil-works/pi-tui";
 import { partsToText, type Part } from "../../base/content.ts";
-import type { SessionEvent } from "../../session/index.ts";
+import type { Session, SessionEvent } from "../../session/index.ts";
 import { runOwnCommand, tellOwnCommand, withBeside } from "../chat/own-command.ts";
 import { visible } from "../chat/visible.ts";
 import type { ApprovalView } from "./approval-view.ts";
@@ -46,9 +46,9 @@ interface Queued {
 const ownTailLines = 12;
 
 export function createTalk(screen: Screen, context: ChatContext, say: (text: string) => void): Talk {
-  const { theme, tui, transcript, editor } = screen;
+  const { theme, tui, transcript } = screen;
   const { session, modes } = context;
-  const queued: Queued[] = [];
+  const waiting = createWaiting(screen, session);
   /** What the model is told with the next message: changes of the mode, commands of the person's own. */
   const beside: string[] = [];
   let playing: Promise<void> | undefined;
@@ -64,34 +64,19 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
     ...(context.config.context_window === undefined ? {} : { contextWindow: context.config.context_window }),
   });
   screen.status.addChild(status.component);
+  const pacer = createPacer(tui);
 
-  const drawQueue = () => {
-    screen.queue.clear();
-    for (const { line } of queued) screen.queue.addChild(new Text(theme.dim(`↳ queued: ${visible(line)}`), 1, 0));
-    if (queued.length > 0) screen.queue.addChild(new Text(theme.dim("  up takes the last one back"), 1, 0));
-    tui.requestRender();
-  };
-  /** Those that have not gone in are the newest ones. */
-  const takeBack = () => queued.splice(Math.max(0, queued.length - session.unsteer().length));
-  const returnToEditor = () => {
-    const lines = takeBack().map(({ line }) => line);
-    queued.length = 0;
-    if (lines.length > 0) editor.setText([...lines, editor.getText()].filter((line) => line !== "").join("\n"));
-    drawQueue();
-  };
   const hear = (event: SessionEvent) => {
     if (event.type === "item.added" && event.item.type === "message" && event.item.role === "user") {
       transcript.showPictures(event.item.content);
-      if (queued[0] !== undefined && textOf(queued[0].content) === partsToText(event.item.content)) {
-        transcript.note(theme.user(`› ${visible(queued.shift()!.line)}`));
-        drawQueue();
-      }
+      const line = waiting.wentIn(partsToText(event.item.content));
+      if (line !== undefined) transcript.note(theme.user(`› ${visible(line)}`));
     }
     transcript.show(event);
     status.hear(event);
     if (event.type === "diff.updated") diff = paintDiff(visible(event.diff), theme);
-    if (event.type === "turn.ended" && queued.length > 0) returnToEditor();
-    tui.requestRender();
+    if (event.type === "turn.ended") waiting.returnToEditor();
+    pacer.draw(event.type === "item.delta" || event.type === "exec.output");
   };
   const stopListening = session.on(hear);
   const play = async (content: Parameters<typeof session.send>[0]) => {
@@ -119,24 +104,13 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
         playing = play(content);
         return;
       }
-      session.steer(content);
-      queued.push({ line, content });
-      drawQueue();
+      waiting.add(line, content);
     },
-    editQueued() {
-      const taken = takeBack();
-      const last = taken.pop();
-      if (last === undefined) return false;
-      for (const { content } of taken) session.steer(content);
-      queued.push(...taken);
-      editor.setText(last.line);
-      drawQueue();
-      return true;
-    },
+    editQueued: waiting.editLast,
     interrupt() {
       own?.stop.abort();
       if (playing === undefined) return;
-      returnToEditor();
+      waiting.returnToEditor();
       session.interrupt();
     },
     async runOwn(line) {
@@ -144,41 +118,17 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
         return say("! and a command runs it in your own shell; the model is told with your next message");
       if (own !== undefined) return say("a command of yours is running: esc ends it");
       const stop = new AbortController();
-      const block = transcript.addBlock();
-      let shown = "";
-      const draw = (mark: string, end: string) => {
-        const lines = visible(shown).trimEnd().split("\n").slice(-ownTailLines);
-        const body = lines.map((one) => theme.dim(`  ${one.slice(0, 200)}`));
-        block.setText(
-          [`${mark} ${theme.strong("!")} ${visible(line)}${end}`, ...(shown === "" ? [] : body)].join("\n"),
-        );
-        tui.requestRender();
-      };
-      draw(theme.accent("●"), "");
-      const running = runOwnCommand(
-        line,
-        context.cwd,
-        (piece) => {
-          shown = (shown + piece).slice(-8_000);
-          draw(theme.accent("●"), "");
-        },
-        stop.signal,
-      );
+      const running = showOwn(screen, line, context.cwd, stop.signal);
       own = { stop, ended: running.then(() => undefined) };
-      const ended = await running;
+      beside.push(await running);
       own = undefined;
-      beside.push(tellOwnCommand(line, ended));
-      const isGood = ended.exitCode === 0;
-      draw(
-        isGood ? theme.good("✓") : theme.bad("✗"),
-        isGood ? "" : theme.bad(` exit ${ended.exitCode ?? "by a signal"}`),
-      );
     },
     async close() {
       own?.stop.abort();
       await own?.ended;
       await playing;
       stopListening();
+      pacer.stop();
       status.stop();
     },
   };
@@ -186,4 +136,90 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
 
 function textOf(content: string | readonly Part[]): string {
   return typeof content === "string" ? content : partsToText(content);
+}
+
+/** Runs it, shows its last lines and how it ended; gives what the model is told. */
+async function showOwn({ theme, tui, transcript }: Screen, line: string, cwd: string, signal: AbortSignal) {
+  const block = transcript.addBlock();
+  let shown = "";
+  const draw = (mark: string, end: string) => {
+    const lines = visible(shown).trimEnd().split("\n").slice(-ownTailLines);
+    const body = lines.map((one) => theme.dim(`  ${one.slice(0, 200)}`));
+    block.setText([`${mark} ${theme.strong("!")} ${visible(line)}${end}`, ...(shown === "" ? [] : body)].join("\n"));
+    tui.requestRender();
+  };
+  const hear = (piece: string) => {
+    shown = (shown + piece).slice(-8_000);
+    draw(theme.accent("●"), "");
+  };
+  draw(theme.accent("●"), "");
+  const ended = await runOwnCommand(line, cwd, hear, signal);
+  const isGood = ended.exitCode === 0;
+  draw(isGood ? theme.good("✓") : theme.bad("✗"), isGood ? "" : theme.bad(` exit ${ended.exitCode ?? "by a signal"}`));
+  return tellOwnCommand(line, ended);
+}
+
+/** A frame costs more the longer the conversation is: in a stream of events it gets a fifth of the time at most. */
+function createPacer(tui: TuiMainScreen) {
+  const restPerFrame = 4;
+  let timer: NodeJS.Timeout | undefined;
+  let restUntil = 0;
+  const drawNow = () => {
+    timer = undefined;
+    const startedAt = performance.now();
+    tui.renderNow();
+    const endedAt = performance.now();
+    restUntil = endedAt + Math.max(16, restPerFrame * (endedAt - startedAt));
+  };
+  return {
+    draw(isStream: boolean): void {
+      if (!isStream) return tui.requestRender();
+      timer ??= setTimeout(drawNow, Math.max(0, restUntil - performance.now()));
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Messages for the running turn that have not gone in yet, above the editor and in the session. */
+function createWaiting({ queue, theme, tui, editor }: Screen, session: Pick<Session, "steer" | "unsteer">) {
+  const queued: Queued[] = [];
+  const draw = () => {
+    queue.clear();
+    for (const { line } of queued) queue.addChild(new Text(theme.dim(`↳ queued: ${visible(line)}`), 1, 0));
+    if (queued.length > 0) queue.addChild(new Text(theme.dim("  up takes the last one back"), 1, 0));
+    tui.requestRender();
+  };
+  /** Those that have not gone in are the newest ones. */
+  const takeBack = () => queued.splice(Math.max(0, queued.length - session.unsteer().length));
+  const add = (line: string, content: Queued["content"]) => {
+    session.steer(content);
+    queued.push({ line, content });
+    draw();
+  };
+  return {
+    add,
+    /** The line of the message that has just gone in, if it was one of these. */
+    wentIn(text: string): string | undefined {
+      if (queued[0] === undefined || textOf(queued[0].content) !== text) return undefined;
+      const { line } = queued.shift()!;
+      draw();
+      return line;
+    },
+    editLast(): boolean {
+      const taken = takeBack();
+      const last = taken.pop();
+      if (last === undefined) return false;
+      for (const { line, content } of taken) add(line, content);
+      editor.setText(last.line);
+      draw();
+      return true;
+    },
+    returnToEditor(): void {
+      if (queued.length === 0) return;
+      const lines = takeBack().map(({ line }) => line);
+      queued.length = 0;
+      editor.setText([...lines, editor.getText()].filter((line) => line !== "").join("\n"));
+      draw();
+    },
+  };
 }
