@@ -46,10 +46,12 @@ async function init(flags: InitFlags): Promise<number> {
   if (chosen === undefined) return exitCodes.interrupted;
   writeSettings(file, chosen);
   print(`wrote ${file}`);
-  const missing = missingKey(chosen, process.env);
-  if (missing === undefined) return flags.check ? tryIt(chosen) : exitCodes.done;
-  print(`Now set ${missing} in your environment (keys are never written to a file of ours), then: callgate doctor`);
-  return exitCodes.done;
+  // An address of one's own may do without a key: it is tried all the same.
+  const { keyEnv } = providers[chosen.provider!]!;
+  if (keyEnv !== undefined && chosen.provider !== "custom" && !process.env[keyEnv])
+    print(`set ${keyEnv} in your environment (keys are never written to a file of ours), then: callgate doctor`);
+  const canTry = flags.check && missingKey(chosen, process.env) === undefined;
+  return canTry ? tryIt(chosen) : exitCodes.done;
 }
 
 function toConfig(provider: string, model: string, baseUrl: string | undefined): Config {
