@@ -6,7 +6,7 @@ import { createEngine } from "../../router/engine.ts";
 import type { Look } from "../../serve/index.ts";
 import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
-import { chooseProfile, createOffer } from "../offered-tools.ts";
+import { chooseProfile, offerToModel } from "../offered-tools.ts";
 import { findConfinement, toPolicy } from "../policy/subject.ts";
 import { readRules } from "../policy/rules.ts";
 
@@ -18,7 +18,7 @@ export function createLook(config: Config, cwd: string, env: NodeJS.ProcessEnv):
       const profile = chooseProfile(config, config.model);
       const engine = createEngine(await engineOptions(config, cwd, env, { profile }));
       try {
-        return plain({ tools: createOffer(engine, profile, config.wire ?? "responses")() });
+        return plain({ tools: offerToModel(engine, profile, config, config.provider ?? "custom")() });
       } finally {
         await engine.close();
       }
