@@ -1,0 +1,1 @@
+module.exports = { name: "bad", description: "x", handler: async () => "x" };
