@@ -155,7 +155,7 @@ export const configKeys = {
   normalize: {
     type: "string",
     oneOf: ["seed"],
-    about: "'seed': every schema has a type, and integers are numbers, on every wire",
+    about: "every schema gets a type, and integers become numbers, on every wire",
   },
   parallel_tool_calls: { type: "boolean", about: "may the model make several calls in one answer (true)" },
   environment: {
