@@ -1,13 +1,38 @@
 /**
- * Calls as OpenTelemetry metrics and GenAI spans, where the host has OpenTelemetry. Only its API is
- * used, and only if it is there: without `@opentelemetry/api` nothing happens and nothing is needed.
+ * Turns, requests to models and calls as OpenTelemetry metrics and GenAI spans, where the host has OpenTelemetry. Only
+ * its API is used, and only if it is there: without `@opentelemetry/api` nothing happens and nothing is needed.
  */
 import type * as api from "@opentelemetry/api";
 import type { Ended } from "../spec/call.ts";
+import type { Usage } from "../spec/model.ts";
 import { sizeOf } from "./metrics.ts";
 
 export interface Telemetry {
   record(ended: Ended): void;
+  /**
+   * The turns of a session as spans: each with its requests to the model and its calls below it, with tokens and cost.
+   * Returns the way to stop.
+   */
+  follow(session: FollowedSession, about: FollowOptions): () => void;
+}
+
+/** A session, as far as it is looked at here. */
+export interface FollowedSession {
+  readonly id: string;
+  on(listener: (event: FollowedEvent) => void): () => void;
+}
+
+interface FollowedEvent {
+  readonly type: string;
+}
+
+export interface FollowOptions {
+  /** The model's name. */
+  readonly model: string;
+  /** Who runs it: `openai`, `anthropic`, … */
+  readonly provider?: string;
+  /** The agent's own name. */
+  readonly agent?: string;
 }
 
 type Api = typeof api;
@@ -23,12 +48,22 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   const found = (options.api as Api | undefined) ?? (await findApi()); // the option says what it must be
   if (!found) return undefined;
   const tracer = found.trace.getTracer("callgate", options.version);
-  const count = createCounters(found.metrics.getMeter("callgate", options.version));
+  const meter = found.metrics.getMeter("callgate", options.version);
+  const count = createCounters(meter);
+  const tokens = meter.createHistogram("gen_ai.client.token.usage", { unit: "{token}", description: "Tokens used" });
+  /** Told by a session's events and by the engine: each call is one span. */
+  const written = new WeakSet<Ended>();
+  const write = (ended: Ended, parent?: api.Context) => {
+    if (written.has(ended)) return;
+    written.add(ended);
+    writeSpan(found, tracer, ended, parent);
+  };
   return {
     record(ended) {
-      writeSpan(found, tracer, ended);
+      write(ended);
       count(ended);
     },
+    follow: (session, about) => session.on(createTrace({ found, tracer, tokens, write }, session.id, about)),
   };
 }
 
@@ -42,14 +77,125 @@ async function findApi(): Promise<Api | undefined> {
   }
 }
 
+interface Tracing {
+  readonly found: Api;
+  readonly tracer: api.Tracer;
+  readonly tokens: api.Histogram;
+  write(ended: Ended, parent?: api.Context): void;
+}
+
+/** The fields of a session's events that end up in spans. The layer below sessions cannot name their types. */
+interface KnownFields extends FollowedEvent {
+  readonly turn?: number;
+  readonly reason?: string;
+  readonly detail?: string;
+  readonly usage?: Usage;
+  readonly costUsd?: number;
+  readonly call?: Ended;
+}
+
+/** `invoke_agent` for a turn, `chat` for each request in it. A turn that waits for an answer ends, and begins again. */
+function createTrace(
+  { found, tracer, tokens, write }: Tracing,
+  session: string,
+  { model, provider, agent = "callgate" }: FollowOptions,
+): (event: FollowedEvent) => void {
+  let turn: { readonly span: api.Span; readonly context: api.Context; readonly costBefore: number } | undefined;
+  let request: api.Span | undefined;
+  let costUsd = 0;
+  const common: api.Attributes = {
+    "gen_ai.request.model": model,
+    "gen_ai.conversation.id": session,
+    ...(provider === undefined ? {} : { "gen_ai.provider.name": provider }),
+  };
+  const begin = (number?: number) => {
+    const span = tracer.startSpan(`invoke_agent ${agent}`, {
+      kind: found.SpanKind.INTERNAL,
+      attributes: {
+        ...common,
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        ...(number === undefined ? {} : { "callgate.turn": number }),
+      },
+    });
+    turn = { span, context: found.trace.setSpan(found.context.active(), span), costBefore: costUsd };
+    return turn;
+  };
+  const endRequest = () => {
+    request?.end();
+    request = undefined;
+  };
+  const endTurn = (reason: string, { usage, detail }: KnownFields) => {
+    endRequest();
+    if (turn === undefined) return;
+    turn.span.setAttributes({
+      "callgate.turn.end": reason,
+      ...usageAttributes(usage),
+      ...(costUsd > turn.costBefore ? { "callgate.cost_usd": costUsd - turn.costBefore } : {}),
+    });
+    if (reason === "error") {
+      turn.span.setAttribute("error.type", "turn");
+      turn.span.setStatus({ code: found.SpanStatusCode.ERROR, ...(detail === undefined ? {} : { message: detail }) });
+    }
+    turn.span.end();
+    turn = undefined;
+  };
+
+  return (event) => {
+    const known = event as KnownFields;
+    switch (event.type) {
+      case "turn.started":
+        begin(known.turn);
+        break;
+      case "request.sent": {
+        endRequest();
+        const parent = (turn ?? begin(known.turn)).context;
+        const attributes = { ...common, "gen_ai.operation.name": "chat" };
+        request = tracer.startSpan(`chat ${model}`, { kind: found.SpanKind.CLIENT, attributes }, parent);
+        break;
+      }
+      case "usage.updated": {
+        costUsd = known.costUsd ?? costUsd;
+        request?.setAttributes(usageAttributes(known.usage));
+        const { input = 0, output = 0 } = known.usage ?? {};
+        const told = { ...common, "gen_ai.operation.name": "chat" };
+        tokens.record(input, { ...told, "gen_ai.token.type": "input", "gen_ai.conversation.id": undefined });
+        tokens.record(output, { ...told, "gen_ai.token.type": "output", "gen_ai.conversation.id": undefined });
+        endRequest();
+        break;
+      }
+      case "call.asked":
+        endRequest();
+        break;
+      case "call.ended":
+        if (known.call !== undefined) write(known.call, turn?.context);
+        break;
+      case "turn.waiting":
+        endTurn("waiting", known);
+        break;
+      case "turn.ended":
+        endTurn(known.reason ?? "", known);
+        break;
+      default:
+        break;
+    }
+  };
+}
+
+function usageAttributes(usage: Usage | undefined): api.Attributes {
+  if (usage === undefined) return {};
+  return {
+    "gen_ai.usage.input_tokens": usage.input,
+    "gen_ai.usage.output_tokens": usage.output,
+    ...(usage.cached === undefined ? {} : { "gen_ai.usage.cache_read.input_tokens": usage.cached }),
+  };
+}
+
 /** GenAI semantic conventions: one `execute_tool` span per call, from asked to ended. */
-function writeSpan(found: Api, tracer: api.Tracer, ended: Ended): void {
+function writeSpan(found: Api, tracer: api.Tracer, ended: Ended, parent?: api.Context): void {
   const name = ended.tool ?? ended.name;
-  const span = tracer.startSpan(`execute_tool ${name}`, {
-    kind: found.SpanKind.INTERNAL,
-    startTime: ended.askedAt,
-    attributes: attributesOf(ended),
-  });
+  const options = { kind: found.SpanKind.INTERNAL, startTime: ended.askedAt, attributes: attributesOf(ended) };
+  const span = tracer.startSpan(`execute_tool ${name}`, options, parent ?? found.context.active());
   if (!ended.ok) span.setStatus({ code: found.SpanStatusCode.ERROR, message: ended.code ?? "failed" });
   span.end(ended.endedAt);
 }
