@@ -80,6 +80,6 @@ function triedBeforeHeld(sandbox: Sandbox, { spawner }: Processes): Sandbox {
 
 /** Signal and the like are made when first asked for: they are read once, here. */
 function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
-  const { conversation, grant, signal, onOutput, onRequest, onDenied, onHeld, keep, keepBytes } = scope;
-  return { conversation, grant, signal, onOutput, onRequest, onDenied, onHeld, keep, keepBytes };
+  const { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes } = scope;
+  return { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes };
 }

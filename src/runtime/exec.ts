@@ -12,6 +12,7 @@ import type {
   ExecResult,
   Launch,
   Limits,
+  StartedPrograms,
   TerminalRequest,
   TerminalView,
   LimitName,
@@ -44,6 +45,8 @@ export interface ExecOptions {
   readonly conversation?: string;
   /** Every request of this call's commands, where the network is a list of hosts. */
   readonly onRequest?: ConfineOptions["onRequest"];
+  /** What a command started, where each start was judged: a part of the list if it is long. */
+  readonly onPrograms?: (programs: StartedPrograms) => void;
   /** Output of every command of this call, as it comes. */
   readonly onOutput?: (chunk: ExecChunk) => void;
   /** Opens a file for an output that is too long for memory. Left out: what does not fit is only counted. */
@@ -225,7 +228,7 @@ function toLaunch(
  * sandbox and there is none, a StartError for a folder that is not there.
  */
 async function confine(launch: Launch, options: ExecOptions): Promise<Confined> {
-  const { sandbox, onRequest, onDenied, processes } = options;
+  const { sandbox, onRequest, onPrograms, onDenied, processes } = options;
   if (!sandbox && launch.grant.confined)
     throw new CallError("no_sandbox", "commands must run in a sandbox here, and there is none", {
       hint: "run `callgate doctor`",
@@ -237,6 +240,7 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
   const confined = await sandbox.confine(launch, { apart, ...defined({ onRequest }) });
   let over: Promise<Denial | undefined> | undefined;
   const cleanup = async (ending: Ending) => {
+    if (ending.programs) onPrograms?.(shortList(ending.programs));
     const denied = joinDenials([limitDenial(ending, launch.limits), await confined.cleanup(ending)]);
     if (denied) onDenied?.(denied);
     return denied;
@@ -247,6 +251,28 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
     cleanup: ({ exitCode, signal, programs, limit }) =>
       (over ??= cleanup({ exitCode, signal, ...defined({ programs, limit }) })),
   };
+}
+
+const maxListed = 50;
+const maxWordsLength = 300;
+
+/** A build starts thousands; the first ones tell what was run, and every refusal is told. */
+function shortList({ list, unlisted }: StartedPrograms): StartedPrograms {
+  const shown = list.filter(({ refusedBy }, at) => at < maxListed || refusedBy !== undefined);
+  return {
+    list: shown.map((one) => ({ ...one, argv: cutWords(one.argv) })),
+    unlisted: unlisted + list.length - shown.length,
+  };
+}
+
+function cutWords(argv: readonly string[]): readonly string[] {
+  let room = maxWordsLength;
+  return argv.flatMap((word) => {
+    if (room <= 0) return [];
+    const part = word.length > room ? `${word.slice(0, room)}…` : word;
+    room -= part.length + 1;
+    return [part];
+  });
 }
 
 /** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */

@@ -6,7 +6,7 @@ import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
-import type { Exec, ExecChunk, Fetch, Files } from "../spec/capability.ts";
+import type { Exec, ExecChunk, Fetch, Files, StartedPrograms } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
 import type { ChangedText, Emit, Nest, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
@@ -33,6 +33,7 @@ export interface CallScope {
   readonly signal: AbortSignal;
   readonly onOutput: (chunk: ExecChunk) => void;
   readonly onRequest: (request: ProxiedRequest) => void;
+  readonly onPrograms: (programs: StartedPrograms) => void;
   readonly onFileChange: (change: FileChange) => void;
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
@@ -162,6 +163,7 @@ function createContext(
     },
     ...told,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
+    onPrograms: (programs) => emit({ type: "exec.programs", id, ...programs }),
     onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
   };
   // Most calls use one capability or none: each is built when it is first touched.

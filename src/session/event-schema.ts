@@ -32,6 +32,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "exec.output": [{ id: string, stream: oneOf("stdout", "stderr"), text: string }, { omittedBytes: count }],
   "call.waiting": [{ id: string, tool: string, state: oneOf("waiting", "released") }],
   "exec.request": [{ id: string, method: string, host: string, port: count, allowed: boolean }, { reason: string }],
+  "exec.programs": [{ id: string, list: list(ref("startedProgram")), unlisted: count }],
   "file.changed": [
     { id: string, path: string, change: oneOf("created", "changed", "removed") },
     { before: string, after: string },

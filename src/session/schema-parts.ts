@@ -176,6 +176,8 @@ const approvalAnswer = anyOf(
 
 const progress = anyOf(string, object({}, { message: string, progress: number, total: number, data: any }));
 
+const startedProgram = object({ argv: words }, { refusedBy: string });
+
 /** By the name they are referred to. */
 export const definitions: JsonObject = {
   part,
@@ -190,5 +192,6 @@ export const definitions: JsonObject = {
   effect,
   approvalRequest,
   approvalAnswer,
+  startedProgram,
   progress,
 };

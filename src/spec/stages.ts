@@ -2,7 +2,7 @@
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { CallError } from "../base/error.ts";
-import type { ExecChunk } from "./capability.ts";
+import type { ExecChunk, StartedPrograms } from "./capability.ts";
 import type { Choice, Effect, Effects, Settled } from "./effects.ts";
 import type { Answerer } from "./question.ts";
 import type { CallOutcome, Logger, ToolProgress } from "./tool.ts";
@@ -176,6 +176,8 @@ export type CallEvent =
       readonly allowed: boolean;
       readonly reason?: string;
     }
+  /** What a command of the call started, where each start was judged; a long list is cut, refusals never. */
+  | ({ readonly type: "exec.programs"; readonly id: string } & StartedPrograms)
   /** A file that the call's handler made, changed or removed through `ctx.files`. */
   | ({ readonly type: "file.changed"; readonly id: string } & ChangedText)
   /** What a held command did, before anything of it is decided. A long list is cut; `counts` are of all of it. */

@@ -7,6 +7,7 @@ import type { Terminals, TerminalView } from "../../src/spec/capability.ts";
 import { createExec } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { createSandbox } from "../../src/runtime/sandbox/sandbox.ts";
+import { has } from "../needs.ts";
 import { launchers } from "./process/spawners.ts";
 
 const cwd = realpathSync(mkdtempSync(join(tmpdir(), "callgate-terminal-")));
@@ -21,10 +22,26 @@ const confined: Grant = {
   network: "off",
 };
 const signal = new AbortController().signal;
-const places = launchers.flatMap(({ name, launcher }) => [
-  { name, launcher, place: "bare", grant: open },
-  { name, launcher, place: "in a sandbox", grant: confined },
-]);
+/** The launcher makes terminals itself and has Landlock; without it `script` and bubblewrap are needed. */
+const places = launchers.flatMap(({ name, launcher }) => {
+  const isPlain = launcher === "off";
+  return [
+    {
+      name: isPlain ? `${name} (needs script)` : name,
+      launcher,
+      place: "bare",
+      grant: open,
+      isThere: !isPlain || has("script"),
+    },
+    {
+      name: isPlain ? `${name} (needs bubblewrap)` : name,
+      launcher,
+      place: "in a sandbox",
+      grant: confined,
+      isThere: !isPlain || (has("bubblewrap") && has("script")),
+    },
+  ];
+});
 
 /** Looks again until `text` has come: how long a loaded machine takes is nobody's promise. */
 async function until(terminals: Terminals, view: TerminalView, text: string | RegExp): Promise<string> {
@@ -35,7 +52,8 @@ async function until(terminals: Terminals, view: TerminalView, text: string | Re
   return seen;
 }
 
-describe.each(places)("a terminal through $name, $place", ({ launcher, grant }) => {
+describe.each(places)("a terminal through $name, $place", ({ launcher, grant, isThere }) => {
+  if (!isThere) return void test.skip("cannot be made here", () => {});
   const processes = createProcesses({ launcher });
   const sandbox = createSandbox();
   const { terminals } = createExec({ processes, sandbox, grant, cwd, env, signal });

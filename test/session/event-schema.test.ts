@@ -115,8 +115,16 @@ test("every event of a session that does everything fits the schema, and every t
   const all = (eventSchema["anyOf"] as readonly { properties: { type: { const: string } } }[]).map(
     ({ properties }) => properties.type.const,
   );
-  // Seen elsewhere: test/runtime/exec-requests.test.ts and test/router/held.test.ts.
-  const elsewhere = ["call.waiting", "exec.request", "effects.listed", "effects.decided", "effects.settled", "warning"];
+  // Seen elsewhere: test/runtime/exec-requests.test.ts, test/attacks/programs-told.test.ts and test/router/held.test.ts.
+  const elsewhere = [
+    "call.waiting",
+    "exec.request",
+    "exec.programs",
+    "effects.listed",
+    "effects.decided",
+    "effects.settled",
+    "warning",
+  ];
   expect(all.filter((type) => !seen.has(type)).toSorted()).toEqual(elsewhere.toSorted());
 });
 

@@ -9,6 +9,7 @@ import { createExec } from "../../src/runtime/exec.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
 import { execCommand } from "../../src/tools/exec-command.ts";
 import { writeStdin } from "../../src/tools/write-stdin.ts";
+import { has } from "../needs.ts";
 import { launchers } from "../runtime/process/spawners.ts";
 import { contextIn, engineIn, grantFor, newWorkspace } from "./workspace.ts";
 
@@ -42,7 +43,8 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     expect(ended.sessionId).toBeUndefined();
   });
 
-  test("one that is still running is talked to by its session id", async () => {
+  const hasTerminal = launcher !== "off" || has("script");
+  test.skipIf(!hasTerminal)("one that is still running is talked to by its session id (needs script)", async () => {
     const cmd = 'while read -r line; do echo "got $line"; done; echo bye';
     const started = outcome(await execCommand.run({ cmd, tty: true, yield_time_ms: 250, login: false }, ctx));
     expect(started.sessionId).toBeTypeOf("number");

@@ -7,12 +7,13 @@ import type { ExecLayout } from "../../src/result/layout.ts";
 import type { AnyTool, Situation } from "../../src/spec/tool.ts";
 import { commandAccess } from "../../src/tools/command.ts";
 import { builtins } from "../../src/tools/index.ts";
-import { launchers } from "../runtime/process/spawners.ts";
+import { confining } from "../runtime/process/spawners.ts";
 import { engineIn, newWorkspace } from "./workspace.ts";
 
 const patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";
 
-describe.each(launchers)("shell tools through $name", ({ launcher }) => {
+describe.each(confining)("shell tools through $name", ({ launcher, isThere }) => {
+  if (!isThere) return void test.skip("nothing confines here", () => {});
   const workspace = newWorkspace();
   mkdirSync(join(workspace, "sub"));
   const open = (layout: ExecLayout) => engineIn(workspace, { launcher, result: { layout } });

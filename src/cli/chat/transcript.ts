@@ -1,6 +1,8 @@
 /** A journal as a document to read: Markdown. */
+import { basename } from "node:path";
 import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
+import type { StartedPrograms } from "../../spec/capability.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
 import type { SessionSummary, StoredRecord } from "../../store/index.ts";
 import { describePlan } from "./timeline.ts";
@@ -25,6 +27,7 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
     if (type === "approval.answered")
       return [note(at, `approval: ${JSON.stringify(record["answer"] ?? "nobody to ask")}`)];
     if (type === "exec.request") return [note(at, requestLine(record))];
+    if (type === "exec.programs") return [note(at, programsLine(record))];
     if (type === "history.compacted") return [compactedEntry(record, at)];
     if (type === "warning" || type === "error") return [note(at, `${type}: ${String(record["message"])}`)];
     if (type === "turn.ended" && record["reason"] !== "done")
@@ -66,6 +69,25 @@ function compactedEntry(record: StoredRecord, at: number): Entry {
 function requestLine(record: StoredRecord): string {
   const end = record["allowed"] === true ? "allowed" : `refused: ${String(record["reason"])}`;
   return `network: ${String(record["method"])} ${String(record["host"])}:${String(record["port"])} ${end}`;
+}
+
+/** One line, however many there were: each once, in the order of their first start. */
+function programsLine(record: StoredRecord): string {
+  const { list, unlisted } = record as unknown as StartedPrograms; // trusted: the shape we wrote
+  const names = (refused: boolean) =>
+    new Set(
+      list
+        .filter(({ refusedBy }) => (refusedBy !== undefined) === refused)
+        .map(({ argv, refusedBy }) =>
+          refusedBy === undefined ? basename(argv[0] ?? "") : `${argv.join(" ").slice(0, 80)} (rule '${refusedBy}')`,
+        ),
+    );
+  const [started, refused] = [[...names(false)], [...names(true)]];
+  const more = unlisted > 0 ? ` and ${unlisted} more` : "";
+  return [
+    ...(started.length > 0 || unlisted > 0 ? [`started: ${started.slice(0, 20).join(", ")}${more}`] : []),
+    ...(refused.length > 0 ? [`not started: ${refused.slice(0, 5).join(", ")}`] : []),
+  ].join("; ");
 }
 
 function note(at: number, body: string): Entry {

@@ -38,12 +38,14 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   const filters = new Map<string, readonly FdData[]>();
   const judge = createStartJudge(variant.launcher, variant.architecture);
 
-  const filter = (grant: Grant): readonly FdData[] => {
+  const filter = (grant: Grant, judgedInside: boolean): readonly FdData[] => {
+    const { architecture } = variant;
     const sockets = grant.network === "on" ? "host" : "private";
-    const known = filters.get(sockets);
+    const key = `${sockets} ${judgedInside}`;
+    const known = filters.get(key);
     if (known !== undefined) return known;
-    const made = [{ fd: seccompFd, data: seccompProgram({ architecture: variant.architecture, sockets }) }];
-    filters.set(sockets, made);
+    const made = [{ fd: seccompFd, data: seccompProgram({ architecture, sockets, judgedInside }) }];
+    filters.set(key, made);
     return made;
   };
 
@@ -97,7 +99,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
       },
       ...owner,
       ...defined({ run }),
-      fds: filter(grant),
+      fds: filter(grant, apart && denied.starts !== undefined),
       ...(apart ? defined({ starts: denied.starts }) : {}),
       reusable: proxy === undefined,
       sandbox: name,

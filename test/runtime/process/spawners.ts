@@ -1,6 +1,7 @@
 /** The two ways to start a command, for tests that must hold for both. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { has } from "../../needs.ts";
 import type { Confined } from "../../../src/runtime/process/child.ts";
 import { launcherPath } from "../../../src/runtime/process/launcher-path.ts";
 
@@ -18,6 +19,13 @@ export const launchers: readonly { readonly name: string; readonly launcher: str
   { name: "plain spawn", launcher: "off" },
   ...(path === undefined ? [] : [{ name: "the launcher", launcher: path }]),
 ];
+
+/** Those by which a confined command can be started: without the launcher there is no Landlock. */
+export const confining = launchers.map(({ name, launcher }) =>
+  launcher === "off"
+    ? { name: `${name} (needs bubblewrap)`, launcher, isThere: has("bubblewrap") }
+    : { name, launcher, isThere: true },
+);
 
 /** A command that nothing confines. */
 export function unconfined(launch: Pick<Confined, "argv" | "cwd" | "env"> & Partial<Confined>): Confined {

@@ -7,9 +7,12 @@ import {
   requireReading,
   requireWriting,
 } from "../../../src/tools/internal/database/sql.ts";
+import { has } from "../../needs.ts";
 import { engineIn, newWorkspace } from "../workspace.ts";
 
-describe("a SQLite file, through whichever driver this machine has", () => {
+const hasDriver = has("sqlite3") || process.getBuiltinModule("node:sqlite") !== undefined;
+
+describe.skipIf(!hasDriver)("a SQLite file, through whichever driver this machine has (needs sqlite3)", () => {
   let ws: string;
   let at: ReturnType<typeof engineIn>;
   beforeEach(async () => {

@@ -26,6 +26,8 @@ export interface FilterOptions {
   readonly hostView?: boolean;
   /** Put every program start to the launcher (native/starts.c). */
   readonly starts?: StartQuestions;
+  /** The launcher judges starts from inside this filter and finds files by openat2: only `startFilter` takes that away. */
+  readonly judgedInside?: boolean;
   /** Files outside may only be opened for reading, and that must not cut them short (for kernels whose Landlock overlooks it). */
   readonly refuseTruncate?: boolean;
 }
@@ -135,6 +137,7 @@ export function seccompProgram({
   sockets,
   refuseTruncate = false,
   hostView = false,
+  judgedInside = false,
   starts,
 }: FilterOptions): Uint8Array {
   const number = (name: SyscallName) => syscallNumber(name, architecture);
@@ -153,7 +156,10 @@ export function seccompProgram({
     ...(refuseTruncate ? truncations(number) : []),
     // Where the launcher is asked about a mode, it looks at these bits too.
     ...setIdCalls.flatMap(([names, label]) =>
-      each(hostView ? names.filter((one) => !asked.includes(one)) : names, label),
+      each(
+        names.filter((one) => !(hostView && asked.includes(one)) && !(judgedInside && one === "openat2")),
+        label,
+      ),
     ),
     ...each(starts === undefined ? [] : startCalls[starts], "ask"),
     ...(hostView
@@ -211,12 +217,15 @@ const startCalls: Readonly<Record<StartQuestions, readonly SyscallName[]>> = {
   words: ["execve", "execveat", "set_tid_address"],
 };
 
-/** Asks about program starts and nothing else: lies over the filter of a sandbox that is shared. */
+/** Asks about program starts: lies over the filter of a sandbox that is shared, and completes it (`judgedInside`). */
 export function startFilter(architecture: Architecture, starts: StartQuestions): Uint8Array {
   return assemble([
     { load: offset.nr },
     ...startCalls[starts].map((name): Step => ({ test: "eq", k: syscallNumber(name, architecture), yes: "ask" })),
+    { test: "eq", k: syscallNumber("openat2", architecture), yes: "nosys" },
     { ret: action.allow },
+    { label: "nosys" },
+    { ret: action.errno | errno.ENOSYS },
     { label: "ask" },
     { ret: action.ask },
   ]);
