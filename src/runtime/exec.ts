@@ -4,6 +4,7 @@ import { CallError } from "../base/error.ts";
 import { constants, totalmem } from "node:os";
 import { defined } from "../base/json.ts";
 import { joinDenials } from "./sandbox/denial.ts";
+import { shortList } from "./sandbox/programs.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type {
   Exec,
@@ -251,28 +252,6 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
     cleanup: ({ exitCode, signal, programs, limit }) =>
       (over ??= cleanup({ exitCode, signal, ...defined({ programs, limit }) })),
   };
-}
-
-const maxListed = 50;
-const maxWordsLength = 300;
-
-/** A build starts thousands; the first ones tell what was run, and every refusal is told. */
-function shortList({ list, unlisted }: StartedPrograms): StartedPrograms {
-  const shown = list.filter(({ refusedBy }, at) => at < maxListed || refusedBy !== undefined);
-  return {
-    list: shown.map((one) => ({ ...one, argv: cutWords(one.argv) })),
-    unlisted: unlisted + list.length - shown.length,
-  };
-}
-
-function cutWords(argv: readonly string[]): readonly string[] {
-  let room = maxWordsLength;
-  return argv.flatMap((word) => {
-    if (room <= 0) return [];
-    const part = word.length > room ? `${word.slice(0, room)}…` : word;
-    room -= part.length + 1;
-    return [part];
-  });
 }
 
 /** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */

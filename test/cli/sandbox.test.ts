@@ -59,6 +59,17 @@ describe.skipIf(!works)("callgate sandbox", () => {
     expect(callgate(call).status).toBe(3);
     expect(readFileSync(rules, "utf8")).toBe("# mine\n");
   });
+
+  test("protected_paths of the settings hold", () => {
+    writeFileSync(join(home, "callgate.toml"), 'protected_paths = ["deploy.key"]\n');
+    writeFileSync(join(workspace, "deploy.key"), "mine\n");
+    const { status } = callgate(["sandbox", "--", "sh", "-c", "echo theirs > deploy.key"]);
+    const kept = readFileSync(join(workspace, "deploy.key"), "utf8");
+    rmSync(join(home, "callgate.toml"));
+    rmSync(join(workspace, "deploy.key"));
+    expect({ kept, failed: status !== 0 }).toEqual({ kept: "mine\n", failed: true });
+  });
+
   test("read-only changes nothing, and the seeds' names work", () => {
     expect(callgate(["sandbox", "--policy", "read-only", "--", "touch", "made"]).status).not.toBe(0);
     expect(callgate(["sandbox", "--policy", "restricted", "--", "touch", "made"]).status).toBe(0);

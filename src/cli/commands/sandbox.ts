@@ -2,12 +2,10 @@ import { constants } from "node:os";
 import { resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
-import { ownFolders } from "../../base/paths.ts";
 import { toBaseGrant } from "../../gate/grant.ts";
 import { sandboxNames, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
 import { defaultMask } from "../../gate/paths.ts";
-import { defaultProtect } from "../../gate/run-later.ts";
 import { commandEnvironment } from "../../runtime/environment.ts";
 import type { StartError } from "../../runtime/process/child.ts";
 import { readSandboxStatus } from "../../runtime/process/sandbox-status.ts";
@@ -17,6 +15,8 @@ import { defined } from "../../base/json.ts";
 import type { HeldFlags } from "../effects/run-held.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
 import { loadConfig } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import { runLaterOptions } from "../policy/run-later.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
@@ -93,7 +93,7 @@ export const command = buildCommand<Flags, string[]>({
       if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
       const cwd = resolve(flags.cwd ?? ".");
       const { config } = await loadConfig({ env: process.env, cwd });
-      const grant = toGrant(flags, cwd, config.masked_paths ?? []);
+      const grant = toGrant(flags, cwd, config);
       const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });
       try {
         if (flags.explain)
@@ -110,7 +110,7 @@ export const command = buildCommand<Flags, string[]>({
     }),
 });
 
-function toGrant(flags: Flags, cwd: string, masked: readonly string[]): Grant {
+function toGrant(flags: Flags, cwd: string, config: Config): Grant {
   const network: NetworkGrant = flags.allowHost ?? flags.network ?? "off";
   const settings = toSettings("never", flags.policy);
   const policy = createPolicy({
@@ -118,8 +118,8 @@ function toGrant(flags: Flags, cwd: string, masked: readonly string[]): Grant {
     workspace: cwd,
     extraWritableRoots: (flags.write ?? []).map((path) => resolve(path)),
     network,
-    protect: [...defaultProtect, ...ownFolders(process.env)],
-    mask: [...defaultMask(process.env["HOME"] ?? "/"), ...masked],
+    ...runLaterOptions(config, process.env),
+    mask: [...defaultMask(process.env["HOME"] ?? "/"), ...(config.masked_paths ?? [])],
     confinement: { name: "asked for", available: true },
   });
   return toBaseGrant(policy);

@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join } from "node:path";
 import type { Denial, DeniedProgram, Grant } from "../../spec/access.ts";
+import type { StartedPrograms } from "../../spec/capability.ts";
 import type { ProgramFile, StartRules } from "../process/child.ts";
 import type { Ending } from "./backend.ts";
 import { resolved } from "./plan.ts";
@@ -154,4 +155,26 @@ export function refusedStart({ programs }: Pick<Ending, "programs">): Denial | u
   const target = refused.argv.join(" ").slice(0, 200);
   const reason = `'${target}' was not started: the rule '${refused.refusedBy}' denies it`;
   return { what: "command", target, reason, rule: refused.refusedBy };
+}
+
+const maxListed = 50;
+const maxWordsLength = 300;
+
+/** A build starts thousands; the first ones tell what was run, and every refusal is told. */
+export function shortList({ list, unlisted }: StartedPrograms): StartedPrograms {
+  const shown = list.filter(({ refusedBy }, at) => at < maxListed || refusedBy !== undefined);
+  return {
+    list: shown.map((one) => ({ ...one, argv: cutWords(one.argv) })),
+    unlisted: unlisted + list.length - shown.length,
+  };
+}
+
+function cutWords(argv: readonly string[]): readonly string[] {
+  let room = maxWordsLength;
+  return argv.flatMap((word) => {
+    if (room <= 0) return [];
+    const part = word.length > room ? `${word.slice(0, room)}…` : word;
+    room -= part.length + 1;
+    return [part];
+  });
 }
