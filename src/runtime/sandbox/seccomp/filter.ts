@@ -5,7 +5,7 @@
  */
 import { assemble } from "./assemble.ts";
 import type { Step } from "./assemble.ts";
-import { absent, attributes, auditArchitecture, setIdCalls, syscallNumber } from "./syscalls.ts";
+import { absent, asked, attributes, auditArchitecture, setIdCalls, syscallNumber } from "./syscalls.ts";
 import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
@@ -57,19 +57,6 @@ const TIOCLINUX = 0x541c;
 const socketType = { bits: 0xf, stream: 1, sequence: 5 } as const;
 /** The letters of file systems' own requests: flags, labels, encryption, snapshots; some need no more than an open file. */
 const fileRequests = { bits: 0xff00, letters: [0x6600, 0x5800, 0x7600, 0x9400, 0xf500] } as const;
-
-/** Change what Landlock does not see, by path or by descriptor. */
-export const asked: readonly SyscallName[] = [
-  "chmod",
-  "fchmod",
-  "fchmodat",
-  "fchmodat2",
-  "chown",
-  "lchown",
-  "fchown",
-  "fchownat",
-  "utimensat",
-];
 
 /** ENOSYS makes libc and language runtimes fall back without a word. */
 const fallBack: readonly SyscallName[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];

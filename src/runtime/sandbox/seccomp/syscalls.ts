@@ -167,3 +167,16 @@ export const setIdCalls: readonly (readonly [readonly SyscallName[], string])[] 
   [["openat"], "create-third"],
   [["openat2"], "nosys"],
 ];
+
+/** Change what Landlock does not see, by path or by descriptor. */
+export const asked: readonly SyscallName[] = [
+  "chmod",
+  "fchmod",
+  "fchmodat",
+  "fchmodat2",
+  "chown",
+  "lchown",
+  "fchown",
+  "fchownat",
+  "utimensat",
+];
