@@ -13,6 +13,8 @@ export type { CallResult, RunOptions } from "./router/runner.ts";
 export type { Access, Grant } from "./spec/access.ts";
 export type { ExecResult } from "./spec/capability.ts";
 export type { Asked, Ended } from "./spec/call.ts";
+export { addToolSearch, deferTools } from "./registry/search.ts";
+export type { DeferOptions } from "./registry/search.ts";
 export { toToolSpecs } from "./registry/tool-spec.ts";
 export type { SpecOptions, ToolSource } from "./registry/tool-spec.ts";
 export { toolSchemas } from "./registry/class-tool.ts";

@@ -89,6 +89,7 @@ const toolShape = {
     native: { fields: { type: "string", options: "table" }, required: ["type"], noun: "field" },
     aliases: "strings",
     group: "string",
+    standsFor: "function",
     origin: { fields: { server: "string", name: "string" }, required: ["server", "name"], noun: "field" },
     metadata: "table",
     run: "function",

@@ -173,7 +173,7 @@ export function createConversation(
     },
     run: runner.run,
     lanes: runner.lanes,
-    decide: (asked, signal = never) => decide(asked, { ...stages, gate }, signal),
+    decide: (asked, signal = never) => decide(runner.meant(asked), { ...stages, gate }, signal),
     call: async (name, input = {}, signal = never) =>
       withText(await runner.run(toAsked(`call_${++counter}`, name, input, registry), signal)),
     refuse(asked, error) {

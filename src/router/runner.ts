@@ -41,6 +41,8 @@ export interface CallResult extends Ended {
 export interface Runner {
   run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
   lanes(options: LanesOptions): Lanes;
+  /** The call that is really meant, where it only names another. */
+  meant(asked: Asked): Asked;
   /** Passes an event on to whoever follows its call. */
   heard(event: CallEvent): void;
 }
@@ -90,19 +92,26 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
       running.delete(asked.id);
     }
   };
-  const onWait = ({ id, name }: Asked, state: "waiting" | "released") =>
-    stages().emit({ type: "call.waiting", id, tool: registry.find(name)?.name ?? name, state });
+  /** A call that only names another is that other one, for everybody from here on. */
+  const meant = (asked: Asked): Asked => registry.find(asked.name, asked.namespace)?.standsFor?.(asked) ?? asked;
+  const toolOf = (asked: Asked) => {
+    const { name, namespace } = meant(asked);
+    return registry.find(name, namespace);
+  };
+  const onWait = (asked: Asked, state: "waiting" | "released") =>
+    stages().emit({ type: "call.waiting", id: asked.id, tool: toolOf(asked)?.name ?? asked.name, state });
   const laneOptions = (signal: AbortSignal, options: RunOptions, ready?: Promise<void>): LaneOptions => ({
-    run: (asked, inner, by = { signal, depth: 0 }) => runOne(asked, inner, by, options),
-    isParallel: (asked) => registry.find(asked.name, asked.namespace)?.parallel ?? false,
-    isMutating: (asked) => isMutating(registry.find(asked.name, asked.namespace)),
+    run: (asked, inner, by = { signal, depth: 0 }) => runOne(meant(asked), inner, by, options),
+    isParallel: (asked) => toolOf(asked)?.parallel ?? false,
+    isMutating: (asked) => isMutating(toolOf(asked)),
     ...(ready === undefined ? {} : { ready, onWait }),
   });
 
   return {
     run: (asked, signal, options = {}) =>
-      runOne(asked, createLanes(laneOptions(signal, options)), { signal, depth: 0 }, options),
+      runOne(meant(asked), createLanes(laneOptions(signal, options)), { signal, depth: 0 }, options),
     lanes: ({ signal, ready, ...options }) => createLanes(laneOptions(signal, options, ready)),
+    meant,
     heard: (event) => running.get("call" in event ? event.call.id : event.id)?.(event),
   };
 }

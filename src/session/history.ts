@@ -12,13 +12,14 @@ import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
 import { createTokenCount } from "./tokens.ts";
 
 /** How a call's ending goes back to the model. */
-export function toResultItem(ended: Ended): ResultItem {
+export function toResultItem(ended: Ended, call: Pick<CallItem, "name" | "namespace"> = ended): ResultItem {
   return {
     type: "result",
     callId: ended.id,
     kind: ended.kind,
-    name: ended.name,
-    ...defined({ namespace: ended.namespace }),
+    // As the model called it: what it named may stand for another tool, and some wires pair the two by name.
+    name: call.name,
+    ...defined({ namespace: call.namespace }),
     content: ended.content,
     ...defined({ structured: ended.structured }),
     // A command that ran and failed tells its exit code itself: marked as an error, its output would be dressed up twice.
@@ -187,7 +188,7 @@ function placeResults(
     }
     placed.push(item);
     const result = item.type === "call" && !present.has(item.id) ? results.get(item.id) : undefined;
-    if (result) waiting.push(result);
+    if (result && item.type === "call") waiting.push({ ...result, name: item.name });
   }
   return [...placed, ...waiting];
 }

@@ -1,5 +1,7 @@
 /** What a session offers its model when nobody says: the engine's tools by the model's profile, in the profile's form. */
+import { defined } from "../base/json.ts";
 import type { ProfileForm } from "../registry/profile.ts";
+import { deferTools } from "../registry/search.ts";
 import type { Conversation, ConversationOptions } from "../router/conversation.ts";
 import type { Model, ToolSpec } from "../spec/model.ts";
 import type { SessionOptions } from "./session-options.ts";
@@ -12,14 +14,14 @@ export interface WithOffer {
 }
 
 export function withOffer(options: SessionOptions): WithOffer {
-  const { engine, model, tools, offer } = options;
+  const { engine, model, tools, offer, contextWindow } = options;
   if (tools !== undefined) return { options, layout: undefined, offer: () => tools };
   const { profile } = engine.offer(model.name, offer);
   const isChosen = offer !== undefined || engine.registry.list().some((tool) => tool.offered === "by-profile");
   return {
     options: { ...options, model: inForm(model, profile.form) },
     layout: isChosen ? profile.layout : undefined,
-    offer: (calls) => calls.offer(model.name, offer).specs,
+    offer: (calls) => deferTools(calls.offer(model.name, offer).specs, defined({ window: contextWindow })),
   };
 }
 

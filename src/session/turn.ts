@@ -234,7 +234,7 @@ async function runCalls(host: TurnHost, asked: Asking, known: ReadonlyMap<string
           ? undefined
           : await host.refuse(call, isWaiting ? unstarted : faulted);
     if (one !== undefined) ended.push(one);
-    results.push(one === undefined ? known.get(call.id) : toResultItem(one));
+    results.push(one === undefined ? known.get(call.id) : toResultItem(one, call));
   }
   const waiting = asked.calls.flatMap(({ id }, index) => (results[index] === undefined ? [id] : []));
   if (fault === undefined) return { ended, results, waiting };

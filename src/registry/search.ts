@@ -1,0 +1,187 @@
+/**
+ * Many tools: too many to tell a model of all of them. It is told of a search, and calls what it found under its name.
+ * The list it is sent stays the same, byte for byte, however many servers come and go.
+ */
+import { isObject, parseJson } from "../base/json.ts";
+import { CallError } from "../base/error.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Asked } from "../spec/call.ts";
+import { looseKey } from "../spec/name.ts";
+import type { ToolSpec } from "../spec/model.ts";
+import type { AnyTool } from "../spec/tool.ts";
+import { defineTool } from "./define.ts";
+import type { Registry } from "./registry.ts";
+import { describeTool, functionParameters } from "./tool-spec.ts";
+
+export const searchName = "tool_search";
+export const callName = "call_tool";
+
+/** Tools that a search gives back unless it asks for more or fewer. */
+const defaultFound = 5;
+const mostFound = 20;
+
+/** Adds `tool_search` and `call_tool` to a registry: they find and call whatever is in it at the time. */
+export function addToolSearch(registry: Registry): Registry {
+  let index: { readonly tools: readonly AnyTool[]; readonly search: Search } | undefined;
+  const search: Search = (query, limit) => {
+    const tools = registry.list();
+    if (index?.tools !== tools) index = { tools, search: createSearch(tools.filter(({ name }) => !isOurs(name))) };
+    return index.search(query, limit);
+  };
+  return registry.add(searchTool(registry, search), callTool);
+}
+
+function isOurs(name: string): boolean {
+  return name === searchName || name === callName;
+}
+
+function searchTool(registry: Registry, search: Search): AnyTool {
+  return defineTool({
+    name: searchName,
+    description:
+      `Finds tools of connected services that are not listed here. Write 2 to 5 keywords, the service's name among ` +
+      `them ("github create issue"), not a sentence. Call a found tool with ${callName}.`,
+    input: {
+      type: "object",
+      properties: {
+        query: { type: "string", description: "2 to 5 keywords, or the name of a tool." },
+        limit: { type: "integer", minimum: 1, maximum: mostFound },
+      },
+      required: ["query"],
+      additionalProperties: false,
+    },
+    parallel: true,
+    run({ query, limit = defaultFound }) {
+      const found = search(query, limit);
+      if (found.length === 0) return `Nothing found for ${JSON.stringify(query)}. ${describeServers(registry.list())}`;
+      const lines = found.map((tool) =>
+        JSON.stringify({ name: tool.name, description: describeTool(tool), parameters: functionParameters(tool) }),
+      );
+      return lines.join("\n");
+    },
+  });
+}
+
+/** Servers with their counts: enough to write a better query. */
+function describeServers(tools: readonly AnyTool[]): string {
+  const counts = new Map<string, number>();
+  for (const { origin } of tools) if (origin) counts.set(origin.server, (counts.get(origin.server) ?? 0) + 1);
+  const list = [...counts].toSorted().map(([server, count]) => `${server} (${count} tools)`);
+  return list.length === 0 ? "No services are connected." : `There are tools of: ${list.join(", ")}.`;
+}
+
+/** Stands for the tool it names: the line is given that call, so that rules, approvals and journal speak of the tool itself. */
+const callTool: AnyTool = defineTool({
+  name: callName,
+  description: `Calls a tool that ${searchName} found.`,
+  input: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "The tool's name, as it was found." },
+      arguments: { type: "object", description: "Its arguments, as its parameters say." },
+    },
+    required: ["name"],
+    additionalProperties: false,
+  },
+  standsFor,
+  run() {
+    throw new CallError("invalid_input", `${callName} takes the name of another tool and its arguments.`);
+  },
+});
+
+/** The call that is meant; undefined where that cannot be read, and the check says what is wrong. */
+function standsFor(asked: Asked): Asked | undefined {
+  const read = parseJson(asked.arguments);
+  if (!read.ok || !isObject(read.value)) return undefined;
+  const { name, arguments: given = {} } = read.value;
+  if (typeof name !== "string" || isOurs(name)) return undefined;
+  const { namespace: _namespace, ...rest } = asked;
+  // Some models write the arguments as text in the text.
+  return { ...rest, name, kind: "function", arguments: typeof given === "string" ? given : JSON.stringify(given) };
+}
+
+type Search = (query: string, limit: number) => readonly AnyTool[];
+
+/** Okapi BM25 over names and descriptions, the name counted three times; an exact name comes first. */
+export function createSearch(tools: readonly AnyTool[]): Search {
+  const docs = tools.map((tool) => {
+    const words = [...Array(3).fill(tool.name), describeTool(tool)].flatMap(toWords);
+    const counts = new Map<string, number>();
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+    return { tool, counts, length: words.length };
+  });
+  const mean = docs.reduce((sum, { length }) => sum + length, 0) / Math.max(1, docs.length);
+  const having = new Map<string, number>();
+  for (const { counts } of docs) for (const word of counts.keys()) having.set(word, (having.get(word) ?? 0) + 1);
+  const weight = (word: string) => {
+    const count = having.get(word) ?? 0;
+    return Math.log(1 + (docs.length - count + 0.5) / (count + 0.5));
+  };
+  return (query, limit) => {
+    const words = new Set(toWords(query));
+    const exact = looseKey(query);
+    return docs
+      .map(({ tool, counts, length }) => {
+        let score = looseKey(tool.name) === exact ? Infinity : 0;
+        for (const word of words) {
+          const often = counts.get(word) ?? 0;
+          if (often > 0) score += (weight(word) * often * 2.2) / (often + 1.2 * (0.25 + (0.75 * length) / mean));
+        }
+        return { tool, score };
+      })
+      .filter(({ score }) => score > 0)
+      .toSorted((a, b) => b.score - a.score || (a.tool.name < b.tool.name ? -1 : 1))
+      .slice(0, limit)
+      .map(({ tool }) => tool);
+  };
+}
+
+/** Split at anything that is no letter or digit and at camelCase, lower case, without a plural's end. */
+function toWords(text: string): readonly string[] {
+  const parts =
+    text
+      .replaceAll(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  return parts.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, "").replace(/ie$/, "y") : word));
+}
+
+export interface DeferOptions {
+  /** Tokens the model can take. */
+  readonly window?: number;
+  /** From this share of the window on, the servers' tools are found by search. */
+  readonly share?: number;
+  /** Servers and tools that are told of in any case. */
+  readonly always?: readonly string[];
+}
+
+/** The window of a model that nobody said anything about. */
+const usualWindow = 128_000;
+
+/**
+ * What a model is told of. Where the tools of servers would take more than their share, they are left to the search;
+ * where they fit, the search is left out. Once left to the search, the list stays as it is.
+ */
+export function deferTools(
+  list: () => readonly ToolSpec[],
+  { window = usualWindow, share = 0.1, always = [] }: DeferOptions = {},
+): () => readonly ToolSpec[] {
+  let settled: readonly ToolSpec[] | undefined;
+  let last: { readonly from: readonly ToolSpec[]; readonly specs: readonly ToolSpec[] } | undefined;
+  const isRemote = (spec: ToolSpec) =>
+    spec.kind === "function" &&
+    spec.server !== undefined &&
+    !always.includes(spec.server) &&
+    !always.includes(spec.name);
+  return () => {
+    if (settled !== undefined) return settled;
+    const from = list();
+    if (last?.from === from) return last.specs;
+    const remote = from.filter(isRemote);
+    const tokens = remote.reduce((sum, spec) => sum + estimateTokens(JSON.stringify(spec)), 0);
+    const canSearch = from.some(({ name }) => name === searchName);
+    if (canSearch && tokens > window * share) return (settled = from.filter((spec) => !isRemote(spec)));
+    last = { from, specs: canSearch ? from.filter(({ name }) => !isOurs(name)) : from };
+    return last.specs;
+  };
+}

@@ -1,0 +1,127 @@
+/** Five hundred tools: found by keywords, called under their own names, and never in the way of the cache. */
+import { afterAll, expect, test } from "vitest";
+import { addToolSearch, createEngine, createRegistry, defineTool } from "../../src/index.ts";
+import { createSearch } from "../../src/registry/search.ts";
+import { createSession } from "../../src/session/index.ts";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
+import { codecs } from "../../src/wire/index.ts";
+import { builtins } from "../../src/tools/index.ts";
+import { manyTools, needs } from "./many-tools.ts";
+
+const engine = createEngine({
+  tools: [...builtins, ...manyTools],
+  workspace: ".",
+  approver: {
+    async ask({ call }) {
+      asked.push(call.tool);
+      return { answer: "once" };
+    },
+  },
+});
+const asked: string[] = [];
+addToolSearch(engine.registry);
+afterAll(() => engine.close());
+
+test("there are 500, and with keywords the right one is among the first five at least 95 times of 100", () => {
+  expect(manyTools).toHaveLength(500);
+  const search = createSearch(manyTools);
+  const missed = needs.filter(([query, name]) => !search(query, 5).some((tool) => tool.name === name));
+  expect(missed.length / needs.length, JSON.stringify(missed)).toBeLessThanOrEqual(0.05);
+});
+
+test("an exact name comes first, in any spelling; nothing found says which services there are", async () => {
+  const search = createSearch(manyTools);
+  expect(search("mcp__stripe__create_refund", 1)[0]?.name).toBe("stripe/create_refund");
+  expect(search("stripe/create_refund", 1)[0]?.name).toBe("stripe/create_refund");
+  expect((await engine.call("tool_search", { query: "qqqq" })).text).toContain("stripe (20 tools)");
+});
+
+test.each(["chat", "responses", "messages", "gemini"] as const)(
+  "on %s the tools of the first request are small, and the same bytes over fifty turns while servers come and go",
+  async (wire) => {
+    const registry = createRegistry(manyTools);
+    const own = createEngine({ registry, workspace: "." });
+    addToolSearch(registry);
+    const step: ScriptedStep = { calls: [{ name: "call_tool", input: { name: "jira/list_sprint" } }] };
+    const steps = Array.from({ length: 50 }, (_, index) => [step, { text: `turn ${index}` }]).flat();
+    const model = createScriptedModel(steps);
+    const session = createSession({ id: `many-${wire}`, engine: own, model });
+    for (let turn = 0; turn < 50; turn++) {
+      for await (const _ of session.send("go"));
+      if (turn === 20) registry.replace((tool) => tool.origin?.server === "spotify", []);
+      if (turn === 30)
+        registry.add(
+          defineTool({
+            name: "late/tool",
+            origin: { server: "late", name: "tool" },
+            description: "x",
+            input: {},
+            run: () => "y",
+          }),
+        );
+    }
+    const bodies = model.requests.map((request) => codecs[wire].encodeRequest(request).body);
+    const lists = new Set(bodies.map((body) => JSON.stringify(body["tools"])));
+    expect(lists.size).toBe(1);
+    expect(JSON.stringify(bodies[0]).length).toBeLessThanOrEqual(8 * 1024);
+    expect(
+      session.history.filter((item) => item.type === "result" && item.ok && item.name === "call_tool"),
+    ).toHaveLength(50);
+    await session.close();
+    await own.close();
+  },
+);
+
+test("a few tools are told of as they are, without a search", async () => {
+  const few = createEngine({ tools: manyTools.slice(0, 4), workspace: "." });
+  addToolSearch(few.registry);
+  const session = createSession({ id: "few", engine: few, model: createScriptedModel([]) });
+  expect(session.tools().map(({ name }) => name)).toEqual(
+    manyTools
+      .slice(0, 4)
+      .map(({ name }) => name)
+      .toSorted(),
+  );
+  await session.close();
+  await few.close();
+});
+
+test("built-ins are never pushed out", async () => {
+  const session = createSession({ id: "builtin", engine, model: createScriptedModel([]) });
+  const { body, dropped } = codecs.chat.encodeRequest(
+    { model: "m", input: [], tools: session.tools() },
+    { target: "openai" },
+  );
+  const text = JSON.stringify(body["tools"]);
+  expect(dropped).toEqual([]);
+  for (const { name } of builtins) expect(text).toContain(`"${name}"`);
+  await session.close();
+});
+
+test("call_tool is the tool it names: in the question, the events and the record", async () => {
+  const names: (string | undefined)[] = [];
+  const stop = engine.on((event) => event.type === "call.ended" && names.push(event.call.tool));
+  const ended = await engine.call("call_tool", { name: "mcp__slack__create_message", arguments: '{"id":"1"}' });
+  stop();
+  expect(ended).toMatchObject({ ok: true, tool: "slack/create_message", input: { id: "1" } });
+  expect(names).toEqual(["slack/create_message"]);
+  expect(asked).toEqual(["slack/create_message"]);
+  const wanted = {
+    id: "x",
+    name: "call_tool",
+    kind: "function",
+    arguments: '{"name":"slack/create_message"}',
+    askedAt: 0,
+  } as const;
+  const decided = await engine.decide(wanted);
+  expect(decided.request?.call.tool).toBe("slack/create_message");
+});
+
+test("call_tool without a name, or with its own, is told what it takes", async () => {
+  expect(await engine.call("call_tool", {})).toMatchObject({ ok: false, code: "invalid_input" });
+  expect(await engine.call("call_tool", { name: "call_tool", arguments: { name: "x" } })).toMatchObject({
+    ok: false,
+    code: "invalid_input",
+  });
+  expect(await engine.call("call_tool", { name: "nowhere/at_all" })).toMatchObject({ ok: false, code: "unknown_tool" });
+});
