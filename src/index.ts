@@ -108,3 +108,9 @@ export type {
   XmlMapping,
   XmlParameter,
 } from "./spec/tool.ts";
+export type { FillDefaults } from "./check/check.ts";
+export type { ToolSchema } from "./registry/class-tool.ts";
+export type { XmlMappingRow } from "./registry/decorators.ts";
+export type { ProfileForm } from "./registry/profile.ts";
+export type { Offered, ToolsForOptions } from "./router/offered.ts";
+export type { ToolCache, ToolForm } from "./spec/tool.ts";

@@ -33,6 +33,7 @@ import { readGuidance, writeInstructions, type Guidance } from "./guidance/instr
 import { readPrompts, type OwnPrompts } from "./guidance/prompts.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
+import { addToolSearch, deferTools } from "../registry/search.ts";
 import { chooseProfile, offerToModel } from "./offered-tools.ts";
 import type { ConnectOptions } from "./mcp/clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
@@ -127,6 +128,7 @@ async function putTogether(
     ...options.servers,
   });
   opened.push(own.close);
+  if (own.mcp !== undefined) addToolSearch(engine.registry); // told of only where the servers bring too many tools
   const warn = options.servers?.warn ?? ((message: string) => say(`callgate: ${message}`));
   const guidance = readGuidance(config, cwd, env);
   for (const path of guidance.untrusted)
@@ -139,7 +141,10 @@ async function putTogether(
     engine,
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions, guidance, prompts.skills),
-    tools: offerToModel(engine, profile, config, model.provider),
+    tools: deferTools(
+      offerToModel(engine, profile, config, model.provider),
+      defined({ window: config.context_window }),
+    ),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: { ...readLimits(config), ...options.limits },

@@ -54,3 +54,4 @@ export type { ResourcesFor, SessionLimits } from "./server/serve-options.ts";
 export type { PromptText } from "./server/served-prompts.ts";
 export type { ServedContent, ServedResourcesOptions } from "./server/served-resources.ts";
 export type { ServerProblem } from "./config.ts";
+export type { ServerStatus } from "./client/clients.ts";

@@ -3,6 +3,7 @@ import type { Model, ModelEvent } from "../spec/model.ts";
 import type { Codec } from "../wire/codec.ts";
 import { collect } from "../wire/answer.ts";
 import { codecs } from "../wire/index.ts";
+import { RequestError } from "../wire/failure.ts";
 import { encodeFrame } from "../wire/sse.ts";
 import { speakText } from "./text-mode.ts";
 
@@ -26,8 +27,10 @@ export async function serveModel(model: Model, options: ModelServerOptions = {})
   const server: Server = createServer((request, response) => {
     answer(served, request, response, options).catch((error: unknown) => {
       const message = error instanceof Error ? error.message : String(error);
-      if (!response.headersSent) response.writeHead(400, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { message, type: "invalid_request_error" } }));
+      // A request that the wire itself refuses is answered as its provider would: clients read more than the words.
+      const known = RequestError.is(error) ? error : undefined;
+      if (!response.headersSent) response.writeHead(known?.status ?? 400, { "content-type": "application/json" });
+      response.end(JSON.stringify(known?.body ?? { error: { message, type: "invalid_request_error" } }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

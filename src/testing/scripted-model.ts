@@ -30,6 +30,7 @@ export interface ScriptedModel extends Model {
 }
 
 export function createScriptedModel(steps: readonly ScriptedStep[], name = "scripted"): ScriptedModel {
+  for (const step of steps) if (typeof step !== "function") toAnswer(step, 0); // a mistake in the script is told at once
   const requests: ModelRequest[] = [];
   return {
     name,
@@ -51,6 +52,8 @@ export function toAnswer(step: ScriptedAnswer, number: number): Answer {
   if (step.reasoning !== undefined) items.push({ type: "reasoning", text: step.reasoning });
   if (step.text !== undefined) items.push({ type: "message", role: "assistant", content: [text(step.text)] });
   for (const [index, call] of (step.calls ?? []).entries()) {
+    if (call.arguments !== undefined && typeof call.arguments !== "string")
+      throw new TypeError(`The script's call of '${call.name}': 'arguments' is text; give a value as 'input'.`);
     items.push({
       type: "call",
       kind: call.kind ?? "function",

@@ -53,3 +53,14 @@ test("a script that is over says so instead of inventing an answer", async () =>
   expect(await answer.text()).toMatch(/script/i);
   await short.close();
 });
+
+test("a scripted call whose arguments are no text is a mistake that is told at once", () => {
+  const calls = [{ name: "add", arguments: { a: 1 } as unknown as string }];
+  expect(() => createScriptedModel([{ calls }])).toThrow("give a value as 'input'");
+});
+
+test("a request that its wire refuses is answered in the wire's own words, details included", async () => {
+  const answer = await post("/messages", { model: "m", max_tokens: 9, messages: question, thread: { type: "create" } });
+  expect(answer.status).toBeGreaterThanOrEqual(400);
+  expect(JSON.stringify(await answer.json())).toContain("thread_unsupported_request");
+});
