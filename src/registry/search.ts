@@ -5,7 +5,6 @@
 import { isObject, parseJson } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
 import { estimateTokens } from "../base/tokens.ts";
-import type { Asked } from "../spec/call.ts";
 import { looseKey } from "../spec/name.ts";
 import type { ToolSpec } from "../spec/model.ts";
 import type { AnyTool } from "../spec/tool.ts";
@@ -90,14 +89,13 @@ const callTool: AnyTool = defineTool({
 });
 
 /** The call that is meant; undefined where that cannot be read, and the check says what is wrong. */
-function standsFor(asked: Asked): Asked | undefined {
-  const read = parseJson(asked.arguments);
+function standsFor(text: string): ReturnType<NonNullable<AnyTool["standsFor"]>> {
+  const read = parseJson(text);
   if (!read.ok || !isObject(read.value)) return undefined;
   const { name, arguments: given = {} } = read.value;
   if (typeof name !== "string" || isOurs(name)) return undefined;
-  const { namespace: _namespace, ...rest } = asked;
   // Some models write the arguments as text in the text.
-  return { ...rest, name, kind: "function", arguments: typeof given === "string" ? given : JSON.stringify(given) };
+  return { name, arguments: typeof given === "string" ? given : JSON.stringify(given) };
 }
 
 type Search = (query: string, limit: number) => readonly AnyTool[];

@@ -93,7 +93,12 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     }
   };
   /** A call that only names another is that other one, for everybody from here on. */
-  const meant = (asked: Asked): Asked => registry.find(asked.name, asked.namespace)?.standsFor?.(asked) ?? asked;
+  const meant = (asked: Asked): Asked => {
+    const other = registry.find(asked.name, asked.namespace)?.standsFor?.(asked.arguments);
+    if (other === undefined) return asked;
+    const { namespace: _namespace, ...rest } = asked;
+    return { ...rest, kind: "function", ...other };
+  };
   const toolOf = (asked: Asked) => {
     const { name, namespace } = meant(asked);
     return registry.find(name, namespace);

@@ -5,7 +5,6 @@
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Access, ServerUse } from "./access.ts";
-import type { Asked } from "./call.ts";
 import type { Exec, Fetch, Files, TerminalInfo } from "./capability.ts";
 import type { Infer, InputSchema } from "./infer.ts";
 import type { Ask } from "./question.ts";
@@ -49,8 +48,8 @@ export interface Tool<S extends InputSchema = InputSchema> {
   /** Other names a model may use for it. */
   readonly aliases?: readonly string[];
   readonly group?: string;
-  /** For a tool that only names another: the call that is meant, which the line is given in its place. Undefined: it cannot be told. */
-  readonly standsFor?: (asked: Asked) => Asked | undefined;
+  /** For a tool that only names another: which one its raw arguments mean, and with what. The line is given that call in its place. Undefined: it cannot be told. */
+  readonly standsFor?: (given: string) => { readonly name: string; readonly arguments: string } | undefined;
   /** Set for a tool that runs on an MCP server: which one, and its name there. Left out: the tool is ours or the user's and runs here. */
   readonly origin?: ServerUse;
   readonly metadata?: JsonObject;
