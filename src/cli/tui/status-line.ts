@@ -54,7 +54,7 @@ export function createStatusLine(options: StatusOptions): StatusLine {
       cost,
       "/help",
     ];
-    for (const less of [2, 5, 4, 3]) {
+    for (const less of [2, 5, 4, 3, 0]) {
       if (visibleWidth(joinParts(parts)) <= width) break;
       parts[less] = undefined;
     }
