@@ -31,6 +31,7 @@ export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dis
 
   const runningOf = (tenant: string) => [...running.values()].filter((one) => one.tenant === tenant).length;
   const next = (): { readonly id: string; readonly tenant: string } | undefined => {
+    if (running.size >= places) return undefined;
     for (const [tenant, queue] of queues) {
       const [id] = queue;
       if (id === undefined || runningOf(tenant) >= placesPerTenant(tenant)) continue;
@@ -42,11 +43,9 @@ export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dis
     return undefined;
   };
   const pump = () => {
-    while (run !== undefined && running.size < places) {
-      const one = next();
-      if (one === undefined) return;
-      begin(one.id, one.tenant, run);
-    }
+    const work = run;
+    if (work === undefined) return;
+    for (let one = next(); one !== undefined; one = next()) begin(one.id, one.tenant, work);
   };
   const begin = (id: string, tenant: string, work: (id: string) => Promise<void>) => {
     running.set(id, { tenant, again: false });

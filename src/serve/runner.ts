@@ -58,12 +58,12 @@ const maxFences = 3;
 export function createRunner(options: RunnerOptions): Runner {
   const { store } = options;
   const live = new Set<Session>();
-  let draining = false;
+  const state = { isDraining: false };
 
   const attempt = async (id: string): Promise<void> => {
     for (let fences = 0; ; fences++) {
       try {
-        while (!draining && (await wakeOnce(id, options, live, () => draining))) continue;
+        while (!state.isDraining && (await wakeOnce(id, options, live, () => state.isDraining))) continue;
         return;
       } catch (error) {
         if (!(error instanceof Fenced) || fences >= maxFences) throw error;
@@ -73,8 +73,8 @@ export function createRunner(options: RunnerOptions): Runner {
 
   return {
     async run(id) {
-      if (draining) return;
-      for (let isWorkLeft = true; isWorkLeft && !draining;) {
+      if (state.isDraining) return;
+      for (let isWorkLeft = true; isWorkLeft && !state.isDraining;) {
         const release = await store.take(id);
         if (release === undefined) return; // whoever has it looks into the mailbox once more before it lets go
         try {
@@ -86,7 +86,7 @@ export function createRunner(options: RunnerOptions): Runner {
       }
     },
     drain() {
-      draining = true;
+      state.isDraining = true;
       for (const session of live) session.pause();
     },
   };

@@ -85,7 +85,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });
   const metrics = createServeMetrics();
   const usage = createUsageBook(options.folder && `${options.folder}/usage.json`, now);
-  const audits = new Map<string, (entry: JsonObject) => void>();
   const listeners = new Map<string, number>();
   const ends = new Set<() => void>();
   let isStopping = false;
@@ -153,15 +152,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return more ? Infinity : sessions.filter(({ settings }) => settings["recorded"] === undefined).length;
     },
     wake: ({ id, tenant }) => dispatcher.wake(id, tenant),
-    audit({ tenant, name }, action, about) {
-      if (options.folder === undefined) return;
-      let append = audits.get(tenant);
-      if (append === undefined) {
-        const log = createAudit({ path: `${options.folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
-        audits.set(tenant, (append = log.append));
-      }
-      append({ who: name, action, ...about });
-    },
+    audit: createAudits(options.folder),
     async listening(tenant, follow) {
       const open = listeners.get(tenant) ?? 0;
       if (open >= limits(tenant).listeners) throw new Problem(429, "listeners", "Too many streams are open.");
@@ -186,6 +177,20 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       for (const end of ends) end();
       await store.close();
     },
+  };
+}
+
+/** One log a tenant: who asked for what. */
+function createAudits(folder: string | undefined): Service["audit"] {
+  const logs = new Map<string, (entry: JsonObject) => void>();
+  return ({ tenant, name }, action, about) => {
+    if (folder === undefined) return;
+    let append = logs.get(tenant);
+    if (append === undefined) {
+      const log = createAudit({ path: `${folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
+      logs.set(tenant, (append = log.append));
+    }
+    append({ who: name, action, ...about });
   };
 }
 

@@ -55,10 +55,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
   let finish: Answer["finish"];
   let usage: Usage = noUsage;
   let costUsd = 0;
-  let requests = 0;
-  let refused = 0;
-  let text = "";
-  let isStopped = false;
+  let [requests, refused, text, isStopped] = [0, 0, "", false];
   const settled: CallItem[] = [];
   const begun = new Set<string>();
   const questions = new Map<string, string>();

@@ -43,7 +43,6 @@ export function createSessionRecorder(
 ): SessionRecorder {
   let failure: Error | undefined;
   let kept: Promise<unknown> | undefined;
-  let terminals = "[]";
   const fail = (error: unknown) => {
     failure ??= error instanceof Error ? error : new Error(String(error));
   };
@@ -65,14 +64,7 @@ export function createSessionRecorder(
     if (failure === undefined) await journal?.commit?.().catch(fail);
     if (failure !== undefined) throw failure;
   };
-  /** The files seen by the call, and the programs it left running where that has changed. */
-  const stateNow = () => {
-    const files = remembered?.takeFilesRead() ?? [];
-    const running = remembered?.openTerminals() ?? [];
-    const isChanged = JSON.stringify(running) !== terminals;
-    terminals = JSON.stringify(running);
-    return { ...(files.length === 0 ? {} : { files }), ...(isChanged ? { terminals: running } : {}) };
-  };
+  const stateNow = createStateNotes(remembered);
   let open: Joined | undefined;
   const outputChars = new Map<string, number>();
 
@@ -149,6 +141,18 @@ export function createSessionRecorder(
       outputChars.delete(ended.id);
       append({ type: "call.ended", call: withoutRepeats(ended), ...stateNow() });
     },
+  };
+}
+
+/** The files seen since the last call, and the programs left running where that has changed. */
+function createStateNotes(remembered: Remembered | undefined) {
+  let terminals = "[]";
+  return () => {
+    const files = remembered?.takeFilesRead() ?? [];
+    const running = remembered?.openTerminals() ?? [];
+    const isChanged = JSON.stringify(running) !== terminals;
+    terminals = JSON.stringify(running);
+    return { ...(files.length === 0 ? {} : { files }), ...(isChanged ? { terminals: running } : {}) };
   };
 }
 

@@ -58,6 +58,7 @@ export interface OpenTurnState {
   readonly waiting: readonly string[];
 }
 
+// oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs
 export function createSession(given: SessionOptions): Session {
   checkOptions("createSession", given, sessionShape);
   const { options, layout, offer } = withOffer(given);

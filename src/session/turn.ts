@@ -113,7 +113,7 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
       const outcome = await runCalls(host, asked, known);
       refused += outcome.ended.filter(({ code }) => isRefusal(code)).length;
       if (outcome.waiting.length > 0) {
-        for (const result of outcome.results) if (result !== undefined) known.set(result.callId, result);
+        for (const result of outcome.results.filter((one) => one !== undefined)) known.set(result.callId, result);
         return leave(outcome.waiting);
       }
       const results = outcome.results.filter((result) => result !== undefined);

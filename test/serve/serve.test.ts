@@ -1,7 +1,7 @@
 /** The service over HTTP, through its own client and plain fetch. */
 import { request } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { ServiceError, type StreamEvent } from "../../src/client/index.ts";
+import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
 import { newFolder, startTestService, untilStatus, type TestService, type TestServiceOptions } from "./service.ts";
 
 const started: TestService[] = [];
