@@ -35,7 +35,8 @@ const output = {
   format: "esm",
   entryFileNames: "[name].js",
   chunkFileNames: "chunks/[name]-[hash].js",
-  // White space only: names stay, so that a stack trace can be read.
+  // White space only: names stay, so that a stack trace can be read. Left in, it makes the code 6.1 MB instead of 4.6,
+  // and the whole package, types included, is to stay under 6.
   minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
 };
 
