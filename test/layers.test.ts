@@ -48,6 +48,19 @@ test("there are files to look at", () => {
   expect(files.length).toBeGreaterThan(50);
 });
 
+test("AGENTS.md shows the same rows", () => {
+  const map = readFileSync(new URL("../AGENTS.md", import.meta.url), "utf8");
+  const drawn: string[][] = [];
+  for (const [, row, name] of map.matchAll(/^\| ([\d ]*)\| `([\w.]+)` \|/gm)) {
+    if (row!.trim() === "") drawn.at(-1)!.push(name!);
+    else drawn.push([name!]);
+  }
+  const present = new Set(files.map(folder));
+  const built = rows.map((row) => row.filter((name) => present.has(name))).filter((row) => row.length > 0);
+  const sorted = (all: readonly (readonly string[])[]) => all.map((row) => row.toSorted());
+  expect(sorted(drawn)).toEqual(sorted(built));
+});
+
 test.each(files)("%s keeps to its layer", (file) => {
   const own = folder(file);
   expect(level(own), `${own} is in no layer`).toBeGreaterThanOrEqual(0);
