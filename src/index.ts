@@ -114,3 +114,4 @@ export type { XmlMappingRow } from "./registry/decorators.ts";
 export type { ProfileForm } from "./registry/profile.ts";
 export type { Offered, ToolsForOptions } from "./router/offered.ts";
 export type { ToolCache, ToolForm } from "./spec/tool.ts";
+export type { FollowOptions, FollowedSession } from "./result/telemetry.ts";

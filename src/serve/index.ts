@@ -25,3 +25,6 @@ export type {
   StoredSession,
   WaitingQuestion,
 } from "../store/session-store.ts";
+/** What the signatures above speak of. */
+export type { ServeMetrics } from "./metrics.ts";
+export type { Rates } from "./tenants.ts";
