@@ -36,9 +36,7 @@ function createJob() {
       const tools = [...request.tools, ...(request.loaded ?? [])].flatMap((tool) =>
         tool.kind === "namespace" ? tool.tools : [tool],
       );
-      const shell = tools.find(({ name }) =>
-        /^(?:exec_command|shell|shell_command|local_shell|Bash|bash|run_shell_command)$/.test(name),
-      );
+      const shell = tools.find(({ name }) => isShell.test(name)) ?? taughtShell(request);
       seen.requests++;
       seen.thoughts = request.input.filter((item) => item.type === "reasoning" && (item.text || item.opaque)).length;
       seen.failedResults = request.input.filter(
@@ -90,6 +88,18 @@ function createJob() {
       };
     },
   };
+}
+
+const isShell = /^(?:exec_command|shell|shell_command|local_shell|Bash|bash|run_shell_command)$/;
+
+/** A text-only model has no list of tools: the prompt names them. */
+function taughtShell(request) {
+  const said = JSON.stringify([request.instructions ?? "", request.input.slice(0, 3)]);
+  const name = ["exec_command", "run_shell_command", "shell_command", "Bash", "bash", "shell"].find((each) =>
+    new RegExp(`name[^a-z]{1,8}${each}[^a-z_]`).test(said),
+  );
+  const field = name === "exec_command" ? "cmd" : "command";
+  return name === undefined ? undefined : { name, parameters: { properties: { [field]: {} } } };
 }
 
 /** The shell tool's own way to be told a command. */
