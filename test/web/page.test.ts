@@ -1,0 +1,131 @@
+/** The page in a real browser: a session from its first word to its end, with one question answered there. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { cli, ensureBuilt, tempFolder } from "../cli/run.ts";
+import { has, programPath } from "../needs.ts";
+import { recordingPage } from "../../src/store/page.ts";
+
+const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { timeout: 90_000 }, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    ensureBuilt();
+    browser = await chromium.launch({ executablePath: programPath("chromium") ?? "chromium", args: flags });
+  }, 120_000);
+  afterAll(() => browser?.close());
+
+  async function serve(workspace: string): Promise<string> {
+    const child = spawn(process.execPath, [cli, "serve", "--port", "0", "--json"], {
+      cwd: workspace,
+      env: { PATH: process.env["PATH"] ?? "", HOME: tempFolder("home"), CALLGATE_HOME: tempFolder("state") },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void child.kill("SIGTERM"));
+    const line = await new Promise<string>((resolve) =>
+      child.stdout.once("data", (text: Buffer) => resolve(String(text))),
+    );
+    return (JSON.parse(line.split("\n")[0] ?? "{}") as { link: string }).link;
+  }
+
+  /** Every message of the console that says that something was wrong. */
+  function listen(page: Page): string[] {
+    const wrong: string[] = [];
+    page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+    page.on("pageerror", (error) => wrong.push(error.message));
+    return wrong;
+  }
+
+  async function violations(page: Page): Promise<readonly string[]> {
+    await page.evaluate(axe);
+    return page.evaluate(async () => {
+      const { axe: run } = window as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      };
+      return (await run.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`);
+    });
+  }
+
+  test("a task is given, a question is answered in place, and the model goes on", async () => {
+    const workspace = mkdtempSync(join(tmpdir(), "callgate-page-"));
+    mkdirSync(join(workspace, "src"));
+    mkdirSync(join(workspace, "old"));
+    writeFileSync(join(workspace, "old", "notes.txt"), "nobody needs this\n");
+    writeFileSync(join(workspace, "src", "add.js"), "export const add = (a, b) => a - b;\n");
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+    const wrong = listen(page);
+    await page.goto(await serve(workspace));
+    await page.getByLabel("The task").fill("replace 'a - b' with 'a + b' in src/add.js\nrun rm -rf old");
+    await page.getByRole("button", { name: "Start a session" }).click();
+    const yes = page.getByRole("group", { name: "approval" }).getByRole("button").first();
+    await yes.waitFor({ timeout: 40_000 });
+    if (process.env["CALLGATE_SCREENS"])
+      await page.screenshot({ path: join(process.env["CALLGATE_SCREENS"], "page-approval.png") });
+    expect(await violations(page)).toEqual([]);
+    await yes.click();
+    await expect.poll(() => page.locator(".head .state").textContent(), { timeout: 40_000 }).toBe("idle");
+    expect(readFileSync(join(workspace, "src", "add.js"), "utf8")).toContain("a + b");
+    expect(existsSync(join(workspace, "old"))).toBe(false);
+    await page.getByText("Done.").first().waitFor();
+    if (process.env["CALLGATE_SCREENS"])
+      await page.screenshot({ path: join(process.env["CALLGATE_SCREENS"], "page-session.png") });
+    await page.setViewportSize({ width: 390, height: 800 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
+  test("hostile words in every field run nothing and hide nothing", async () => {
+    const evil = `<img src=x onerror="window.evil=1"><script>window.evil=1</script>[click](javascript:window.evil=1) ![x](http://127.0.0.1:1/leak) \u202Etxt.exe \u001B[2Jgone </script><svg onload="window.evil=1">`;
+    const call = {
+      id: "c1",
+      name: evil,
+      tool: evil,
+      ok: false,
+      code: evil,
+      durationMs: 1,
+      content: [{ type: "text", text: evil }],
+      ruling: { decision: "deny", by: "rule", reason: evil, rule: evil },
+    };
+    const records = [
+      { n: 0, at: 1, type: "session.started", model: evil },
+      {
+        n: 1,
+        at: 2,
+        type: "item.added",
+        item: { type: "message", role: "user", content: [{ type: "text", text: evil }] },
+      },
+      {
+        n: 2,
+        at: 3,
+        type: "item.added",
+        item: { type: "message", role: "assistant", content: [{ type: "text", text: evil }] },
+      },
+      { n: 3, at: 4, type: "item.added", item: { type: "reasoning", text: evil } },
+      { n: 4, at: 5, type: "call.started", id: "c1", tool: evil, input: { [evil]: evil, command: evil } },
+      { n: 5, at: 6, type: "call.ended", call },
+      { n: 6, at: 7, type: "diff.updated", diff: `--- a\n+++ b\n+${evil}`, files: [{ path: evil }] },
+      { n: 7, at: 8, type: "warning", message: evil },
+      { n: 8, at: 9, type: "plan.updated", plan: [{ step: evil, status: "pending" }] },
+    ];
+    const file = join(tempFolder("page"), "evil.html");
+    writeFileSync(file, recordingPage(evil, records));
+    const page = await browser.newPage();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.goto(`file://${file}`);
+    await page.locator(".entry").first().waitFor();
+    for (const summary of await page.locator("summary").all()) await summary.click();
+    expect(await page.evaluate(() => (window as unknown as { evil?: number }).evil)).toBeUndefined();
+    expect(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:"))).toEqual([]);
+    expect(await page.locator("a[href^='javascript']").count()).toBe(0);
+    expect(await page.locator("body").innerText()).toContain("U+202e");
+    await page.close();
+  });
+});
