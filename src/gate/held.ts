@@ -17,6 +17,8 @@ import type { Policy } from "./policy.ts";
 import { trackedPaths } from "./git-index.ts";
 import { toGrant } from "./grant.ts";
 import { runBefore } from "./hooks.ts";
+import { isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
+import { pathWords } from "./reach.ts";
 import { joinRules, type Rule } from "./rules.ts";
 import type { GateState } from "./state.ts";
 import { describeRule } from "./suggest.ts";
@@ -28,7 +30,7 @@ import { describeRule } from "./suggest.ts";
 export async function heldGrant(state: GateState, checked: Checked): Promise<Grant | undefined> {
   const { options, policy, memory } = state;
   if (options.held !== "asked" || options.approver === undefined) return undefined;
-  if (!isHoldable(checked) || needsNetwork(checked, policy)) return undefined;
+  if (!isHoldable(checked) || needsNetwork(checked, policy) || reachesElsewhere(checked, policy)) return undefined;
   const asked = toGrant(checked.access, policy, true);
   if (memoryKeys(checked, asked, policy).every((key) => memory.has(key))) return undefined;
   const grant: Grant = { ...toGrant(checked.access, policy, false), writes: "held" };
@@ -56,6 +58,23 @@ function isHoldable({ access, markerless, tool }: Checked): boolean {
 function needsNetwork({ access }: Checked, policy: Policy): boolean {
   return (access.commands ?? []).some((command) =>
     understand(command, policy).steps.some(({ reason }) => reason.endsWith(talksToNetwork)),
+  );
+}
+
+/** A dangerous command aimed outside the writable folders does nothing that could be shown afterwards: it is asked about before. */
+function reachesElsewhere({ access }: Checked, policy: Policy): boolean {
+  const roots = [policy.workspace, ...policy.writable];
+  return (access.commands ?? []).some((command) =>
+    understand(command, policy).steps.some(
+      (step) =>
+        step.risk === "dangerous" &&
+        step.found.cwds.some((cwd) =>
+          pathWords(step).some((path) => {
+            const real = resolveReal(path, cwd);
+            return real === undefined || (!isHarmlessDevice(path) && !isInsideAny(real, roots));
+          }),
+        ),
+    ),
   );
 }
 

@@ -198,7 +198,7 @@ describe("what a shell call touches", () => {
       at: object,
     ) => object;
     expect(access({ cmd: "ls", shell: "/w/evil" }, { cwd: "/w", workspace: "/w" })).toEqual({
-      commands: [{ argv: ["/w/evil", "-c", "ls"], cwd: "/w" }],
+      commands: [{ argv: ["/w/evil", "-c", "ls"], cwd: "/w", stays: true }],
     });
   });
 
