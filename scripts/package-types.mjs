@@ -7,8 +7,8 @@ import { join, resolve } from "node:path";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 // The types of these name a framework's own: whoever imports them has it, and not every framework's compile like this.
-const withPeers = ["./ai-sdk", "./agents", "./langchain", "./ui"];
-const entries = Object.keys(exports).filter((path) => !path.endsWith(".json") && !withPeers.includes(path));
+const withPeers = new Set(["./ai-sdk", "./agents", "./langchain", "./ui"]);
+const entries = Object.keys(exports).filter((path) => !path.endsWith(".json") && !withPeers.has(path));
 const folder = mkdtempSync(join(tmpdir(), "callgate-types-"));
 const modules = join(folder, "node_modules");
 const installed = join(modules, "callgate");

@@ -34,13 +34,6 @@ export function cutStart(text: string, length: number): string {
   return text.slice(0, Math.max(0, end));
 }
 
-/** The last `length` UTF-16 units at most, never half a surrogate pair. */
-export function cutEnd(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const from = text.length - length;
-  return text.slice(isLowSurrogate(text.charCodeAt(from)) ? from + 1 : from);
-}
-
 /** `250 ms`, `1.5 s`, `60 min`. */
 export function describeMs(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
@@ -49,8 +42,4 @@ export function describeMs(ms: number): string {
 
 function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
-}
-
-function isLowSurrogate(code: number): boolean {
-  return code >= 0xdc00 && code <= 0xdfff;
 }

@@ -20,7 +20,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const loaded = await loadCommand(name);
   if (loaded === undefined) return unknownCommand(name);
   const given = asked === first ? rest : argv;
-  if (asksForHelp(given)) return print(loaded.help.formatHelp(loaded.root, [name, ...given]));
+  if (asksForHelp(given)) return print(loaded.formatHelp(loaded.root, [name, ...given]));
   const host: StricliProcess = { stdout: process.stdout, stderr: process.stderr, env: cleanEnvironment() };
   await loaded.stricli.run(loaded.app, [name, ...given], { process: host });
   // Stricli numbers a user's mistakes below zero; commands set process.exitCode themselves.
@@ -41,9 +41,13 @@ function keepCompiledCode(): void {
 async function loadCommand(name: string) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return undefined;
-  const [{ command }, stricli, help] = await Promise.all([route.load(), import("@stricli/core"), import("./help.ts")]);
+  const [{ command }, stricli, { formatHelp, withShortFlags }] = await Promise.all([
+    route.load(),
+    import("@stricli/core"),
+    import("./help.ts"),
+  ]);
   const root = stricli.buildRouteMap({
-    routes: { [name]: help.withShortFlags(command) },
+    routes: { [name]: withShortFlags(command) },
     docs: { brief: route.brief },
   });
   const app = stricli.buildApplication(root, {
@@ -58,7 +62,7 @@ async function loadCommand(name: string) {
     },
     documentation: { disableAnsiColor: !process.stdout.isTTY || process.env["NO_COLOR"] !== undefined },
   });
-  return { stricli, app, root, help };
+  return { stricli, app, root, formatHelp };
 }
 
 /** Before a `--`: after it the words are arguments. */

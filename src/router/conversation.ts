@@ -98,6 +98,7 @@ export interface OpenConversation extends Conversation {
 /** For calls that nobody will interrupt. */
 const never = new AbortController().signal;
 
+// oxlint-disable-next-line max-lines-per-function -- everything that belongs to one conversation is held by one closure
 export function createConversation(
   id: string,
   own: ConversationOptions,
@@ -215,7 +216,9 @@ async function encodeTools(wire: WireName, tools: readonly ToolSpec[], options: 
   if (!isWireName(wire)) {
     const known = Object.keys(codecs);
     const [guess] = nearest(wire, known, 1);
-    throw new TypeError(`there is no wire '${wire}'${guess ? `; did you mean '${guess}'?` : ""} (${known.join(", ")})`);
+    throw new TypeError(
+      `there is no wire '${String(wire)}'${guess ? `; did you mean '${guess}'?` : ""} (${known.join(", ")})`,
+    );
   }
   const { body, names, dropped } = codecs[wire].encodeRequest({ model: "", input: [], tools }, options);
   // Whatever a wire makes of the list, its field is a list of objects, or is left out when there is none.

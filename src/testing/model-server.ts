@@ -52,7 +52,7 @@ async function answer(
   response: ServerResponse,
   options: ModelServerOptions,
 ): Promise<void> {
-  if (request.method === "GET" && /\/models$/.test(request.url ?? "")) {
+  if (request.method === "GET" && (request.url ?? "").endsWith("/models")) {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ object: "list", data: [{ id: model.name, object: "model" }] }));
     return;

@@ -62,6 +62,7 @@ export function createCollector(): Collector {
           end = event.answer;
           break;
         }
+        case "note":
         case "other": {
           break;
         }

@@ -42,7 +42,12 @@ test.each([
 ])("an answer is held to --output-schema: sum as %s ends with %i", async (type, expected, words) => {
   const file = join(tempFolder("schema"), "answer.json");
   writeFileSync(file, JSON.stringify({ type: "object", properties: { sum: { type } }, required: ["sum"] }));
-  const answering = await serveModel(createScriptedModel(Array(3).fill({ text: '{"sum":42}' }), "scripted"));
+  const answering = await serveModel(
+    createScriptedModel(
+      Array.from({ length: 3 }, () => ({ text: '{"sum":42}' })),
+      "scripted",
+    ),
+  );
   const { code, stdout, stderr } = await run([
     "exec",
     "--base-url",

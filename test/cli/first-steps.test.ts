@@ -152,7 +152,7 @@ test("sessions says how many it does not show", async () => {
   await run(["exec", "say one"], at);
   const [month] = readdir(join(at.env.CALLGATE_HOME, "sessions"));
   const folder = join(at.env.CALLGATE_HOME, "sessions", month!);
-  const [first] = readdir(folder).filter((name) => name.endsWith(".jsonl"));
+  const first = readdir(folder).find((name) => name.endsWith(".jsonl"));
   const text = readFileSync(join(folder, first!), "utf8");
   for (let n = 0; n < 24; n++)
     writeFileSync(join(folder, `20200101-0000${String(n).padStart(2, "0")}-aaaaaa.jsonl`), text);

@@ -47,7 +47,10 @@ test("an answer that does not fit is asked for again, with what is wrong and the
 
 test("a model that never fits fails the turn; request.outputSchema is held to as well", async () => {
   const request = { outputSchema: { name: "sum", schema } };
-  const { ended } = await play(Array<ScriptedStep>(3).fill({ text: '{"a":"notnumber"}' }), { request });
+  const { ended } = await play(
+    Array.from({ length: 3 }, (): ScriptedStep => ({ text: '{"a":"notnumber"}' })),
+    { request },
+  );
   expect(ended.reason).toBe("error");
   expect(ended.detail).toContain("does not fit");
   expect(ended.output).toBeUndefined();

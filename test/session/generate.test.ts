@@ -33,7 +33,7 @@ test("the words come as a stream, and the result after them", async () => {
 });
 
 test("no result is an error that says why, and a loop left early stops everything", async () => {
-  const never = createScriptedModel(Array(3).fill({ text: "no" }));
+  const never = createScriptedModel(Array.from({ length: 3 }, () => ({ text: "no" })));
   await expect(generate({ model: never, prompt: "?", output: sum })).rejects.toMatchObject({ reason: "error" });
   const slow = defineTool({
     name: "slow",
@@ -84,7 +84,9 @@ test("an agent is a tool of another: its calls are in the journal, below the cal
 });
 
 test("an agent stays within its own limits, and the one that asked is told", async () => {
-  const endless = createScriptedModel(Array(9).fill({ calls: [{ name: "add", input: { a: 1, b: 1 } }] }));
+  const endless = createScriptedModel(
+    Array.from({ length: 9 }, () => ({ calls: [{ name: "add", input: { a: 1, b: 1 } }] })),
+  );
   const worker = createAgent({
     name: "worker",
     description: "Works.",

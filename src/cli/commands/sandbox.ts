@@ -177,7 +177,8 @@ function confine(
   argv: readonly string[],
   at: { readonly grant: Grant; readonly cwd: string },
 ): Promise<Confined> {
-  const { columns = 80, rows = 24 } = process.stdout;
+  // Absent where the output is no terminal, whatever its type says.
+  const { columns, rows } = { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
   const tty = process.stdin.isTTY ? { tty: { columns, rows } } : {};
   return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), ...tty });
 }

@@ -80,7 +80,8 @@ const blame: GitForm = {
 /** Options that show no content, though a form with `contents: "patch"` takes them. */
 export const isSummary: ReadonlySet<string> = new Set(
   [
-    ...[...summaryShort.replaceAll(/[:?]/g, ""), ..."niEFPgrt"],
+    ...summaryShort.replaceAll(/[:?]/g, ""),
+    ..."niEFPgrt",
     ...logLong.split(" ").map((name) => name.replace(/[=?]$/, "")),
   ].filter((name) => !patchLong.split(" ").some((one) => one.replace(/[=?]$/, "") === name)),
 );

@@ -159,7 +159,7 @@ function gitLines(list: readonly Effect[], sides: RunSides | undefined): readonl
   const objects = list.filter(({ path }) => /\.git\/objects(?:\/|$)/.test(path));
   const files = objects.filter(({ type }) => type !== "folder");
   const [came, went] = [files.filter(({ kind }) => kind === "added"), files.filter(({ kind }) => kind === "removed")];
-  if (came.length > 0) lines.push({ mark: "git", text: `${plural(came.length, "new object")}`, paths: paths(objects) });
+  if (came.length > 0) lines.push({ mark: "git", text: plural(came.length, "new object"), paths: paths(objects) });
   if (went.length > 0)
     lines.push({ mark: "git", text: `${plural(went.length, "object")} packed or removed`, paths: paths(objects) });
   const known = new Set([...refs, ...objects]);

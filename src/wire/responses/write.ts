@@ -76,6 +76,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
         const response = encodeResponse(begin({}), output.items(), event.answer);
         return emit(`response.${String(response["status"])}`, { response });
       }
+      case "note":
       case "other":
         return;
     }
