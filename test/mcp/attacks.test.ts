@@ -1,6 +1,6 @@
 /** The shared attacks on MCP clients, played by a server that means it. */
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -73,9 +73,8 @@ test.each([["list"], ["doctor"], ["tools", "x"]])(
     writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { x: { command: "touch", args: [pwned] } } }));
     const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
     const env = { ...process.env, CALLGATE_HOME: mkdtempSync(join(tmpdir(), "callgate-home-")) };
-    expect(() => execFileSync(process.execPath, [cli, "mcp", ...words], { cwd, env, stdio: "pipe" })).toThrow(
-      "not trusted",
-    );
+    const { stderr } = spawnSync(process.execPath, [cli, "mcp", ...words], { cwd, env, encoding: "utf8" });
+    expect(stderr).toContain("not trusted");
     expect(existsSync(pwned)).toBe(false);
   },
 );

@@ -38,7 +38,8 @@ test("last words, names and errors of a server cannot act on the terminal or fil
   const { ok, text } = await call(engine, "s/shout");
   expect(ok).toBe(false);
   expect(text).not.toContain(escape);
-  expect(text.length).toBeLessThan(5_000);
+  // What a model is told of it is cut by the one budget for results.
+  expect(text.length).toBeLessThan(60_000);
   expect(await call(engine, "s/ping")).toMatchObject({ ok: true });
 });
 

@@ -41,7 +41,7 @@ export function findPlace(roots: readonly string[], options: PlaceOptions): Plac
 
 /** Where runs of this workspace lie already; nothing is made. */
 export function existingPlaces(workspace: string, options: PlaceOptions): readonly string[] {
-  return places(workspace, options).filter((folder) => lstatSync(folder, { throwIfNoEntry: false })?.isDirectory());
+  return places(workspace, options).filter(isFolder);
 }
 
 /** Our state folder if it lies on the same disk; else beside the workspace; else in it, under a protected name. */
@@ -78,7 +78,7 @@ function makeFolders(folder: string, owner: Owner | undefined): void {
 }
 
 function nearest(path: string): string {
-  for (let at = path; ; at = dirname(at)) if (statSync(at, { throwIfNoEntry: false })?.isDirectory()) return at;
+  for (let at = path; ; at = dirname(at)) if (isFolder(at)) return at;
 }
 
 interface Mount {
@@ -120,7 +120,7 @@ function obstacleIn(
   mounts: readonly Mount[],
   options: PlaceOptions,
 ): string | undefined {
-  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true)
+  if (!isFolder(root))
     return `${root} is one file, and only folders can be held`;
   const below = mounts.find(({ at }) => at !== root && isBelow(at, root));
   if (below !== undefined) return `another disk is mounted at ${below.at}`;
@@ -138,4 +138,13 @@ function foreignIn(root: string, { uid, gid, owner = { uid, gid } }: PlaceOption
   };
   const found = [root, ...readdirSync(root).map((name) => join(root, name))].find(isForeign);
   return found === undefined ? undefined : `${found} belongs to another user or group`;
+}
+
+/** A path below a file, or one that may not be looked at, is no folder. */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
