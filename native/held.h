@@ -43,6 +43,7 @@ bool remove_tree(int parent, const char *name);
 bool write_whole(int folder, const char *name, const void *bytes, size_t size, bool durable);
 uint8_t *read_whole(int folder, const char *name, size_t *size);
 void next_tick(void);
+void wait_past(int64_t time);
 int64_t changed_at(int folder, const char *name);
 
 void json_text(FILE *out, const char *text);

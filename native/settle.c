@@ -256,7 +256,7 @@ void settle_forward(struct settle *s) {
   look_back(s, changed_at(s->run, "start"));
   set_folders(s, true);
   settle_set_state(s, "kept");
-  next_tick(); /* whoever changes a file after this gives it a later time than our last word has */
+  wait_past(changed_at(s->run, "state")); /* whoever changes a file after this gives it a later time than our last word has */
 }
 
 void settle_back(struct settle *s) {
@@ -265,5 +265,5 @@ void settle_back(struct settle *s) {
     if (!step_is_of_folder(&s->journal.steps[i])) undo_step(s, &s->journal.steps[i]);
   set_folders(s, false);
   settle_set_state(s, "undone");
-  next_tick(); /* whoever changes a file after this gives it a later time than our last word has */
+  wait_past(changed_at(s->run, "state")); /* whoever changes a file after this gives it a later time than our last word has */
 }

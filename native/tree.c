@@ -163,6 +163,19 @@ void next_tick(void) {
   }
 }
 
+/*
+ * Waits until whatever is changed from now on bears a later time than this one. A tick alone is not enough: a stamp may
+ * be finer than the clock's ticks, and the next one is then the same until the clock has passed it.
+ */
+void wait_past(int64_t time) {
+  struct timespec now;
+  for (int tries = 0; tries < 500; tries++) {
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (nanoseconds(now) > time) return;
+    usleep(200);
+  }
+}
+
 int64_t changed_at(int folder, const char *name) {
   struct stamp s;
   return look(folder, name, &s) ? s.ctime : INT64_MAX;
