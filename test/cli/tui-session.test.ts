@@ -149,6 +149,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     await terminal.sees("Which model? Now scripted.");
     await terminal.sees("→ scripted");
     terminal.key("Escape");
+    // A key right behind Escape would be read as Alt and that key.
+    await expect.poll(() => terminal.screen()).not.toContain("→ scripted");
     await ask(terminal, "/modle");
     await terminal.sees("there is no /modle; did you mean /model?");
   });

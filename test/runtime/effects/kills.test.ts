@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { dirname } from "node:path";
+import { rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
+import type { HeldRun } from "../../../src/runtime/process/child.ts";
 import { launcherPath } from "../../../src/runtime/process/launcher-path.ts";
 import { recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
 import { canHold, createHeldWorkspace, heldCall, owners, snapshot } from "./held.ts";
@@ -9,6 +11,11 @@ import { program, scene } from "./programs.ts";
 
 /** 50 by `CALLGATE_KILLS=50 npx vitest run test/runtime/effects/kills.test.ts`. */
 const programs = Number(process.env["CALLGATE_KILLS"] ?? 2);
+
+/** As if whoever was to decide about the run had been killed as well: this process lives on. */
+function orphan(run: HeldRun): void {
+  rmSync(join(run.folder, "owner"));
+}
 
 describe.skipIf(!canHold).each(owners)(
   "killed as user %s (skipped where nothing can be held: needs bubblewrap)",
@@ -31,6 +38,7 @@ describe.skipIf(!canHold).each(owners)(
 
           for (let stop = 0, killed = true; killed; stop++) {
             const { run } = await held.hold(line);
+            orphan(run);
             const runs = { ...run, folder: dirname(run.folder) };
             killed = heldCall(run, ["keep", run.folder], stop, "all") === null;
             const [recovered] = await recoverRuns(runs);
@@ -55,6 +63,7 @@ describe.skipIf(!canHold).each(owners)(
       const line = "for i in {1..300}; do echo new > d/f$i; done";
       for (let round = 0; round < 6; round++) {
         const { run } = await held.hold(line);
+        orphan(run);
         const runs = { ...run, folder: dirname(run.folder) };
         const seconds = (0.001 + Math.random() * 0.03).toFixed(4);
         spawnSync("timeout", ["-s", "KILL", seconds, launcherPath()!, "held", "keep", run.folder], {
