@@ -27,7 +27,7 @@ export interface TerminalOptions {
   readonly size?: readonly [number, number];
 }
 
-const patienceMs = 20_000;
+const patienceMs = 45_000;
 let count = 0;
 
 export function openTerminal({ args = [], env = {}, size = [100, 40], ...at }: TerminalOptions): Terminal {

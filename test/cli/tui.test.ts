@@ -52,7 +52,7 @@ async function ask(terminal: Terminal, words: string): Promise<void> {
 /** Answers are taken only after a question has been in sight for a moment. */
 const lookAtIt = () => new Promise((resolve) => setTimeout(resolve, 1_000));
 
-describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 60_000 }, () => {
+describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 150_000 }, () => {
   test("the first start without a key says what this is and how to go on; ctrl-d ends it with 0", async () => {
     const terminal = (open = openTerminal({}));
     const screen = await terminal.sees("/help");
@@ -187,7 +187,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 60_000 }, () 
   });
 });
 
-describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 60_000 }, () => {
+describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 150_000 }, () => {
   test("asks who runs the model and which, tries it, and says what next", async () => {
     const terminal = (open = openTerminal({ args: ["init"] }));
     await terminal.sees("Who runs the model?");

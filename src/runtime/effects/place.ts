@@ -120,8 +120,7 @@ function obstacleIn(
   mounts: readonly Mount[],
   options: PlaceOptions,
 ): string | undefined {
-  if (!isFolder(root))
-    return `${root} is one file, and only folders can be held`;
+  if (!isFolder(root)) return `${root} is one file, and only folders can be held`;
   const below = mounts.find(({ at }) => at !== root && isBelow(at, root));
   if (below !== undefined) return `another disk is mounted at ${below.at}`;
   const mount = mountOf(root, mounts);
