@@ -227,7 +227,7 @@ describe("Responses", () => {
 
   /** Natives have no name on the wire and stand first. */
   function sortName(spec: ToolSpec): string {
-    return spec.kind === "native" ? "" : spec.name;
+    return spec.kind === "native" ? spec.type : spec.name;
   }
 
   function withKind(one: ModelRequest): ModelRequest {
