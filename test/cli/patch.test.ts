@@ -76,5 +76,8 @@ test("undo takes the last turn back, or says why not", async () => {
   expect(await run(["undo", "--dry-run"], { cwd, env })).toMatchObject({ code: 0, stdout: "would be restored a\n" });
   expect(await run(["undo"], { cwd, env })).toMatchObject({ code: 0, stdout: "restored a\n" });
   expect(readFileSync(join(cwd, "a"), "utf8")).toBe("old");
-  expect(await run(["undo"], { cwd, env })).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing to take back") });
+  expect(await run(["undo"], { cwd, env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("nothing to take back"),
+  });
 });

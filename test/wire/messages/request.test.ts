@@ -175,8 +175,8 @@ describe("the request a Messages server gets", () => {
     const { body, names, dropped } = ask([], { tools });
     expect(body["tools"]).toMatchObject([
       { name: "apply_patch", input_schema: { required: ["input"] }, description: expect.stringContaining("start: A") },
-      { name: "mcp__docs__ask" },
       { type: "bash_20250124", name: "bash" },
+      { name: "mcp__docs__ask" },
       { type: "web_search_20250305", name: "web_search" },
     ]);
     expect(dropped).toMatchObject([{ name: "file_search" }]);

@@ -65,14 +65,13 @@ describe("the request a Responses server gets", () => {
     const { body, names, dropped } = ask([], { tools, toolChoice: "auto" });
     expect(dropped).toEqual([]);
     expect(body["tools"]).toEqual([
-      { type: "local_shell" },
-      { type: "web_search" },
       {
         type: "custom",
         name: "apply_patch",
         description: "p",
         format: { type: "grammar", syntax: "lark", definition: "start: A" },
       },
+      { type: "local_shell" },
       {
         type: "namespace",
         name: "mcp__docs",
@@ -95,6 +94,7 @@ describe("the request a Responses server gets", () => {
         parameters: { type: "object", properties: {} },
         strict: false,
       },
+      { type: "web_search" },
     ]);
     expect(names.get("mcp__docs.ask")).toEqual({ name: "ask", namespace: "mcp__docs", kind: "function" });
   });
