@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { program } from "../mcp/connect.ts";
 import { run, tempFolder } from "./run.ts";
-import { hasTmux, openTerminal } from "./tmux.ts";
+import { hasTmux, openTerminal, readQuestion } from "./tmux.ts";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -46,11 +46,13 @@ test.runIf(hasTmux)("at a plain terminal a form is asked field by field", async 
   closing.push(terminal.close);
   await terminal.sees("The MCP server 'every' asks");
   expect(terminal.screen()).toContain("(text, required)");
+  await readQuestion();
   terminal.type("1");
   terminal.key("Enter");
-  await terminal.sees("> ");
+  await readQuestion();
   terminal.type("Ada");
   terminal.key("Enter");
+  await readQuestion();
   terminal.key("C-d");
   await terminal.sees("ended with 0");
 });

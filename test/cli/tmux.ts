@@ -72,3 +72,8 @@ export function openTerminal({ args = [], env = {}, size = [100, 40], ...at }: T
     close: () => void spawnSync("tmux", ["-L", server, "kill-server"]),
   };
 }
+
+/** As long as a person needs to read a question: what is typed before that is thrown away, on purpose. */
+export function readQuestion(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1_500));
+}

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { run, tempFolder } from "./run.ts";
-import { hasTmux, openTerminal } from "./tmux.ts";
+import { hasTmux, openTerminal, readQuestion } from "./tmux.ts";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -39,12 +39,14 @@ test.runIf(hasTmux)("at a terminal a tool's form is filled in by the person", as
   const terminal = openTerminal({ args: ["call", "internal_greet", "{}"], home: home() });
   closing.push(terminal.close);
   await terminal.sees("The tool 'internal_greet' asks");
+  await readQuestion();
   terminal.type("1");
   terminal.key("Enter");
-  await terminal.sees("> ");
+  await readQuestion();
   terminal.type("Ada");
   terminal.key("Enter");
   await terminal.sees("Send");
+  await readQuestion();
   terminal.type("1");
   terminal.key("Enter");
   await terminal.sees("Hello, Ada!");
