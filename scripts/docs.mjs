@@ -13,7 +13,8 @@ const source = `${repository.url.replace(/^git\+|\.git$/g, "")}/blob/main/`;
 if (!existsSync(join(site, "node_modules")))
   run(
     "npm",
-    [existsSync(join(site, "package-lock.json")) ? "ci" : "install", "--no-audit", "--no-fund", "--loglevel=error"],
+    // Not `npm ci`: it refuses a lock file that lacks other platforms' optional binaries.
+    ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"],
     site,
   );
 

@@ -141,9 +141,12 @@ function isAllowed(request: IncomingMessage, response: ServerResponse, token: st
 }
 
 /** A page on this machine, but of another server, is a stranger all the same. */
-function isOwnOrigin({ headers, socket }: IncomingMessage): boolean {
-  const { origin } = headers;
-  return origin === undefined || (URL.canParse(origin) && new URL(origin).port === String(socket.localPort));
+function isOwnOrigin({ headers }: IncomingMessage): boolean {
+  const { origin, host } = headers;
+  if (origin === undefined) return true;
+  // Both are names of this machine: the port tells servers apart, here or behind somebody who passes requests on.
+  const called = `http://${host ?? ""}`;
+  return URL.canParse(origin) && URL.canParse(called) && new URL(origin).port === new URL(called).port;
 }
 
 function hasToken(request: IncomingMessage, token: string): boolean {
