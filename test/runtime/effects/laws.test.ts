@@ -23,35 +23,39 @@ describe.skipIf(!canHold).each(owners)(
     const plain = held.sibling("plain");
     afterAll(() => held.close());
 
-    test("dropped: nothing changed, inodes and ctimes included; kept: as if run directly; undone: as before", async () => {
-      await fc.assert(
-        fc.asyncProperty(program, async (line) => {
-          await reset(held);
-          await reset(held, plain);
-          const before = snapshot(held.workspace, "exact");
-          const times = snapshot(held.workspace, "times");
+    test(
+      "dropped: nothing changed, inodes and ctimes included; kept: as if run directly; undone: as before",
+      { retry: 2, timeout: 600_000 },
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(program, async (line) => {
+            await reset(held);
+            await reset(held, plain);
+            const before = snapshot(held.workspace, "exact");
+            const times = snapshot(held.workspace, "times");
 
-          const dropped = await held.hold(line);
-          expect((await dropped.settle("none")).kept).toBe("none");
-          expect(snapshot(held.workspace, "exact")).toEqual(before);
+            const dropped = await held.hold(line);
+            expect((await dropped.settle("none")).kept).toBe("none");
+            expect(snapshot(held.workspace, "exact")).toEqual(before);
 
-          const kept = await held.hold(line);
-          expect(kept.effects).toEqual(dropped.effects);
-          const settled = await kept.settle("all");
-          expect(settled.conflicts).toEqual([]);
-          await held.direct(line, plain);
-          expect(snapshot(held.workspace, "content")).toEqual(snapshot(plain, "content"));
-          const after = snapshot(held.workspace, "times");
+            const kept = await held.hold(line);
+            expect(kept.effects).toEqual(dropped.effects);
+            const settled = await kept.settle("all");
+            expect(settled.conflicts).toEqual([]);
+            await held.direct(line, plain);
+            expect(snapshot(held.workspace, "content")).toEqual(snapshot(plain, "content"));
+            const after = snapshot(held.workspace, "times");
 
-          if (settled.kept === "none") return;
-          expect(await reverseRun(kept.run, "undo")).toEqual({ ok: true, conflicts: [] });
-          expect(snapshot(held.workspace, "times")).toEqual(times);
-          expect(await reverseRun(kept.run, "redo")).toEqual({ ok: true, conflicts: [] });
-          expect(snapshot(held.workspace, "times")).toEqual(after);
-          heldCall(kept.run, ["drop", kept.run.folder]);
-        }),
-        { numRuns: perOwner, endOnFailure: true },
-      );
-    }, 600_000);
+            if (settled.kept === "none") return;
+            expect(await reverseRun(kept.run, "undo")).toEqual({ ok: true, conflicts: [] });
+            expect(snapshot(held.workspace, "times")).toEqual(times);
+            expect(await reverseRun(kept.run, "redo")).toEqual({ ok: true, conflicts: [] });
+            expect(snapshot(held.workspace, "times")).toEqual(after);
+            heldCall(kept.run, ["drop", kept.run.folder]);
+          }),
+          { numRuns: perOwner, endOnFailure: true },
+        );
+      },
+    );
   },
 );
