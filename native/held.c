@@ -6,6 +6,7 @@
 #include "held.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -137,17 +138,25 @@ static int keep_run(const char *path) {
   return 0;
 }
 
+/* Before the first change: a path that cannot be looked at is an error, not a path that somebody removed. */
+static uint64_t look_or_say(struct settle *s, const struct step *step) {
+  errno = 0;
+  uint64_t there = inode_in_workspace(s, step);
+  if (!there && errno == EACCES) fail("a folder on the way to it is closed by its mode (chmod u+rwx it and try again)", step->path);
+  return there;
+}
+
 /* A step that was done, whose outcome is no longer there as keep left it. */
 static bool stands_against_undo(struct settle *s, const struct step *step, int64_t since) {
   if (step_is_of_folder(step) || step->cache || !step_is_done(s, step)) return false;
-  if (step->op == 'R') return inode_in_workspace(s, step) != 0;
-  return inode_in_workspace(s, step) != step->new_ino || !is_untouched(s->roots[step->root], step->path, since);
+  if (step->op == 'R') return look_or_say(s, step) != 0;
+  return look_or_say(s, step) != step->new_ino || !is_untouched(s->roots[step->root], step->path, since);
 }
 
 static bool stands_against_redo(struct settle *s, const struct step *step, int64_t since) {
   if (step_is_of_folder(step) || step->cache || step_is_done(s, step)) return false;
-  if (step->op == 'A') return inode_in_workspace(s, step) != 0;
-  return inode_in_workspace(s, step) != step->old_ino || !is_untouched(s->roots[step->root], step->path, since);
+  if (step->op == 'A') return look_or_say(s, step) != 0;
+  return look_or_say(s, step) != step->old_ino || !is_untouched(s->roots[step->root], step->path, since);
 }
 
 /* All of it, or nothing and the reasons. */
@@ -247,6 +256,29 @@ static int recover(const char *base) {
   return 0;
 }
 
+static bool write_once(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+  if (fd >= 0) close(fd);
+  return done;
+}
+
+/*
+ * A command may take the x bit from a folder in which it changed something; what is in there can then be looked at by
+ * nobody but root. In a user namespace of our own modes do not stop us, for files of this user and group and no others.
+ * Where none is to be had we go on without: what cannot be looked at is then said (look_or_say), never guessed.
+ */
+static void pass_own_modes(void) {
+  uid_t uid = geteuid();
+  gid_t gid = getegid();
+  char users[64], groups[64];
+  snprintf(users, sizeof users, "%u %u 1", uid, uid);
+  snprintf(groups, sizeof groups, "%u %u 1", gid, gid);
+  if (uid == 0 || unshare(CLONE_NEWUSER) < 0) return;
+  /* Refused (some systems allow it to certain programs only), we are still who we were to every file. */
+  if (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", users)) write_once("/proc/self/gid_map", groups);
+}
+
 /* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check`, `drop RUN`, `recover FOLDER`. */
 int held_main(int argc, char **argv) {
   struct rlimit files;
@@ -254,6 +286,7 @@ int held_main(int argc, char **argv) {
   if (stop) changes_left = atol(stop);
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) files.rlim_cur = files.rlim_max, setrlimit(RLIMIT_NOFILE, &files);
   umask(0077);
+  pass_own_modes();
   const char *verb = argc > 0 ? argv[0] : "";
   if (strcmp(verb, "list") == 0 && argc > 2) return list_run(argv[1], argv + 2, (uint32_t)argc - 2);
   if (argc == 2 && strcmp(verb, "keep") == 0) return keep_run(argv[1]);

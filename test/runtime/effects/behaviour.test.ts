@@ -1,8 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
-import { canHold, createHeldWorkspace, grantFor, owners } from "./held.ts";
+import { canHold, createHeldWorkspace, grantFor, owners, snapshot } from "./held.ts";
 import { createSandbox } from "../../../src/runtime/sandbox/sandbox.ts";
 
 describe.skipIf(!canHold).each(owners)(
@@ -11,7 +12,7 @@ describe.skipIf(!canHold).each(owners)(
     const held = createHeldWorkspace(uid);
     const { workspace } = held;
     afterAll(() => held.close());
-    const fresh = (line: string) => held.direct(`find . -mindepth 1 -delete; ${line}`);
+    const fresh = (line: string) => held.direct(`chmod -R u+rwX .; find . -mindepth 1 -delete; ${line}`);
     const did = async (line: string) => {
       const run = await held.hold(line);
       const list = run.effects.map(({ kind, path, typeBefore, touched }) =>
@@ -104,6 +105,38 @@ describe.skipIf(!canHold).each(owners)(
       writeFileSync(join(workspace, "n/mine"), "mine\n");
       expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["n"] });
       expect(existsSync(join(workspace, "n/mine"))).toBe(true);
+    });
+
+    test.each([
+      [
+        "the x bit taken",
+        "mkdir -p d/s; echo a > d/a; echo b > d/s/b",
+        "echo c > d/a; echo c > d/s/b; chmod 644 d/s d",
+      ],
+      ["all bits taken", "mkdir -p d/s; echo a > d/a; echo b > d/s/b", "rm d/a; mkdir d/n; chmod 000 d/s; chmod 000 d"],
+      ["closed before", "mkdir d; echo a > d/a; chmod 000 d", "chmod 700 d; echo b > d/a; echo n > d/n"],
+      ["closed before and after", "mkdir d; echo a > d/a; chmod 600 d", "chmod 700 d; echo b > d/a; chmod 600 d"],
+    ])("a folder that is closed to its owner is no obstacle to keep and undo: %s", async (_title, before, line) => {
+      await fresh(before);
+      const plain = held.sibling(`closed-${randomUUID()}`);
+      await held.direct(before, plain);
+      const times = snapshot(workspace, "times");
+      const { run, settle } = await held.hold(line);
+      expect(await settle("all")).toMatchObject({ kept: "all", conflicts: [] });
+      await held.direct(line, plain);
+      expect(snapshot(workspace, "content")).toEqual(snapshot(plain, "content"));
+      expect(await reverseRun(run, "undo")).toEqual({ ok: true, conflicts: [] });
+      expect(snapshot(workspace, "times")).toEqual(times);
+    });
+
+    test("an undo that stops at a conflict below a closed folder leaves its mode as it was found", async () => {
+      await fresh("mkdir d; echo a > d/a; echo b > d/b");
+      const { run, settle } = await held.hold("echo c > d/a; echo c > d/b; chmod 644 d");
+      await settle("all");
+      await held.direct("chmod 755 d; echo mine > d/a; chmod 644 d");
+      const found = snapshot(workspace, "exact");
+      expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["d/a"] });
+      expect(snapshot(workspace, "exact")).toEqual(found);
     });
 
     test("nothing of a dropped run is left on the disk", async () => {
