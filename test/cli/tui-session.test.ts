@@ -134,7 +134,8 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     terminal.type("mil");
     await terminal.sees("→ about the milk");
     terminal.key("Enter");
-    await terminal.sees(/› about the milk[\s\S]*now scripted/);
+    // The same words stand further up, from before /new: only those below the bread are the session taken up again.
+    await terminal.sees(/You said: about bread[\s\S]*› about the milk[\s\S]*now scripted/);
     await ask(terminal, "go on");
     await terminal.sees("You said: go on");
     expect(userWords(requests.at(-1)!)).toEqual(["about the milk", "go on"]);
