@@ -3,7 +3,7 @@ export type { Dialect } from "./dialect.ts";
 export { dialects, findDialect, lookUpDialect } from "./dialects.ts";
 export { createTextDecoder, decodeText, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
 export { inferDialect, inferFromMarkers, type Inferred } from "./infer.ts";
-export { createTextCallStep, wrapTextCalls, type TextCallOptions } from "./process.ts";
+export { wrapTextCalls, type TextCallOptions } from "./process.ts";
 export type { ToolLike } from "./tools.ts";
 export { encodeCall, encodeCalls, type CallText } from "./write/call.ts";
 export { neutralize } from "./write/neutral.ts";

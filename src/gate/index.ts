@@ -9,16 +9,14 @@ export { createCommandHook } from "./hooks.ts";
 export type { AfterAnswer, BeforeAnswer, Hook, HookCall, HookResult } from "./hooks.ts";
 export { toSettings } from "./modes.ts";
 export type { Decision, Risk } from "./modes.ts";
-export { defaultMask } from "./paths.ts";
-export { defaultProtect, joinRunLater, kindOf, runLater } from "./run-later.ts";
 export type { RunLater, RunLaterKind } from "./run-later.ts";
 export { decideAccess, decideCommand } from "./policy.ts";
 export type { CallToDecide, CommandVerdict, Policy, Verdict } from "./policy.ts";
 export { appendRule, failedExamples, loadRules, parseRules, RulesError } from "./rules-file.ts";
 export { compileRules } from "./rules.ts";
 export type { Rule, RuleSet } from "./rules.ts";
-export { toVisible, toVisibleCommand, toVisibleLine } from "./show.ts";
-export { describeRule, suggestRule } from "./suggest.ts";
+export { toVisible } from "./show.ts";
+export { suggestRule } from "./suggest.ts";
 export { createTrust } from "./trust.ts";
 export type { Trust, TrustStatus } from "./trust.ts";
 /** What the gate's own signatures speak of. */

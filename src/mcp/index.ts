@@ -1,15 +1,11 @@
 /** Entry of `callgate/mcp`: every server's tools as ours, and our tools for every client. */
-export { approvalRules } from "./client/approval-rules.ts";
 export { createTokenStore } from "./auth/auth.ts";
 export type { OpenPage, ServerAuth, TokenStore } from "./auth/auth.ts";
-export { createCatalogue } from "./client/catalogue.ts";
 export { createMcpClients } from "./client/clients.ts";
 export type { McpClients, McpClientsOptions } from "./client/clients.ts";
 export { readServers } from "./config.ts";
 export type { ReadServers, ServerConfig } from "./config.ts";
-export { createConnection } from "./client/connection.ts";
 export type { Connection } from "./client/connection.ts";
-export { findKeyring } from "./auth/keyring.ts";
 export type { Keyring } from "./auth/keyring.ts";
 export type { Elicitation, ElicitationAnswer, McpHost } from "./host.ts";
 export type {
@@ -22,7 +18,6 @@ export type {
 } from "./protocol.ts";
 export { createResourceTools } from "./client/resources.ts";
 export type { McpEvent, ServerMetrics } from "./client/metrics.ts";
-export { adaptTools } from "./client/tools.ts";
 export { serveMcp } from "./server/serve.ts";
 export type { ServeOptions, Serving } from "./server/serve-options.ts";
 export { createElicitingApprover } from "./server/eliciting-approver.ts";
@@ -41,13 +36,11 @@ export type { ResourceFolder, ResourceTemplate, ServedResource, ServedResources 
 /** What the signatures above speak of. */
 export type { Challenge, TokenStoreOptions } from "./auth/auth.ts";
 export type { IdentityConfig, OAuthConfig, SecretSource } from "./auth/config.ts";
-export type { Catalogue } from "./client/catalogue.ts";
 export type { CallOptions, ConnectionOptions } from "./client/connection.ts";
 export type { LiveClientOptions, ServerState } from "./client/live-client.ts";
 export type { OpenOptions } from "./client/open-client.ts";
 export type { OnRefused } from "./client/sound-messages.ts";
 export type { StartContext } from "./client/start-server.ts";
-export type { AdaptOptions, Adapted } from "./client/tools.ts";
 export type { HttpConfig, ServerApproval, StdioConfig, ToolApproval } from "./config.ts";
 export type { FetchLike, SampleBlock, TokenProvider } from "./protocol.ts";
 export type { ResourcesFor, SessionLimits } from "./server/serve-options.ts";

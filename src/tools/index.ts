@@ -40,7 +40,6 @@ export { execCommand } from "./exec-command.ts";
 export { grepFiles } from "./grep-files.ts";
 export { listDir } from "./list-dir.ts";
 export { localShell } from "./local-shell.ts";
-export { applyPatch as runPatch, type PatchOptions, type PatchOutcome } from "./patch/patch.ts";
 export { createPatchProgress, type PatchProgress, type PatchProgressReader } from "./patch/progress.ts";
 export { readFile } from "./read-file.ts";
 export { shell } from "./shell.ts";
@@ -94,5 +93,4 @@ export const builtins: readonly AnyTool[] = [
 ].map((tool): AnyTool => ({ ...tool, offered: "by-profile" }));
 /** What the signatures above speak of. */
 export type { Chunk, ChunkLine, Hunk, UpdateHunk } from "./patch/parse.ts";
-export type { PatchContext, PatchedFile } from "./patch/patch.ts";
 export type { ProgressOptions } from "./patch/progress.ts";

@@ -35,11 +35,10 @@ export type {
   Quirks,
   WireName,
 } from "./codec.ts";
-export { reportAnswer } from "./report.ts";
 export { RequestError, type WireFailure } from "./failure.ts";
 export type { Sign } from "./envelope.ts";
 export { defaultAnswerLimits } from "./limits.ts";
-export { createSseReader, decodeSse, encodeFrame, encodeSse, type SseReader } from "./sse.ts";
+export { createSseReader, decodeSse, encodeSse, type SseReader } from "./sse.ts";
 export { decodeRecording, decodeStream } from "./stream.ts";
 /** What the signatures above speak of. */
 export type { Chunk } from "./stream.ts";

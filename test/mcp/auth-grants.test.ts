@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { createAuthFetch } from "../../src/mcp/auth/fetch.ts";
-import { createConnection, createTokenStore, readServers } from "../../src/mcp/index.ts";
+import { createConnection } from "../../src/mcp/client/connection.ts";
+import { createTokenStore, readServers } from "../../src/mcp/index.ts";
 import { startOAuthServer, type OAuthServerOptions } from "./oauth-server.ts";
 
 const cleanups: (() => Promise<void>)[] = [];

@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { createConnection, createTokenStore, readServers, type ServerAuth } from "../../src/mcp/index.ts";
+import { createConnection } from "../../src/mcp/client/connection.ts";
+import { createTokenStore, readServers, type ServerAuth } from "../../src/mcp/index.ts";
 import { startOAuthServer } from "./oauth-server.ts";
 
 const cleanups: (() => Promise<void>)[] = [];

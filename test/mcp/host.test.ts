@@ -5,13 +5,8 @@ import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import {
-  approvalRules,
-  createResourceTools,
-  readServers,
-  type Elicitation,
-  type McpHost,
-} from "../../src/mcp/index.ts";
+import { createResourceTools, readServers, type Elicitation, type McpHost } from "../../src/mcp/index.ts";
+import { approvalRules } from "../../src/mcp/client/approval-rules.ts";
 import { call, hostile, marked, names, program, stdio, useConnections } from "./connect.ts";
 
 const { cleanups, connect } = useConnections();

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineTool } from "../../src/index.ts";
-import { createConnection, createResourceTools, readServers } from "../../src/mcp/index.ts";
+import { createConnection } from "../../src/mcp/client/connection.ts";
+import { createResourceTools, readServers } from "../../src/mcp/index.ts";
 import { call, hostile, names, stdio, useConnections } from "./connect.ts";
 
 const { cleanups, connect } = useConnections();

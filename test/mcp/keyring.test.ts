@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLoginFile } from "../../src/mcp/auth/file.ts";
-import { findKeyring } from "../../src/mcp/index.ts";
+import { findKeyring } from "../../src/mcp/auth/keyring.ts";
 import { installSecretTool, secretTool } from "./secret-tool.ts";
 
 function setUp(more: NodeJS.ProcessEnv = {}, script = secretTool) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { codecs, decodeRecording, reportAnswer } from "../../src/wire/index.ts";
+import { codecs, decodeRecording } from "../../src/wire/index.ts";
+import { reportAnswer } from "../../src/wire/report.ts";
 import type { WireName } from "../../src/wire/codec.ts";
 import { decodeBody, expectReport, recordedStreams } from "./streams.ts";
 

@@ -48,7 +48,11 @@ interface LookContext {
 }
 
 async function look(config: ServerConfig, { engine, tokens, cwd }: LookContext): Promise<Finding> {
-  const { adaptTools, createCatalogue, createConnection } = await import("../../mcp/index.ts");
+  const [{ adaptTools }, { createCatalogue }, { createConnection }] = await Promise.all([
+    import("../../mcp/client/tools.ts"),
+    import("../../mcp/client/catalogue.ts"),
+    import("../../mcp/client/connection.ts"),
+  ]);
   if (!config.enabled) return { server: config.name, ok: true, tools: 0, startMs: 0, problems: ["it is disabled"] };
   const state = stateDir(process.env);
   const authProvider = tokens.providerFor(config);

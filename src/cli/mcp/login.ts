@@ -19,7 +19,7 @@ const patienceMs = 300_000;
 /** Connects with a person at hand: a server that wants a login shows its page. */
 export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   const { config, cwd, tokens } = await findServer(flags, server);
-  const { createConnection } = await import("../../mcp/index.ts");
+  const { createConnection } = await import("../../mcp/client/connection.ts");
   let asked = false;
   const authProvider = tokens.interactive(config, (page) => {
     asked = true;

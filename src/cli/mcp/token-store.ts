@@ -6,7 +6,8 @@ import { UsageError } from "../io.ts";
 
 /** Logins of HTTP servers: in the system's keyring where there is one, unless the settings say otherwise. */
 export async function openTokenStore(config: Config, env: NodeJS.ProcessEnv): Promise<TokenStore> {
-  const { createTokenStore, findKeyring } = await import("../../mcp/index.ts");
+  const { createTokenStore } = await import("../../mcp/auth/auth.ts");
+  const { findKeyring } = await import("../../mcp/auth/keyring.ts");
   const where = config.mcp_login_store ?? "auto";
   const keyring = where === "file" ? undefined : findKeyring(env);
   if (where === "keyring" && keyring === undefined)

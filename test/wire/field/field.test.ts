@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { isObject, type JsonObject } from "../../../src/base/json.ts";
-import { codecs, decodeRecording, reportAnswer } from "../../../src/wire/index.ts";
+import { codecs, decodeRecording } from "../../../src/wire/index.ts";
+import { reportAnswer } from "../../../src/wire/report.ts";
 import { ensureBuilt, lines, run } from "../../cli/run.ts";
 import { randomCuts } from "../streams.ts";
 import { type FieldStream, tools, toStream } from "./case.ts";
