@@ -1,4 +1,4 @@
-/** Whoever writes a function around one of ours can name its types: none that a public declaration mentions is out of reach. */
+/** The public names: every type that one of them mentions can be imported, and every one says what it is for. */
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -124,4 +124,23 @@ test("every type that a public declaration mentions can be imported by name", ()
       .toSorted()
       .join("\n"),
   ).toBe("");
+});
+
+test("every public name says in a comment what it is for", () => {
+  const silent = new Set<string>();
+  for (const file of entries) {
+    for (const name of read(file).exported.keys()) {
+      const place = origin({ file, name });
+      if (!place || place.file.endsWith(".json")) continue;
+      const source = readFileSync(place.file, "utf8");
+      // The first of several declarations: an overloaded function is explained once.
+      const declared = new RegExp(
+        String.raw`^export .*\b(?:const|function\*?|class|interface|type) ${place.name}\b`,
+        "m",
+      );
+      const found = declared.exec(source);
+      if (found && !source.slice(0, found.index).trimEnd().endsWith("*/")) silent.add(keyOf(place));
+    }
+  }
+  expect([...silent].toSorted().join("\n")).toBe("");
 });

@@ -9,6 +9,7 @@ export { createCallFolder } from "./call-store.ts";
 export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
 export type { AdapterOptions, ToolHost } from "./calls.ts";
 
+/** Options of `toAgentsTools`. */
 export interface AgentsOptions extends AdapterOptions {
   /** Hears the question about a call that now waits (`result.interruptions`): commands, diff, what it may touch. */
   readonly onQuestion?: (request: ApprovalRequest) => void;

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import type { Ended } from "../spec/call.ts";
 
+/** What is remembered of one call: the question that was asked about it, and its end. */
 export interface KeptCall {
   /** The hash of the question that was asked about it. */
   readonly question?: string;
@@ -45,6 +46,7 @@ export function createCallStore(): CallStore {
   };
 }
 
+/** Options of `createCallFolder`. */
 export interface CallFolderOptions {
   /** Calls older than this are forgotten when the folder is first used. 30 days. */
   readonly keepMs?: number;

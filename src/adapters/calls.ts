@@ -20,6 +20,7 @@ export type ToolHost = Pick<
   "id" | "registry" | "situation" | "run" | "decide" | "refuse" | "workspace" | "cwd"
 >;
 
+/** What every adapter takes: which tools, whose conversation, and where open questions are kept. */
 export interface AdapterOptions {
   /** The names of the tools to hand over. Left out: all of them. */
   readonly only?: readonly string[];

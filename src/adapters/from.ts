@@ -29,6 +29,7 @@ export interface AiSdkToolLike {
   readonly toModelOutput?: unknown;
 }
 
+/** An AI SDK tool as one of ours. Its name is the key it has in the AI SDK's `tools`. */
 export function fromAiSdk(name: string, tool: AiSdkToolLike, options: FromOptions = {}): AnyTool {
   const { execute, toModelOutput } = tool;
   if (typeof execute !== "function")
@@ -52,6 +53,7 @@ export interface LangChainToolLike {
   readonly invoke: (call: never, config?: never) => Promise<unknown>;
 }
 
+/** A LangChain tool as one of ours. */
 export function fromLangChain(tool: LangChainToolLike, options: FromOptions = {}): AnyTool {
   const { name, description, schema } = tool;
   // `never` in the type takes every tool, whatever it calls its input.
@@ -75,11 +77,13 @@ export interface AgentsToolLike {
   readonly invoke: (context: never, input: string, details?: never) => Promise<unknown>;
 }
 
+/** Options of `fromAgents`. */
 export interface FromAgentsOptions extends FromOptions {
   /** A `RunContext`, for tools that read it. */
   readonly context?: unknown;
 }
 
+/** A function tool of the OpenAI Agents SDK as one of ours. */
 export function fromAgents(tool: AgentsToolLike, options: FromAgentsOptions = {}): AnyTool {
   const { context = { context: {} }, ...rest } = options;
   const { name, description, parameters } = tool;
@@ -104,6 +108,7 @@ interface OpenAiFields {
   readonly parameters?: unknown;
 }
 
+/** A function in OpenAI's JSON form, with the handler that it needs here, as one of our tools. */
 export function fromOpenAi(
   json: OpenAiFunction,
   run: (input: JsonObject, ctx: ToolContext) => ToolOutput | Promise<ToolOutput>,

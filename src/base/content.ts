@@ -1,6 +1,7 @@
 /** What a tool gives back and what a message holds: parts, in order. The wires and MCP translate from and to these. */
 import { isObject } from "./json.ts";
 
+/** Text, as it is. */
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
@@ -17,12 +18,14 @@ export interface ImagePart {
   readonly detail?: string;
 }
 
+/** Sound: `data` is base64. */
 export interface AudioPart {
   readonly type: "audio";
   readonly mediaType: string;
   readonly data: string;
 }
 
+/** A file that a message or a result carries, whole or by its address. */
 export interface FilePart {
   readonly type: "file";
   readonly name?: string;
@@ -42,6 +45,7 @@ export interface ResourcePart {
   readonly data?: string;
 }
 
+/** One piece of a message or a result. */
 export type Part = TextPart | ImagePart | AudioPart | FilePart | ResourcePart;
 
 export function text(value: string): TextPart {

@@ -16,6 +16,7 @@ export const callErrorCodes = [
   "failed",
 ] as const;
 
+/** Why a call failed, as a word that programs can rely on; docs/errors.md explains each. */
 export type CallErrorCode = (typeof callErrorCodes)[number];
 
 /** The codes that mean: it was not permitted, so it did not run. `withheld` is not among them: it ran, and its result is kept back. */
@@ -25,6 +26,7 @@ export function isRefusal(code: string | undefined): boolean {
   return code !== undefined && refusalCodes.has(code);
 }
 
+/** What a `CallError` says beside its message. */
 export interface CallErrorOptions {
   /** What the model can do next. */
   readonly hint?: string;

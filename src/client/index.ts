@@ -7,9 +7,13 @@ import type { Json } from "../base/json.ts";
 import type { SessionEvent } from "../session/events.ts";
 import type { ApprovalRequest } from "../spec/stages.ts";
 
+/** What a token may do; a token can have several roles. */
 export type Role = "watch" | "talk" | "approve" | "administer";
+
+/** Where a session stands: `waiting` for an answer of a person, `faulty` after it broke its worker again and again. */
 export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
 
+/** A session in a list. */
 export interface SessionRow {
   readonly id: string;
   readonly title: string;
@@ -23,6 +27,7 @@ export interface SessionRow {
   readonly usage?: { readonly input: number; readonly output: number; readonly costUsd?: number };
 }
 
+/** Whose token this is, and what it may do. */
 export interface Me {
   readonly tenant: string;
   readonly name: string;
@@ -39,12 +44,14 @@ export interface SessionRecord {
   readonly [field: string]: unknown;
 }
 
+/** A question that waits for a person, with the session that asked it. */
 export interface WaitingApproval {
   readonly session: SessionRow;
   readonly request: ApprovalRequest;
   readonly askedAt: number;
 }
 
+/** What a new session begins with. */
 export interface NewSession {
   readonly title?: string;
   readonly model?: string;
@@ -59,6 +66,7 @@ export interface NewSession {
   readonly limits?: Readonly<Record<string, number>>;
 }
 
+/** What a person says to a session. */
 export interface NewMessage {
   readonly text: string;
   readonly attachments?: readonly { readonly type: "image"; readonly mediaType: string; readonly data: string }[];
@@ -66,6 +74,7 @@ export interface NewMessage {
   readonly mode?: "queue" | "steer";
 }
 
+/** A person's answer to a question. */
 export interface ApprovalReply {
   readonly answer: "once" | "session" | "always" | "no" | "stop";
   readonly message?: string;
@@ -91,6 +100,7 @@ export class ServiceError extends Error {
   }
 }
 
+/** Options of `createClient`. */
 export interface ClientOptions {
   /** `http://127.0.0.1:PORT`; left out in a page, which asks where it came from. */
   readonly url?: string;
@@ -99,6 +109,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** The service's API as functions; each is one request. */
 export interface Client {
   me(): Promise<Me>;
   sessions(query?: {
@@ -128,6 +139,7 @@ export interface Client {
   watch(signal: AbortSignal): AsyncGenerator<SessionRow>;
 }
 
+/** A client of a `callgate serve`, for programs and pages: `createClient({ url, token })`. */
 export function createClient(options: ClientOptions = {}): Client {
   const { url = "", token, fetch: send = (input, init) => fetch(input, init) } = options;
   const headers: Record<string, string> = {

@@ -9,6 +9,7 @@ import type { Context } from "./read/context.ts";
 import { planOf } from "./read/plan.ts";
 import { createToolTable, type ToolLike } from "./tools.ts";
 
+/** Options of `createTextDecoder`. */
 export interface TextDecoderOptions {
   /** A dialect's name, an alias of it, or the dialect itself. */
   readonly dialect: string | Dialect;
@@ -29,12 +30,14 @@ export interface TextDecoderOptions {
   readonly nextIndex?: () => number;
 }
 
+/** Reads a text as it arrives and gives back what it holds: words, thoughts, calls. */
 export interface TextCallDecoder {
   push(text: string): readonly ModelEvent[];
   /** The answer ended, for this reason if one was given. Calls are done only now. */
   end(finish?: Finish): readonly ModelEvent[];
 }
 
+/** A reader of one answer that is written in a dialect. Calls are done only when the answer has ended. */
 export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder {
   const dialect = typeof options.dialect === "string" ? findDialect(options.dialect) : options.dialect;
   const tools = createToolTable(options.tools ?? []);

@@ -31,6 +31,7 @@ export interface Dialect {
   readonly result: ResultForm;
 }
 
+/** How a model marks its thoughts. */
 export interface Reasoning {
   readonly open: readonly string[];
   readonly close: readonly string[];
@@ -59,6 +60,7 @@ export interface Block {
   readonly pythonInText?: boolean;
 }
 
+/** How a call is written between its markers. */
 export type Body = JsonBody | NamedBody | TaggedBody | PairsBody | PythonBody | QuotedBody | ActionBody | CodeblockBody;
 
 /** A JSON object with name and arguments, or a list of them. */
@@ -123,6 +125,7 @@ export interface TaggedBody {
   readonly stopped?: boolean;
 }
 
+/** An opening tag and the closing one that belongs to it. */
 export interface TagPair {
   readonly open: string;
   readonly close: string;
@@ -170,6 +173,7 @@ export interface CodeblockBody {
   readonly kind: "codeblock";
 }
 
+/** How the text between tags becomes values. */
 export interface TagRules {
   readonly trim: "none" | "one-newline" | "all";
   /** Character references are resolved in text too, not in attributes only. */

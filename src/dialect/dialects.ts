@@ -84,6 +84,7 @@ function createAuto(): Dialect {
   };
 }
 
+/** Every dialect that is built in; `auto` recognises all of them. */
 export const dialects: readonly Dialect[] = [...named, createAuto()];
 
 const byName = new Map(
@@ -97,6 +98,7 @@ export function lookUpDialect(name: string): Dialect | undefined {
   return byName.get(name) ?? byName.get(name.toLowerCase());
 }
 
+/** The dialect of this name or alias; a `TypeError` that names the nearest one where there is none. */
 export function findDialect(name: string): Dialect {
   const dialect = lookUpDialect(name);
   if (dialect !== undefined) return dialect;

@@ -3,6 +3,7 @@ import { decodeText } from "./decode.ts";
 import type { Body, Dialect } from "./dialect.ts";
 import { dialects } from "./dialects.ts";
 
+/** A dialect that fits, and what speaks for it. */
 export interface Inferred {
   readonly dialect: string;
   /** Markers found in the template, or how many whole calls were read. */

@@ -6,6 +6,7 @@ import { partsToText } from "../base/content.ts";
 import type { AnswerEnd, Finish, Item, MessageItem, ModelEvent } from "../spec/model.ts";
 import { createTextDecoder, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
 
+/** Options of `wrapTextCalls`. */
 export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
   /**
    * What was said before: invented ids go on from there, so that none comes twice in a conversation. Left
@@ -14,6 +15,7 @@ export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
   readonly history?: readonly Item[];
 }
 
+/** The events of a model that only writes text, with the calls in that text as calls. */
 export async function* wrapTextCalls(
   events: AsyncIterable<ModelEvent> | Iterable<ModelEvent>,
   options: TextCallOptions,

@@ -2,6 +2,7 @@
 import { isObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
 
+/** What a rule asks of the effects of a held run. */
 export interface EffectCondition {
   /** Nothing outside of these patterns was touched. */
   readonly only?: readonly string[];

@@ -26,6 +26,7 @@ import { suggestRule } from "./suggest.ts";
 export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
 export { createPolicy } from "./options.ts";
 
+/** A gate without an engine: it decides, asks and remembers, and runs nothing. */
 export function createGate(options: GateOptions, policy: Policy = createPolicy(options)): Gate {
   checkGateOptions("createGate", options);
   const book = options.book ?? createRuleBook(policy.rules.rules);

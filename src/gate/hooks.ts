@@ -6,6 +6,7 @@ import { checkOptions, type Shape } from "../base/shape.ts";
 import type { Effect } from "../spec/effects.ts";
 import { matchName } from "./rules.ts";
 
+/** The call that a hook is shown. */
 export interface HookCall {
   readonly id: string;
   readonly tool: string;
@@ -14,6 +15,7 @@ export interface HookCall {
   readonly effects?: readonly Effect[];
 }
 
+/** The call and its result, as an after-hook is shown them. */
 export interface HookResult extends HookCall {
   readonly ok: boolean;
   readonly content: readonly Part[];
@@ -30,6 +32,7 @@ export type AfterAnswer =
   | { readonly block: string }
   | { readonly content: string | readonly Part[]; readonly structured?: Json };
 
+/** A function of yours that sees every call before or after it runs, and may change or stop it. */
 export interface Hook {
   readonly name?: string;
   /** Tools it is for; `*` as in rules. Left out: all. */
@@ -167,6 +170,7 @@ export const hookShape: Shape = {
   noun: "field of a hook",
 };
 
+/** Options of `createCommandHook`. */
 export interface CommandHookOptions {
   readonly argv: readonly string[];
   readonly when: "before" | "after";

@@ -6,6 +6,7 @@ import type { ApprovalMode, PolicySettings } from "../spec/stages.ts";
 /** How much is known about what a call does. */
 export type Risk = "harmless" | "other" | "dangerous" | "escalation";
 
+/** What the policy says of a call. */
 export type Decision = "allow" | "ask" | "deny";
 
 const strictness = { allow: 0, ask: 1, deny: 2 } as const;
@@ -24,6 +25,8 @@ const approvals = {
   disabled: "disabled",
   interactive: "on-request",
 } as const satisfies Readonly<Record<string, ApprovalMode>>;
+
+/** Every name that an approval mode may be given by. */
 export type ApprovalName = keyof typeof approvals;
 /** The keys of the table above, which the compiler forgets. */
 export const approvalNames = Object.keys(approvals) as readonly ApprovalName[];
@@ -35,6 +38,8 @@ const sandboxes = {
   none: "full-access",
   restricted: "workspace-write",
 } as const satisfies Readonly<Record<string, SandboxPolicy>>;
+
+/** Every name that a sandbox mode may be given by. */
 export type SandboxName = keyof typeof sandboxes;
 /** The keys of the table above, which the compiler forgets. */
 export const sandboxNames = Object.keys(sandboxes) as readonly SandboxName[];

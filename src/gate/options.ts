@@ -12,6 +12,7 @@ import type { Policy } from "./policy.ts";
 import { compileRules, ruleProblem, type Rule, type RuleBook } from "./rules.ts";
 import { runLater } from "./run-later.ts";
 
+/** Options of `createPolicy`. */
 export interface PolicyOptions {
   /** Every name of a mode is taken; left out, `on-request` and `workspace-write`. */
   readonly settings?: PolicyNames;
@@ -31,6 +32,7 @@ export interface PolicyOptions {
   readonly home?: string;
 }
 
+/** Options of `createGate`: those of the policy, and who is asked. */
 export interface GateOptions extends PolicyOptions {
   /** Left out: nobody can be asked, and what would need it ends as needs_approval. */
   readonly approver?: Approver;
@@ -51,6 +53,7 @@ export interface GateOptions extends PolicyOptions {
   readonly record?: (entry: GateRecord) => void | Promise<void>;
 }
 
+/** One decision, as it is told to the audit log. */
 export interface GateRecord {
   readonly call: string;
   readonly tool: string;
@@ -126,6 +129,7 @@ export function checkGateOptions(owner: string, options: GateOptions): void {
   checkOptions(owner, options, { fields: gateFields, required: ["workspace", "confinement"], noun: "option" });
 }
 
+/** Rules and modes as one value that `decideCommand` and `decideAccess` judge by. */
 export function createPolicy(options: PolicyOptions): Policy {
   checkRules("rules", options.rules ?? []);
   const settings = toSettings(options.settings?.approval, options.settings?.sandbox);

@@ -20,12 +20,14 @@ import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdi
 export type { Policy } from "./policy-type.ts";
 export type { Verdict } from "./verdict.ts";
 
+/** What was decided about a command line, and what was found in it. */
 export interface CommandVerdict extends Verdict {
   /** Every simple command found, as words, in the order they were found. */
   readonly commands: readonly (readonly string[])[];
   readonly sandboxed: boolean;
 }
 
+/** What the policy must know of a call. */
 export interface CallToDecide {
   readonly tool: string;
   readonly access: Access;

@@ -46,11 +46,13 @@ export async function loadRules(file: string, options: ParseOptions = {}): Promi
   return text === undefined ? [] : parseRules(text, file, options);
 }
 
+/** Options of `parseRules`. */
 export interface ParseOptions {
   /** False: examples that do not hold are left for `failedExamples` to tell. */
   readonly examples?: boolean;
 }
 
+/** The rules in the text of a rules file, TOML or JSON; a `RulesError` names the line that is wrong. */
 export async function parseRules(text: string, file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
   const isJson = file.endsWith(".json") || /^\s*(\{|\[\s*[{\]])/.test(text);
   const entries = isJson ? readJson(text, file) : await readToml(text, file);
@@ -108,6 +110,7 @@ function toRule(entry: unknown, fail: (message: string) => RulesError, source: s
   return { ...(entry as Rule), source };
 }
 
+/** An example inside a rule that does not hold. */
 export interface ExampleFailure {
   readonly rule: Rule;
   readonly example: string;

@@ -11,6 +11,7 @@ import { foldName } from "./paths.ts";
 /** Each place of a prefix is one word or several alternatives. */
 export type Prefix = readonly (string | readonly string[])[];
 
+/** One rule: what it is about, and what is decided then. docs/policy.md explains each key. */
 export interface Rule {
   readonly id?: string;
   readonly tool?: string;
@@ -99,6 +100,7 @@ function isPrefix(value: unknown): boolean {
   );
 }
 
+/** A rule with one of the command prefixes that it is about. */
 export interface CommandRule {
   readonly rule: Rule;
   readonly prefix: readonly (readonly string[])[];
@@ -118,6 +120,7 @@ export interface RuleSet {
   readonly effects: readonly Rule[];
 }
 
+/** Rules in a form that is quick to look up. */
 export function compileRules(rules: readonly Rule[]): RuleSet {
   const commands = new Map<string, CommandRule[]>();
   const denials: CommandRule[] = [];

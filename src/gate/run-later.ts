@@ -14,6 +14,7 @@ import { matchName } from "./rules.ts";
  */
 export type RunLaterKind = "protected" | "asked" | "flagged";
 
+/** Patterns of files that run by themselves later, in three kinds. */
 export type RunLater = Readonly<Record<RunLaterKind, readonly string[]>>;
 
 const names = (...lines: readonly string[]) => lines.flatMap((line) => line.split(" "));

@@ -5,6 +5,7 @@ import { describeCondition } from "./effect-condition.ts";
 import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
 import { joinRules, toPrefix, type Rule } from "./rules.ts";
 
+/** A rule that would allow the call from now on, with what else it would allow. */
 export interface Suggestion {
   readonly rule: Rule;
   /** In words, for the person who is asked. */
@@ -22,6 +23,7 @@ const withSubcommand = new Set(
   ),
 );
 
+/** The narrowest rule that allows this call from now on; undefined where none is safe to suggest. */
 export function suggestRule(call: CallToDecide, policy: Policy): Suggestion | undefined {
   const made = candidate(call, policy);
   if (made === undefined) return undefined;

@@ -22,6 +22,7 @@ import { isObject, parseJson } from "../base/json.ts";
 const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
 const maxFiles = 2_000;
 
+/** Whether a workspace is trusted, and what it brings that would run or change what may run. */
 export interface TrustStatus {
   readonly workspace: string;
   /** Nothing there needs trust, or all of it has it. */
@@ -33,6 +34,7 @@ export interface TrustStatus {
   readonly changed: readonly string[];
 }
 
+/** Which workspaces the user trusts, and with which content. */
 export interface Trust {
   status(workspace: string): TrustStatus;
   /** Trusts what was shown: the hash must still be the content's. */
@@ -47,6 +49,7 @@ interface Entry {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** The list of trusted workspaces, kept in `stateDir`. */
 export function createTrust(options: { readonly stateDir: string }): Trust {
   const file = join(options.stateDir, "trust.json");
   const load = () => readEntries(file);

@@ -4,6 +4,7 @@ import { asksNobody, byMode, isStricter, modeReason, switchedOff, type Decision,
 import type { Policy } from "./policy-type.ts";
 import { ruleName, type Rule } from "./rules.ts";
 
+/** What was decided, why, and by which rule. */
 export interface Verdict {
   readonly decision: Decision;
   readonly reason: string;

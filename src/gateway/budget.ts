@@ -4,12 +4,14 @@ import { dirname } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
 import type { CallItem, ModelError, ModelRequest, Usage } from "../spec/model.ts";
 
+/** How much may be spent; what is left out has no limit. */
 export interface Allowance {
   readonly requests?: number;
   readonly tokens?: number;
   readonly usd?: number;
 }
 
+/** The limits of a gateway: for one conversation, for a day, for each key. */
 export interface BudgetOptions {
   readonly conversation?: Allowance;
   readonly day?: Allowance;

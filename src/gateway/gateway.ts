@@ -27,6 +27,7 @@ import { createToolCache } from "./tool-cache.ts";
 import { createConversation, refusal } from "./stored-responses.ts";
 import { createUpstreams, type RouteOptions } from "./upstreams.ts";
 
+/** Options of `startGateway`. */
 export interface GatewayOptions {
   /** From the names clients ask for to the models that answer. The first that matches counts. */
   readonly routes: readonly RouteOptions[];
@@ -60,6 +61,7 @@ export interface GatewayOptions {
   readonly now?: () => number;
 }
 
+/** A gateway that listens. */
 export interface Gateway {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
@@ -68,6 +70,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** Starts a server that speaks Responses, Chat Completions, Messages and Gemini, and asks the models you configured. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { now = Date.now, host = "127.0.0.1", stateDir } = options;
   const secret = options.secret ?? randomBytes(32).toString("hex");

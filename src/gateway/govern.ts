@@ -9,6 +9,7 @@ import type { AnswerEnd, CallItem, Item, ModelEvent, ModelRequest, Usage } from 
 /** Undefined: the call may go to the client. Otherwise why not. */
 export type Judge = (call: CallItem) => Promise<Refusal | undefined>;
 
+/** Why a call that a model asked of a foreign client is refused. */
 export interface Refusal {
   readonly reason: string;
   readonly rule?: string;

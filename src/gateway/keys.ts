@@ -4,12 +4,14 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { dirname } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
 
+/** A key of a client, as it is kept: only its hash. */
 export interface ClientKey {
   readonly name: string;
   readonly hash: string;
   readonly createdAt: string;
 }
 
+/** The keys that clients of a gateway may use. */
 export interface KeyFile {
   list(): readonly ClientKey[];
   /** The new key: it cannot be shown again. */
@@ -21,6 +23,7 @@ export function hashKey(key: string): string {
   return createHash("sha256").update(key).digest("hex");
 }
 
+/** A new random key. */
 export function createKey(): string {
   return `cgk_${randomBytes(24).toString("base64url")}`;
 }
@@ -33,6 +36,7 @@ export function findKey(keys: readonly ClientKey[], given: string): string | und
   return found;
 }
 
+/** The keys in this file; it is made when the first one is added. */
 export function openKeyFile(path: string, now: () => Date = () => new Date()): KeyFile {
   const read = (): readonly ClientKey[] => {
     if (!existsSync(path)) return [];

@@ -1,6 +1,7 @@
 /** What the gateway has done so far, as Prometheus reads it. */
 import type { RequestRecord } from "./turn.ts";
 
+/** Counts of a gateway, for Prometheus. */
 export interface GatewayMetrics {
   count(record: RequestRecord): void;
   text(): string;

@@ -8,6 +8,7 @@ import type { Json } from "../base/json.ts";
 import type { Item, ModelEvent, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 
+/** One page that a web search found. */
 export interface SearchHit {
   readonly title: string;
   readonly url: string;

@@ -30,6 +30,7 @@ export interface TargetOptions {
   readonly price?: Price;
 }
 
+/** Which models answer when a client asks for one of these names. */
 export interface RouteOptions {
   /** The client's name for the model; `*` stands for any characters. */
   readonly match: string;

@@ -4,6 +4,7 @@ import { distance, nearest } from "../base/text.ts";
 import { readOAuth, type OAuthConfig } from "./auth/config.ts";
 import { expandSettings } from "./expand.ts";
 
+/** One server of the settings, checked. */
 export interface ServerConfig {
   readonly name: string;
   readonly transport: StdioConfig | HttpConfig;
@@ -39,6 +40,7 @@ export interface ServerApproval {
 /** `auto` leaves it to the policy; `prompt` asks each time; `approve` never asks; `deny` never runs it. */
 export type ToolApproval = "auto" | "prompt" | "approve" | "deny";
 
+/** A server that is a program on this machine. */
 export interface StdioConfig {
   readonly kind: "stdio";
   readonly command: string;
@@ -50,6 +52,7 @@ export interface StdioConfig {
   readonly cwd?: string;
 }
 
+/** A server at an address. */
 export interface HttpConfig {
   readonly kind: "http";
   readonly url: string;
@@ -59,6 +62,7 @@ export interface HttpConfig {
   readonly headerEnvs: Readonly<Record<string, string>>;
 }
 
+/** The servers found in the settings, and what was wrong with the others. */
 export interface ReadServers {
   readonly servers: readonly ServerConfig[];
   readonly problems: readonly ServerProblem[];

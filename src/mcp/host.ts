@@ -6,6 +6,7 @@ import { toVisible } from "../gate/show.ts";
 import type { ServerConfig } from "./config.ts";
 import type { SampleAnswer, SampleRequest } from "./protocol.ts";
 
+/** What your program does when a server asks for something. */
 export interface McpHost {
   /** A server's question to the person. `undefined`: nobody can be asked, and the server is told no. */
   elicit?(question: Elicitation, signal: AbortSignal): Promise<ElicitationAnswer | undefined>;
@@ -15,6 +16,7 @@ export interface McpHost {
   sample?(server: string, request: SampleRequest, signal: AbortSignal): Promise<SampleAnswer>;
 }
 
+/** A server's question to the person: a form, or a page to open. */
 export type Elicitation = {
   readonly server: string;
   /** With everything invisible written out. */
@@ -27,6 +29,7 @@ export type Elicitation = {
   | { readonly mode: "url"; readonly url: string }
 );
 
+/** What the person said. */
 export interface ElicitationAnswer {
   readonly action: "accept" | "decline" | "cancel";
   readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;

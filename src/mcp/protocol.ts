@@ -40,6 +40,7 @@ export interface ServerToolResult {
   readonly structuredContent?: unknown;
 }
 
+/** `fetch`, or something that behaves like it. */
 export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /** Where a token comes from, and what happens when the server does not take it. */
@@ -64,11 +65,13 @@ export interface SampleRequest {
   readonly stopSequences?: readonly string[] | undefined;
 }
 
+/** A piece of a message of a sampling request. */
 export type SampleBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }
   | { readonly type: "tool_use" | "tool_result" };
 
+/** What the model answered to a server's sampling request. */
 export interface SampleAnswer {
   readonly role: "user" | "assistant";
   readonly model: string;

@@ -9,6 +9,7 @@ import { renderTemplate, type SpecialTokens, type TemplateProfile } from "../tem
 import { chat } from "../wire/chat/index.ts";
 import type { Codec, EncodedRequest, Frame } from "../wire/codec.ts";
 
+/** Options of `createCompletionsCodec`. */
 export interface CompletionOptions {
   readonly template: string;
   readonly profile: Pick<TemplateProfile, "arguments" | "system" | "markers" | "end">;
@@ -17,6 +18,7 @@ export interface CompletionOptions {
   readonly now?: () => Date;
 }
 
+/** A codec for raw completion endpoints: the prompt is rendered here, by the model's own chat template. */
 export function createCompletionsCodec(options: CompletionOptions): Codec {
   return {
     ...chat,

@@ -22,6 +22,7 @@ const failureKinds = [
 const kinds: ReadonlySet<string> = new Set(failureKinds);
 const retryable: ReadonlySet<string> = new Set<FailureKind>(["rate_limit", "overloaded", "network"]);
 
+/** Whether asking again may help. */
 export function isRetryable(error: ModelError): boolean {
   return retryable.has(error.type ?? "");
 }

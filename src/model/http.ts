@@ -12,6 +12,7 @@ import { isRetryable, readHttpFailure, readTransportFailure, type FailureContext
 import { createReader, notAnApi } from "./reader.ts";
 import { createTransport, type HttpAnswer, type TimeLimits, type Transport } from "./transport.ts";
 
+/** Options of `createHttpModel`. */
 export interface HttpModelOptions {
   readonly codec: Codec;
   readonly baseUrl: string;
@@ -31,6 +32,7 @@ export interface HttpModelOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
+/** A model over HTTP; `close` ends its connections. */
 export interface HttpModel extends Model {
   close(): void;
 }
@@ -38,6 +40,7 @@ export interface HttpModel extends Model {
 /** Whoever wants more patience than this is told to the user instead. */
 const maxWaitMs = 60_000;
 
+/** A model at an address, in the wire of the codec given. `createProviderModel` knows the providers' addresses. */
 export function createHttpModel(options: HttpModelOptions): HttpModel {
   const transport = options.transport ?? createTransport(options.limits, options.answerLimits?.bodyBytes);
   const retries = options.retries ?? 3;

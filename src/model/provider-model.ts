@@ -55,6 +55,7 @@ const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
   gemini: async () => (await import("../wire/gemini/index.ts")).gemini,
 };
 
+/** A model by its provider's name, or by an address: `createProviderModel({ provider: "anthropic", model: "…" })`. */
 export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
   const { wire, ...address } = resolveProvider(options);
   const { model, limits, answerLimits, retries } = options;

@@ -25,6 +25,7 @@ const local = {
   thinkTags: true,
 } as const;
 
+/** Every provider known by name: address, wire, and the variable its key is in. */
 export const providers: Readonly<Record<string, Provider>> = {
   openai: {
     title: "OpenAI",

@@ -2,6 +2,7 @@ import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOpti
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
 
+/** Options of `createTextModel` and `createDualModel`. */
 export interface TextModelOptions {
   /**
    * Tools, calls and results go to the server as its own wire has them, and its template writes them as in training;

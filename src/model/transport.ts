@@ -13,6 +13,7 @@ export interface TimeLimits {
   readonly totalMs: number;
 }
 
+/** How long a model server may take, unless told otherwise. */
 export const defaultLimits: TimeLimits = {
   connectMs: 15_000,
   firstByteMs: 300_000,
@@ -20,6 +21,7 @@ export const defaultLimits: TimeLimits = {
   totalMs: 3_600_000,
 };
 
+/** An answer over HTTP, its body still arriving. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -37,6 +39,7 @@ export class TransportError extends Error {
   }
 }
 
+/** Sends requests; your own may be given for tests or proxies. */
 export interface Transport {
   /** `body`: its bytes, in as many pieces as they come. */
   post(

@@ -5,8 +5,10 @@ import { checkDeclaration } from "./define.ts";
 import type { AnyTool, ToolContext, XmlMapping } from "../spec/tool.ts";
 import { functionParameters, type OpenapiSchema } from "./tool-spec.ts";
 
+/** A class whose decorated methods are tools. */
 export type ToolClass<With> = new (options: With) => object;
 
+/** How a class becomes tools. */
 export interface RegisterOptions<With> {
   /** These methods only. */
   readonly only?: readonly string[];

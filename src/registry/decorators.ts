@@ -20,6 +20,7 @@ export interface OpenapiOptions extends Partial<Omit<AnyTool, "run" | "input" | 
   readonly required?: readonly string[];
 }
 
+/** Options of the decorator `xml`. */
 export interface XmlOptions {
   /** The method's name when left out. */
   readonly tag?: string;
@@ -39,6 +40,7 @@ export interface XmlOptions {
   readonly example?: string;
 }
 
+/** Where one parameter stands in a tool's XML. */
 export interface XmlMappingRow {
   readonly param_name: string;
   readonly node_type?: XmlParameter["node"];
@@ -54,11 +56,13 @@ export interface MethodForms {
 
 const formsOf = new WeakMap<object, MethodForms>();
 
+/** Decorator: the method is a tool with this JSON Schema. */
 export function openapi(options: OpenapiOptions) {
   return <Method extends ToolMethod>(method: Method, context: ClassMethodDecoratorContext): Method =>
     addForm(method, context, { openapi: options });
 }
 
+/** Decorator: the method is a tool that is called by this XML. */
 export function xml(options: XmlOptions = {}) {
   return <Method extends ToolMethod>(method: Method, context: ClassMethodDecoratorContext): Method =>
     addForm(method, context, { xml: toMapping(options, String(context.name)) });

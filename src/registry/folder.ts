@@ -7,6 +7,7 @@ import { checkDeclaration, fromObject, type ToolObject } from "./define.ts";
 import { folderName, partFault } from "../spec/name.ts";
 import type { AnyTool, Logger } from "../spec/tool.ts";
 
+/** Options of `loadTools`. */
 export interface LoadOptions {
   /** Put before every name; empty for none. */
   readonly prefix?: string;
@@ -15,6 +16,7 @@ export interface LoadOptions {
   readonly log?: Logger;
 }
 
+/** The tools found in a folder, and the files that were refused. */
 export interface LoadedTools {
   /** In name order. */
   readonly tools: readonly AnyTool[];
@@ -24,6 +26,7 @@ export interface LoadedTools {
   readonly refused: readonly Refusal[];
 }
 
+/** A file of the folder that is not a tool, and why. */
 export interface Refusal {
   readonly file: string;
   readonly reason: string;
@@ -39,6 +42,7 @@ interface Found {
 const runsTypeScript = Boolean((process as { features?: { typescript?: unknown } }).features?.typescript);
 const endings = new Set([".js", ".mjs", ".cjs", ".ts", ".mts"]);
 
+/** Every tool in a folder and the folders below it. The files are imported, so load only folders you trust. */
 export async function loadTools(dir: string, options: LoadOptions = {}): Promise<LoadedTools> {
   const { prefix = "internal", group = "path", log } = options;
   const naming = { prefix, group, note: (message: string, file: string) => log?.warn(message, { file }) };

@@ -4,6 +4,7 @@ import { nearest } from "../base/text.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
 import { applyToolsConfig, toolsConfigShape, type ToolsConfig } from "./tools-config.ts";
 
+/** Which built-in tools a family of models gets, and how it calls them. */
 export interface Profile {
   readonly name: string;
   /** Names of built-in tools; `*` at the end takes all that begin so. */
@@ -24,6 +25,7 @@ export interface Profile {
   readonly normalize?: SchemaTarget;
 }
 
+/** How a model calls tools: by its API, written as text in a dialect, or whichever it chooses. */
 export type ProfileForm = "native" | `text:${string}` | `native+text:${string}`;
 
 const shared = { form: "native", freeform: true, layout: "codex", short: false, own: true } as const;
@@ -105,6 +107,7 @@ export interface OfferSettings {
   readonly profiles?: Readonly<Record<string, Partial<Omit<Profile, "name">> & { readonly from?: string }>>;
 }
 
+/** What a profile is chosen by. */
 export interface ProfileSettings extends OfferSettings {
   readonly model?: string;
 }
@@ -155,6 +158,7 @@ export function selectProfile(settings: ProfileSettings): Profile {
   return settings.normalize === undefined ? chosen : { ...chosen, normalize: settings.normalize };
 }
 
+/** The family of a model by its name, `default` where none is known. */
 export function familyOf(model: string): string {
   // Routers put the vendor before the name: openai/gpt-5. Dates and `-latest` name a version, not a family.
   const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();

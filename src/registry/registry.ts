@@ -14,6 +14,7 @@ import type { AnyTool } from "../spec/tool.ts";
 import { describeTool, functionParameters, type OpenapiSchema } from "./tool-spec.ts";
 import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
 
+/** The tools of an engine, by name; tools may come and go while it runs. */
 export interface Registry extends Binder {
   bind(asked: Asked): Bound;
   bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
@@ -47,6 +48,7 @@ export interface Registry extends Binder {
 /** How many names an unknown tool's message lists. */
 const listedNames = 40;
 
+/** A registry of your own, for hosts that add and remove tools themselves. */
 export function createRegistry(tools: readonly AnyTool[] = []): Registry {
   let byName = new Map<string, AnyTool>();
   let index: NameIndex | undefined;

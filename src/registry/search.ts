@@ -144,6 +144,7 @@ function toWords(text: string): readonly string[] {
   return parts.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, "").replace(/ie$/, "y") : word));
 }
 
+/** When tools are found by search instead of being listed. */
 export interface DeferOptions {
   /** Tokens the model can take. */
   readonly window?: number;

@@ -40,6 +40,7 @@ export interface OpenapiSchema {
   readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
 }
 
+/** Options of `toToolSpecs`. */
 export interface SpecOptions {
   /** Which of the tools, by name. Left out: all. */
   readonly only?: readonly string[];

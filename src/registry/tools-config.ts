@@ -1,6 +1,7 @@
 /** The table of switches that codex calls ToolsConfig, taken as it is: one object says which built-in tools there are. */
 import type { Shape } from "../base/shape.ts";
 
+/** Which tools a session has, in codex' words. */
 export interface ToolsConfig {
   readonly include_plan_tool?: boolean;
   readonly include_apply_patch_tool?: boolean;

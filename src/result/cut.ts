@@ -9,6 +9,7 @@ import { bytesOf, lineBreaksOf, truncate, wholeOf, type Budget, type Cuttable } 
 /** Keeps it in a file of its own: all of it, or its first `bytes`. */
 export type Spill = (callId: string, whole: string | Uint8Array) => Promise<Kept>;
 
+/** Where the whole of an output that was cut is kept. */
 export interface Kept {
   readonly path: string;
   readonly bytes: number;

@@ -2,12 +2,14 @@
 import type { Part } from "../base/content.ts";
 import type { Ended } from "../spec/call.ts";
 
+/** Counts per tool since the engine was made. */
 export interface Metrics {
   count(ended: Ended): void;
   snapshot(): Readonly<Record<string, ToolMetrics>>;
   prometheus(): string;
 }
 
+/** Counts of one tool. */
 export interface ToolMetrics {
   readonly calls: number;
   readonly successes: number;

@@ -20,6 +20,7 @@ export interface Shaper {
   refuse(reached: Asked & Partial<Permitted>, error: CallError): Ended;
 }
 
+/** How results are cut and laid out. */
 export interface ShapeOptions {
   readonly budget?: Partial<Budget>;
   readonly layout?: ExecLayout;

@@ -7,6 +7,7 @@ import type { Ended } from "../spec/call.ts";
 import type { Usage } from "../spec/model.ts";
 import { sizeOf } from "./metrics.ts";
 
+/** Spans of calls, turns and model requests, for OpenTelemetry. */
 export interface Telemetry {
   record(ended: Ended): void;
   /**
@@ -26,6 +27,7 @@ interface FollowedEvent {
   readonly type: string;
 }
 
+/** What a session's spans say of its model. */
 export interface FollowOptions {
   /** The model's name. */
   readonly model: string;
@@ -37,6 +39,7 @@ export interface FollowOptions {
 
 type Api = typeof api;
 
+/** Options of `createTelemetry`. */
 export interface TelemetryOptions {
   /** The host's own copy of `@opentelemetry/api`; looked for by name when left out. Not named as a type: nobody must have it. */
   readonly api?: object;

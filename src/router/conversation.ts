@@ -27,6 +27,7 @@ import { checkOutput, createOwnGate, createOwnRuntime, howToAsk, toSituation, ty
 import { decide, type Stages } from "./route.ts";
 import { createRunner, toAsked, withText, type CallResult, type LanesOptions, type RunOptions } from "./runner.ts";
 
+/** Options of `engine.conversation`. */
 export interface ConversationOptions {
   /** The host's name for it. Left out: a new one. */
   readonly id?: string;
@@ -49,6 +50,10 @@ export interface WireTools extends Pick<EncodedRequest, "names" | "dropped"> {
   readonly tools: readonly JsonObject[];
 }
 
+/**
+ * What belongs to one conversation of an engine: approvals, terminals, file memory, kept outputs. Another one shares
+ * none of it.
+ */
 export interface Conversation {
   readonly id: string;
   readonly workspace: string;

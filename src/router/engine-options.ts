@@ -19,6 +19,7 @@ import type { Approver } from "../spec/stages.ts";
 import type { AnyTool, Logger } from "../spec/tool.ts";
 import type { HostOptions } from "./host.ts";
 
+/** Options of `createEngine`. */
 export interface EngineOptions extends HostOptions {
   readonly tools?: readonly AnyTool[];
   /** A registry of your own, instead of `tools`. */

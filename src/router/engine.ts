@@ -44,6 +44,7 @@ export interface Engine extends Conversation {
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** An engine: tools, policy and sandbox as one value that takes calls. */
 export function createEngine(options: EngineOptions): Engine {
   checkEngineOptions(options);
   const registry = options.registry ?? createRegistry(options.tools ?? []);

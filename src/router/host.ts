@@ -21,6 +21,7 @@ import { hash8 } from "../spec/name.ts";
 import type { Confinement } from "../spec/stages.ts";
 import type { CommandOptions, Commands, CommandScope } from "./commands.ts";
 
+/** Where an engine works and what it may use there. */
 export interface HostOptions {
   /** The folder the tools work in. Left out: the current one. */
   readonly workspace?: string;

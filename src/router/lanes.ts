@@ -5,6 +5,7 @@
 import type { Asked, Ended } from "../spec/call.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
+/** Runs calls side by side as far as their tools allow it, and the others in order. */
 export interface Lanes {
   /** Starts the call as soon as its turn comes. */
   add(asked: Asked, by?: MadeBy): Promise<Ended>;

@@ -8,12 +8,14 @@ import type { Situation } from "../spec/tool.ts";
 import type { EncodeOptions } from "../wire/codec.ts";
 import type { EngineParts } from "./own-stages.ts";
 
+/** The tools a model is offered now. */
 export interface Offered {
   readonly profile: Profile;
   /** The same list as long as nothing changes. */
   specs(): readonly ToolSpec[];
 }
 
+/** Options of `engine.toolsFor`. */
 export interface ToolsForOptions extends SpecOptions, EncodeOptions, OfferSettings {
   /** Its family decides which built-in tools there are. */
   readonly model?: string;

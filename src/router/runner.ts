@@ -13,6 +13,7 @@ import type { AnyTool, CallOutcome } from "../spec/tool.ts";
 import { createLanes, type InnerLanes, type LaneOptions, type Lanes, type MadeBy } from "./lanes.ts";
 import { route, type Stages } from "./route.ts";
 
+/** What goes with one call. */
 export interface RunOptions {
   /** Told what starts and what ended, the calls of calls included. */
   readonly recorder?: Recorder;
@@ -26,6 +27,7 @@ export interface RunOptions {
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
 }
 
+/** What goes with the calls of one answer. */
 export interface LanesOptions extends Omit<RunOptions, "onEvent" | "approved"> {
   readonly signal: AbortSignal;
   /** Calls that may change something wait for it. */

@@ -21,6 +21,7 @@ export interface ProxyOptions extends DoorOptions {
   readonly token?: string;
 }
 
+/** A request that a confined command made through our proxy. */
 export interface ProxiedRequest {
   readonly host: string;
   readonly port: number;

@@ -17,11 +17,13 @@ import { wrappedRootKey } from "./property.ts";
 
 export { schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
 
+/** A schema that a provider takes, with everything that had to be changed. */
 export interface Normalized {
   readonly schema: JsonObject;
   readonly changes: readonly Change[];
 }
 
+/** Options of `normalize`. */
 export interface NormalizeOptions {
   /**
    * How large the result may be, as JSON. Descriptions are cut first, then depth, and each cut is among the changes.
@@ -33,6 +35,7 @@ export interface NormalizeOptions {
 /** Tools go out with every request; their schemas are lowered once. */
 const known = new WeakMap<object, Map<SchemaTarget, Normalized>>();
 
+/** A JSON Schema lowered to what a provider's API takes; every change is listed with its path and reason. */
 export function normalize(schema: unknown, target: SchemaTarget, options: NormalizeOptions = {}): Normalized {
   if (!isObject(schema) || options.maxBytes !== undefined) return createNormalized(schema, target, options);
   let byTarget = known.get(schema);

@@ -11,6 +11,7 @@ export interface Dispatcher {
   stop(): Promise<void>;
 }
 
+/** Options of `createLocalDispatcher`. */
 export interface LocalDispatcherOptions {
   /** Sessions that run at once; those of one tenant; the others wait. */
   readonly places?: number;

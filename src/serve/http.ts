@@ -16,6 +16,7 @@ import { findRoute, type Match } from "./routes.ts";
 import { countByStatus, type Service } from "./service.ts";
 import { hashToken, issueToken, type Principal } from "./tenants.ts";
 
+/** Options of `startServing`. */
 export interface ServeOptions {
   readonly service: Service;
   /** 0 takes a free one. */
@@ -32,6 +33,7 @@ export interface ServeOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+/** A service that listens. */
 export interface Serving {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
@@ -50,6 +52,7 @@ interface Door extends ServeOptions {
   readonly openApi: JsonObject;
 }
 
+/** Puts a service behind an HTTP API and its page. */
 export async function startServing(options: ServeOptions): Promise<Serving> {
   const { service, host = "127.0.0.1" } = options;
   const door: Door = { ...options, links: new Map(), openApi: toOpenApi(service.version) };

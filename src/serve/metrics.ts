@@ -1,6 +1,7 @@
 /** What the service has done so far, as Prometheus reads it. */
 import type { SessionEvent } from "../session/index.ts";
 
+/** Counts of a service, for Prometheus. */
 export interface ServeMetrics {
   count(name: "wakes", by?: number): void;
   gauge(name: "listeners", by: number): void;

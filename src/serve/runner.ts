@@ -20,6 +20,7 @@ export interface OpenRequest {
   readonly onEvent: (event: SessionEvent) => void;
 }
 
+/** A session that was opened for one wake. */
 export interface OpenedSession {
   readonly session: Session;
   /** Takes the last turn's changes back, or those of the turn named. Left out: nothing can be taken back here. */
@@ -28,13 +29,16 @@ export interface OpenedSession {
   close(): Promise<void>;
 }
 
+/** What an undo took back, and what it left because somebody else had changed it. */
 export interface Undone {
   readonly undone: readonly Json[];
   readonly conflicts: readonly string[];
 }
 
+/** Opens a session from what the store says of it. */
 export type OpenSession = (request: OpenRequest) => Promise<OpenedSession>;
 
+/** Options of `createRunner`. */
 export interface RunnerOptions {
   readonly store: SessionStore;
   readonly open: OpenSession;
@@ -44,6 +48,7 @@ export interface RunnerOptions {
   readonly onError?: (error: unknown, id: string) => void;
 }
 
+/** Runs a session until it is idle, waits for a person, or has failed. */
 export interface Runner {
   run(id: string): Promise<void>;
   /** Running turns finish their calls and are left open for whoever goes on with them. */
@@ -55,6 +60,7 @@ const maxTakings = 5;
 /** A last write of a dead process may arrive after its session was read again. */
 const maxFences = 3;
 
+/** The one runner: whichever dispatcher wakes a session, this is what runs it. */
 export function createRunner(options: RunnerOptions): Runner {
   const { store } = options;
   const live = new Set<Session>();

@@ -19,6 +19,7 @@ import {
   type TokenStore,
 } from "./tenants.ts";
 
+/** Options of `createService`. */
 export interface ServiceOptions {
   readonly store: SessionStore;
   readonly tokens: TokenStore;
@@ -55,6 +56,7 @@ export interface Look {
   checkPolicy(wanted: JsonObject): Promise<Json>;
 }
 
+/** Sessions of many users, with everything the HTTP API needs. */
 export interface Service extends Pick<
   ServiceOptions,
   "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model"
@@ -80,6 +82,7 @@ export interface Service extends Pick<
   stop(): Promise<void>;
 }
 
+/** A service over a store; `startServing` gives it an address. */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
   const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });

@@ -14,6 +14,7 @@ export interface Principal {
   readonly roles: readonly Role[];
 }
 
+/** A token, as it is kept. */
 export interface StoredToken extends Principal {
   readonly id: string;
   /** SHA-256 of the token, in hex. The token itself is kept nowhere. */
@@ -23,6 +24,7 @@ export interface StoredToken extends Principal {
   readonly expiresAt?: number;
 }
 
+/** Where tokens are kept. */
 export interface TokenStore {
   list(tenant: string): Promise<readonly StoredToken[]>;
   find(hash: string): Promise<StoredToken | undefined>;
@@ -31,6 +33,7 @@ export interface TokenStore {
   remove(tenant: string, id: string): Promise<boolean>;
 }
 
+/** Whose token it is to be, and for how long. */
 export interface NewToken extends Principal {
   readonly lifetimeMs?: number;
 }
@@ -121,6 +124,7 @@ export const defaultLimits: TenantLimits = {
   usdPerDay: Infinity,
 };
 
+/** Counts how often something was done within a minute. */
 export interface Rates {
   /** True where one more is within the rate; it is counted then. */
   take(what: string, perMinute: number): boolean;

@@ -30,6 +30,7 @@ import { toAsked } from "./history.ts";
 import { addUsage, noLimits, noUsage } from "./limits.ts";
 import { runTurn, userMessage, type TurnHost } from "./turn.ts";
 
+/** Options of `createAgent`. */
 export interface AgentOptions<S extends InputSchema = InputSchema> extends Omit<
   GenerateOptions<S>,
   "prompt" | "signal" | "engine"
@@ -43,6 +44,7 @@ export interface AgentOptions<S extends InputSchema = InputSchema> extends Omit<
   readonly handOffs?: readonly Agent[];
 }
 
+/** A model with tools and instructions that can be asked, or used as a tool of another. */
 export interface Agent<Output = unknown> {
   readonly name: string;
   readonly description: string;
@@ -58,10 +60,12 @@ export interface Agent<Output = unknown> {
   asTool(): AnyTool;
 }
 
+/** What goes with one question to an agent. */
 export interface AskAgent {
   readonly signal?: AbortSignal;
 }
 
+/** An agent: asked by itself, given to another as a tool, or handed a conversation. */
 export function createAgent<const S extends InputSchema = InputSchema>(options: AgentOptions<S>): Agent<OutputOf<S>> {
   const { name, description, agents = [], handOffs = [] } = options;
   if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name))

@@ -13,6 +13,7 @@ import { rebuildHistory } from "./history.ts";
 import { createSession, type Session } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 
+/** Options of `createChatService`. */
 export interface ChatServiceOptions extends Pick<
   SessionOptions,
   "instructions" | "limits" | "offer" | "price" | "contextWindow" | "request" | "isRetryable"
@@ -54,6 +55,7 @@ export type ChatChunk =
       readonly usage: Usage;
     };
 
+/** Conversations of many users over one engine, each message answered as a stream of chunks. */
 export interface ChatService {
   /**
    * One message and everything it leads to: the model's words, its calls, their results, until it is done. The last
@@ -77,6 +79,7 @@ interface Conversation {
   waiting: number;
 }
 
+/** A chat backend: give it an engine, a model and a store of conversations. */
 export function createChatService(options: ChatServiceOptions): ChatService {
   const { store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();

@@ -7,6 +7,7 @@ import type { Answer, Item, ModelEvent, Usage } from "../spec/model.ts";
 import type { CallEvent } from "../spec/stages.ts";
 import type { ChangedFile } from "../workspace/turn-diff.ts";
 
+/** Everything that a session tells while it runs; docs/events.md lists the kinds. */
 export type SessionEvent =
   | SessionStarted
   | { readonly type: "turn.started"; readonly turn: number; readonly prompt: string }
@@ -29,6 +30,7 @@ export type SessionEvent =
   | { readonly type: "turn.waiting"; readonly turn: number; readonly calls: readonly string[] }
   | TurnEnded;
 
+/** The first event of a session. */
 export interface SessionStarted {
   readonly type: "session.started";
   readonly session_id: string;
@@ -53,6 +55,7 @@ export interface DiffUpdated {
   readonly notes: readonly string[];
 }
 
+/** What the last request cost, and all of them together. */
 export interface UsageUpdated {
   readonly type: "usage.updated";
   readonly usage: Usage;
@@ -62,6 +65,7 @@ export interface UsageUpdated {
   readonly costUsd?: number;
 }
 
+/** The conversation had become too long and was shortened. */
 export interface HistoryCompacted {
   readonly type: "history.compacted";
   readonly reason: "asked" | "limit" | "overflow";
@@ -73,8 +77,10 @@ export interface HistoryCompacted {
   readonly items: readonly Item[];
 }
 
+/** Why a turn ended. */
 export type TurnEndReason = "done" | "interrupted" | "stopped" | "limit" | "loop" | "error";
 
+/** The last event of a turn. */
 export interface TurnEnded {
   readonly type: "turn.ended";
   readonly turn: number;

@@ -13,6 +13,7 @@ import type { SessionEvent, TurnEnded, TurnEndReason } from "./events.ts";
 import { createSession } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 
+/** Options of `generate` and `stream`. */
 export interface GenerateOptions<S extends InputSchema = InputSchema>
   extends
     Pick<SessionOptions, "instructions" | "limits" | "price" | "contextWindow" | "request" | "isRetryable" | "journal">,
@@ -28,6 +29,7 @@ export interface GenerateOptions<S extends InputSchema = InputSchema>
   readonly signal?: AbortSignal;
 }
 
+/** What came of it: the text, the typed output, what it cost. */
 export interface Generated<Output> {
   /** The last thing the model said. */
   readonly text: string;
@@ -70,12 +72,14 @@ export type OutputOf<S> = InputSchema extends S ? undefined : Infer<S>;
 /** A model that goes on for ever is stopped, unless `limits` says otherwise. */
 export const defaultLimits = { maxRequests: 50 };
 
+/** Asks a model once, with tools if you like, and gives back its text or a value of your schema. */
 export async function generate<const S extends InputSchema = InputSchema>(
   options: GenerateOptions<S>,
 ): Promise<Generated<OutputOf<S>>> {
   return stream(options).result;
 }
 
+/** The same as `generate`, while it is written. */
 export function stream<const S extends InputSchema = InputSchema>(
   options: GenerateOptions<S>,
 ): GenerateStream<OutputOf<S>> {

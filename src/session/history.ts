@@ -44,6 +44,7 @@ export interface HistoryRecord {
   readonly [field: string]: unknown;
 }
 
+/** A conversation read back from its journal. */
 export interface Rebuilt {
   readonly items: readonly Item[];
   /** Started and not ended when the journal stops: reported once, never run again. */

@@ -17,6 +17,7 @@ export const noLimits: TurnLimits = {
   maxMs: Infinity,
 };
 
+/** What a turn has used up. */
 export interface Spent {
   readonly requests: number;
   readonly calls: number;

@@ -7,6 +7,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
 import type { JournalRecord } from "../store/journal.ts";
 import { addUsage, noUsage, type Spent } from "./limits.ts";
 
+/** A turn that was cut off before its end. */
 export interface OpenTurn {
   readonly turn: number;
   /** What the user said, where the turn was cut off before it joined the history. */
@@ -33,6 +34,7 @@ export interface OpenTurn {
   readonly answers: ReadonlyMap<string, GivenAnswer>;
 }
 
+/** An answer to the question with this hash. */
 export interface GivenAnswer {
   readonly hash: string;
   readonly answer: ApprovalAnswer;

@@ -11,6 +11,7 @@ export interface Price {
 /** Model name (or its beginning, with `*`) to price. The user's own, from the config: prices change, and we do not guess them. */
 export type PriceTable = Readonly<Record<string, Price>>;
 
+/** The price of a model, by its name or by a pattern with `*`. */
 export function findPrice(table: PriceTable, model: string): Price | undefined {
   if (Object.hasOwn(table, model)) return table[model];
   const patterns = Object.keys(table).filter((name) => name.endsWith("*") && model.startsWith(name.slice(0, -1)));

@@ -52,6 +52,7 @@ export interface Session {
   close(): Promise<void>;
 }
 
+/** Where an unfinished turn stands. */
 export interface OpenTurnState {
   readonly turn: number;
   /** Calls whose questions wait for an answer. Empty: the turn can go on. */
@@ -59,6 +60,11 @@ export interface OpenTurnState {
 }
 
 // oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs
+
+/**
+ * One conversation with a model: it asks, runs the calls, gives the results back, and repeats that until the model is
+ * done.
+ */
 export function createSession(given: SessionOptions): Session {
   checkOptions("createSession", given, sessionShape);
   const { options, layout, offer } = withOffer(given);

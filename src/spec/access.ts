@@ -4,6 +4,7 @@
  */
 import type { Shape } from "../base/shape.ts";
 
+/** What a call will touch. It is stated before the call runs, and the gate judges it. */
 export interface Access {
   /** Paths that will be read; relative ones are relative to the workspace. */
   readonly read?: readonly string[];
@@ -36,8 +37,10 @@ export interface Command {
   readonly stays?: boolean;
 }
 
+/** Which shell a command line is written for. */
 export type ShellDialect = "bash" | "zsh" | "powershell";
 
+/** The call asks to run outside the sandbox. */
 export interface Escalation {
   readonly justification?: string;
 }
@@ -69,6 +72,7 @@ export const accessShape: Shape = {
   noun: "field",
 };
 
+/** What confined commands may write. */
 export type SandboxPolicy = "read-only" | "workspace-write" | "full-access";
 
 /** `off`, `on`, or only these hosts (`host`, `host:port`, `*.host`). */

@@ -24,10 +24,12 @@ export interface Asked {
   readonly askedAt: number;
 }
 
+/** A call whose tool was found. */
 export interface Bound extends Asked {
   readonly tool: AnyTool;
 }
 
+/** A call whose arguments fit the tool's schema. */
 export interface Checked extends Bound {
   readonly input: Json;
   readonly access: Access;
@@ -36,11 +38,13 @@ export interface Checked extends Bound {
   readonly notes: readonly string[];
 }
 
+/** A call that may run, and with which grant. */
 export interface Permitted extends Checked {
   readonly grant: Grant;
   readonly ruling: Ruling;
 }
 
+/** A call whose handler has returned. */
 export interface Ran extends Permitted {
   readonly startedAt: number;
   readonly output: ToolOutput;

@@ -4,6 +4,7 @@
  */
 import type { Denial, Grant } from "./access.ts";
 
+/** Files, as a handler may use them: every path is checked against the grant. */
 export interface Files {
   /** The absolute, link-free path, or a CallError if it may not be touched that way. */
   resolve(path: string, use: "read" | "write"): Promise<string>;
@@ -30,6 +31,7 @@ export interface Files {
   stat(path: string): Promise<FileEntry | undefined>;
 }
 
+/** A text file, with what is needed to write it back unchanged. */
 export interface TextFile {
   readonly text: string;
   readonly version: FileVersion;
@@ -55,6 +57,7 @@ export interface FileVersion {
   readonly token: string;
 }
 
+/** Options of a write. */
 export interface WriteOptions {
   readonly ifUnchanged?: FileVersion;
   /** Fail if something is there already. */
@@ -65,6 +68,7 @@ export interface WriteOptions {
   readonly evenIfChanged?: boolean;
 }
 
+/** One entry of a folder. */
 export interface FileEntry {
   readonly name: string;
   readonly path: string;
@@ -93,6 +97,7 @@ export interface Launch {
   readonly grant: Grant;
 }
 
+/** The size of a terminal, in characters. */
 export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
@@ -133,6 +138,7 @@ export interface ExecChunk {
   readonly omittedBytes?: number;
 }
 
+/** How a command ended, and what it wrote. */
 export interface ExecResult {
   /** Null when a signal ended it. */
   readonly exitCode: number | null;
@@ -165,6 +171,7 @@ export interface StartedPrograms {
   readonly unlisted: number;
 }
 
+/** A program that a command started or was kept from starting. */
 export interface StartedProgram {
   readonly argv: readonly string[];
   /** The rule that kept it from starting. */
@@ -186,6 +193,7 @@ export interface CapturedOutput {
   readonly kept?: { readonly path: string; readonly bytes: number };
 }
 
+/** Commands, as a handler may run them: confined as the grant says. */
 export interface Exec {
   run(request: ExecRequest): Promise<ExecResult>;
   /** A shell line through the user's shell; the login environment comes from a snapshot. */
@@ -203,6 +211,7 @@ export interface Terminals {
   close(id: number): Promise<void>;
 }
 
+/** A command that is to run in a terminal which stays open. */
 export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput"> {
   readonly tty: boolean;
   readonly columns?: number;
@@ -214,6 +223,7 @@ export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput">
   readonly onOutput?: (chunk: ExecChunk) => void;
 }
 
+/** What is typed into an open terminal, and how long to wait for its output. */
 export interface TerminalInput {
   readonly chars: string;
   readonly yieldMs: number;

@@ -32,11 +32,13 @@ export interface Effect {
   readonly conflict?: true;
 }
 
+/** What kind of thing was changed. */
 export type EffectType = "file" | "folder" | "link" | "pipe" | "socket" | "device";
 
 /** What becomes of a held run: all of it, only these paths, or nothing. */
 export type Choice = "all" | "none" | { readonly paths: readonly string[] };
 
+/** What a held run did to the files. */
 export interface Effects {
   /** The run's name, by which it can be undone. */
   readonly run: string;

@@ -8,6 +8,7 @@ export interface Freeform {
   readonly label?: string;
 }
 
+/** An input schema for tools that take plain text instead of JSON; a grammar may say which. */
 export function freeform(grammar: { syntax?: "lark" | "regex"; definition?: string; label?: string } = {}): Freeform {
   if ((grammar.syntax === undefined) !== (grammar.definition === undefined)) {
     throw new TypeError("freeform: give both syntax ('lark' or 'regex') and definition, or neither");

@@ -13,8 +13,10 @@ export interface Extra {
   readonly fields: JsonObject;
 }
 
+/** One entry of a conversation. */
 export type Item = MessageItem | ReasoningItem | CallItem | ResultItem | ServerCallItem | CompactionItem | OtherItem;
 
+/** Something that was said. */
 export interface MessageItem {
   readonly type: "message";
   readonly role: "system" | "developer" | "user" | "assistant";
@@ -28,6 +30,7 @@ export interface MessageItem {
   readonly extra?: Extra;
 }
 
+/** A model's thoughts, with whatever its provider needs to get them back. */
 export interface ReasoningItem {
   readonly type: "reasoning";
   readonly id?: string;
@@ -40,8 +43,10 @@ export interface ReasoningItem {
   readonly extra?: Extra;
 }
 
+/** In which form an API makes the call. */
 export type CallKind = "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
 
+/** A call that the model made. */
 export interface CallItem {
   readonly type: "call";
   readonly kind: CallKind;
@@ -64,6 +69,7 @@ export interface CallItem {
   readonly extra?: Extra;
 }
 
+/** The result of a call. */
 export interface ResultItem {
   readonly type: "result";
   readonly callId: string;
@@ -104,6 +110,7 @@ export interface OtherItem {
 /** A tool as a model is told about it. */
 export type ToolSpec = FunctionSpec | CustomSpec | NamespaceSpec | NativeSpec;
 
+/** A tool, as a model is told of it. */
 export interface FunctionSpec {
   readonly kind: "function";
   readonly name: string;
@@ -130,6 +137,7 @@ export interface CustomSpec {
   readonly extra?: Extra;
 }
 
+/** Tools that belong together, under one name. */
 export interface NamespaceSpec {
   readonly kind: "namespace";
   readonly name: string;
@@ -151,6 +159,7 @@ export interface NativeSpec {
   readonly asFunction?: FunctionSpec;
 }
 
+/** Whether the model may, must or must not call a tool. */
 export type ToolChoice =
   | "auto"
   | "none"
@@ -158,6 +167,7 @@ export type ToolChoice =
   | { readonly name: string; readonly kind?: CallKind; readonly namespace?: string }
   | { readonly allowed: readonly string[]; readonly mode: "auto" | "required" };
 
+/** What a model is asked, in no provider's form. */
 export interface ModelRequest {
   readonly model: string;
   /** Leading system text. Later system or developer messages are items. */
@@ -179,6 +189,7 @@ export interface ModelRequest {
   readonly extra?: Extra;
 }
 
+/** Tokens that a request used. */
 export interface Usage {
   /** Cached tokens counted in. */
   readonly input: number;
@@ -189,11 +200,13 @@ export interface Usage {
   readonly reasoning?: number;
 }
 
+/** Why the model stopped. */
 export type Finish = "stop" | "tool_calls" | "length" | "content_filter" | "pause" | "refusal" | "error";
 
 /** `incomplete`: the server said it stopped early; `truncated`: the body just ended. */
 export type Outcome = "ok" | "incomplete" | "truncated" | "error";
 
+/** What went wrong at the model's server, or on the way to it. */
 export interface ModelError {
   readonly message: string;
   readonly code?: string;
@@ -234,8 +247,10 @@ export type ModelNote =
       readonly reason: string;
     };
 
+/** Which text a piece belongs to. */
 export type DeltaField = "text" | "refusal" | "reasoning" | "summary" | "arguments";
 
+/** How an answer ended. */
 export interface AnswerEnd {
   readonly outcome: Outcome;
   readonly finish?: Finish;

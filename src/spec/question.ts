@@ -33,32 +33,40 @@ export interface FoldersQuestion {
   readonly kind: "folders";
 }
 
+/** Something that a tool asks while it runs. */
 export type Question = FormQuestion | PageQuestion | ModelQuestion | FoldersQuestion;
+
+/** The kinds of questions. */
 export type QuestionKind = Question["kind"];
 
 /** Asked together, each under a name of the handler's own. */
 export type Questions = Readonly<Record<string, Question>>;
 
+/** Whether the person opened the page. */
 export interface PageAnswer {
   /** Declined: a person said no. Cancelled: they turned away. */
   readonly action: "accept" | "decline" | "cancel";
 }
 
+/** What the person filled in. */
 export interface FormAnswer extends PageAnswer {
   /** Fits the fields; empty unless accepted. */
   readonly content: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
+/** What the model said. */
 export interface ModelAnswer {
   readonly text: string;
   readonly model: string;
   readonly stopReason?: string;
 }
 
+/** The folders that the tool may know of. */
 export interface FoldersAnswer {
   readonly folders: readonly { readonly uri: string; readonly name?: string }[];
 }
 
+/** The answer that belongs to a question. */
 export type AnswerTo<Q extends Question> = Q extends FormQuestion
   ? FormAnswer
   : Q extends PageQuestion
@@ -66,7 +74,11 @@ export type AnswerTo<Q extends Question> = Q extends FormQuestion
     : Q extends ModelQuestion
       ? ModelAnswer
       : FoldersAnswer;
+
+/** An answer to any kind of question. */
 export type Answer = FormAnswer | PageAnswer | ModelAnswer | FoldersAnswer;
+
+/** Answers by the names of their questions. */
 export type Answers = Readonly<Record<string, Answer>>;
 
 /** `await ctx.ask({ who: { kind: "form", … } })`: all at once, answered by the same names. */
@@ -84,6 +96,7 @@ export interface Answerer {
   answer(asked: QuestionRequest, signal: AbortSignal): Promise<Answers | undefined>;
 }
 
+/** Questions of one call, for whoever answers them. */
 export interface QuestionRequest {
   readonly call: { readonly id: string; readonly tool: string };
   readonly questions: Questions;

@@ -37,6 +37,7 @@ export interface McpBlock {
   readonly [key: string]: unknown;
 }
 
+/** What `result()` is made from. */
 export interface ResultFields {
   /** What the model is told: text, or parts (MCP's spelling is taken too). */
   readonly content?: string | readonly (Part | McpBlock)[];
@@ -49,6 +50,7 @@ export interface ResultFields {
   readonly exec?: ExecOutcome;
 }
 
+/** What a handler returns when text alone does not say it. Made by `result()`. */
 export interface ToolResult extends ResultFields {
   readonly [resultMark]: true;
 }

@@ -8,11 +8,13 @@ import type { Answerer } from "./question.ts";
 import type { CallOutcome, Logger, ToolProgress } from "./tool.ts";
 import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./call.ts";
 
+/** The stage that finds the tool of a call. */
 export interface Binder {
   /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. A tool that is still on its way is waited for. */
   bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
 }
 
+/** The stage that decides whether a call may run. */
 export interface Gate {
   /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
   pass(checked: Checked, signal: AbortSignal, asking?: Asking): Promise<Permitted | Rewritten>;
@@ -64,6 +66,7 @@ export interface Judgement {
   readonly error?: CallError;
 }
 
+/** A call that a hook has changed: it goes through the line from the start. */
 export interface Rewritten {
   readonly rewritten: Asked;
 }
@@ -87,12 +90,14 @@ export interface Confinement {
   readonly available: boolean;
 }
 
+/** The stage that writes down what starts and what ended. */
 export interface Recorder {
   /** Before a call runs, with its decision. Resolves when it is on disk. */
   started(permitted: Permitted): Promise<void>;
   ended(ended: Ended): Promise<void>;
 }
 
+/** When a person is asked. */
 export type ApprovalMode = "never" | "on-request" | "on-failure" | "unless-trusted" | "auto" | "disabled";
 
 /** Asked of a person, or of whatever stands in for one. */
@@ -112,12 +117,14 @@ export interface ApprovalRequest {
   readonly effects?: Effects;
 }
 
+/** What a person says to the question whether a call may run. */
 export type ApprovalAnswer =
   /** `keep`: of a held run, only these paths. */
   | { readonly answer: "once" | "session" | "always"; readonly keep?: readonly string[] }
   | { readonly answer: "no"; readonly message?: string }
   | { readonly answer: "stop"; readonly message?: string };
 
+/** Whoever is asked whether a call may run. */
 export interface Approver {
   /**
    * `undefined`: nobody can answer; the call ends as needs_approval. `later`: the answer will come another time, perhaps
@@ -199,6 +206,7 @@ export type CallEvent =
   | ({ readonly type: "effects.settled"; readonly id: string } & Settled)
   | { readonly type: "call.ended"; readonly call: Ended };
 
+/** A file that a call would change or has changed. */
 export interface ChangedText {
   readonly path: string;
   readonly change: "created" | "changed" | "removed";
@@ -207,8 +215,10 @@ export interface ChangedText {
   readonly after?: string;
 }
 
+/** Hears the events of a call. */
 export type Emit = (event: CallEvent) => void;
 
+/** The two modes of a policy. */
 export interface PolicySettings {
   readonly approval: ApprovalMode;
   readonly sandbox: SandboxPolicy;

@@ -16,10 +16,12 @@ export interface StandardValidator<Output = unknown> extends StandardTyped<Outpu
   ) => StandardResult<Output> | Promise<StandardResult<Output>>;
 }
 
+/** What a Standard Schema validator gives back. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
+/** Why a value does not fit, in Standard Schema's form. */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;

@@ -12,6 +12,7 @@ import type { McpBlock, ToolResult } from "./result.ts";
 
 export type { ExecOutcome } from "./result.ts";
 
+/** A tool: its name, its input, what it will touch, and the handler. */
 export interface Tool<S extends InputSchema = InputSchema> {
   /** `snake_case`; `server/tool` for a server's. Where a tool runs is said by `origin`, never by its name. */
   readonly name: string;
@@ -71,11 +72,13 @@ export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "exam
   ) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 }
 
+/** Another description and input of the same tool, for one kind of model. */
 export interface ToolForm {
   readonly description?: string | ((situation: Situation) => string);
   readonly input: InputSchema;
 }
 
+/** The results of this tool may be used again. */
 export interface ToolCache<Input> {
   /** How long a result is as good as a new one. Left out: as long as the conversation. */
   readonly ttlMs?: number;
@@ -83,6 +86,7 @@ export interface ToolCache<Input> {
   readonly key?: (input: Input) => string;
 }
 
+/** An example call, shown to models that write calls as text. */
 export interface ToolExample<Input> {
   readonly input: Input;
   readonly note?: string;
@@ -112,6 +116,7 @@ export interface XmlMapping {
   readonly example?: string;
 }
 
+/** Where one parameter stands in the tool's XML. */
 export interface XmlParameter {
   readonly name: string;
   readonly node: "attribute" | "element" | "content" | "text";
@@ -138,6 +143,7 @@ export interface McpContent {
   readonly structuredContent?: unknown;
 }
 
+/** What a handler reports while it runs. */
 export type ToolProgress =
   | string
   | { readonly message?: string; readonly progress?: number; readonly total?: number; readonly data?: Json };
@@ -179,6 +185,7 @@ export interface CallOutcome {
   readonly structured?: Json;
 }
 
+/** Where handlers write what operators should know. */
 export interface Logger {
   debug(message: string, fields?: JsonObject): void;
   info(message: string, fields?: JsonObject): void;

@@ -24,11 +24,13 @@ import { defined, isObject, parseJson } from "../base/json.ts";
 /** What is recorded: who or what decided about which call, and why. Plain JSON. */
 export type AuditEntry = Readonly<Record<string, unknown>>;
 
+/** A log of decisions in which every entry holds the hash of the one before. */
 export interface Audit {
   readonly path: string;
   append(entry: AuditEntry): void;
 }
 
+/** What is wrong with an audit log, and where. */
 export interface AuditProblem {
   readonly line: number;
   /** `changed`: a line is not as it was written; `order`: lines were taken out, put in or moved; `cut`: the end is missing. */
@@ -36,6 +38,7 @@ export interface AuditProblem {
   readonly what: string;
 }
 
+/** Whether an audit log is whole and unchanged. */
 export interface AuditReport {
   readonly ok: boolean;
   readonly entries: number;
@@ -46,6 +49,7 @@ export interface AuditReport {
   readonly tornBytes?: number;
 }
 
+/** Options of `createAudit`. */
 export interface AuditOptions {
   readonly path: string;
   /** Where the number and the hash of the last entry are kept. Left out: beside the log, with `.head` after its name. */
@@ -61,6 +65,7 @@ interface Head {
 
 const start: Head = { count: 0, hash: "0".repeat(64) };
 
+/** Opens an audit log, or begins one. A line that was cut off by a crash is repaired. */
 export function createAudit({ path, headPath = `${path}.head`, now = Date.now }: AuditOptions): Audit {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Where our own last line ended: as long as nobody else has written, nothing need be read back.
@@ -121,12 +126,14 @@ function readHead(path: string): Head | undefined {
   }
 }
 
+/** Options of `verifyAudit`. */
 export interface VerifyOptions {
   readonly headPath?: string;
   /** The last hash, as it was noted elsewhere. */
   readonly head?: string;
 }
 
+/** Reads an audit log and says whether anything was changed, taken out or cut off. */
 export function verifyAudit(path: string, options: VerifyOptions = {}): AuditReport {
   const lines = readFileSync(path, "utf8").split("\n");
   // After the last line break there is nothing, or a line that was not finished.

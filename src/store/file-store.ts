@@ -23,6 +23,7 @@ import {
 } from "./session-store.ts";
 import { listSessions, sessionPath } from "./sessions.ts";
 
+/** Options of `createFileStore`. */
 export interface FileStoreOptions {
   readonly folder: string;
   /** Sessions of this tenant are journals of `folder` like any other, so that `callgate sessions` lists them. */
@@ -48,6 +49,8 @@ const maxRecent = 2_000;
 
 /** Throws where another process serves this folder. */
 // oxlint-disable-next-line max-lines-per-function -- one store: its functions share the folder and what is held of it
+
+/** A session store in a folder, for a service of one process. */
 export function createFileStore({ folder, ownTenant, now = Date.now }: FileStoreOptions): SessionStore {
   const root = join(folder, "serve");
   mkdirSync(root, { recursive: true, mode: 0o700 });

@@ -14,8 +14,10 @@ export interface JournalRecord {
   readonly [field: string]: unknown;
 }
 
+/** A record of a journal, with its number and time. */
 export type StoredRecord = JournalRecord & { readonly n: number; readonly at: number };
 
+/** The file that a session is recorded in. */
 export interface Journal {
   readonly path: string;
   /** How many records it holds: the number of the next one. */
@@ -26,6 +28,7 @@ export interface Journal {
   close(): void;
 }
 
+/** What is wrong with a journal, and where. */
 export interface JournalProblem {
   readonly line: number;
   readonly byte: number;
@@ -34,6 +37,7 @@ export interface JournalProblem {
   readonly detail: string;
 }
 
+/** The records of a journal, as far as they are whole. */
 export interface ReadJournal {
   readonly records: readonly StoredRecord[];
   readonly problems: readonly JournalProblem[];

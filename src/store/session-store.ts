@@ -6,6 +6,7 @@
 import type { JsonObject } from "../base/json.ts";
 import type { JournalRecord, StoredRecord } from "./journal.ts";
 
+/** Where a session stands. */
 export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
 
 /** A question that waits for a person, and the record that holds it. */
@@ -37,7 +38,10 @@ export interface StoredSession {
   readonly takings: number;
 }
 
+/** What a session begins with in the store. */
 export type NewStoredSession = Pick<StoredSession, "id" | "tenant" | "title" | "model" | "cwd" | "settings">;
+
+/** What may be changed of a session. */
 export type SessionChange = Partial<
   Pick<StoredSession, "title" | "status" | "model" | "cwd" | "questions" | "usage" | "takings">
 >;
@@ -50,11 +54,13 @@ export interface Mail {
   readonly at: number;
 }
 
+/** Something that is to be sent to a session. */
 export interface NewMail extends Pick<Mail, "kind" | "body"> {
   /** The same key a second time is the same mail. */
   readonly key?: string;
 }
 
+/** Something in the store that listeners are told of. */
 export type StoreChange =
   | { readonly type: "records"; readonly id: string; readonly tenant: string; readonly head: number }
   | { readonly type: "session"; readonly id: string; readonly tenant: string }
@@ -63,6 +69,7 @@ export type StoreChange =
   /** What happens and is not recorded: parts of an answer as they come. */
   | { readonly type: "live"; readonly id: string; readonly tenant: string; readonly event: JsonObject };
 
+/** Which sessions are wanted. */
 export interface SessionQuery {
   readonly tenant: string;
   readonly status?: SessionStatus;
@@ -73,6 +80,7 @@ export interface SessionQuery {
   readonly limit: number;
 }
 
+/** Where sessions are kept: on files for one process, in PostgreSQL for many. */
 export interface SessionStore {
   /** A session of the same tenant and key is given back as it is. */
   create(

@@ -3,6 +3,7 @@ import { dialects } from "../dialect/index.ts";
 import { callMessage, idOf, one, probeSets, words, type ProbeCall } from "./probe.ts";
 import type { Renderings } from "./renderings.ts";
 
+/** What a chat template does with tools, calls and results. */
 export interface TemplateFacts {
   /** The tools of a request are told to the model. */
   readonly tools: boolean;

@@ -17,6 +17,7 @@ import { idOf, one, probeTools, two, words, type ProbeCall, type SpecialTokens }
 import { readSet, shownSets, type ShownSet } from "./read-probes.ts";
 import { createRenderings, type Renderings } from "./renderings.ts";
 
+/** What a chat template says about its model: dialect, roles, markers. */
 export interface TemplateProfile extends TemplateFacts {
   /** A dialect's name, a record that was derived, or null. */
   readonly dialect: string | Dialect | null;
@@ -32,6 +33,7 @@ export interface TemplateProfile extends TemplateFacts {
   readonly turn: string | null;
 }
 
+/** Options of `inferFromTemplate`. */
 export interface InferOptions {
   readonly tokens?: SpecialTokens;
   readonly limits?: TemplateLimits;
@@ -41,6 +43,7 @@ export interface InferOptions {
 
 const speakable = dialects.filter(({ name }) => name !== "auto" && name !== "callgate");
 
+/** Renders a chat template and reads from what it renders how its model writes calls. */
 export function inferFromTemplate(source: string, options: InferOptions = {}): TemplateProfile {
   const renderings = createRenderings(source, options.tokens ?? {}, options.limits ?? {});
   const facts = factsOf(renderings);

@@ -17,6 +17,7 @@ export interface TemplateLimits {
   readonly source?: number;
 }
 
+/** How much work a template may make, unless told otherwise. */
 export const defaultLimits: Required<TemplateLimits> = {
   steps: 400_000,
   time: 2_000,
@@ -33,6 +34,7 @@ const togetherEntries = 10;
 /** `syntax`: not a template. `runtime`: it does what no value allows. `limit`: it asks for too much. `refused`: it says no itself. */
 export type TemplateErrorCode = "syntax" | "runtime" | "limit" | "refused";
 
+/** A template that cannot be read or rendered. */
 export class TemplateError extends Error {
   override readonly name: string = "TemplateError";
   readonly code: TemplateErrorCode;

@@ -2,6 +2,7 @@
 import { parse, tokenize } from "@huggingface/jinja";
 import { defaultLimits, TemplateError, type TemplateLimits } from "./limits.ts";
 
+/** A node of a parsed template. */
 export type Node =
   | { readonly type: "Program"; readonly body: readonly Node[] }
   | { readonly type: "If"; readonly test: Node; readonly body: readonly Node[]; readonly alternate: readonly Node[] }
@@ -28,33 +29,44 @@ export type Node =
   | { readonly type: "SelectExpression"; readonly lhs: Node; readonly test: Node }
   | { readonly type: "Ternary"; readonly condition: Node; readonly trueExpr: Node; readonly falseExpr: Node };
 
+/** A name. */
 export interface IdentifierNode {
   readonly type: "Identifier";
   readonly value: string;
 }
+
+/** A call of a function or macro. */
 export interface CallNode {
   readonly type: "CallExpression";
   readonly callee: Node;
   readonly args: readonly Node[];
 }
+
+/** A field or an item of a value. */
 export interface MemberNode {
   readonly type: "MemberExpression";
   readonly object: Node;
   readonly property: Node;
   readonly computed: boolean;
 }
+
+/** A part of a list or string. */
 export interface SliceNode {
   readonly type: "SliceExpression";
   readonly start?: Node;
   readonly stop?: Node;
   readonly step?: Node;
 }
+
+/** Two values and the operator between them. */
 export interface BinaryNode {
   readonly type: "BinaryExpression";
   readonly operator: { readonly value: string };
   readonly left: Node;
   readonly right: Node;
 }
+
+/** A loop. */
 export interface ForNode {
   readonly type: "For";
   readonly loopvar: Node;
@@ -62,18 +74,24 @@ export interface ForNode {
   readonly body: readonly Node[];
   readonly defaultBlock: readonly Node[];
 }
+
+/** An assignment. */
 export interface SetNode {
   readonly type: "Set";
   readonly assignee: Node;
   readonly value: Node | null;
   readonly body: readonly Node[];
 }
+
+/** A macro. */
 export interface MacroNode {
   readonly type: "Macro";
   readonly name: IdentifierNode;
   readonly args: readonly Node[];
   readonly body: readonly Node[];
 }
+
+/** A `{% call %}` block. */
 export interface CallStatementNode {
   readonly type: "CallStatement";
   readonly call: CallNode;
@@ -89,6 +107,7 @@ export interface ParsedTemplate {
 /** White space longer than this makes the reader's patterns slow, and no honest template has it. */
 const longestSpace = 4096;
 
+/** Parses a Jinja chat template. */
 export function parseTemplate(source: string, limits: TemplateLimits = {}): ParsedTemplate {
   const longest = limits.source ?? defaultLimits.source;
   if (source.length > longest) throw new TemplateError("limit", `the template is longer than ${longest} characters`);

@@ -26,6 +26,7 @@ export interface TemplateContext {
   readonly now?: Date;
 }
 
+/** Renders a chat template within limits of work, depth and length. */
 export function renderTemplate(
   template: string | ParsedTemplate,
   context: TemplateContext,

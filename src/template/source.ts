@@ -3,6 +3,7 @@ import { isObject } from "../base/json.ts";
 import { TemplateError } from "./limits.ts";
 import type { SpecialTokens } from "./probe.ts";
 
+/** A template and the file or answer that it was found in. */
 export interface TemplateSource {
   readonly template: string;
   readonly tokens: SpecialTokens;

@@ -14,6 +14,7 @@ export interface ModelServer {
   close(): Promise<void>;
 }
 
+/** Options of `serveModel`. */
 export interface ModelServerOptions {
   /** Calls and results as text, as a model without calls of its own would have them. */
   readonly dialect?: string;
@@ -21,6 +22,7 @@ export interface ModelServerOptions {
   readonly onRequest?: (wire: string, body: unknown) => void;
 }
 
+/** Puts a model behind all four wires on 127.0.0.1, for tests. */
 export async function serveModel(model: Model, options: ModelServerOptions = {}): Promise<ModelServer> {
   const served = options.dialect === undefined ? model : speakText(model, options.dialect);
   const { createServer } = process.getBuiltinModule("node:http");

@@ -12,6 +12,7 @@ export interface ScriptedAnswer {
   readonly end?: Partial<Pick<Answer, "outcome" | "finish" | "usage" | "error">>;
 }
 
+/** A call that the scripted model makes. */
 export interface ScriptedCall {
   readonly name: string;
   readonly input?: Json;
@@ -22,6 +23,7 @@ export interface ScriptedCall {
   readonly complete?: boolean;
 }
 
+/** One answer of the script, or a function that makes it from the request. */
 export type ScriptedStep = ScriptedAnswer | ((request: ModelRequest) => ScriptedAnswer);
 
 /** A model that says what the test tells it, one step a request; it keeps what it was asked. */
@@ -29,6 +31,7 @@ export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
 }
 
+/** A model that gives these answers, one after another. */
 export function createScriptedModel(steps: readonly ScriptedStep[], name = "scripted"): ScriptedModel {
   for (const step of steps) if (typeof step !== "function") toAnswer(step, 0); // a mistake in the script is told at once
   const requests: ModelRequest[] = [];

@@ -7,6 +7,7 @@ export type WebSearch = (
   options: { readonly count: number; readonly signal: AbortSignal; readonly call: ToolContext["call"] },
 ) => Promise<string | readonly WebSearchResult[]>;
 
+/** One page that was found. */
 export interface WebSearchResult {
   readonly title: string;
   readonly url: string;

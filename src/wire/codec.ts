@@ -10,6 +10,7 @@ import type { SchemaTarget } from "../schema/normalize.ts";
 import type { Sign } from "./envelope.ts";
 import type { WireFailure } from "./failure.ts";
 
+/** One wire: requests and answers, written and read. */
 export interface Codec {
   readonly name: WireName;
   /** Appended to the base URL. */
@@ -26,6 +27,7 @@ export interface Codec {
   encodeError(error: ModelError): WireFailure;
 }
 
+/** The four HTTP APIs of model providers. */
 export type WireName = "chat" | "responses" | "messages" | "gemini";
 
 /** One server-sent event. */
@@ -34,6 +36,7 @@ export interface Frame {
   readonly data: string;
 }
 
+/** How a request is written. */
 export interface EncodeOptions {
   /** Which provider's schema rules the tools are lowered to. */
   readonly target?: SchemaTarget;
@@ -64,6 +67,7 @@ export interface Quirks {
   readonly noToolChoice?: boolean;
 }
 
+/** A request in a provider's form. */
 export interface EncodedRequest {
   readonly body: JsonObject;
   /** Wire spelling → neutral name, for the decoder of the answer. */
@@ -75,12 +79,14 @@ export interface EncodedRequest {
 /** Wire spelling → what the tool really is. Kept per request; names are looked up, never split. */
 export type NameTable = ReadonlyMap<string, NamedTool>;
 
+/** The tool that a name on the wire stands for. */
 export interface NamedTool {
   readonly name: string;
   readonly namespace?: string;
   readonly kind: "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
 }
 
+/** What a decoder must know of the request. */
 export interface DecodeOptions {
   readonly names?: NameTable;
   /** Declared tool names, for streams that cannot be read without them. */
@@ -104,17 +110,20 @@ export interface AnswerLimits {
   readonly bodyBytes: number;
 }
 
+/** How a client's request is read. */
 export interface DecodeRequestOptions {
   /** The signature that state we sealed for a client must bear. Without it any sealed state is taken. */
   readonly sign?: Sign;
 }
 
+/** Reads an answer frame by frame. */
 export interface AnswerDecoder {
   push(frame: Frame): readonly ModelEvent[];
   /** The body ended; emits what is still open and `answer.ended` if the stream never said so. */
   end(): readonly ModelEvent[];
 }
 
+/** How an answer is written for a client. */
 export interface AnswerEncodeOptions {
   readonly model?: string;
   readonly id?: string;
@@ -124,6 +133,7 @@ export interface AnswerEncodeOptions {
   readonly sign?: Sign;
 }
 
+/** Writes an answer, event by event. */
 export interface AnswerEncoder {
   push(event: ModelEvent): readonly Frame[];
 }

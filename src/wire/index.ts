@@ -8,12 +8,15 @@ import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
 import { responses } from "./responses/index.ts";
 
+/** The codec of every wire, by name. */
 export const codecs: Readonly<Record<WireName, Codec>> = { chat, responses, messages, gemini };
 
+/** Whether this is one of the four wires. */
 export function isWireName(name: string): name is WireName {
   return Object.hasOwn(codecs, name);
 }
 
+/** The codec of a wire. */
 export function getCodec(name: WireName): Codec {
   return codecs[name];
 }

@@ -6,6 +6,7 @@ import type { Answer, AnswerEnd, Item, ModelEvent } from "../spec/model.ts";
 import { answerToEvents, collect } from "./answer.ts";
 import type { AnswerDecoder, AnswerLimits } from "./codec.ts";
 
+/** How much a model's server may send in one answer, unless told otherwise. */
 export const defaultAnswerLimits: AnswerLimits = {
   argumentCharacters: 1_000_000,
   calls: 128,

@@ -3,6 +3,7 @@ import { createParser } from "eventsource-parser";
 import type { Frame } from "./codec.ts";
 import { parseObject } from "./raw.ts";
 
+/** Reads server-sent events from bytes that are cut anywhere. */
 export interface SseReader {
   push(chunk: string | Uint8Array): readonly Frame[];
   /** Servers that forget the last blank line are forgiven: what is pending becomes a frame. */
@@ -14,6 +15,7 @@ const maxEventLength = 128 << 20;
 
 const byteOrderMark = "\ufeff";
 
+/** A reader of one stream of server-sent events. */
 export function createSseReader(): SseReader {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let frames: Frame[] = [];
@@ -82,6 +84,7 @@ export function encodeFrame(frame: Frame): string {
   return frame.event === undefined ? `data: ${data}\n\n` : `event: ${frame.event}\ndata: ${data}\n\n`;
 }
 
+/** Frames as the text of a stream of server-sent events. */
 export function encodeSse(frames: readonly Frame[]): string {
   return frames.map(encodeFrame).join("");
 }

@@ -5,6 +5,7 @@ import { createCollector } from "./answer.ts";
 import type { Codec, DecodeOptions } from "./codec.ts";
 import { createSseReader } from "./sse.ts";
 
+/** A piece of a body, as it arrives. */
 export type Chunk = string | Uint8Array;
 
 /** The events of one streamed answer; deltas that arrive together are one. Ends with `answer.ended`, whatever the body does. */

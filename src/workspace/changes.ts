@@ -11,6 +11,7 @@ export interface ChangeTracker {
   endTurn(turn: string, now: number): TurnDiff | undefined;
 }
 
+/** Follows what a session changes in its workspace, for the diff of a turn and for undo. */
 export function createChangeTracker(workspace: string, undoFile: string, runLater?: RunLater): ChangeTracker {
   const undo = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;

@@ -13,6 +13,7 @@ export interface TurnDiff {
   readonly notes: readonly string[];
 }
 
+/** A file that a turn changed. */
 export interface ChangedFile {
   readonly path: string;
   readonly action: "add" | "update" | "delete" | "rename";

@@ -27,6 +27,7 @@ interface CallOptions {
 
 type Approval = { readonly type: "user-approval"; readonly reason: string } | undefined;
 
+/** Our tools in the AI SDK's form, with the approvals that belong to them. */
 export interface AiSdkTools {
   /** For `tools` of `generateText`, `streamText` and agents. */
   readonly tools: ToolSet;

@@ -6,11 +6,13 @@ import type { Session } from "../../session/session.ts";
 import type { ApprovalRequest } from "../../spec/stages.ts";
 import { toEventStream } from "./ui-stream.ts";
 
+/** One event of the AG-UI protocol. */
 export interface AgUiEvent {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
+/** Which thread and run of AG-UI the events belong to. */
 export interface AgUiRun {
   readonly threadId: string;
   readonly runId: string;

@@ -4,6 +4,7 @@ import type { ApprovalAnswer, Approver } from "../../spec/stages.ts";
 /** For `createSession({ approver: answerLater })`: the turn ends as waiting, and goes on when the answer comes. */
 export const answerLater: Approver = { ask: async () => "later" };
 
+/** An approver whose questions stay open until `answer` is called, by the web page for example. */
 export interface OpenApprover extends Approver {
   /** The answer to a question by its id, which is the hash that was shown. False: nothing waits under it. */
   answer(approvalId: string, answer: ApprovalAnswer): boolean;

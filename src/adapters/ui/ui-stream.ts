@@ -7,6 +7,7 @@ import { createRunningText } from "../../session/running-text.ts";
 import type { Session } from "../../session/session.ts";
 import type { Ended } from "../../spec/call.ts";
 
+/** Options of `toUiMessageStream`. */
 export interface UiStreamOptions {
   /** The message the chunks belong to: a new one, or the one that a resumed turn goes on with. */
   readonly messageId?: string;

@@ -7,6 +7,7 @@ import { findDialect } from "../dialects.ts";
 import { createToolTable, type TextTool, type ToolLike } from "../tools.ts";
 import { argumentsOf, writeBody, writeJson, writeTag, type Written } from "./body.ts";
 
+/** A call that is to be written in a dialect. */
 export interface CallText {
   readonly name: string;
   readonly namespace?: string;
@@ -16,6 +17,7 @@ export interface CallText {
   readonly arguments: string;
 }
 
+/** One call, as a model that speaks the dialect would write it. */
 export function encodeCall(dialect: string | Dialect, call: CallText, tool?: ToolLike): string {
   return encodeCalls(dialect, [call], tool === undefined ? [] : [tool]);
 }

@@ -5,6 +5,7 @@ import { encodeAttribute } from "../read/header.ts";
 import { neutralize } from "./neutral.ts";
 import type { ToolLike } from "../tools.ts";
 
+/** A result that is to be written in a dialect. */
 export interface ResultText {
   readonly name: string;
   readonly id: string;
@@ -12,6 +13,7 @@ export interface ResultText {
   readonly ok: boolean;
 }
 
+/** One result, as a model that speaks the dialect expects it. */
 export function encodeResult(dialect: string | Dialect, result: ResultText, tools: readonly ToolLike[] = []): string {
   return encodeResults(dialect, [result], tools);
 }
@@ -41,6 +43,7 @@ export function encodeResults(
   return `${open}${written.join(open === "" ? "\n" : "")}${close}`;
 }
 
+/** Where the server should stop the model, so that it does not invent the result of its own call. */
 export function stopSequences(dialect: string | Dialect): readonly string[] {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   return spoken.stop ?? [];

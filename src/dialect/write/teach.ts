@@ -6,6 +6,7 @@ import { createToolTable, customKey, type TextTool, type ToolLike } from "../too
 import { encodeCall } from "./call.ts";
 import { encodeResult } from "./result.ts";
 
+/** Options of `teach`. */
 export interface TeachOptions {
   /** At least one call is wanted: any, or the one of this name. */
   readonly required?: boolean | string;
@@ -26,6 +27,7 @@ const sample: TextTool = {
   custom: false,
 };
 
+/** The text of a system prompt that tells a model which tools there are and how to write a call. */
 export function teach(dialect: string | Dialect, tools: readonly ToolLike[], options: TeachOptions = {}): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
   const list = createToolTable(tools).list.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));

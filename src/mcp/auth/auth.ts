@@ -23,6 +23,7 @@ import type { ServerConfig } from "../config.ts";
 import type { Keyring } from "./keyring.ts";
 import type { FetchLike, TokenProvider } from "../protocol.ts";
 
+/** The login of one server. */
 export interface ServerAuth extends TokenProvider {
   /** The server wants more than the token allows; afterwards the request may be sent again. */
   onInsufficientScope(wanted: Challenge): Promise<void>;
@@ -33,6 +34,7 @@ export interface ServerAuth extends TokenProvider {
 /** Shows the person the address of the login page. */
 export type OpenPage = (url: URL) => void | Promise<void>;
 
+/** The logins of all servers. */
 export interface TokenStore {
   /** Sends and renews what was logged in earlier; never opens a page. Undefined for servers that need no login of ours. */
   providerFor(config: ServerConfig): ServerAuth | undefined;
@@ -42,6 +44,7 @@ export interface TokenStore {
   forget(config: ServerConfig): Promise<boolean>;
 }
 
+/** Options of `createTokenStore`. */
 export interface TokenStoreOptions {
   readonly stateDir: string;
   /** Where a client's secret is, if it has one. Left out: no variable is read. */
@@ -64,6 +67,7 @@ export class LoginNeeded extends Error {
   }
 }
 
+/** Logins by OAuth, kept in the system's keyring where there is one, else in `stateDir`. */
 export function createTokenStore(options: TokenStoreOptions): TokenStore {
   const { stateDir, keyring } = options;
   const fileOf = (config: ServerConfig) =>

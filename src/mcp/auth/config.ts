@@ -1,6 +1,7 @@
 /** How a server's settings say who we are: through a browser, with a secret or key of our own, or with an identity token. */
 import { isObject } from "../../base/json.ts";
 
+/** How to log in to a server by OAuth. */
 export interface OAuthConfig {
   readonly clientId?: string;
   /** The variable that holds the client's secret, where it has one. */
@@ -21,6 +22,7 @@ export interface OAuthConfig {
   readonly callbackPort?: number;
 }
 
+/** How a company's own login is used for a server. */
 export interface IdentityConfig {
   readonly token: SecretSource;
   /** The company's own login, which exchanges the token for one the server's side takes. Left out: it takes this one. */

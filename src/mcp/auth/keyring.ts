@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { findProgram } from "../../runtime/sandbox/machine.ts";
 
+/** The system's store of secrets. */
 export interface Keyring {
   get(account: string): Promise<string | undefined>;
   /** False where it could not be kept. */

@@ -16,6 +16,7 @@ import type { ServerTool } from "../protocol.ts";
 import type { ServerState } from "./live-client.ts";
 import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./metrics.ts";
 
+/** The servers whose tools are in a registry. */
 export interface McpClients {
   readonly connections: ReadonlyMap<string, Connection>;
   /**
@@ -38,6 +39,7 @@ export interface McpClients {
   close(): Promise<void>;
 }
 
+/** One server and its state, as data. */
 export interface ServerStatus {
   readonly name: string;
   readonly enabled: boolean;
@@ -49,6 +51,7 @@ export interface ServerStatus {
   readonly tools: readonly string[];
 }
 
+/** Options of `createMcpClients`. */
 export interface McpClientsOptions extends Omit<
   ConnectionOptions,
   "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault" | "onRefused"
@@ -90,6 +93,7 @@ const clientsShape: Shape = {
   noun: "option",
 };
 
+/** Connects to MCP servers and puts their tools into a registry, each under its server's name. */
 export function createMcpClients(options: McpClientsOptions): McpClients {
   checkOptions("createMcpClients", options, clientsShape);
   const { registry, sandboxState } = options;

@@ -6,6 +6,7 @@ import type { ServerConfig } from "../config.ts";
 import { createLiveClient, wordsOf, type LiveClientOptions, type ServerState } from "./live-client.ts";
 import type { ServerClient, ServerTool, ServerToolResult } from "../protocol.ts";
 
+/** One server: started when it is first needed, and again after it ended. */
 export interface Connection {
   readonly config: ServerConfig;
   state(): ServerState;
@@ -21,6 +22,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** What goes with a call to a server. */
 export interface CallOptions {
   readonly signal: AbortSignal;
   /** Our own name for the call: what the server asks meanwhile is asked about it. */
@@ -36,6 +38,7 @@ export interface CallOptions {
   readonly sandboxState?: () => JsonObject;
 }
 
+/** Options of a connection. */
 export interface ConnectionOptions extends Omit<LiveClientOptions, "runningCall"> {
   /** What the sandbox allows, for servers that want to know. */
   readonly sandboxState?: () => JsonObject;

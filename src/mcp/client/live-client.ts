@@ -8,6 +8,7 @@ import { visitPages } from "../host.ts";
 import { isSessionLost } from "./http-transport.ts";
 import { openClient, type OpenOptions } from "./open-client.ts";
 
+/** Where a server stands. */
 export type ServerState = "idle" | "starting" | "ready" | "failed" | "closed";
 
 /** @internal */
@@ -23,6 +24,7 @@ export interface LiveClient {
   close(): Promise<void>;
 }
 
+/** Options of a client that starts its server anew when it has to. */
 export interface LiveClientOptions extends Omit<OpenOptions, "signal"> {
   /** Told of every start that worked or did not, with how long it took. */
   readonly onStart?: (start: { readonly ok: boolean; readonly durationMs: number }) => void;

@@ -18,6 +18,7 @@ export type McpEvent =
       readonly durationMs: number;
     };
 
+/** Counts of one server. */
 export interface ServerMetrics {
   readonly starts: number;
   readonly failedStarts: number;

@@ -14,6 +14,7 @@ import { keepSound, type OnRefused } from "./sound-messages.ts";
 import { startServer, type StartContext } from "./start-server.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
 
+/** What is needed to open a client: the server, and who answers its questions. */
 export interface OpenOptions extends StartContext {
   readonly config: ServerConfig;
   readonly onToolsChanged: (tools: readonly ServerTool[]) => void;

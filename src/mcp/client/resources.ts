@@ -19,6 +19,7 @@ const listInput = {
   additionalProperties: false,
 } as const;
 
+/** Tools by which a model lists and reads the servers' resources. */
 export function createResourceTools(clients: McpClients): readonly AnyTool[] {
   const each = async <Result>(server: string | undefined, ask: (client: ServerClient) => Promise<Result>) => {
     const askOne = (name: string) => find(clients, name).ask(ask).catch(toProblem);

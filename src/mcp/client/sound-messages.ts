@@ -5,6 +5,7 @@
 import { specTypeSchemas, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { defined, isObject } from "../../base/json.ts";
 
+/** Hears of a server's tool that is left out, and why. */
 export type OnRefused = (tool: string, reason: string) => void;
 
 /**

@@ -9,6 +9,7 @@ import { startConfined } from "../../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../spec/access.ts";
 import type { ServerConfig, StdioConfig } from "../config.ts";
 
+/** Where and how a server's process is started. */
 export interface StartContext {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;

@@ -17,6 +17,7 @@ export interface ElicitingApprover extends Approver {
   readonly answerer: Answerer;
 }
 
+/** An approver that asks the client which made the call, by elicitation. */
 export function createElicitingApprover(): ElicitingApprover {
   const clients = new Map<string, ElicitingClient>();
   return {

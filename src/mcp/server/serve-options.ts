@@ -6,6 +6,7 @@ import type { McpTransport } from "../protocol.ts";
 import type { ServedPrompts } from "./served-prompts.ts";
 import type { ServedResources } from "./served-resources.ts";
 
+/** Options of `serveMcp`. */
 export interface ServeOptions {
   readonly engine: Engine;
   /** The one the engine was made with: its questions go back to the client that made the call. */
@@ -39,6 +40,7 @@ export interface SessionLimits {
   readonly now?: () => number;
 }
 
+/** A server that runs. */
 export interface Serving {
   readonly url?: string;
   readonly token?: string;

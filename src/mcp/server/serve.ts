@@ -7,6 +7,7 @@ import { serveOverHttp } from "./serve-http.ts";
 import type { ServeOptions, Serving } from "./serve-options.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
+/** Offers an engine's tools to MCP clients, over stdio or HTTP. */
 export async function serveMcp(options: ServeOptions): Promise<Serving> {
   const { engine, approver, shows, resources, prompts, version } = options;
   const multiRound = createMultiRound();

@@ -3,6 +3,7 @@ import type { Part } from "../../base/content.ts";
 import type { Ask } from "../../spec/question.ts";
 import type { Completions } from "./completions.ts";
 
+/** A prompt that clients can list and fill in. */
 export interface ServedPrompt {
   readonly name: string;
   readonly title?: string;
@@ -12,6 +13,7 @@ export interface ServedPrompt {
   get(values: Readonly<Record<string, string>>, ctx: PromptContext): PromptText | Promise<PromptText>;
 }
 
+/** One argument of a prompt. */
 export interface PromptArgument {
   readonly name: string;
   readonly description?: string;
@@ -20,19 +22,23 @@ export interface PromptArgument {
   readonly complete?: Completions;
 }
 
+/** What a prompt can use while it is made. */
 export interface PromptContext {
   /** Questions of the prompt's own, as a tool has them. */
   readonly ask: Ask;
   readonly signal: AbortSignal;
 }
 
+/** What a prompt becomes: one text, or messages. */
 export type PromptText = string | readonly PromptMessage[];
 
+/** One message of a prompt. */
 export interface PromptMessage {
   readonly role: "user" | "assistant";
   readonly content: string | Part;
 }
 
+/** The prompts of a server; they may change while it runs. */
 export interface ServedPrompts {
   list(): readonly ServedPrompt[];
   find(name: string): ServedPrompt | undefined;
@@ -42,6 +48,7 @@ export interface ServedPrompts {
   onChange(listener: () => void): () => void;
 }
 
+/** A list of prompts for `serveMcp`. */
 export function createServedPrompts(prompts: readonly ServedPrompt[] = []): ServedPrompts {
   const known = new Map(prompts.map((prompt) => [prompt.name, prompt]));
   const listeners = new Set<() => void>();

@@ -2,6 +2,7 @@
 import { defined } from "../../base/json.ts";
 import type { Completions } from "./completions.ts";
 
+/** A file that clients can read. */
 export interface ServedResource {
   readonly uri: string;
   readonly name: string;
@@ -13,6 +14,7 @@ export interface ServedResource {
 /** Words, or bytes as base64. */
 export type ServedContent = { readonly mediaType: string } & ({ readonly text: string } | { readonly data: string });
 
+/** The resources of a server. */
 export interface ServedResources {
   list(): Promise<readonly ServedResource[]>;
   /** Undefined: there is no such resource. */
@@ -26,6 +28,7 @@ export interface ServedResources {
   onUpdate?(listener: (uri: string) => void): () => void;
 }
 
+/** An address with variables, for resources that are not listed one by one. */
 export interface ResourceTemplate {
   readonly uriTemplate: string;
   readonly name: string;
@@ -45,6 +48,7 @@ export interface ResourceFolder {
   files(): readonly { readonly name: string; readonly path: string; readonly title?: string; readonly size?: number }[];
 }
 
+/** Options of `createServedResources`. */
 export interface ServedResourcesOptions {
   readonly folders: readonly ResourceFolder[];
   /** Reads at most this many bytes of a file, from its start. */
@@ -54,6 +58,7 @@ export interface ServedResourcesOptions {
 /** A client's context holds far less; what is longer is read by tools, by range. */
 const maxReadBytes = 4 * 1024 * 1024;
 
+/** The files of some folders as resources for `serveMcp`. */
 export function createServedResources({ folders, readText }: ServedResourcesOptions): ServedResources {
   const addressOf = (kind: string, name: string) => `callgate://${kind}/${encodeURIComponent(name)}`;
   const within = (some: readonly ResourceFolder[]) =>

@@ -54,6 +54,7 @@ export interface HeldRun {
   readonly gid?: number;
 }
 
+/** How a process ended. */
 export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -91,6 +92,7 @@ export interface StartRules {
   readonly filter?: Uint8Array;
 }
 
+/** A program that may not be started, by name and by content. */
 export interface ProgramFile {
   readonly name: string;
   readonly path: string;

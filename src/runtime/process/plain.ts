@@ -76,6 +76,7 @@ function spawned(launch: Confined): Promise<ChildProcess> {
   });
 }
 
+/** How a command is started. */
 export interface StartOptions {
   /** For the command's input, output and errors. */
   readonly stdio?: "pipe" | "inherit" | "ignore";

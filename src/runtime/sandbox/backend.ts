@@ -21,6 +21,7 @@ export interface CommandProxy {
   close(): Promise<Denial | undefined>;
 }
 
+/** One way to confine a command on this machine. */
 export interface Backend {
   readonly name: string;
   /** How a command in here reaches our proxy: by a socket it is shown, or by a port of the host's. */
@@ -35,6 +36,7 @@ export interface Backend {
   explain(grant: Grant): readonly string[];
 }
 
+/** What a backend is told about the command it confines. */
 export interface ConfineHow {
   /** Where the backend can: the sandbox apart from its command, as a `wrapper` that the launcher makes ahead. */
   readonly apart?: boolean;
@@ -42,6 +44,7 @@ export interface ConfineHow {
   readonly proxy?: CommandProxy;
 }
 
+/** Whether a backend works here, from a real try. */
 export interface ProbeResult {
   readonly ok: boolean;
   /** What was tried and how far it came; for people. */
@@ -50,6 +53,7 @@ export interface ProbeResult {
   readonly fix?: string;
 }
 
+/** The best way to confine commands that was found on this machine. */
 export interface Sandbox {
   /** The candidate that was found; runs the probes (cached) the first time. */
   confinement(): Promise<{ readonly name: string; readonly available: boolean }>;
@@ -62,6 +66,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
+/** Options of one confined command. */
 export interface ConfineOptions extends Pick<ConfineHow, "apart"> {
   /** Told of every request the command makes, where its network is a list of hosts. */
   readonly onRequest?: (request: ProxiedRequest) => void;

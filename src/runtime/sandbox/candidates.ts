@@ -16,6 +16,7 @@ export interface Candidate {
   readonly programs: readonly string[];
 }
 
+/** One backend and what its try showed. */
 export interface CandidateResult extends ProbeResult {
   readonly id: string;
   readonly name: string;

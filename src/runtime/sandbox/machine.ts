@@ -5,6 +5,7 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { stateDir } from "../../base/paths.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
 
+/** What the sandbox must know of this machine. */
 export interface Machine {
   readonly platform: NodeJS.Platform;
   /** Undefined: our seccomp program has no numbers for this processor. */

@@ -29,6 +29,7 @@ export function firstWords({ stderr }: Finished): string {
   return stderr.trim().split("\n")[0] ?? "";
 }
 
+/** How a confined command ended, and what it wrote. */
 export interface Finished extends Ending {
   /** Why the command never began: the sandbox could not be built. Made anew it may well be. */
   readonly neverBegan?: string;

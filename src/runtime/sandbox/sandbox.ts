@@ -29,6 +29,7 @@ export { startConfined } from "../process/plain.ts";
 export { runConfined } from "./probe.ts";
 export type { Finished } from "./probe.ts";
 
+/** Options of `createSandbox`. */
 export interface SandboxOptions {
   readonly machine?: Partial<Machine>;
   /** Only this backend (a candidate's id), or none; left out: the first that works here. */
@@ -45,6 +46,7 @@ export interface SandboxOptions {
   readonly allowPrivate?: boolean;
 }
 
+/** Finds how commands can be confined here; the tries are made when it is first used. */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   const machine = thisMachine(options.machine);
   const session = createSession(machine, options.kept);

@@ -1,5 +1,7 @@
 /** What each target takes, as data. The facts are in docs/schemas.md; a new provider is a new entry here. */
 export const schemaTargets = ["seed", "openai", "openai-strict", "anthropic", "gemini", "llama-cpp"] as const;
+
+/** Whose rules a schema is lowered to. */
 export type SchemaTarget = (typeof schemaTargets)[number];
 
 export interface TargetRules {

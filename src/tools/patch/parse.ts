@@ -10,6 +10,7 @@ export interface Patch {
   readonly notes: readonly string[];
 }
 
+/** What a patch does to one file. */
 export type Hunk = AddHunk | DeleteHunk | UpdateHunk;
 
 interface AddHunk {
@@ -23,6 +24,7 @@ interface DeleteHunk {
   readonly path: string;
 }
 
+/** A file that is changed, and perhaps moved. */
 export interface UpdateHunk {
   readonly kind: "update";
   readonly path: string;
@@ -42,6 +44,7 @@ export interface Chunk {
   readonly patchLine: number;
 }
 
+/** A line that stays, is added or is removed. */
 export interface ChunkLine {
   readonly op: " " | "+" | "-";
   readonly text: string;

@@ -17,11 +17,13 @@ interface PatchProgressFile {
   readonly removed: number;
 }
 
+/** Reads a patch while the model writes it. */
 export interface PatchProgressReader {
   /** More of the text, cut anywhere; undefined as long as no further line is whole. */
   push(delta: string): PatchProgress | undefined;
 }
 
+/** Options of `createPatchProgress`. */
 export interface ProgressOptions {
   /** The deltas are pieces of JSON arguments (`{"input":"*** Begin…`), not the text itself. */
   readonly json?: boolean;
