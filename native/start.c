@@ -21,6 +21,8 @@
 /* SECCOMP_FILTER_FLAG_NEW_LISTENER and _WAIT_KILLABLE_RECV, which older headers lack. */
 #define NEW_LISTENER (1u << 3)
 #define WAIT_KILLABLE (1u << 5)
+/* Instead of a resource's number: so many processes on top of those there are. */
+#define NPROC_ON_TOP 0x100u
 
 static int failed(struct attempt *a, char step) {
   a->error = errno ? errno : EINVAL;
@@ -82,6 +84,36 @@ void install_asking_filter(struct attempt *a) {
   int listener = install_filter(r->seccomp, r->seccomp_size, NEW_LISTENER | WAIT_KILLABLE);
   if (listener < 0 && errno == EINVAL) listener = install_filter(r->seccomp, r->seccomp_size, NEW_LISTENER);
   if (listener < 0 || send_fds(a->listener, "", 1, &listener, 1) != 1) failed(a, 's');
+}
+
+/* Threads on the whole machine: the second number of '3/412' in the file. 0 where it cannot be read. */
+static uint64_t threads_now(void) {
+  char text[128];
+  int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  text[n > 0 ? n : 0] = 0;
+  const char *at = strchr(text, '/');
+  uint64_t count = 0;
+  for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++) count = count * 10 + (uint64_t)(*at - '0');
+  return count;
+}
+
+/* Never more than it is: raising a limit is not for everybody. */
+static bool set_limit(const uint8_t *p) {
+  uint32_t resource = get32(p);
+  struct rlimit limit = {get64(p + 4), get64(p + 12)}, now;
+  if (resource == NPROC_ON_TOP) {
+    /* Outside a user namespace of ours the kernel counts all that the user runs: more than the machine runs it cannot be. */
+    uint64_t others = threads_now();
+    if (others == 0) return true;
+    resource = RLIMIT_NPROC;
+    limit.rlim_cur += others;
+    limit.rlim_max += others;
+  }
+  if (getrlimit(resource, &now) == 0 && limit.rlim_max > now.rlim_max) limit.rlim_max = now.rlim_max;
+  if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+  return setrlimit(resource, &limit) == 0;
 }
 
 /* As execvp does, with the path list of the environment that is given, and without allocating. */
@@ -147,14 +179,8 @@ int become_program(void *argument) {
     if (handed[i] >= 0 && dup2(handed[i], CONTROL_FD + i) < 0) failed(a, 'd');
   if (chdir(r->cwd) < 0) failed(a, 'c');
   if (r->has_owner && !r->has_landlock && !become_owner(r)) failed(a, 'u'); /* the supervisor has done it for both */
-  for (size_t i = 0; i < r->limits.count; i++) {
-    const uint8_t *p = r->limits.list[i].data;
-    struct rlimit limit = {get64(p + 4), get64(p + 12)}, now;
-    /* Never more than it is: raising a limit is not for everybody. */
-    if (getrlimit(get32(p), &now) == 0 && limit.rlim_max > now.rlim_max) limit.rlim_max = now.rlim_max;
-    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(get32(p), &limit) < 0) failed(a, 'r');
-  }
+  for (size_t i = 0; i < r->limits.count; i++)
+    if (!set_limit(r->limits.list[i].data)) failed(a, 'r');
   if (r->has_landlock) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     restrict_files(a);

@@ -143,3 +143,11 @@ test("no path leads to a tool's handler but runtime/", () => {
   expect(outside).toEqual([]);
   expect(files.filter((file) => calls.test(source.get(file)!))).toEqual(["runtime/rehearse.ts", "runtime/runtime.ts"]);
 });
+
+test("the maintainers' cases beside the project are read by one folder of tests only, so that a clone stands alone", () => {
+  const tests = readdirSync(new URL("./", import.meta.url), { recursive: true, encoding: "utf8" });
+  const readers = tests
+    .filter((file) => file.endsWith(".ts") && !file.startsWith("shared/"))
+    .filter((file) => /\bsharedFolder\b|shared\/data/.test(readFileSync(new URL(file, import.meta.url), "utf8")));
+  expect(readers.toSorted()).toEqual(["layers.test.ts", "needs.ts"]);
+});

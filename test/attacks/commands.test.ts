@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandEnvironment } from "../../src/runtime/environment.ts";
 import { createSandbox, runConfined, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../src/spec/access.ts";
-import { shared } from "./rows.ts";
+import { own, shared } from "./rows.ts";
 
 interface Attack {
   readonly id: string;
@@ -31,7 +31,7 @@ const ownCommands: readonly Attack[] = [
   ["detached", "(sleep 0.2; echo pwned > {OUT}/pwned) &"],
 ].map(([id, input]) => ({ id: `own-${id}`, kind: "command", input: input ?? "", expected: "must_not_run_unasked" }));
 const ownControl: Attack = { id: "own-control", kind: "command", input: "ls", expected: "should_auto_approve" };
-const records = [...ownCommands, ownControl, ...(shared as readonly Attack[])];
+const records = [...ownCommands, ownControl, ...([...own, ...shared] as readonly Attack[])];
 const commands = records.filter(({ kind, shell = "bash" }) => kind === "command" && shell === "bash");
 const attacks = commands.filter(({ expected }) => expected !== "should_auto_approve");
 const controls = commands.filter(({ expected }) => expected === "should_auto_approve");

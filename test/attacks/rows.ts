@@ -2,9 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { tempFolder } from "../cli/run.ts";
-import { sharedFolder } from "../needs.ts";
+import { sharedRows } from "../shared/cases.ts";
 
 /** Text as it is, `{repeat, times}`, or a list of both. */
 export type Text = string | { readonly repeat: string; readonly times: number } | readonly Text[];
@@ -19,16 +18,12 @@ export interface Row {
   readonly setup?: readonly string[];
 }
 
-function load(url: URL): readonly Row[] {
-  return readFileSync(url, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Row);
-}
-
 /** The maintainers' own, where they lie beside the project; `own` holds every kind without them. */
-export const shared = sharedFolder === undefined ? [] : load(pathToFileURL(join(sharedFolder, "attacks.jsonl")));
-export const own = load(new URL("./own-rows.jsonl", import.meta.url));
+export const shared = sharedRows<Row>("attacks.jsonl");
+export const own = readFileSync(new URL("./own-rows.jsonl", import.meta.url), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Row);
 
 export function rowsOf(kind: Row["kind"]): readonly (readonly [string, Row])[] {
   return [...shared, ...own].filter((row) => row.kind === kind).map((row) => [row.id, row]);

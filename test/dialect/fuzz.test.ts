@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createTextDecoder, dialects } from "../../src/dialect/index.ts";
 import type { ModelEvent } from "../../src/spec/model.ts";
 import { cpuMs } from "../work.ts";
-import { cases, read } from "./corpus.ts";
+import { kinds, read } from "./corpus.ts";
 
 const rounds = Number(process.env["DIALECT_FUZZ"] ?? 1200);
 
@@ -85,14 +85,14 @@ function expectAppendOnly(events: readonly ModelEvent[]): void {
 test("damaged answers are read without a fault, the same in pieces, and no whole call has broken arguments", () => {
   const random = createRandom(7);
   for (let round = 0; round < rounds; round++) {
-    const one = cases[random(cases.length)]!;
+    const one = kinds[random(kinds.length)]!;
     const input = mutate(one.input, random);
     const size = 1 + random(9);
     const pieces = Array.from({ length: Math.ceil(input.length / size) }, (_, index) =>
       input.slice(index * size, (index + 1) * size),
     );
     const items = read({ ...one, input }, [input]);
-    expect(read({ ...one, input }, pieces), JSON.stringify([one.id, input])).toEqual(items);
+    expect(read({ ...one, input }, pieces), JSON.stringify([one.dialect, input])).toEqual(items);
     for (const item of items) if (item.type === "call" && item.complete) JSON.parse(item.arguments);
   }
 });
@@ -100,7 +100,7 @@ test("damaged answers are read without a fault, the same in pieces, and no whole
 test("events only ever add", () => {
   const random = createRandom(11);
   for (let round = 0; round < 300; round++) {
-    const one = cases[random(cases.length)]!;
+    const one = kinds[random(kinds.length)]!;
     const input = mutate(one.input, random);
     const decoder = createTextDecoder({ dialect: one.dialect, tools: one.tools, startsIn: "text" });
     expectAppendOnly([...Array.from(input).flatMap((char) => decoder.push(char)), ...decoder.end()]);

@@ -1,26 +1,8 @@
-/** Kinds of answers that the parsers of model servers are tested with, beside those of the shared sample; the cases are ours. */
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { ToolLike } from "../../src/dialect/index.ts";
 import type { CallItem, Item } from "../../src/spec/model.ts";
 import { repairs } from "../../src/dialect/repairs.ts";
-import { cases, read } from "./corpus.ts";
+import { kinds } from "./corpus.ts";
 import { reading, repairsOf } from "./reading.ts";
-
-interface Kind {
-  readonly dialect: string;
-  readonly tools?: readonly ToolLike[];
-  readonly input: string;
-  readonly calls: readonly unknown[];
-  readonly text?: string;
-  readonly thoughts?: string;
-  readonly starts?: "reasoning" | "text";
-}
-
-const kinds = readFileSync(new URL("kinds.jsonl", import.meta.url), "utf8")
-  .split("\n")
-  .filter((line) => line !== "")
-  .map((line) => JSON.parse(line) as Kind);
 
 const squeeze = (text: string) => text.replace(/\s+/g, " ").trim();
 
@@ -47,7 +29,6 @@ test("every repair on the list is one that some answer needs", () => {
     for (const item of items) if (item.type === "call") for (const one of repairsIn(item)) seen.add(one);
   };
   for (const { dialect, input, tools = [] } of kinds) note(reading(input, { dialect, tools }).items);
-  for (const one of cases) note(read(one, [one.input]));
   expect([...seen].toSorted()).toEqual(Object.keys(repairs).toSorted());
 });
 

@@ -15,7 +15,7 @@ import {
 } from "../../src/dialect/index.ts";
 import type { Item, ModelRequest } from "../../src/spec/model.ts";
 import { repairs } from "../../src/dialect/repairs.ts";
-import { cases } from "./corpus.ts";
+import { kinds } from "./corpus.ts";
 import { reading, writeFile } from "./reading.ts";
 
 /** Seed 003's editor. */
@@ -192,8 +192,8 @@ test("a prompt is the same for the same tools in any order, and shows the tool's
   expect(teach("hermes", [other])).toContain('{"n":42}');
 });
 
-test("every dialect of the sample is known by its name, and aliases lead to one", () => {
-  for (const { dialect } of cases) expect(lookUpDialect(dialect)?.name).toBe(dialect);
+test("every dialect of the corpus is known by its name, and aliases lead to one", () => {
+  for (const { dialect } of kinds) expect(lookUpDialect(dialect)?.name).toBe(dialect);
   expect(findDialect("gpt-oss").name).toBe("harmony");
   const names = dialects.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
   expect(new Set(names).size).toBe(names.length);

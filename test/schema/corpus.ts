@@ -2,10 +2,8 @@
  * Tool schemas as real servers write them: what zod, Pydantic, Go's jsonschema, OpenAPI converters and people produce.
  * Written by us, so that a clone stands alone; the maintainers' recorded ones come on top where they are there.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { JsonObject } from "../../src/base/json.ts";
-import { sharedFolder } from "../needs.ts";
+import { sharedRows } from "../shared/cases.ts";
 
 export interface RecordedSchema {
   readonly server: string;
@@ -382,13 +380,8 @@ export const ownSchemas: readonly RecordedSchema[] = [
   ...nested,
 ];
 
-/** The maintainers' recorded schemas of real servers; none where they are absent. */
-export const sharedSchemas: readonly RecordedSchema[] =
-  sharedFolder === undefined
-    ? []
-    : readFileSync(join(sharedFolder, "mcp-schemas.jsonl"), "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line) as RecordedSchema);
-
-export const recordedSchemas: readonly RecordedSchema[] = [...ownSchemas, ...sharedSchemas];
+/** With the maintainers' recorded ones of real servers, where they are there. */
+export const recordedSchemas: readonly RecordedSchema[] = [
+  ...ownSchemas,
+  ...sharedRows<RecordedSchema>("mcp-schemas.jsonl"),
+];

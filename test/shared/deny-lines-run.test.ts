@@ -1,18 +1,11 @@
 /** The same lines as in deny-lines.test.ts, really run in the sandbox without the gate's reading. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { launcherPath } from "../../src/runtime/process/launcher-path.ts";
 import { judgesStarts } from "../../src/runtime/sandbox/programs.ts";
-import { sharedFolder } from "../needs.ts";
 import { createWall, hadEffect, works } from "../attacks/denied-programs.ts";
+import { sharedRows } from "./cases.ts";
 
-const lines = sharedFolder
-  ? readFileSync(join(sharedFolder, "deny-lines.jsonl"), "utf8")
-      .trim()
-      .split("\n")
-      .map((text) => JSON.parse(text) as { readonly id: string; readonly deny: string; readonly line: string })
-  : [];
+const lines = sharedRows<{ readonly id: string; readonly deny: string; readonly line: string }>("deny-lines.jsonl");
 const launcher = launcherPath();
 const judges = launcher !== undefined && judgesStarts(launcher);
 

@@ -1,10 +1,9 @@
 /** The maintainers' lines that once started a denied program, decided by the built command; ours are in test/gate/lines. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { prepare } from "../attacks/rows.ts";
 import { ensureBuilt, lines, run } from "../cli/run.ts";
 import { sharedFolder } from "../needs.ts";
+import { sharedRows } from "./cases.ts";
 
 interface DenyLine {
   readonly id: string;
@@ -12,13 +11,7 @@ interface DenyLine {
   readonly line: string;
 }
 
-const rows: readonly DenyLine[] =
-  sharedFolder === undefined
-    ? []
-    : readFileSync(join(sharedFolder, "deny-lines.jsonl"), "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line) as DenyLine);
+const rows = sharedRows<DenyLine>("deny-lines.jsonl");
 
 describe.skipIf(sharedFolder === undefined)("a denied program is not started (needs the shared cases)", () => {
   let answers: readonly { readonly decision: string }[] = [];

@@ -1,8 +1,8 @@
 /** The maintainers' list of attacks on MCP: each has its test in test/mcp, by the name that says which. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sharedFolder } from "../needs.ts";
+import { sharedRows } from "./cases.ts";
 
 const known: Readonly<Record<string, string>> = {
   "mcp-name-long": "a name too long for a provider",
@@ -18,10 +18,9 @@ const known: Readonly<Record<string, string>> = {
 };
 
 test.skipIf(sharedFolder === undefined)("every shared attack on MCP has its test (needs the shared cases)", () => {
-  const rows = readFileSync(join(sharedFolder ?? "", "attacks.jsonl"), "utf8")
-    .trim()
-    .split("\n");
-  const ids = rows.map((line) => JSON.parse(line) as { id: string; kind: string }).filter(({ kind }) => kind === "mcp");
+  const ids = sharedRows<{ readonly id: string; readonly kind: string }>("attacks.jsonl").filter(
+    ({ kind }) => kind === "mcp",
+  );
   expect(ids.map(({ id }) => id).toSorted()).toEqual(Object.keys(known).toSorted());
   const tests = readFileSync(new URL("../mcp/attacks.test.ts", import.meta.url), "utf8");
   for (const title of Object.values(known)) expect(tests).toContain(title);

@@ -1,22 +1,22 @@
-/** Templates of our own, in the manners of writing that real ones have; and the shared ones, where they are. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+/** Templates of our own, in the manners of writing that real ones have; and the maintainers', where they are. */
+import { readdirSync, readFileSync } from "node:fs";
+import { sharedFiles } from "../shared/cases.ts";
 
 export interface Fixture {
   readonly name: string;
   readonly source: string;
 }
 
-function read(folder: URL): readonly Fixture[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((file) => file.endsWith(".jinja"))
-    .toSorted()
-    .map((file) => ({ name: file.slice(0, -".jinja".length), source: readFileSync(new URL(file, folder), "utf8") }));
-}
+const own = new URL("./fixtures/", import.meta.url);
 
-export const fixtures = read(new URL("./fixtures/", import.meta.url));
-export const sharedFolder = new URL("../../../shared/data/templates/", import.meta.url);
-export const shared = read(sharedFolder);
+export const fixtures: readonly Fixture[] = readdirSync(own)
+  .filter((file) => file.endsWith(".jinja"))
+  .toSorted()
+  .map((file) => ({ name: file.slice(0, -".jinja".length), source: readFileSync(new URL(file, own), "utf8") }));
+export const shared: readonly Fixture[] = sharedFiles("templates", ".jinja").map(([name, path]) => ({
+  name,
+  source: readFileSync(path, "utf8"),
+}));
 
 export function fixture(name: string): string {
   const found = fixtures.find((each) => each.name === name);

@@ -1,6 +1,5 @@
 /** Recorded streams and their expectations, and the ways to feed them. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { isObject, type JsonObject } from "../../src/base/json.ts";
 import { answerToEvents, collect } from "../../src/wire/answer.ts";
@@ -9,7 +8,7 @@ import type { Codec, DecodeOptions, WireName } from "../../src/wire/codec.ts";
 import { codecs } from "../../src/wire/index.ts";
 import { reportAnswer } from "../../src/wire/report.ts";
 import { createSseReader, encodeFrame } from "../../src/wire/sse.ts";
-import { sharedFolder } from "../needs.ts";
+import { sharedFiles } from "../shared/cases.ts";
 
 export interface RecordedStream {
   readonly name: string;
@@ -60,14 +59,10 @@ function ownStreams(wire: WireName): readonly RecordedStream[] {
 }
 
 function sharedStreams(wire: WireName): readonly RecordedStream[] {
-  if (sharedFolder === undefined) return [];
-  const folder = join(sharedFolder, "streams", wire);
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".sse"))
-    .map((name) => {
-      const { tools, expect } = JSON.parse(readFileSync(join(folder, name.replace(".sse", ".json")), "utf8"));
-      return { name: name.replace(".sse", ""), body: readFileSync(join(folder, name)), tools, expect };
-    });
+  return sharedFiles(`streams/${wire}`, ".sse").map(([name, path]) => {
+    const { tools, expect } = JSON.parse(readFileSync(path.replace(/\.sse$/, ".json"), "utf8"));
+    return { name, body: readFileSync(path), tools, expect };
+  });
 }
 
 /** Feeds the body in chunks that end at the given places. */

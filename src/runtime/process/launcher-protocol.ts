@@ -124,16 +124,21 @@ function addStartRules(fields: Fields, { rules, files, filter }: StartRules): vo
   }
 }
 
-/** Numbers of the same name in every Linux. */
-const rlimitNumbers = { fsize: 1, core: 4, nproc: 6, nofile: 7 } as const;
+/** Numbers of the same name in every Linux; the last is our own, for processes on top of those there are. */
+const rlimitNumbers = { fsize: 1, core: 4, nproc: 6, nofile: 7, nprocOnTop: 0x100 } as const;
 
 /** Those limits that the kernel itself holds each process to. */
 function rlimitsOf({ limits = {}, wrapper }: Encoded): readonly (readonly [number, number])[] {
   return [
     // The kernel counts by user and namespace: outside a namespace of our own, everything else of the user's too.
-    ...(limits.processes === undefined || wrapper === undefined
+    ...(limits.processes === undefined
       ? []
-      : [[rlimitNumbers.nproc, limits.processes + keepersRoom] as const]),
+      : [
+          [
+            wrapper === undefined ? rlimitNumbers.nprocOnTop : rlimitNumbers.nproc,
+            limits.processes + keepersRoom,
+          ] as const,
+        ]),
     ...(limits.fileBytes === undefined ? [] : [[rlimitNumbers.fsize, limits.fileBytes] as const]),
     ...(limits.openFiles === undefined ? [] : [[rlimitNumbers.nofile, limits.openFiles] as const]),
   ];

@@ -1,5 +1,4 @@
 /** Linux, where bubblewrap works: fresh namespaces, a read-only disk with the granted holes, and our seccomp program. */
-import type { Grant } from "../../spec/access.ts";
 import type { Launch } from "../../spec/capability.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
 import { contains } from "./plan.ts";
@@ -48,7 +47,7 @@ export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): re
           ...heldPlaces(plan, options),
           ["--remount-ro", "/dev"],
           ...mounts,
-          ...apart(plan, launch.grant, options),
+          ...apart(plan, launch, options),
         ]
       : [whole, procMounts(options), ...mounts, ...command(launch, options)]
   ).flat();
@@ -67,14 +66,24 @@ function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (rea
 }
 
 /** Its keepers get namespaces of their own (native/sandbox.c), and the filter; until then it needs its capabilities. */
-function apart(plan: Plan, grant: Grant, options: BwrapOptions): readonly (readonly string[])[] {
+function apart(
+  plan: Plan,
+  { grant, limits }: Pick<Launch, "grant" | "limits">,
+  options: BwrapOptions,
+): readonly (readonly string[])[] {
   const { proc, asRoot } = options;
-  const fresh = [grant.network === "on" ? "" : "n", proc === "fresh" ? "p" : "", asRoot ? "r" : ""].join("");
+  const kinds = [grant.network === "on" ? "" : "n", proc === "fresh" ? "p" : "", asRoot ? "r" : ""];
+  const fresh = [...kinds, processNumbers(limits?.processes)].join("");
   return [
     namespaces,
     ["--new-session", "--cap-add", "ALL", "--chdir", "/"],
     ["--", launcherProgram, "sandbox", fresh, ...overlays(plan, options)],
   ];
+}
+
+/** The kernel does not use its lowest 300 numbers again, so they come on top. Its largest number is 2^22. */
+function processNumbers(processes = 0): string {
+  return processes === 0 ? "" : String(Math.min(processes + 301, 2 ** 22));
 }
 
 /** Seen by the launcher's process alone, which covers it before a command begins (native/overlay.c). */

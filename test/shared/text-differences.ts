@@ -1,5 +1,5 @@
 /**
- * Where we read a case of the shared sample otherwise than the parser it was taken from, and the rule that
+ * Where we read a case of this sample otherwise than the parser it was taken from, and the rule that
  * decides it: F and G numbers are those of the facts on text formats, sections 3 and 4.3.
  */
 const prototypeKeys = "F40: __proto__, constructor and prototype are data like any other key; the call is kept";
