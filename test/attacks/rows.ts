@@ -19,7 +19,7 @@ export interface Row {
 }
 
 /** The maintainers' own, where they lie beside the project; `own` holds every kind without them. */
-export const shared = sharedRows<Row>("attacks.jsonl");
+export const shared = sharedRows("attacks.jsonl", (line) => JSON.parse(line) as Row);
 export const own = readFileSync(new URL("./own-rows.jsonl", import.meta.url), "utf8")
   .trim()
   .split("\n")

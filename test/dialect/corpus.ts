@@ -10,7 +10,7 @@ export interface Kind {
   readonly calls: readonly unknown[];
   readonly text?: string;
   readonly thoughts?: string;
-  readonly starts?: "reasoning" | "text";
+  readonly starts?: "reasoning" | "text" | "unknown";
 }
 
 export const kinds: readonly Kind[] = readFileSync(new URL("kinds.jsonl", import.meta.url), "utf8")

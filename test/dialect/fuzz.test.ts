@@ -102,7 +102,7 @@ test("events only ever add", () => {
   for (let round = 0; round < 300; round++) {
     const one = kinds[random(kinds.length)]!;
     const input = mutate(one.input, random);
-    const decoder = createTextDecoder({ dialect: one.dialect, tools: one.tools, startsIn: "text" });
+    const decoder = createTextDecoder({ dialect: one.dialect, tools: one.tools ?? [], startsIn: "text" });
     expectAppendOnly([...Array.from(input).flatMap((char) => decoder.push(char)), ...decoder.end()]);
   }
 });

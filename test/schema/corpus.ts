@@ -383,5 +383,5 @@ export const ownSchemas: readonly RecordedSchema[] = [
 /** With the maintainers' recorded ones of real servers, where they are there. */
 export const recordedSchemas: readonly RecordedSchema[] = [
   ...ownSchemas,
-  ...sharedRows<RecordedSchema>("mcp-schemas.jsonl"),
+  ...sharedRows("mcp-schemas.jsonl", (line) => JSON.parse(line) as RecordedSchema),
 ];

@@ -7,11 +7,10 @@ import { join } from "node:path";
 import { sharedFolder } from "../needs.ts";
 
 /** The rows of a file of JSON lines. */
-export function sharedRows<Row>(file: string): readonly Row[] {
+export function sharedRows<Row>(file: string, read: (line: string) => Row): readonly Row[] {
   if (sharedFolder === undefined) return [];
   const lines = readFileSync(join(sharedFolder, file), "utf8").split("\n");
-  // The files are ours, and of the type that their one reader names.
-  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Row);
+  return lines.filter((line) => line !== "").map(read);
 }
 
 /** The files of a folder that end so, by name without the ending. */

@@ -5,7 +5,10 @@ import { judgesStarts } from "../../src/runtime/sandbox/programs.ts";
 import { createWall, hadEffect, works } from "../attacks/denied-programs.ts";
 import { sharedRows } from "./cases.ts";
 
-const lines = sharedRows<{ readonly id: string; readonly deny: string; readonly line: string }>("deny-lines.jsonl");
+const lines = sharedRows(
+  "deny-lines.jsonl",
+  (line) => JSON.parse(line) as { readonly id: string; readonly deny: string; readonly line: string },
+);
 const launcher = launcherPath();
 const judges = launcher !== undefined && judgesStarts(launcher);
 

@@ -11,7 +11,7 @@ interface DenyLine {
   readonly line: string;
 }
 
-const rows = sharedRows<DenyLine>("deny-lines.jsonl");
+const rows = sharedRows("deny-lines.jsonl", (line) => JSON.parse(line) as DenyLine);
 
 describe.skipIf(sharedFolder === undefined)("a denied program is not started (needs the shared cases)", () => {
   let answers: readonly { readonly decision: string }[] = [];

@@ -18,9 +18,10 @@ const known: Readonly<Record<string, string>> = {
 };
 
 test.skipIf(sharedFolder === undefined)("every shared attack on MCP has its test (needs the shared cases)", () => {
-  const ids = sharedRows<{ readonly id: string; readonly kind: string }>("attacks.jsonl").filter(
-    ({ kind }) => kind === "mcp",
-  );
+  const ids = sharedRows(
+    "attacks.jsonl",
+    (line) => JSON.parse(line) as { readonly id: string; readonly kind: string },
+  ).filter(({ kind }) => kind === "mcp");
   expect(ids.map(({ id }) => id).toSorted()).toEqual(Object.keys(known).toSorted());
   const tests = readFileSync(new URL("../mcp/attacks.test.ts", import.meta.url), "utf8");
   for (const title of Object.values(known)) expect(tests).toContain(title);

@@ -22,9 +22,9 @@ interface Case {
   readonly complete?: false;
 }
 
-const cases = sharedRows<Case>("text-calls.jsonl");
+const cases = sharedRows("text-calls.jsonl", (line) => JSON.parse(line) as Case);
 
-function reading({ starts_in: starts = undefined, ...one }: Case, pieces: readonly string[]): readonly Item[] {
+function reading({ starts_in: starts, ...one }: Case, pieces: readonly string[]): readonly Item[] {
   return read({ ...one, calls: [], ...(starts === undefined ? {} : { starts }) }, pieces);
 }
 
