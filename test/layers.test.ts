@@ -149,5 +149,5 @@ test("the maintainers' cases beside the project are read by one folder of tests 
   const readers = tests
     .filter((file) => file.endsWith(".ts") && !file.startsWith("shared/"))
     .filter((file) => /\bsharedFolder\b|shared\/data/.test(readFileSync(new URL(file, import.meta.url), "utf8")));
-  expect(readers.toSorted()).toEqual(["layers.test.ts", "needs.ts"]);
+  expect(readers.toSorted()).toEqual(["needs.ts"]);
 });
