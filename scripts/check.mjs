@@ -10,6 +10,9 @@ const steps = {
   },
   format: () => step("format", bin("oxfmt"), ["--check", ...folders, "vitest.config.ts"]),
   lint: () => step("lint", bin("oxlint"), ["--type-aware", "--deny-warnings", ...folders]),
+  // What people read: the documentation, and the comments in the source.
+  spelling: () =>
+    step("spelling", bin("cspell"), ["lint", "--no-progress", "--no-summary", "src/**/*.ts", "docs/**/*.md", "*.md"]),
   unused: () => step("unused code", bin("knip"), ["--no-progress"]),
   build: () => step("build", process.execPath, ["scripts/build.mjs"]),
   package: async () => {
