@@ -27,9 +27,18 @@ const entries = {
   langchain: "src/adapters/langchain.ts",
   from: "src/adapters/from.ts",
   serve: "src/serve/index.ts",
+  "serve-postgres": "src/serve/postgres.ts",
   cli: "src/cli/main.ts",
 };
-const optional = ["@opentelemetry/api", "@lydell/node-pty", "@vscode/ripgrep", "sharp", "pg", "better-sqlite3"];
+const optional = [
+  "@opentelemetry/api",
+  "@lydell/node-pty",
+  "@vscode/ripgrep",
+  "sharp",
+  "pg",
+  "@dbos-inc/dbos-sdk",
+  "better-sqlite3",
+];
 const output = {
   dir: "dist",
   format: "esm",

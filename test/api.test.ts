@@ -30,6 +30,7 @@ const entries: Readonly<Record<string, string>> = {
   langchain: "src/adapters/langchain.ts",
   from: "src/adapters/from.ts",
   sandbox: "src/runtime/sandbox/sandbox.ts",
+  "serve-postgres": "src/serve/postgres.ts",
 };
 
 /** Exported names, types included, read from the source. */

@@ -59,7 +59,7 @@ export interface AssembleOptions {
   readonly outputSchema?: JsonObject;
   readonly onEvent?: (event: SessionEvent) => void;
   /** A session that is kept elsewhere: its id, what it has recorded, and where it goes on recording. */
-  readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs">;
+  readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs" | "keepFolder">;
   /** What a turn may use, beyond the settings. */
   readonly limits?: SessionOptions["limits"];
   /** False: 'always' lasts as long as the session, and no rule is written. */

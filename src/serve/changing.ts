@@ -46,7 +46,7 @@ export async function postMessage(asked: Asked, service: Service): Promise<Reply
   const session = await ownServed(asked, service);
   const { principal, body, request } = asked;
   const { tenant } = principal;
-  if (!service.rates.take(`messages ${tenant}`, service.limits(tenant).messagesPerMinute))
+  if (!(await service.messageRates.take(`messages ${tenant}`, service.limits(tenant).messagesPerMinute)))
     throw new Problem(429, "rate", "Too many messages in this minute.");
   if (session.status === "faulty" || session.status === "ended")
     throw new Problem(409, session.status, `The session is ${session.status} and takes no more messages.`);
@@ -55,13 +55,12 @@ export async function postMessage(asked: Asked, service: Service): Promise<Reply
   if (words.trim() === "" && images.length === 0) throw new Problem(400, "empty", "The message is empty.");
   const key = idempotencyKey(request.headers["idempotency-key"]);
   const content: Json = [...(words === "" ? [] : [{ type: "text", text: words }]), ...images];
-  const { mail, isNew } = await service.store.post(session.id, {
+  const { mail, isNew } = await service.post(session, {
     kind: "message",
     body: { content, mode: body["mode"] ?? "queue", from: principal.name },
     ...(key === undefined ? {} : { key: `message ${key}` }),
   });
   if (isNew) service.audit(principal, "message", { session: session.id, message: mail.id });
-  await service.wake(session);
   return { status: 202, json: { n: mail.id } };
 }
 
@@ -78,7 +77,7 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
     throw new Problem(404, "not-found", "Nothing waits under this call.");
   }
   if (question.hash !== hash) throw new Problem(409, "changed", "The question has changed: look at it again.");
-  const { isNew } = await service.store.post(session.id, {
+  const { isNew } = await service.post(session, {
     kind: "approval",
     key: `approval ${callId} ${question.hash}`,
     body: {
@@ -99,15 +98,13 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
     answer: answer ?? null,
     hash: question.hash,
   });
-  await service.wake(session);
   return { status: 202, json: {} };
 }
 
 export async function cancel(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
-  await service.store.post(session.id, { kind: "cancel", body: { from: asked.principal.name } });
+  await service.post(session, { kind: "cancel", body: { from: asked.principal.name } });
   service.audit(asked.principal, "cancel", { session: session.id });
-  await service.wake(session);
   return { status: 202, json: {} };
 }
 
@@ -118,12 +115,11 @@ export async function undo(asked: Asked, service: Service): Promise<Reply> {
   if (session.status === "running" || session.status === "waiting")
     throw new Problem(409, session.status, "A turn is open: cancel it or let it end first.");
   const { turn } = asked.body;
-  const { mail } = await service.store.post(session.id, {
+  const { mail } = await service.post(session, {
     kind: "undo",
     body: { ...(turn === undefined ? {} : { turn }), from: asked.principal.name },
   });
   service.audit(asked.principal, "undo", { session: session.id });
-  await service.wake(session);
   const done = await service.untilTaken(session.id, mail.id, undoWaitMs);
   if (done === undefined) throw new Problem(504, "timeout", "It is being taken back, and that takes long: look again.");
   return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };

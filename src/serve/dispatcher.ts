@@ -5,10 +5,17 @@
 export interface Dispatcher {
   /** From now on wakes are run, on this process or another. */
   start(run: (id: string) => Promise<void>): Promise<void>;
-  /** `at`: not before this time. */
-  wake(id: string, tenant: string, at?: number): Promise<void>;
+  wake(id: string, tenant: string, options?: WakeOptions): Promise<void>;
   /** Takes nothing new, and resolves when what runs here has ended. */
   stop(): Promise<void>;
+}
+
+/** When a session is woken, and with what. */
+export interface WakeOptions {
+  /** Not before this time. */
+  readonly at?: number;
+  /** Of the store: the wake happens if and only if it does. */
+  readonly transaction?: unknown;
 }
 
 /** Options of `createLocalDispatcher`. */
@@ -75,8 +82,8 @@ export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dis
       run = given;
       pump();
     },
-    async wake(id, tenant, at) {
-      const waitMs = (at ?? 0) - now();
+    async wake(id, tenant, { at = 0 } = {}) {
+      const waitMs = at - now();
       if (waitMs <= 0) return enqueue(id, tenant);
       const timer = setTimeout(() => {
         timers.delete(timer);

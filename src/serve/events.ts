@@ -1,6 +1,7 @@
 /** Events over HTTP (SSE): every record once and in order, what happens meanwhile as it comes. */
 import type { ServerResponse } from "node:http";
-import { isObject, type JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
+import { joinLive } from "../store/live-events.ts";
 import type { SessionStore, StoreChange, StoredSession } from "../store/session-store.ts";
 import type { SessionRow } from "../client/index.ts";
 
@@ -152,7 +153,7 @@ function createJoiner(send: (event: JsonObject) => void): Joiner {
   return {
     add(event) {
       const last = waiting.at(-1);
-      const joined = last === undefined ? undefined : join(last, event);
+      const joined = last === undefined ? undefined : joinLive(last, event);
       if (joined === undefined) waiting.push(event);
       else waiting[waiting.length - 1] = joined;
       timer ??= setTimeout(flush, joinMs);
@@ -160,15 +161,4 @@ function createJoiner(send: (event: JsonObject) => void): Joiner {
     flush,
     stop: () => clearTimeout(timer),
   };
-}
-
-/** Two pieces of the same text as one; undefined where they are of different things. */
-function join(a: JsonObject, b: JsonObject): JsonObject | undefined {
-  if (a["type"] !== b["type"]) return undefined;
-  if (a["type"] === "item.delta" && a["index"] === b["index"] && a["field"] === b["field"] && a["part"] === b["part"])
-    return { ...a, delta: `${String(a["delta"])}${String(b["delta"])}` };
-  if (a["type"] === "exec.output" && a["id"] === b["id"] && a["stream"] === b["stream"])
-    return { ...b, text: `${String(a["text"])}${String(b["text"])}` };
-  if (a["type"] === "call.progress" && a["id"] === b["id"] && !isObject(b["progress"])) return b;
-  return undefined;
 }

@@ -119,14 +119,14 @@ async function answer(
   const principal = await identify(request, door);
   if (!principal.roles.includes(found.route.role))
     throw new Problem(403, "role", `This token may not do that: it needs the role '${found.route.role}'.`);
-  if (!service.rates.take(`requests ${principal.tenant}`, service.limits(principal.tenant).requestsPerMinute))
+  if (!(await service.rates.take(`requests ${principal.tenant}`, service.limits(principal.tenant).requestsPerMinute)))
     throw new Problem(429, "rate", "Too many requests in this minute.");
   if (service.isStopping) throw new Problem(503, "stopping", "The service is stopping: try again in a moment.");
   const body = await readInput(request, found, door.maxBodyBytes ?? 32 * 1024 * 1024);
   checkQuery(found, url.searchParams);
   const reply = await found.route.run(
     { principal, params: found.params, query: url.searchParams, body, request, response },
-    service,
+    service.forTenant(principal.tenant),
   );
   write(response, reply);
 }
@@ -161,7 +161,7 @@ async function answerOpen(
   }
   const code = url.pathname === "/" ? url.searchParams.get("link") : null;
   if (code === null) return undefined;
-  throttle(request, service);
+  await throttle(request, service);
   const link = door.links.get(hashToken(code));
   door.links.delete(hashToken(code));
   if (link === undefined || link.until < service.now())
@@ -195,7 +195,7 @@ async function identify(request: IncomingMessage, door: Door): Promise<Principal
   const given = bearer ?? cookie;
   const token = given === undefined ? undefined : await service.tokens.find(hashToken(given));
   if (token === undefined || (token.expiresAt ?? Infinity) <= service.now()) {
-    throttle(request, service);
+    await throttle(request, service);
     throw new Problem(
       401,
       "token",
@@ -212,8 +212,8 @@ async function identify(request: IncomingMessage, door: Door): Promise<Principal
 }
 
 /** Guesses of one address; those who are let in are not counted. */
-function throttle(request: IncomingMessage, { rates }: Service): void {
-  if (!rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60))
+async function throttle(request: IncomingMessage, { rates }: Service): Promise<void> {
+  if (!(await rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60)))
     throw new Problem(429, "rate", "Too many requests without a good token.");
 }
 

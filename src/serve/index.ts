@@ -1,13 +1,17 @@
 /** Entry of `callgate/serve`: sessions behind an HTTP API, for more than one user and more than one process. */
 export { createLocalDispatcher } from "./dispatcher.ts";
-export type { Dispatcher, LocalDispatcherOptions } from "./dispatcher.ts";
+export type { Dispatcher, LocalDispatcherOptions, WakeOptions } from "./dispatcher.ts";
 export { startServing } from "./http.ts";
 export type { ServeOptions, Serving } from "./http.ts";
 export { Problem } from "./problem.ts";
 export { createRunner } from "./runner.ts";
 export type { OpenedSession, OpenRequest, OpenSession, Runner, RunnerOptions, Undone } from "./runner.ts";
+export { openSessionFolder } from "./session-folder.ts";
+export type { SessionFolder, SessionFolderOptions } from "./session-folder.ts";
+export { createFolderBlobs } from "../store/packs.ts";
+export type { BlobStore, PackStore } from "../store/packs.ts";
 export { createService } from "./service.ts";
-export type { Look, Service, ServiceOptions } from "./service.ts";
+export type { Look, Service, ServiceOptions, SharedBooks } from "./service.ts";
 export { createTokenFile, issueToken } from "./tenants.ts";
 export type { NewToken, Principal, StoredToken, TenantLimits, TokenStore } from "./tenants.ts";
 export { createFileStore } from "../store/file-store.ts";
@@ -27,4 +31,4 @@ export type {
 } from "../store/session-store.ts";
 /** What the signatures above speak of. */
 export type { ServeMetrics } from "./metrics.ts";
-export type { Rates } from "./tenants.ts";
+export type { Rates, TenantUsage, UsageBook } from "./tenants.ts";

@@ -66,29 +66,19 @@ export function createRunner(options: RunnerOptions): Runner {
   const live = new Set<Session>();
   const state = { isDraining: false };
 
-  const attempt = async (id: string): Promise<void> => {
-    for (let fences = 0; ; fences++) {
-      try {
-        while (!state.isDraining && (await wakeOnce(id, options, live, () => state.isDraining))) continue;
-        return;
-      } catch (error) {
-        if (!(error instanceof Fenced) || fences >= maxFences) throw error;
-      }
-    }
-  };
-
   return {
     async run(id) {
-      if (state.isDraining) return;
-      for (let isWorkLeft = true; isWorkLeft && !state.isDraining;) {
+      for (let fences = 0; !state.isDraining && (await hasWork(id, store));) {
         const release = await store.take(id);
-        if (release === undefined) return; // whoever has it looks into the mailbox once more before it lets go
+        if (release === undefined) return; // whoever has it looks into the mailbox once more after letting go
         try {
-          await attempt(id);
+          while (!state.isDraining && (await wakeOnce(id, options, live, () => state.isDraining))) continue;
+        } catch (error) {
+          // Whoever was overtaken may go on only with the session in hand, and with its records read again.
+          if (!(error instanceof Fenced) || ++fences > maxFences) throw error;
         } finally {
           await release();
         }
-        isWorkLeft = await hasWork(id, store);
       }
     },
     drain() {
@@ -101,8 +91,9 @@ export function createRunner(options: RunnerOptions): Runner {
 async function hasWork(id: string, store: SessionStore): Promise<boolean> {
   const stored = await store.get(id);
   if (stored === undefined || stored.status === "faulty" || stored.status === "ended") return false;
+  // A waiting session takes answers and the wish to end; messages are for when it is idle again.
   const mails = await store.mail(id);
-  return mails.some((mail) => !(mail.kind === "message" && stored.status === "waiting"));
+  return stored.status === "running" || mails.some(({ kind }) => !(kind === "message" && stored.status === "waiting"));
 }
 
 /** True where there may be more to do with the session opened anew. */
@@ -122,7 +113,7 @@ async function wakeOnce(
     return false;
   }
   const records = await store.read(id, -1);
-  await store.update(id, { status: "running", takings: stored.takings + 1 });
+  await store.update(id, { status: "running", takings: stored.takings + 1 }, records.length);
   const journal = createTaggedJournal(store, id, records.length);
   const status = createStatus(stored, records.length === 0, () => journal.next());
   const questions = createLiveQuestions();
@@ -158,10 +149,11 @@ async function wakeOnce(
     const waits = open !== undefined && open.waiting.length > 0;
     // Left open without a question: a turn that was drained, or a fault; whoever comes next goes on with it.
     if (journal.failure === undefined)
-      await store.update(id, {
-        ...status.change(),
-        status: waits ? "waiting" : open === undefined ? "idle" : "running",
-      });
+      await store.update(
+        id,
+        { ...status.change(), status: waits ? "waiting" : open === undefined ? "idle" : "running" },
+        journal.next(),
+      );
   }
 }
 

@@ -4,7 +4,7 @@ import type { SessionRow } from "../client/index.ts";
 import type { SessionEvent } from "../session/index.ts";
 import { createAudit } from "../store/audit.ts";
 import type { StoredRecord } from "../store/journal.ts";
-import { takenMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { takenMail, type NewMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
 import { Problem } from "./problem.ts";
@@ -16,7 +16,9 @@ import {
   type Principal,
   type Rates,
   type TenantLimits,
+  type TenantUsage,
   type TokenStore,
+  type UsageBook,
 } from "./tenants.ts";
 
 /** Options of `createService`. */
@@ -44,6 +46,8 @@ export interface ServiceOptions {
   readonly model: string;
   /** Audit logs, one a tenant, and what tenants have used are kept below this folder. Left out: nowhere. */
   readonly folder?: string;
+  /** The same, and the rate of messages, where several processes share them. */
+  readonly shared?: SharedBooks;
   readonly onError?: (error: unknown, where: string) => void;
   readonly now?: () => number;
   readonly random?: () => number;
@@ -56,20 +60,31 @@ export interface Look {
   checkPolicy(wanted: JsonObject): Promise<Json>;
 }
 
+/** What tenants have used and asked for, kept for all processes of a service. */
+export interface SharedBooks {
+  readonly rates: Rates;
+  readonly usage: UsageBook;
+  audit(tenant: string, entry: JsonObject): Promise<void>;
+}
+
 /** Sessions of many users, with everything the HTTP API needs. */
 export interface Service extends Pick<
   ServiceOptions,
   "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model"
 > {
   readonly rates: Rates;
+  /** Of messages: the same bucket for every process. */
+  readonly messageRates: Rates;
+  /** The same service, of which one tenant sees its own part. */
+  forTenant(tenant: string): Service;
   readonly operator: string;
   readonly metrics: ServeMetrics;
   now(): number;
   random(): number;
   limits(tenant: string): TenantLimits;
   countSessions(tenant: string): Promise<number>;
-  /** Somebody is to look at the session. */
-  wake(session: StoredSession): Promise<void>;
+  /** Sends something to a session; somebody will look at it. */
+  post(session: StoredSession, mail: NewMail): ReturnType<SessionStore["post"]>;
   audit(who: Principal, action: string, about: JsonObject): void;
   /** Runs a stream within the tenant's number of them. */
   listening(tenant: string, follow: () => Promise<void>): Promise<void>;
@@ -87,16 +102,21 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
   const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });
   const metrics = createServeMetrics();
-  const usage = createUsageBook(options.folder && `${options.folder}/usage.json`, now);
+  const usage = options.shared?.usage ?? createUsageBook(options.folder && `${options.folder}/usage.json`, now);
+  const fail = (error: unknown) => onError?.(error, "usage");
+  const addUsage = (tenant: string, used: Partial<TenantUsage>) => {
+    const added = usage.add(tenant, used);
+    if (added instanceof Promise) added.catch(fail);
+  };
   const listeners = new Map<string, number>();
   const ends = new Set<() => void>();
   let isStopping = false;
 
   const book = ({ tenant }: StoredSession, event: SessionEvent, spent: Map<string, number>, id: string) => {
     metrics.heard(event);
-    if (event.type === "call.ended") usage.add(tenant, { calls: 1 });
+    if (event.type === "call.ended") addUsage(tenant, { calls: 1 });
     if (event.type === "usage.updated" && event.costUsd !== undefined) {
-      usage.add(tenant, { usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
+      addUsage(tenant, { usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
       spent.set(id, event.costUsd);
     }
   };
@@ -108,7 +128,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           store,
           open: options.open,
           async refuse({ tenant }) {
-            const { calls, usd } = usage.today(tenant);
+            const { calls, usd } = await usage.today(tenant);
             const { callsPerDay, usdPerDay } = limits(tenant);
             if (calls >= callsPerDay) return `The tenant has made its ${callsPerDay} calls of today.`;
             if (usd >= usdPerDay) return `The tenant has spent its ${usdPerDay} US dollars of today.`;
@@ -133,11 +153,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       await runner.run(id);
       spent.delete(id);
     });
-    for (const { id, tenant } of await store.unfinished()) await dispatcher.wake(id, tenant);
+    // Others may be running them where there are others; their dispatcher finds what nobody runs.
+    if (options.dispatcher === undefined)
+      for (const { id, tenant } of await store.unfinished()) await dispatcher.wake(id, tenant);
   }
+  const rates = createRates(now);
+  const audit = createAudits(options, onError);
 
-  return {
-    store,
+  const serviceOn = (own: SessionStore): Service => ({
+    store: own,
     tokens,
     checkSettings: options.checkSettings,
     look: options.look,
@@ -145,17 +169,21 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     operator: options.operator ?? "main",
     model: options.model,
     ...(options.toMarkdown === undefined ? {} : { toMarkdown: options.toMarkdown }),
-    rates: createRates(now),
+    rates,
+    messageRates: options.shared?.rates ?? rates,
+    forTenant: (tenant) => serviceOn(store.forTenant(tenant)),
     metrics,
     now,
     random,
     limits,
     async countSessions(tenant) {
-      const { sessions, more } = await store.list({ tenant, limit: limits(tenant).sessions });
-      return more ? Infinity : sessions.filter(({ settings }) => settings["recorded"] === undefined).length;
+      return Object.values(await own.counts(tenant)).reduce((sum, n) => sum + n, 0);
     },
-    wake: ({ id, tenant }) => dispatcher.wake(id, tenant),
-    audit: createAudits(options.folder),
+    post: ({ id, tenant }, mail) =>
+      own.post(id, mail, (transaction) =>
+        dispatcher.wake(id, tenant, transaction === undefined ? {} : { transaction }),
+      ),
+    audit,
     async listening(tenant, follow) {
       const open = listeners.get(tenant) ?? 0;
       if (open >= limits(tenant).listeners) throw new Problem(429, "listeners", "Too many streams are open.");
@@ -169,7 +197,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       }
     },
     onStop: (end) => void ends.add(end),
-    untilTaken: (id, mail, waitMs) => untilTaken(store, id, mail, waitMs),
+    untilTaken: (id, mail, waitMs) => untilTaken(own, id, mail, waitMs),
     get isStopping() {
       return isStopping;
     },
@@ -180,20 +208,24 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       for (const end of ends) end();
       await store.close();
     },
-  };
+  });
+  return serviceOn(store);
 }
 
 /** One log a tenant: who asked for what. */
-function createAudits(folder: string | undefined): Service["audit"] {
+function createAudits({ folder, shared }: ServiceOptions, onError: ServiceOptions["onError"]): Service["audit"] {
   const logs = new Map<string, (entry: JsonObject) => void>();
   return ({ tenant, name }, action, about) => {
+    const entry = { who: name, action, ...about };
+    if (shared !== undefined)
+      return void shared.audit(tenant, entry).catch((error: unknown) => onError?.(error, "audit"));
     if (folder === undefined) return;
     let append = logs.get(tenant);
     if (append === undefined) {
       const log = createAudit({ path: `${folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
       logs.set(tenant, (append = log.append));
     }
-    append({ who: name, action, ...about });
+    append(entry);
   };
 }
 
@@ -229,10 +261,7 @@ async function untilTaken(
   }
 }
 
-/** How many sessions of a tenant stand how. */
+/** How many sessions of a tenant stand how, each status named. */
 export async function countByStatus({ store }: Service, tenant: string): Promise<Readonly<Record<string, number>>> {
-  const { sessions } = await store.list({ tenant, limit: 100_000 });
-  const counts: Record<string, number> = { idle: 0, running: 0, waiting: 0, faulty: 0, ended: 0 };
-  for (const { status } of sessions) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
+  return { idle: 0, running: 0, waiting: 0, faulty: 0, ended: 0, ...(await store.counts(tenant)) };
 }

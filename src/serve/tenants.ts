@@ -127,7 +127,7 @@ export const defaultLimits: TenantLimits = {
 /** Counts how often something was done within a minute. */
 export interface Rates {
   /** True where one more is within the rate; it is counted then. */
-  take(what: string, perMinute: number): boolean;
+  take(what: string, perMinute: number): boolean | Promise<boolean>;
 }
 
 /** Buckets that fill evenly: a rate a minute, of which a whole minute's worth may come at once. */
@@ -154,8 +154,8 @@ export interface TenantUsage {
 
 export interface UsageBook {
   /** Of today, in UTC. */
-  today(tenant: string): TenantUsage;
-  add(tenant: string, used: Partial<TenantUsage>): void;
+  today(tenant: string): TenantUsage | Promise<TenantUsage>;
+  add(tenant: string, used: Partial<TenantUsage>): void | Promise<void>;
 }
 
 /** Per tenant and day, kept in one file; without a path in memory. */

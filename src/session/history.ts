@@ -85,6 +85,7 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   const approvals: string[] = [];
   const filesRead = new Map<string, string>();
   let terminals: readonly string[] = [];
+  const undone = new Set<string>();
   for (const record of records) {
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
@@ -108,13 +109,14 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     }
     if (record.type === "approval.remembered") approvals.push(...(record["keys"] as readonly string[]));
     if (record.type === "terminals.gone") terminals = [];
+    if (record.type === "workspace.restored") for (const id of record["undone"] as readonly string[]) undone.add(id);
   }
   const turn = findOpenTurn(records);
-  const known = new Map([...results, ...cutOff(items, open, results)]);
+  const known = new Map([...results, ...cutOff(items, open, results, undone)]);
   const resumable = turn === undefined ? undefined : toResumable(items, known, asked, turn);
   for (const item of items) {
     if (item.type !== "call" || results.has(item.id)) continue;
-    results.set(item.id, interruptedResult(item, open.has(item.id)));
+    results.set(item.id, interruptedResult(item, toFate(item.id, open, undone)));
   }
   return {
     items: placeResults(items, results, asked),
@@ -134,13 +136,28 @@ function cutOff(
   items: readonly Item[],
   open: ReadonlySet<string>,
   results: ReadonlyMap<string, ResultItem>,
+  undone: ReadonlySet<string>,
 ): readonly (readonly [string, ResultItem])[] {
   return items.flatMap((item) =>
     item.type === "call" && open.has(item.id) && !results.has(item.id)
-      ? [[item.id, interruptedResult(item, true)] as const]
+      ? [[item.id, interruptedResult(item, toFate(item.id, open, undone))] as const]
       : [],
   );
 }
+
+type Fate = "not started" | "cut off" | "undone";
+
+function toFate(id: string, open: ReadonlySet<string>, undone: ReadonlySet<string>): Fate {
+  return undone.has(id) ? "undone" : open.has(id) ? "cut off" : "not started";
+}
+
+const fates: Readonly<Record<Fate, string>> = {
+  "not started": "Error: the session ended before this call was started. It did not run.",
+  "cut off":
+    "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it.",
+  undone:
+    "Error: this call was cut off. It could change nothing but the workspace, and that was set back to what it was before the call: it did not happen. Call it again if it is still wanted.",
+};
 
 /** The calls of the last answer keep their places at the end, without results: those come when all of them are there. */
 function toResumable(
@@ -199,17 +216,14 @@ function sameAnswer(placed: readonly Item[], next: Item): boolean {
   return placed.at(-1)?.type === "call" && next.type === "call";
 }
 
-function interruptedResult(call: CallItem, wasStarted: boolean): ResultItem {
-  const words = wasStarted
-    ? "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it."
-    : "Error: the session ended before this call was started. It did not run.";
+function interruptedResult(call: CallItem, fate: Fate): ResultItem {
   return {
     type: "result",
     callId: call.id,
     kind: call.kind,
     name: call.name,
     ...defined({ namespace: call.namespace }),
-    content: [text(words)],
+    content: [text(fates[fate])],
     ok: false,
   };
 }

@@ -23,6 +23,8 @@ export interface RecorderOptions {
   readonly remembered?: Remembered;
   /** Questions are answered from the journal: they are kept with the diff that is shown. */
   readonly keepDiffs?: boolean;
+  /** Names the state of the folder after a call that may have changed it. */
+  readonly keepFolder?: () => Promise<string | undefined>;
 }
 
 /** Live output kept per call: enough to look at; the whole is in the result or its file. */
@@ -39,7 +41,7 @@ interface Joined {
 
 export function createSessionRecorder(
   journal: SessionJournal | undefined,
-  { now = Date.now, remembered, keepDiffs = false }: RecorderOptions = {},
+  { now = Date.now, remembered, keepDiffs = false, keepFolder }: RecorderOptions = {},
 ): SessionRecorder {
   let failure: Error | undefined;
   let kept: Promise<unknown> | undefined;
@@ -67,6 +69,7 @@ export function createSessionRecorder(
   const stateNow = createStateNotes(remembered);
   let open: Joined | undefined;
   const outputChars = new Map<string, number>();
+  const changing = new Set<string>();
 
   const flush = () => {
     if (!open) return;
@@ -130,8 +133,11 @@ export function createSessionRecorder(
         mutates,
         policy: grant.policy,
         confined: grant.confined,
+        // Whoever goes on after a kill judges by this what the call can have done.
+        ...(mutates && keepFolder !== undefined ? { write: grant.write, network: grant.network } : {}),
         ruling,
       });
+      if (mutates) changing.add(id);
       await commit();
       // What changes something must be known to have begun, even after a power cut; a look can be lost.
       if (mutates) await journal?.sync?.();
@@ -139,7 +145,13 @@ export function createSessionRecorder(
     async ended(ended) {
       flush();
       outputChars.delete(ended.id);
-      append({ type: "call.ended", call: withoutRepeats(ended), ...stateNow() });
+      const workspace = changing.delete(ended.id) ? await keepFolder?.() : undefined;
+      append({
+        type: "call.ended",
+        call: withoutRepeats(ended),
+        ...stateNow(),
+        ...(workspace === undefined ? {} : { workspace }),
+      });
     },
   };
 }

@@ -62,6 +62,11 @@ export interface SessionOptions {
   readonly isRetryable?: (answer: Answer) => boolean;
   /** Sees what each turn changes on disk. */
   readonly changes?: ChangeTracker;
+  /**
+   * Called when a call has ended that may have changed files, before that is recorded: keeps the folder as it is now,
+   * and names that state. The record carries the name as `workspace`.
+   */
+  readonly keepFolder?: () => Promise<string | undefined>;
   /** Hears every event from the first one on, `session.started` included. */
   readonly onEvent?: (event: SessionEvent) => void;
   readonly now?: () => number;
@@ -114,6 +119,7 @@ export const sessionShape: Shape = {
     output: "any",
     isRetryable: "function",
     changes: "any",
+    keepFolder: "function",
     onEvent: "function",
     now: "function",
   } satisfies Record<keyof SessionOptions, Shape>,

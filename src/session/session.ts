@@ -83,7 +83,7 @@ export function createSession(given: SessionOptions): Session {
   });
   const recorder = createSessionRecorder(options.journal, {
     remembered: calls,
-    ...defined({ now: options.now, keepDiffs: options.keepDiffs }),
+    ...defined({ now: options.now, keepDiffs: options.keepDiffs, keepFolder: options.keepFolder }),
   });
   const history = createHistory(rebuilt, options.price);
   const tools = offer(calls);

@@ -14,9 +14,12 @@ import { isObject, parseJson } from "../base/json.ts";
 import { openJournal, readJournal, type Journal, type StoredRecord } from "./journal.ts";
 import { lockFile } from "./lock.ts";
 import {
+  confineStore,
   Fenced,
+  isProgress,
   takenMail,
   type Mail,
+  type SessionStatus,
   type SessionStore,
   type StoreChange,
   type StoredSession,
@@ -95,7 +98,7 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
     tell({ type: "session", id: one.session.id, tenant: one.session.tenant });
   };
 
-  return {
+  const store: SessionStore = {
     async create(given, key) {
       const known = key === undefined ? undefined : [...held.values()].find((one) => isSame(one, given.tenant, key));
       if (known !== undefined) return { session: known.session, isNew: false };
@@ -125,6 +128,12 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
         .toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1));
       const start = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1;
       return { sessions: all.slice(start, start + limit), more: all.length > start + limit };
+    },
+    async counts(tenant) {
+      const counts: Partial<Record<SessionStatus, number>> = {};
+      for (const { session } of held.values())
+        if (session.tenant === tenant) counts[session.status] = (counts[session.status] ?? 0) + 1;
+      return counts;
     },
     async remove(id) {
       const one = find(id);
@@ -157,13 +166,15 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
         if (mail !== undefined) mailbox.taken.add(mail);
       }
       if (one.recent.length > maxRecent) one.recent = one.recent.slice(-maxRecent / 2);
-      if (one.session.takings > 0) change(one, { takings: 0 });
+      if (one.session.takings > 0 && records.some(isProgress)) change(one, { takings: 0 });
       tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length });
     },
-    async update(id, given) {
-      change(find(id), given);
+    async update(id, given, at) {
+      const one = find(id);
+      if (at !== undefined && at !== (one.journal?.length ?? recordsOf(one.session).length)) throw new Fenced(id, at);
+      change(one, given);
     },
-    async post(id, { kind, body, key }) {
+    async post(id, { kind, body, key }, wake) {
       const one = find(id);
       const mailbox = mailboxOf(one);
       const known = key === undefined ? undefined : mailbox.mails.find((mail) => mail.key === key);
@@ -174,6 +185,7 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
       appendFileSync(path, `${JSON.stringify(mail)}\n`, { mode: 0o600 });
       mailbox.mails.push(mail);
       tell({ type: "mail", id, tenant: one.session.tenant });
+      await wake?.();
       return { mail, isNew: true };
     },
     async mail(id) {
@@ -184,8 +196,13 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
       return [...held.values()]
         .filter((one) => one.session.status !== "ended" && one.session.status !== "faulty")
         .filter((one) => {
+          const { status } = one.session;
           const { mails, taken } = mailboxOf(one);
-          return one.session.status === "running" || mails.some((mail) => !taken.has(mail.id));
+          return (
+            status === "running" ||
+            // A waiting session takes answers and the wish to end; messages are for when it is idle again.
+            mails.some((mail) => !taken.has(mail.id) && !(status === "waiting" && mail.kind === "message"))
+          );
         })
         .map(({ session: { id, tenant } }) => ({ id, tenant }));
     },
@@ -207,12 +224,14 @@ export function createFileStore({ folder, ownTenant, now = Date.now }: FileStore
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    forTenant: (tenant) => confineStore(store, tenant),
     async close() {
       for (const one of held.values()) one.journal?.close();
       listeners.clear();
       unlock();
     },
   };
+  return store;
 }
 
 function isSame(one: Held, tenant: string, key: string): boolean {

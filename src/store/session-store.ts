@@ -90,13 +90,24 @@ export interface SessionStore {
   get(id: string): Promise<StoredSession | undefined>;
   /** Newest change first. */
   list(query: SessionQuery): Promise<{ readonly sessions: readonly StoredSession[]; readonly more: boolean }>;
+  /** How many sessions of a tenant stand how; those that were recorded elsewhere are not counted. */
+  counts(tenant: string): Promise<Readonly<Partial<Record<SessionStatus, number>>>>;
   remove(id: string): Promise<void>;
   /** Records after number `after` (-1: all), in order. */
   read(id: string, after: number, limit?: number): Promise<readonly StoredRecord[]>;
   /** All of the records or none, the first of them as number `at`; throws Fenced where that number is taken. */
   append(id: string, at: number, records: readonly JournalRecord[]): Promise<void>;
-  update(id: string, change: SessionChange): Promise<void>;
-  post(id: string, mail: NewMail): Promise<{ readonly mail: Mail; readonly isNew: boolean }>;
+  /** `at`: only while the next record has this number; throws Fenced where it has another. */
+  update(id: string, change: SessionChange, at?: number): Promise<void>;
+  /**
+   * `wake` is called with new mail: in the same transaction, which it is given, where the store has transactions, so
+   * that there is no mail without somebody who will look at it.
+   */
+  post(
+    id: string,
+    mail: NewMail,
+    wake?: (transaction?: unknown) => Promise<void>,
+  ): Promise<{ readonly mail: Mail; readonly isNew: boolean }>;
   /** What was sent and not yet taken, oldest first. */
   mail(id: string): Promise<readonly Mail[]>;
   /** Sessions that have mail, or were running when their process ended. */
@@ -106,6 +117,8 @@ export interface SessionStore {
   /** To whoever listens now; nobody may. */
   publish(id: string, tenant: string, event: JsonObject): void;
   watch(listener: (change: StoreChange) => void): () => void;
+  /** The same store as one tenant may use it: what belongs to another is not there. */
+  forTenant(tenant: string): SessionStore;
   close(): Promise<void>;
 }
 
@@ -120,4 +133,85 @@ export class Fenced extends Error {
 /** The mail that a record says it took. */
 export function takenMail(record: JournalRecord): number | undefined {
   return typeof record["mail"] === "number" ? record["mail"] : undefined;
+}
+
+/** Records that are written before anything can go wrong: a session that writes only these gets nowhere. */
+const beginnings = new Set([
+  "session.started",
+  "turn.resumed",
+  "request.sent",
+  "call.started",
+  "terminals.gone",
+  "warning",
+]);
+
+/** Whether the record shows that whoever has taken the session got somewhere with it. */
+export function isProgress({ type }: JournalRecord): boolean {
+  return !beginnings.has(type);
+}
+
+/** A store that has no walls of its own, confined to one tenant: every session is looked up before it is touched. */
+export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: string): SessionStore {
+  const own = async (id: string): Promise<StoredSession | undefined> => {
+    const session = await store.get(id);
+    return session?.tenant === tenant ? session : undefined;
+  };
+  const need = async (id: string) => {
+    if ((await own(id)) === undefined) throw new Error(`there is no session ${id}`);
+  };
+  const checkTenant = (given: string) => {
+    if (given !== tenant) throw new Error(`this store is confined to the tenant ${tenant}`);
+  };
+  const confined: SessionStore = {
+    async create(session, key) {
+      checkTenant(session.tenant);
+      return store.create(session, key);
+    },
+    get: own,
+    async list(query) {
+      checkTenant(query.tenant);
+      return store.list(query);
+    },
+    async counts(given) {
+      checkTenant(given);
+      return store.counts(given);
+    },
+    async remove(id) {
+      await need(id);
+      return store.remove(id);
+    },
+    read: async (id, after, limit) => ((await own(id)) === undefined ? [] : store.read(id, after, limit)),
+    async append(id, at, records) {
+      await need(id);
+      return store.append(id, at, records);
+    },
+    async update(id, change, at) {
+      await need(id);
+      return store.update(id, change, at);
+    },
+    async post(id, mail, wake) {
+      await need(id);
+      return store.post(id, mail, wake);
+    },
+    async mail(id) {
+      await need(id);
+      return store.mail(id);
+    },
+    unfinished: async () => (await store.unfinished()).filter((session) => session.tenant === tenant),
+    take: async (id) => ((await own(id)) === undefined ? undefined : store.take(id)),
+    publish(id, given, event) {
+      checkTenant(given);
+      store.publish(id, given, event);
+    },
+    watch: (listener) =>
+      store.watch((change) => {
+        if (change.tenant === tenant) listener(change);
+      }),
+    forTenant(given) {
+      checkTenant(given);
+      return confined;
+    },
+    close: async () => undefined, // the whole store's business
+  };
+  return confined;
 }

@@ -36,6 +36,8 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, "open">
   readonly folder?: string;
   readonly http?: Partial<ServeOptions>;
   readonly tokens?: TokenStore;
+  /** Answers requests and runs no session. */
+  readonly isApi?: boolean;
   /** Awaited by the tool `slow`. */
   readonly hold?: () => Promise<void>;
 }
@@ -43,7 +45,7 @@ export interface TestServiceOptions extends Partial<Omit<ServiceOptions, "open">
 export const newFolder = () => mkdtempSync(join(tmpdir(), "callgate-serve-"));
 
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
-  const { steps, folder = newFolder(), http, hold, ...rest } = options;
+  const { steps, folder = newFolder(), http, hold, isApi = false, ...rest } = options;
   const ran: string[] = [];
   const noted = (name: string, mutates: boolean) =>
     defineTool({
@@ -82,7 +84,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     version: "0.0.0",
     model: "scripted",
     folder: join(folder, "serve"),
-    open,
+    ...(isApi ? {} : { open }),
     ...rest,
     store,
     tokens,
@@ -100,6 +102,17 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     client: async (tenant, roles) => createClient({ url: serving.url, token: await token(tenant, roles) }),
     close: serving.close,
   };
+}
+
+/** Waits until so many turns of the session have ended, and gives their reasons. */
+export async function untilEnded(client: Client, id: string, turns = 1): Promise<readonly unknown[]> {
+  for (let tries = 0; tries < 600; tries++) {
+    const { records } = await client.records(id);
+    const ends = records.filter(({ type }) => type === "turn.ended").map((record) => record["reason"]);
+    if (ends.length >= turns) return ends;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`the session did not come to the end of turn ${turns}`);
 }
 
 /** Waits until the session stands so. */

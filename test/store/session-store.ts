@@ -125,6 +125,75 @@ export function sessionStoreLaws(name: string, open: () => Promise<SessionStore>
       expect(ids).not.toContain(quiet.id);
     });
 
+    test("a change that is bound to a record's number is fenced where another was written", async () => {
+      const { id } = await create();
+      await store.append(id, 0, [{ type: "a" }]);
+      await store.update(id, { status: "running" }, 1);
+      await expect(store.update(id, { status: "idle" }, 0)).rejects.toThrow(Fenced);
+      expect((await store.get(id))?.status).toBe("running");
+    });
+
+    test("takings are counted until a record shows that somebody got somewhere", async () => {
+      const { id } = await create();
+      await store.update(id, { takings: 3 });
+      await store.append(id, 0, [{ type: "session.started" }, { type: "request.sent" }]);
+      expect((await store.get(id))?.takings).toBe(3);
+      await store.append(id, 2, [{ type: "item.added" }]);
+      expect((await store.get(id))?.takings).toBe(0);
+    });
+
+    test("a message to a waiting session is not yet work; an answer is", async () => {
+      const { id } = await create();
+      await store.update(id, { status: "waiting" });
+      await store.post(id, { kind: "message", body: {} });
+      expect((await store.unfinished()).map((one) => one.id)).not.toContain(id);
+      await store.post(id, { kind: "approval", body: {} });
+      expect((await store.unfinished()).map((one) => one.id)).toContain(id);
+    });
+
+    test("new mail wakes, the same mail again does not", async () => {
+      const { id } = await create();
+      let wakes = 0;
+      const wake = async () => void wakes++;
+      await store.post(id, { kind: "message", body: {}, key: "k" }, wake);
+      await store.post(id, { kind: "message", body: {}, key: "k" }, wake);
+      expect(wakes).toBe(1);
+    });
+
+    test("what one tenant may use has nothing of another's", async () => {
+      const tenant = `own${++made}`;
+      const { id } = await create(tenant);
+      await store.append(id, 0, [{ type: "a" }]);
+      const own = store.forTenant(tenant);
+      const other = store.forTenant("stranger");
+      expect((await own.get(id))?.id).toBe(id);
+      expect(await own.read(id, -1)).toHaveLength(1);
+      expect(await own.counts(tenant)).toEqual({ idle: 1 });
+      expect(await other.get(id)).toBeUndefined();
+      expect(await other.read(id, -1)).toEqual([]);
+      const heard: StoreChange[] = [];
+      const stop = other.watch((change) => heard.push(change));
+      for (const forbidden of [
+        () => other.update(id, { title: "taken" }),
+        () => other.append(id, 1, [{ type: "b" }]),
+        () => other.post(id, { kind: "cancel", body: {} }),
+        () => other.remove(id),
+      ])
+        await expect(forbidden()).rejects.toThrow();
+      stop();
+      expect(heard).toEqual([]);
+      expect(await store.read(id, -1)).toHaveLength(1);
+      expect(await store.mail(id)).toEqual([]);
+      expect((await store.get(id))?.title).not.toBe("taken");
+    });
+
+    test("any text comes back as it was, the hostile kinds too", async () => {
+      const { id } = await create();
+      const texts = ["\u0000", "\ud800", "'; drop table x; --", "\\u0000", 'é\n\t"', "\u2028"];
+      await store.append(id, 0, [{ type: "a", texts }]);
+      expect((await store.read(id, -1))[0]?.["texts"]).toEqual(texts);
+    });
+
     test("what is removed is gone", async () => {
       const { id } = await create();
       await store.append(id, 0, [{ type: "a" }]);

@@ -3,13 +3,14 @@ import { join, resolve } from "node:path";
 import { stateDir } from "../../base/paths.ts";
 import type { Role } from "../../client/index.ts";
 import { isLoopback } from "../../http/server.ts";
-import { createFileStore, createService, createTokenFile, issueToken, startServing } from "../../serve/index.ts";
+import { createService, issueToken, startServing, type Service, type TokenStore } from "../../serve/index.ts";
 import { findPage } from "../../store/page.ts";
 import { roles } from "../../serve/tenants.ts";
 import { toMarkdown } from "../chat/transcript.ts";
 import { sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
+import { openBacking, withTokens, type ServeRole } from "../serve/backing.ts";
 import { createLook } from "../serve/look.ts";
 import { createOpener, createSettingsCheck, type SessionSource } from "../serve/open-session.ts";
 import { version } from "../version.ts";
@@ -20,6 +21,9 @@ interface ServeFlags extends SessionFlags {
   readonly data?: string;
   readonly name?: readonly string[];
   readonly places?: number;
+  readonly database?: string;
+  readonly role?: ServeRole;
+  readonly files?: string;
   readonly json?: boolean;
 }
 
@@ -32,6 +36,14 @@ const data = {
   optional: true,
   brief: "keep sessions, tokens and logs below this folder",
   placeholder: "DIR",
+} as const;
+
+const database = {
+  kind: "parsed",
+  parse: readDatabase,
+  optional: true,
+  brief: "keep them in PostgreSQL, for any number of processes (needs the packages pg and @dbos-inc/dbos-sdk)",
+  placeholder: "postgres://…",
 } as const;
 
 const start = buildCommand({
@@ -66,6 +78,20 @@ const start = buildCommand({
         placeholder: "HOST",
       },
       data,
+      database,
+      role: {
+        kind: "enum",
+        values: ["api", "worker"],
+        optional: true,
+        brief: "with --database: only answer requests (api), or only run sessions (worker)",
+      },
+      files: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "with --database: a folder that all workers share, for sessions' files above 1 MB (else the database)",
+        placeholder: "DIR",
+      },
       places: {
         kind: "parsed",
         parse: readPlaces,
@@ -73,30 +99,34 @@ const start = buildCommand({
         brief: "sessions that run at once (200); the others wait",
         placeholder: "N",
       },
-      json: toggle("one JSON line with url, token and link once it listens"),
+      json: toggle("one JSON line with url, token and link once it listens (a worker: its name, once it runs)"),
     },
   },
   func: (flags: ServeFlags) => runCommand(() => serve(flags)),
 });
 
 async function serve(flags: ServeFlags): Promise<number> {
+  const { role, places } = flags;
+  if (role !== undefined && flags.database === undefined)
+    throw new UsageError("--role needs --database: without one, one process does everything");
   const { cwd, config } = await prepare(flags);
   const folder = resolve(flags.data ?? stateDir(process.env));
-  const { host = "127.0.0.1", port = flags.json ? 0 : 4180, places, name } = flags;
+  const onError = (error: unknown, where: string) =>
+    say(`callgate: ${where}: ${error instanceof Error ? error.message : String(error)}`);
+  const { database: url, files } = flags;
+  const { worker, packs, ...backing } = await openBacking({ folder, database: url, operator, places, files, onError });
   const source: SessionSource = {
     config,
     cwd,
     env: process.env,
     workspaces: join(folder, "serve", "workspaces"),
     operator,
+    isShared: url !== undefined,
+    ...(packs === undefined ? {} : { packs }),
   };
-  const tokens = createTokenFile(join(folder, "serve", "tokens.json"));
-  const onError = (error: unknown, where: string) =>
-    say(`callgate: ${where}: ${error instanceof Error ? error.message : String(error)}`);
   const service = await createService({
-    store: openStore(folder),
-    tokens,
-    open: createOpener(source),
+    ...backing,
+    ...(role === "api" ? {} : { open: createOpener(source) }),
     checkSettings: createSettingsCheck(source),
     look: createLook(config, cwd, process.env),
     toMarkdown: (row, records) => toMarkdown({ ...row, path: "" }, records),
@@ -107,6 +137,20 @@ async function serve(flags: ServeFlags): Promise<number> {
     onError,
     ...(places === undefined ? {} : { places }),
   });
+  if (role !== "worker") return answer(service, flags, onError);
+  if (flags.json) printJson({ worker }, false);
+  else say(`callgate: worker ${worker} runs sessions`);
+  await untilStopped(() => service.stop());
+  return exitCodes.done;
+}
+
+/** Listens until it is told to stop. */
+async function answer(
+  service: Service,
+  flags: ServeFlags,
+  onError: (error: unknown, where: string) => void,
+): Promise<number> {
+  const { host = "127.0.0.1", port = flags.json ? 0 : 4180, name } = flags;
   const page = findPage();
   const serving = await startServing({
     service,
@@ -123,7 +167,7 @@ async function serve(flags: ServeFlags): Promise<number> {
   });
   const me = { tenant: operator, name: "started", roles };
   // Taken back when the service ends; after a kill it is good for nothing within a week.
-  const { id, token: own } = await issueToken(tokens, { ...me, lifetimeMs: 7 * 86_400_000 });
+  const { id, token: own } = await issueToken(service.tokens, { ...me, lifetimeMs: 7 * 86_400_000 });
   const link = serving.link(me);
   if (flags.json) printJson({ url: serving.url, token: own, link }, false);
   else {
@@ -135,17 +179,11 @@ async function serve(flags: ServeFlags): Promise<number> {
         "callgate: it can be reached from elsewhere: every request needs a token; put a proxy with TLS in front of it",
       );
   }
-  await untilStopped(() => serving.close());
-  await tokens.remove(operator, id);
+  await untilStopped(async () => {
+    await service.tokens.remove(operator, id).catch(() => undefined); // it ends by itself
+    await serving.close();
+  });
   return exitCodes.done;
-}
-
-function openStore(folder: string) {
-  try {
-    return createFileStore({ folder, ownTenant: operator });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 /** SIGTERM or SIGINT lets running calls end and leaves open turns to the next start; a second one ends at once. */
@@ -164,6 +202,7 @@ function untilStopped(close: () => Promise<void>): Promise<void> {
 
 interface TenantFlags {
   readonly data?: string;
+  readonly database?: string;
   readonly tenant?: string;
 }
 
@@ -183,8 +222,8 @@ const tenant = {
   placeholder: "NAME",
 } as const;
 const tokenName = { brief: "a name for whoever has it", parse: String, placeholder: "NAME" } as const;
-const fileOf = (flags: TenantFlags) =>
-  createTokenFile(join(resolve(flags.data ?? stateDir(process.env)), "serve", "tokens.json"));
+const tokensOf = <T>({ data: given, database: url }: TenantFlags, work: (tokens: TokenStore) => Promise<T>) =>
+  withTokens({ folder: resolve(given ?? stateDir(process.env)), database: url }, work);
 
 const token = buildRouteMap({
   routes: {
@@ -193,6 +232,7 @@ const token = buildRouteMap({
       parameters: {
         flags: {
           data,
+          database,
           tenant,
           roles: {
             kind: "enum",
@@ -208,17 +248,17 @@ const token = buildRouteMap({
       func: (flags: AddFlags, name: string) =>
         runCommand(async () => {
           const who = { tenant: flags.tenant ?? operator, name, roles: flags.roles ?? ["watch" as const] };
-          const made = await issueToken(fileOf(flags), who);
+          const made = await tokensOf(flags, (tokens) => issueToken(tokens, who));
           if (flags.json) printJson({ ...made, ...who }, false);
           else print(made.token);
         }),
     }),
     list: buildCommand({
       docs: { brief: "the tokens of a tenant, without the tokens themselves" },
-      parameters: { flags: { data, tenant, json: toggle("as JSON") } },
+      parameters: { flags: { data, database, tenant, json: toggle("as JSON") } },
       func: (flags: ListFlags) =>
         runCommand(async () => {
-          const all = await fileOf(flags).list(flags.tenant ?? operator);
+          const all = await tokensOf(flags, (tokens) => tokens.list(flags.tenant ?? operator));
           if (flags.json) printJson(all.map(({ hash: _hash, ...rest }) => rest));
           else for (const { id, name, roles: may } of all) print(`${id}  ${name}  ${may.join(",")}`);
         }),
@@ -226,12 +266,12 @@ const token = buildRouteMap({
     remove: buildCommand({
       docs: { brief: "the token is good for nothing from now on" },
       parameters: {
-        flags: { data, tenant },
+        flags: { data, database, tenant },
         positional: { kind: "tuple", parameters: [{ brief: "its id", parse: String, placeholder: "ID" }] },
       },
       func: (flags: TenantFlags, id: string) =>
         runCommand(async () => {
-          if (!(await fileOf(flags).remove(flags.tenant ?? operator, id)))
+          if (!(await tokensOf(flags, (tokens) => tokens.remove(flags.tenant ?? operator, id))))
             throw new UsageError(`there is no token ${id}`);
         }),
     }),
@@ -255,6 +295,11 @@ function readPlaces(given: string): number {
   const places = Number(given);
   if (!Number.isInteger(places) || places < 1) throw new Error(`'${given}' is not a number of sessions`);
   return places;
+}
+
+function readDatabase(given: string): string {
+  if (!/^postgres(ql)?:\/\//.test(given)) throw new Error("a database is an address such as postgres://user@host/name");
+  return given;
 }
 
 function readTenant(given: string): string {

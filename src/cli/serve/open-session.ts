@@ -1,12 +1,20 @@
 /** A session of the service, opened for one wake: the settings of the command, narrowed by what the client asked for. */
 import { realpathSync } from "node:fs";
 import { randomBytes } from "node:crypto";
-import { join, relative, resolve, isAbsolute } from "node:path";
+import { basename, join, relative, resolve, isAbsolute } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import { createFiles } from "../../runtime/files.ts";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
-import { Problem, type OpenSession, type Undone } from "../../serve/index.ts";
+import {
+  openSessionFolder,
+  Problem,
+  type OpenRequest,
+  type OpenSession,
+  type PackStore,
+  type SessionFolder,
+  type Undone,
+} from "../../serve/index.ts";
 import type { SessionOptions } from "../../session/index.ts";
 import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
 import { assemble } from "../assemble.ts";
@@ -22,12 +30,19 @@ export interface SessionSource {
   readonly workspaces: string;
   /** The tenant that started the service: its sessions work in its own folders and may write its rules. */
   readonly operator: string;
+  /** Sessions may go on in another process, on another machine: a folder of this one is not theirs to work in. */
+  readonly isShared: boolean;
+  /** Where what sessions did to their files is kept for whoever goes on with them. */
+  readonly packs?: PackStore;
 }
 
 export function createOpener(source: SessionSource): OpenSession {
   return async ({ stored, records, journal, approver, onEvent }) => {
-    const { id, cwd, settings, tenant } = stored;
+    const { id, settings, tenant } = stored;
+    // Each process keeps the workspaces below a folder of its own.
+    const cwd = source.isShared ? join(source.workspaces, basename(stored.cwd)) : stored.cwd;
     await prepareWorkspace(cwd, readBase(settings["base"]), source.workspaces);
+    const kept = await keepFolder(stored, cwd, { records, journal }, source);
     const { model, approval, sandbox, instructions } = settings;
     const own = [source.config.instructions, instructions].filter((text) => typeof text === "string").join("\n\n");
     const assembled = await assemble({
@@ -41,12 +56,62 @@ export function createOpener(source: SessionSource): OpenSession {
       env: source.env,
       approver,
       onEvent,
-      kept: { id, records, journal, keepDiffs: true },
+      kept: {
+        id,
+        journal,
+        keepDiffs: true,
+        records: kept?.records ?? records,
+        ...(kept === undefined ? {} : { keepFolder: kept.keep }),
+      },
       writesRules: tenant === source.operator,
       ...(isObject(settings["limits"]) ? { limits: settings["limits"] as SessionOptions["limits"] & {} } : {}),
     });
-    return { session: assembled.session, close: assembled.close, undo: (turn) => undo(cwd, id, turn, source.env) };
+    return {
+      session: assembled.session,
+      close: assembled.close,
+      async undo(turn) {
+        const done = await undo(cwd, id, turn, source.env);
+        await kept?.note();
+        return done;
+      },
+    };
   };
+}
+
+/** Those of the built-in tools that change files: by commands in the sandbox, or through the file capability. */
+const confinedTools = new Set([
+  "exec_command",
+  "shell",
+  "shell_command",
+  "local_shell",
+  "apply_patch",
+  "edit",
+  "write",
+  "str_replace_based_edit_tool",
+]);
+
+/** Undefined: the folder is the operator's own, and nobody but the operator sets it back. */
+async function keepFolder(
+  { id }: OpenRequest["stored"],
+  cwd: string,
+  request: Pick<OpenRequest, "records" | "journal">,
+  { workspaces, packs }: SessionSource,
+): Promise<SessionFolder | undefined> {
+  const folder = realpathSync(cwd);
+  if (!isInside(folder, realpathSync(workspaces))) return undefined;
+  return openSessionFolder({
+    ...request,
+    session: id,
+    folder,
+    repository: `${folder}.states`,
+    confinedTools,
+    ...(packs === undefined ? {} : { packs }),
+  });
+}
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== "" && !way.startsWith("..") && !isAbsolute(way);
 }
 
 async function undo(cwd: string, id: string, turn: string | undefined, env: NodeJS.ProcessEnv): Promise<Undone> {
@@ -102,11 +167,13 @@ export function createSettingsCheck(source: SessionSource) {
       if (asked === -1 || asked > own) refuse(`sandbox: '${String(sandbox)}' is wider than this service offers`);
     }
     const from = readBase(base);
+    if (from?.kind === "folder" && source.isShared)
+      refuse("base: a folder belongs to one machine; this service has several processes: use git, archive or empty");
     const own = join(source.workspaces, randomBytes(8).toString("hex"));
     const cwd =
       from?.kind === "folder"
         ? findFolder(from.path, source, isOperator)
-        : from === undefined && isOperator
+        : from === undefined && isOperator && !source.isShared
           ? source.cwd
           : own;
     const kept = from?.kind === "folder" ? undefined : from;
@@ -121,8 +188,7 @@ function findFolder(path: string, { cwd }: SessionSource, isOperator: boolean): 
   try {
     const root = realpathSync(cwd);
     const real = realpathSync(resolve(root, path));
-    const inside = relative(root, real);
-    if (inside.startsWith("..") || isAbsolute(inside)) throw problem;
+    if (real !== root && !isInside(real, root)) throw problem;
     return real;
   } catch {
     throw problem;

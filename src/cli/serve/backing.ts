@@ -1,0 +1,105 @@
+/** Where the service keeps its sessions: in a folder, for one process, or in PostgreSQL, for any number of them. */
+import { join } from "node:path";
+import {
+  createFileStore,
+  createFolderBlobs,
+  createTokenFile,
+  type Dispatcher,
+  type PackStore,
+  type ServiceOptions,
+  type SessionStore,
+  type TokenStore,
+} from "../../serve/index.ts";
+import { UsageError } from "../io.ts";
+
+export type ServeRole = "api" | "worker";
+
+export interface Backing extends Pick<ServiceOptions, "shared"> {
+  readonly store: SessionStore;
+  readonly tokens: TokenStore;
+  /** Left out: what is asked for runs in this process. */
+  readonly dispatcher?: Dispatcher;
+  /** The name of this process among the workers. */
+  readonly worker?: string;
+  /** What sessions did to their files, for whoever goes on with them. */
+  readonly packs?: PackStore;
+}
+
+export interface BackingOptions {
+  readonly folder: string;
+  readonly database: string | undefined;
+  readonly operator: string;
+  readonly places: number | undefined;
+  /** A folder that all workers share, for what is too large for the database. */
+  readonly files: string | undefined;
+  readonly onError: (error: unknown, where: string) => void;
+}
+
+export async function openBacking(options: BackingOptions): Promise<Backing> {
+  const { folder, database, operator } = options;
+  if (database !== undefined) return openInDatabase(database, options);
+  try {
+    return {
+      store: createFileStore({ folder, ownTenant: operator }),
+      tokens: createTokenFile(join(folder, "serve", "tokens.json")),
+    };
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function openInDatabase(url: string, { places, files, onError }: BackingOptions): Promise<Backing> {
+  const {
+    createDbosDispatcher,
+    createPostgresBooks,
+    createPostgresPacks,
+    createPostgresStore,
+    createPostgresTokens,
+    openDatabase,
+  } = await import("../../serve/postgres.ts");
+  const database = await openDatabase({ url }).catch((error: unknown) => {
+    throw new UsageError(`cannot use the database: ${words(error)}`);
+  });
+  const packs = createPostgresPacks({ database, ...(files === undefined ? {} : { blobs: createFolderBlobs(files) }) });
+  const store = await createPostgresStore({ database, onError: (error) => onError(error, "the database") });
+  const dispatcher = await createDbosDispatcher({
+    database,
+    store,
+    onError: (error, id) => onError(error, id),
+    ...(places === undefined ? {} : { places }),
+  }).catch(async (error: unknown) => {
+    await store.close();
+    throw new UsageError(words(error));
+  });
+  return {
+    store,
+    dispatcher,
+    packs,
+    tokens: createPostgresTokens(database),
+    shared: createPostgresBooks(database),
+    worker: store.worker,
+  };
+}
+
+/** The tokens alone, for the commands that list and make them. */
+export async function withTokens<T>(
+  { folder, database: url }: { readonly folder: string; readonly database: string | undefined },
+  work: (tokens: TokenStore) => Promise<T>,
+): Promise<T> {
+  if (url === undefined) return work(createTokenFile(join(folder, "serve", "tokens.json")));
+  const { createPostgresTokens, openDatabase } = await import("../../serve/postgres.ts");
+  const database = await openDatabase({ url }).catch((error: unknown) => {
+    throw new UsageError(`cannot use the database: ${words(error)}`);
+  });
+  try {
+    return await work(createPostgresTokens(database));
+  } finally {
+    await database.close();
+  }
+}
+
+function words(error: unknown): string {
+  // A refused connection comes as a list of one error for each address, without words of its own.
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(words).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

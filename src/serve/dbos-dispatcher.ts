@@ -1,0 +1,231 @@
+/**
+ * Wakes over any number of processes, by DBOS on PostgreSQL: its queue, its fairness among tenants, its timers. A call
+ * is never a step of the engine, since engines run a step again that was cut off: a wake says "look at this session",
+ * and the session's records say what is left to do. DBOS is loaded here, and only where a database is used.
+ */
+import { randomUUID } from "node:crypto";
+import type { ClientBase } from "pg";
+import type { Database, Queries } from "../store/postgres/database.ts";
+import type { PostgresStore } from "../store/postgres/store.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+
+export interface DbosDispatcherOptions {
+  readonly database: Database;
+  readonly store: PostgresStore;
+  /** Sessions that run at once on this process. */
+  readonly places?: number;
+  /** Sessions of one tenant that run at once, on all processes together. */
+  readonly placesPerTenant?: number;
+  /** How often dead workers and sessions that nobody runs are looked for. */
+  readonly lookMs?: number;
+  readonly onError?: (error: unknown, id: string) => void;
+  readonly now?: () => number;
+}
+
+/** The queue that every worker serves; each has one of its own for the sessions whose files it has. */
+const shared = "callgate";
+const ownQueue = (worker: string) => `callgate ${worker}`;
+const workflowName = "wake";
+const className = "callgate";
+/** Changes with the form of the journal and not with every release: old and new workers serve the same queue. */
+const applicationVersion = "callgate-journal-1";
+const schema = "callgate_dbos";
+/** A wake that its worker has not begun by then is anybody's. */
+const stickyMs = 2_000;
+/** A session nobody runs is left alone for this long: a wake may be on its way. */
+const quietMs = 5_000;
+
+// oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs
+export async function createDbosDispatcher(options: DbosDispatcherOptions): Promise<Dispatcher> {
+  const { database, store, places = 200, placesPerTenant = 50, lookMs = 500, onError, now = Date.now } = options;
+  const { DBOS, DBOSClient } = await loadEngine();
+  const logger = createLogger((message) => onError?.(new Error(message), "dispatcher"));
+  const config = {
+    name: "callgate",
+    systemDatabaseUrl: database.url,
+    systemDatabaseSchemaName: schema,
+    systemDatabasePoolSize: 6,
+    applicationVersion,
+    useListenNotify: false,
+    logger,
+  };
+  const tables = await database.query<{ name: string | null }>("select to_regclass($1)::text as name", [
+    `${schema}.workflow_status`,
+  ]);
+  if (tables.rows[0]?.name === null) {
+    // Started for a moment, which makes its tables: a process that only answers requests may be the first one here.
+    DBOS.setConfig({ ...config, listenQueues: ["none"] });
+    await DBOS.launch();
+    await DBOS.shutdown({ deregister: true });
+  }
+  const client = await DBOSClient.create({
+    systemDatabaseUrl: database.url,
+    systemDatabaseSchemaName: schema,
+    systemDatabasePoolSize: 2,
+    applicationName: "callgate",
+    logger,
+  });
+  const { worker } = store;
+  const running = new Map<string, Promise<void>>();
+  let isStopping = false;
+  let looking: NodeJS.Timeout | undefined;
+  let isLaunched = false;
+
+  const toJob = (queueName: string, tenant: string, delayMs: number) => ({
+    queueName,
+    workflowName,
+    workflowClassName: className,
+    appVersion: applicationVersion,
+    queuePartitionKey: tenant,
+    ...(delayMs > 0 ? { delaySeconds: delayMs / 1000 } : {}),
+  });
+
+  const runHere = async (id: string, tenant: string, run: (id: string) => Promise<void>) => {
+    const key = randomUUID();
+    const work = run(id).catch(async (error: unknown) => {
+      onError?.(error, id);
+      // The database may be away: whoever looks for sessions that nobody runs finds it again.
+      await dispatcher.wake(id, tenant, { at: now() + 1_000 }).catch(() => undefined);
+    });
+    running.set(key, work);
+    await work.finally(() => running.delete(key));
+  };
+
+  const dispatcher: Dispatcher = {
+    async start(run) {
+      const wake = async (id: string, tenant: string, queue: string) => {
+        if (isStopping) return void (await dispatcher.wake(id, tenant));
+        // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
+        if (queue !== shared && running.size >= places) return;
+        await runHere(id, tenant, run);
+      };
+      DBOS.registerWorkflow(wake, { name: workflowName, className });
+      DBOS.setConfig({ ...config, executorID: worker, listenQueues: [shared, ownQueue(worker)] });
+      await store.hold.appear(worker);
+      await DBOS.launch();
+      isLaunched = true;
+      const limits = {
+        workerConcurrency: places,
+        partitionConcurrency: placesPerTenant,
+        minPollingIntervalMs: 50,
+        onConflict: "always_update",
+      } as const;
+      await DBOS.registerQueue(shared, limits);
+      await DBOS.registerQueue(ownQueue(worker), limits);
+      const look = async () => {
+        await reviveDead();
+        await wakeForgotten();
+      };
+      let last = Promise.resolve();
+      looking = setInterval(() => {
+        last = last.then(look).catch(() => undefined); // the database is away: there is another look
+      }, lookMs).unref();
+    },
+
+    async wake(id, tenant, { at, transaction } = {}) {
+      const delayMs = at === undefined ? 0 : at - now();
+      // The connection of the store's own transaction: everything is asked on it, and nothing waits for a second one.
+      const within = transaction as ClientBase | undefined;
+      const enqueue = async (queue: string, afterMs: number) => {
+        const job = toJob(queue, tenant, afterMs);
+        if (within === undefined) await client.enqueue(job, id, tenant, queue);
+        else await client.enqueueInTransaction(within, job, id, tenant, queue);
+      };
+      const sticky = delayMs > 0 ? undefined : await findWorker(id, within ?? database);
+      if (sticky !== undefined) await enqueue(ownQueue(sticky), 0);
+      await enqueue(shared, sticky === undefined ? delayMs : stickyMs);
+    },
+
+    async stop() {
+      isStopping = true;
+      clearInterval(looking);
+      await Promise.all(running.values());
+      if (isLaunched) {
+        await DBOS.deleteQueue(ownQueue(worker)).catch(() => undefined);
+        await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: 10_000 });
+        await store.hold.forget(worker).catch(() => undefined);
+      }
+      await client.destroy();
+    },
+  };
+
+  /** The worker that has the session's files, where it lives. */
+  const findWorker = async (id: string, asked: Queries | ClientBase): Promise<string | undefined> => {
+    const { rows } = await (asked as Queries).query<{ worker: string }>(
+      "select worker.id as worker from callgate.session join callgate.worker on worker.id = session.worker where session.id = $1",
+      [id],
+    );
+    return rows[0]?.worker;
+  };
+
+  /** What a dead worker had begun or was to begin goes back into the queue of everybody. */
+  const reviveDead = async () => {
+    for (const dead of await store.hold.findDead()) {
+      const { rows } = await database.query<{ id: string }>(
+        `select workflow_uuid as id from ${schema}.workflow_status
+         where (status = 'PENDING' and executor_id = $1) or (status in ('ENQUEUED', 'DELAYED') and queue_name = $2)`,
+        [dead, ownQueue(dead)],
+      );
+      if (rows.length > 0)
+        await DBOS.resumeWorkflows(
+          rows.map(({ id }) => id),
+          { queueName: shared },
+        );
+      await DBOS.deleteQueue(ownQueue(dead)).catch(() => undefined);
+      await store.hold.forget(dead);
+    }
+  };
+
+  /** A wake may have come to nothing: its worker lost the database, or the process ended between two steps. */
+  const seen = new Map<string, number>();
+  const wakeForgotten = async () => {
+    const unfinished = await store.unfinished();
+    const { rows } = await database.query<{ key: string }>(
+      "select ((classid::bigint << 32) | objid::bigint)::text as key from pg_locks where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())",
+    );
+    const held = new Set(rows.map(({ key }) => key));
+    const keys = await database.query<{ id: string; key: string }>(
+      "select id, hashtextextended('session ' || id, 0)::text as key from unnest($1::text[]) as id",
+      [unfinished.map(({ id }) => id)],
+    );
+    const idle = new Set(keys.rows.filter(({ key }) => !held.has(key)).map(({ id }) => id));
+    for (const id of seen.keys()) if (!idle.has(id)) seen.delete(id);
+    for (const { id, tenant } of unfinished) {
+      if (!idle.has(id)) continue;
+      const since = seen.get(id) ?? now();
+      seen.set(id, since);
+      if (now() - since < quietMs) continue;
+      seen.set(id, now());
+      // The same for every worker that looks: one wake waits, not one of each.
+      const job = {
+        ...toJob(shared, tenant, 0),
+        deduplicationID: `forgotten ${id}`,
+        duplicationPolicy: "return-existing",
+      } as const;
+      await client.enqueue(job, id, tenant, shared);
+    }
+  };
+
+  return dispatcher;
+}
+
+async function loadEngine() {
+  try {
+    return await import("@dbos-inc/dbos-sdk");
+  } catch (error) {
+    throw new Error("many workers need the package '@dbos-inc/dbos-sdk': run 'npm install pg @dbos-inc/dbos-sdk'", {
+      cause: error,
+    });
+  }
+}
+
+/** The engine's own words go nowhere but for its errors: it says a good deal. */
+function createLogger(onError: (message: string) => void) {
+  const quiet = () => undefined;
+  return {
+    info: quiet,
+    debug: quiet,
+    warn: quiet,
+    error: (entry: unknown) => onError(entry instanceof Error ? entry.message : String(entry)),
+  };
+}

@@ -1,0 +1,106 @@
+/** Tokens, rates, what tenants have used and asked for, in PostgreSQL: the same for every process of the service. */
+import type { JsonObject } from "../base/json.ts";
+import type { Role } from "../client/index.ts";
+import type { Database } from "../store/postgres/database.ts";
+import { nowMs } from "../store/postgres/schema.ts";
+import type { SharedBooks } from "./service.ts";
+import type { StoredToken, TokenStore } from "./tenants.ts";
+
+interface TokenRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly roles: readonly Role[];
+  readonly hash: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+export function createPostgresTokens(database: Database): TokenStore {
+  return {
+    async list(tenant) {
+      const { rows } = await database
+        .as(tenant)
+        .query<TokenRow>("select * from callgate.token where tenant = $1 order by created_at", [tenant]);
+      return rows.map(toToken);
+    },
+    async find(hash) {
+      // A hash of 256 bits is looked up by equality: how long that takes tells nothing about the token.
+      const { rows } = await database.query<TokenRow>("select * from callgate.token where hash = $1", [hash]);
+      return rows[0] && toToken(rows[0]);
+    },
+    async add({ id, tenant, name, roles, hash, createdAt, expiresAt }) {
+      await database.query(`delete from callgate.token where expires_at <= ${nowMs}`);
+      await database
+        .as(tenant)
+        .query(
+          "insert into callgate.token (id, tenant, name, roles, hash, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7)",
+          [id, tenant, name, [...roles], hash, createdAt, expiresAt ?? null],
+        );
+    },
+    async remove(tenant, id) {
+      const { rowCount } = await database
+        .as(tenant)
+        .query("delete from callgate.token where tenant = $1 and id = $2", [tenant, id]);
+      return (rowCount ?? 0) > 0;
+    },
+  };
+}
+
+function toToken({ created_at: createdAt, expires_at: expiresAt, ...row }: TokenRow): StoredToken {
+  return { ...row, createdAt, ...(expiresAt === null ? {} : { expiresAt: Number(expiresAt) }) };
+}
+
+export function createPostgresBooks(database: Database): SharedBooks {
+  return {
+    rates: {
+      async take(what, perMinute) {
+        if (perMinute === Infinity) return true;
+        // A bucket that fills evenly; the row is taken from and looked at in one statement.
+        const { rows } = await database.query<{ remaining: number }>(
+          `insert into callgate.rate as bucket (what, remaining, at) values ($1, $2::float8 - 1, ${nowMs})
+           on conflict (what) do update set at = excluded.at, remaining = greatest(-1,
+             least($2::float8, greatest(bucket.remaining, 0) + (excluded.at - bucket.at) * $2::float8 / 60000) - 1)
+           returning remaining`,
+          [what, perMinute],
+        );
+        return rows[0]!.remaining >= 0;
+      },
+    },
+    usage: {
+      async today(tenant) {
+        const { rows } = await database
+          .as(tenant)
+          .query<{ calls: string; usd: number }>(
+            `select calls, usd from callgate.usage where tenant = $1 and day = ${today}`,
+            [tenant],
+          );
+        return { calls: Number(rows[0]?.calls ?? 0), usd: rows[0]?.usd ?? 0 };
+      },
+      async add(tenant, { calls = 0, usd = 0 }) {
+        await database.query(
+          `insert into callgate.usage as used (tenant, day, calls, usd) values ($1, ${today}, $2, $3)
+           on conflict (tenant, day) do update set calls = used.calls + $2, usd = used.usd + $3`,
+          [tenant, calls, usd],
+        );
+      },
+    },
+    audit: (tenant, entry) => appendAudit(database, tenant, entry),
+  };
+}
+
+const today = "(now() at time zone 'utc')::date";
+
+/** Each entry carries the hash of the one before it, so that one taken out or changed later is seen. */
+async function appendAudit(database: Database, tenant: string, entry: JsonObject): Promise<void> {
+  await database.as(tenant).transaction(async (transaction) => {
+    await transaction.query("select pg_advisory_xact_lock(hashtextextended('audit ' || $1::text, 0))", [tenant]);
+    await transaction.query(
+      `with last as (select n, hash from callgate.audit where tenant = $1 order by n desc limit 1)
+       insert into callgate.audit (tenant, n, entry, hash)
+       select $1, coalesce((select n from last), 0) + 1, $2::text,
+         encode(sha256(convert_to(coalesce((select hash from last), '') || $2::text, 'UTF8')), 'hex')`,
+      [tenant, JSON.stringify(entry)],
+    );
+  });
+}

@@ -1,0 +1,91 @@
+/**
+ * The folder of a session, whichever process goes on with it. After each call that may have changed it, its state is
+ * kept; whoever takes over makes it as it was after the last call that ended. What a call did that was cut off is gone
+ * then, so for one that could change nothing else, "interrupted" comes to mean "did not happen".
+ */
+import { isAbsolute, relative } from "node:path";
+import { tmpdir } from "node:os";
+import type { StoredRecord } from "../store/journal.ts";
+import type { PackStore } from "../store/packs.ts";
+import { createFolderStates } from "../workspace/folder-states.ts";
+import type { OpenRequest } from "./runner.ts";
+
+export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "journal"> {
+  readonly session: string;
+  /** With every link followed. */
+  readonly folder: string;
+  /** Where its states are kept on this machine: a folder of their own. */
+  readonly repository: string;
+  /** Left out: no other machine goes on with the session. */
+  readonly packs?: PackStore;
+  /** Tools whose handlers do nothing but what their grant lets them. */
+  readonly confinedTools: ReadonlySet<string>;
+}
+
+export interface SessionFolder {
+  /** What the session goes on from: the records, and what was done to the folder just now. */
+  readonly records: OpenRequest["records"];
+  /** Keeps the folder as it is now, and names that state. */
+  keep(): Promise<string>;
+  /** The same, and recorded: something other than a call has changed the folder. */
+  note(): Promise<void>;
+}
+
+export async function openSessionFolder(options: SessionFolderOptions): Promise<SessionFolder> {
+  const { session, folder, repository, packs, records, journal, confinedTools } = options;
+  const states = createFolderStates(folder, repository);
+  const keep = async () => {
+    const { state, pack } = await states.keep();
+    if (pack !== undefined) await packs?.add(session, pack);
+    return state;
+  };
+  const note = async () => {
+    await journal.append({ type: "workspace.kept", workspace: await keep() });
+  };
+  const last = records.findLast((record) => typeof record["workspace"] === "string")?.["workspace"];
+  if (typeof last !== "string") {
+    await note();
+    return { records, keep, note };
+  }
+  const cut = findCutOff(records);
+  if (cut.length === 0 && (await states.last) === last) return { records, keep, note };
+  await states.restore(last, () => packs?.read(session) ?? nothing());
+  const undone = cut
+    .filter((record) => confinedTools.has(String(record["tool"])) && isConfined(record, folder))
+    .map((record) => String(record["id"]));
+  const restored = { type: "workspace.restored", workspace: last, undone };
+  await journal.append(restored);
+  const at = { n: records.length, at: records.at(-1)?.at ?? 0 };
+  return { records: [...records, { ...restored, ...at }], keep, note };
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // No pack is kept elsewhere.
+}
+
+/** Calls that may have changed files, began and never ended, and of which nobody has taken care yet. */
+function findCutOff(records: readonly StoredRecord[]): readonly StoredRecord[] {
+  const open = new Map<string, StoredRecord>();
+  for (const record of records) {
+    if (record.type === "workspace.restored") open.clear();
+    if (record.type === "call.started" && Array.isArray(record["write"])) open.set(String(record["id"]), record);
+    // The record is our own: it has the call.
+    if (record.type === "call.ended") open.delete((record["call"] as { readonly id: string }).id);
+  }
+  return [...open.values()];
+}
+
+function isConfined(record: StoredRecord, folder: string): boolean {
+  const roots = record["write"] as readonly string[];
+  return (
+    record["confined"] === true &&
+    record["network"] === "off" &&
+    // What is in the folder for temporary files ends with the process.
+    roots.every((root) => isInside(root, folder) || isInside(root, tmpdir()))
+  );
+}
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return !way.startsWith("..") && !isAbsolute(way);
+}

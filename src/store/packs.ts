@@ -1,0 +1,43 @@
+/** What sessions did to their folders, in pieces that another process can put together again. */
+import { createHash } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+export interface PackStore {
+  add(session: string, pack: Uint8Array): Promise<void>;
+  /** Oldest first. */
+  read(session: string): AsyncIterable<Uint8Array>;
+  remove(session: string): Promise<void>;
+}
+
+/** Where large pieces are kept, by name: a bucket, or a folder that all processes share. */
+export interface BlobStore {
+  put(name: string, bytes: Uint8Array): Promise<void>;
+  get(name: string): Promise<Uint8Array>;
+  /** One that is not there is no mistake. */
+  remove(name: string): Promise<void>;
+}
+
+export function createFolderBlobs(folder: string): BlobStore {
+  const pathOf = (name: string) => {
+    if (!/^[\w-]+(\/[\w-]+)*$/.test(name)) throw new Error(`'${name}' is no name of a piece`);
+    return join(folder, name);
+  };
+  return {
+    async put(name, bytes) {
+      const path = pathOf(name);
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      // Whole or not at all: another process may be reading.
+      const temporary = `${path}.${process.pid}.new`;
+      await writeFile(temporary, bytes, { mode: 0o600 });
+      await rename(temporary, path);
+    },
+    get: (name) => readFile(pathOf(name)),
+    remove: (name) => rm(pathOf(name), { force: true }),
+  };
+}
+
+export function blobName(session: string, bytes: Uint8Array): string {
+  return `${session}/${createHash("sha256").update(bytes).digest("hex")}`;
+}

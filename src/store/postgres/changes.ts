@@ -1,0 +1,177 @@
+/**
+ * What happens to sessions, told to whoever watches, on every process: here at once, elsewhere by notifications that
+ * are gathered for a moment, since each of them takes a lock of the whole database. A notification can be lost with its
+ * process or its connection; therefore the tables are looked at now and then, and what was missed is told.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isObject, parseJson, type JsonObject } from "../../base/json.ts";
+import { joinLive } from "../live-events.ts";
+import type { StoreChange } from "../session-store.ts";
+import type { Connection, Database } from "./database.ts";
+import { nowMs } from "./schema.ts";
+
+export interface Changes {
+  tell(change: StoreChange): void;
+  watch(listener: (change: StoreChange) => void): () => void;
+  close(): Promise<void>;
+}
+
+export interface ChangesOptions {
+  readonly gatherMs?: number;
+  readonly lookMs?: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+const channel = "callgate";
+/** PostgreSQL takes less than 8,000 bytes. */
+const maxPayload = 7_900;
+const recentMs = 10_000;
+
+export async function createChanges(database: Database, options: ChangesOptions = {}): Promise<Changes> {
+  const { gatherMs = 50, lookMs = 2_000, onError } = options;
+  const origin = randomUUID();
+  const listeners = new Set<(change: StoreChange) => void>();
+  /** Up to which record each session was told of. */
+  let told = new Map<string, number>();
+  let gathered: StoreChange[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const tellHere = (change: StoreChange) => {
+    if (change.type === "records") told.set(change.id, Math.max(change.head, told.get(change.id) ?? 0));
+    for (const listener of listeners) listener(change);
+  };
+  const send = async () => {
+    clearTimeout(timer);
+    timer = undefined;
+    const changes = gathered;
+    gathered = [];
+    if (changes.length === 0) return;
+    await database.query(`select pg_notify('${channel}', part) from unnest($1::text[]) as part`, [
+      toPayloads(origin, changes),
+    ]);
+  };
+  const heard = (payload: string) => {
+    const parsed = parseJson(payload);
+    if (!parsed.ok || !isObject(parsed.value) || parsed.value["origin"] === origin) return;
+    // Written by another process of ours.
+    for (const change of (parsed.value["changes"] ?? []) as unknown as readonly StoreChange[]) tellHere(change);
+  };
+
+  const look = async () => {
+    if (listeners.size === 0 || isClosed) return;
+    const [changed, mail] = await Promise.all([
+      database.query<{ id: string; tenant: string; head: number }>(
+        `select id, tenant, head from callgate.session where status = 'running' or updated_at > ${nowMs} - ${recentMs}`,
+      ),
+      database.query<{ id: string; tenant: string }>(
+        "select distinct session as id, tenant from callgate.mail where taken is null",
+      ),
+    ]);
+    const before = told;
+    told = new Map();
+    for (const { id, tenant, head } of changed.rows) {
+      tellHere({ type: "session", id, tenant });
+      if ((before.get(id) ?? 0) < head) tellHere({ type: "records", id, tenant, head });
+      else told.set(id, head);
+    }
+    for (const { id, tenant } of mail.rows) tellHere({ type: "mail", id, tenant });
+  };
+  const run = (work: () => Promise<void>) =>
+    void work().catch((error: unknown) => {
+      if (!isClosed) onError?.(error);
+    });
+
+  let connection: Connection | undefined;
+  const listen = async () => {
+    connection = await database.connect({ name: "changes", onNotification: heard, onLost: () => run(listenAgain) });
+    await connection.query(`listen ${channel}`);
+  };
+  const listenAgain = async () => {
+    for (let waitMs = 100; !isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
+      try {
+        await listen();
+        return await look();
+      } catch {
+        await sleep(waitMs, undefined, { ref: false });
+      }
+    }
+  };
+  await listen();
+  const looking = setInterval(() => run(look), lookMs).unref();
+
+  return {
+    tell(change) {
+      tellHere(change);
+      gather(gathered, change);
+      timer ??= setTimeout(() => run(send), gatherMs);
+    },
+    watch(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      clearInterval(looking);
+      await send().catch(() => undefined); // whoever listens looks by itself
+      isClosed = true;
+      listeners.clear();
+      await connection?.end();
+    },
+  };
+}
+
+/** What was gathered already and is told by the new change is not told twice. */
+function gather(gathered: StoreChange[], change: StoreChange): void {
+  if (change.type === "live") {
+    const at = gathered.findLastIndex((one) => one.id === change.id);
+    const last = gathered[at];
+    const joined = last?.type === "live" ? joinLive(last.event, change.event) : undefined;
+    if (joined === undefined) gathered.push(change);
+    else gathered[at] = { ...change, event: joined };
+    return;
+  }
+  const at = gathered.findLastIndex((one) => one.id === change.id && one.type === change.type);
+  if (at !== -1) gathered.splice(at, 1);
+  gathered.push(change);
+}
+
+function toPayloads(origin: string, changes: readonly StoreChange[]): readonly string[] {
+  const frame = JSON.stringify({ origin, part: 1_000_000, changes: [] }).length;
+  const payloads: string[] = [];
+  let parts: string[] = [];
+  let size = frame;
+  const end = () => {
+    // Numbered: PostgreSQL drops a notification that is equal to another of the same transaction.
+    const part = payloads.length;
+    if (parts.length > 0)
+      payloads.push(`{"origin":${JSON.stringify(origin)},"part":${part},"changes":[${parts.join(",")}]}`);
+    parts = [];
+    size = frame;
+  };
+  for (const part of changes.flatMap((change) => toParts(change, maxPayload - frame))) {
+    const bytes = Buffer.byteLength(part) + 1;
+    if (size + bytes > maxPayload) end();
+    parts.push(part);
+    size += bytes;
+  }
+  end();
+  return payloads;
+}
+
+/** One change as JSON; a long piece of text as several. What cannot be made short is left out: its record will have it. */
+function toParts(change: StoreChange, maxBytes: number): readonly string[] {
+  const whole = JSON.stringify(change);
+  if (Buffer.byteLength(whole) < maxBytes) return [whole];
+  if (change.type !== "live") return [];
+  const field = ["delta", "text"].find((name) => typeof change.event[name] === "string");
+  if (field === undefined) return [];
+  const text = String(change.event[field]);
+  const middle = Math.floor(text.length / 2);
+  if (middle === 0) return [];
+  const half = (piece: string): StoreChange => ({
+    ...change,
+    event: { ...change.event, [field]: piece } as JsonObject,
+  });
+  return [text.slice(0, middle), text.slice(middle)].flatMap((piece) => toParts(half(piece), maxBytes));
+}

@@ -1,0 +1,157 @@
+/**
+ * Connections to PostgreSQL. `pg` is loaded here and nowhere else, when a database is opened: whoever works on files
+ * needs no driver. A tenant's queries run as a role that row-level security confines to the tenant's own rows.
+ */
+import type { Pool, PoolClient } from "pg";
+import { migrate } from "./schema.ts";
+
+/** Whatever can be asked: the database, or one transaction of it. */
+export interface Queries {
+  query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
+}
+
+/** A transaction that belongs to a tenant does part of its work as the service itself. */
+export interface Transaction extends Queries {
+  /** What `work` asks on the connection, one of `pg`, belongs to the transaction and is not confined to the tenant. */
+  unconfined<T>(work: (connection: unknown) => Promise<T>): Promise<T>;
+}
+
+export interface Database extends Queries {
+  readonly url: string;
+  /** All of it or nothing. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** The same database as one tenant may see it. Left out: all of it. */
+  as(tenant: string): Database;
+  /** A connection of its own, outside the pool. It ends with `end`, or by itself: `onLost` is called then, once. */
+  connect(options: ConnectOptions): Promise<Connection>;
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  readonly name: string;
+  readonly onLost: (error?: Error) => void;
+  readonly onNotification?: (payload: string) => void;
+}
+
+export interface Connection extends Queries {
+  end(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** `postgres://user:password@host:port/database` */
+  readonly url: string;
+  /** Connections that are kept for queries. */
+  readonly poolSize?: number;
+}
+
+/** The role that a tenant's queries run as: it logs in nowhere and owns nothing. */
+export const tenantRole = "callgate_tenant";
+
+/** Opens the database and brings its tables up to date. */
+export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Promise<Database> {
+  const pg = await loadDriver();
+  const pool = new pg.Pool({ connectionString: url, max: poolSize, application_name: "callgate" });
+  // A connection that breaks while nobody uses it is replaced by the next query; one in use tells whoever uses it.
+  pool.on("error", () => undefined);
+  const connect: Database["connect"] = async ({ name, onLost, onNotification }) => {
+    const client = new pg.Client({ connectionString: url, application_name: `callgate ${name}`, keepAlive: true });
+    let isOver = true; // a connection that does not come about is told to whoever asked for it
+    const lost = (error?: Error) => {
+      if (isOver) return;
+      isOver = true;
+      onLost(error);
+      client.end().catch(() => undefined);
+    };
+    client.on("error", lost);
+    client.on("end", () => lost());
+    if (onNotification !== undefined) client.on("notification", ({ payload }) => onNotification(payload ?? ""));
+    await client.connect();
+    isOver = false;
+    let last: Promise<unknown> = Promise.resolve();
+    const { query } = toQueries(client);
+    return {
+      // One after the other: the driver does not queue them.
+      query<Row>(text: string, values?: readonly unknown[]) {
+        const asked = last.then(() => query<Row>(text, values));
+        last = asked.catch(() => undefined);
+        return asked;
+      },
+      async end() {
+        isOver = true;
+        await client.end().catch(() => undefined); // it is gone either way
+      },
+    };
+  };
+  const database: Database = {
+    url,
+    ...toQueries(pool),
+    transaction: (work) => inTransaction(pool, pg.escapeLiteral, undefined, work),
+    as: (tenant) => {
+      const transaction: Database["transaction"] = (work) => inTransaction(pool, pg.escapeLiteral, tenant, work);
+      return { ...database, transaction, query: (text, values) => transaction((own) => own.query(text, values)) };
+    },
+    connect,
+    close: () => pool.end(),
+  };
+  try {
+    await migrate(database);
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  return database;
+}
+
+async function loadDriver() {
+  try {
+    return (await import("pg")).default;
+  } catch (error) {
+    throw new Error("a database needs the package 'pg': run 'npm install pg @dbos-inc/dbos-sdk'", { cause: error });
+  }
+}
+
+function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Queries {
+  return {
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      // The shape of a row is the query's: whoever wrote it knows.
+      const result = await (asked as Pool).query(text, values === undefined ? undefined : [...values]);
+      return { rows: result.rows as readonly Row[], rowCount: result.rowCount };
+    },
+  };
+}
+
+async function inTransaction<T>(
+  pool: Pool,
+  escapeLiteral: (text: string) => string,
+  tenant: string | undefined,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  const confine = tenant === undefined ? "" : `set local role ${tenantRole}; `;
+  let failure: Error | undefined;
+  try {
+    // One round trip: the tenant's name is quoted, since several statements take no parameters.
+    await client.query(
+      tenant === undefined ? "begin" : `begin; ${confine}set local callgate.tenant = ${escapeLiteral(tenant)}`,
+    );
+    const done = await work({
+      ...toQueries(client),
+      async unconfined(own) {
+        await client.query("reset role");
+        const result = await own(client);
+        if (confine !== "") await client.query(confine);
+        return result;
+      },
+    });
+    await client.query("commit");
+    return done;
+  } catch (error) {
+    await client.query("rollback").catch((broken: Error) => (failure = broken));
+    throw error;
+  } finally {
+    client.release(failure); // one that cannot even roll back is not used again
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Who runs which session: advisory locks of one connection. A killed process loses them at once, a frozen one when the
+ * database ends a connection that has been silent for too long. They are for speed: the record numbers are what is safe.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection, Database } from "./database.ts";
+
+export interface Hold {
+  /** False: somebody has it, here or elsewhere. */
+  take(id: string): Promise<boolean>;
+  release(id: string): Promise<void>;
+  /** From now on this process is known under the name, as long as it lives. */
+  appear(worker: string): Promise<void>;
+  /** Workers that are known and no longer alive. */
+  findDead(): Promise<readonly string[]>;
+  forget(worker: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface HoldOptions {
+  /** A process that has been silent for this long has lost what it holds. */
+  readonly frozenAfterMs?: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+const lockOf = (kind: string, parameter: string) => `hashtextextended('${kind} ' || ${parameter}, 0)`;
+
+export function createHold(database: Database, { frozenAfterMs = 10_000, onError }: HoldOptions = {}): Hold {
+  /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
+  const mine = new Set<string>();
+  let worker: string | undefined;
+  let isClosed = false;
+  let opening: Promise<Connection> | undefined;
+  let ping: NodeJS.Timeout | undefined;
+
+  const open = async (): Promise<Connection> => {
+    const connection = await database.connect({ name: "locks", onLost: lost });
+    await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
+    ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
+    ping.unref();
+    if (worker !== undefined) await lockWorker(connection, worker);
+    // What another process has taken meanwhile is lost; whoever still runs it here is stopped by the record's number.
+    for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
+    return connection;
+  };
+  const current = (): Promise<Connection> => {
+    if (isClosed) throw new Error("the store is closed");
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      clearInterval(ping);
+      throw error;
+    });
+    return opening;
+  };
+  function lost(error?: Error): void {
+    clearInterval(ping);
+    opening = undefined;
+    if (isClosed) return;
+    if (error !== undefined) onError?.(error);
+    void reconnect();
+  }
+  const reconnect = async () => {
+    for (let waitMs = 100; !isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
+      try {
+        await current();
+        return;
+      } catch {
+        await sleep(waitMs, undefined, { ref: false });
+      }
+    }
+  };
+  const tryLock = async (connection: Connection, id: string) => {
+    const { rows } = await connection.query<{ has: boolean }>(
+      `select pg_try_advisory_lock(${lockOf("session", "$1::text")}) as has`,
+      [id],
+    );
+    return rows[0]!.has;
+  };
+  const lockWorker = async (connection: Connection, name: string) => {
+    // Whoever looks for dead workers has the lock for the moment of looking: it is waited for.
+    await connection.query(`select pg_advisory_lock(${lockOf("worker", "$1::text")})`, [name]);
+    await connection.query("insert into callgate.worker (id) values ($1) on conflict do nothing", [name]);
+  };
+
+  return {
+    async take(id) {
+      if (mine.has(id)) return false;
+      mine.add(id);
+      try {
+        if (await tryLock(await current(), id)) return true;
+      } catch (error) {
+        mine.delete(id);
+        throw error;
+      }
+      mine.delete(id);
+      return false;
+    },
+    async release(id) {
+      if (!mine.delete(id)) return;
+      const connection = await opening?.catch(() => undefined);
+      // A connection that breaks now lets go of it by itself.
+      await connection
+        ?.query(`select pg_advisory_unlock(${lockOf("session", "$1::text")})`, [id])
+        .catch(() => undefined);
+    },
+    async appear(name) {
+      worker = name;
+      await lockWorker(await current(), name);
+    },
+    async findDead() {
+      const { rows } = await database.query<{ id: string }>(
+        `select id from callgate.worker where id <> $1 and pg_try_advisory_xact_lock(${lockOf("worker", "id")})`,
+        [worker ?? ""],
+      );
+      return rows.map(({ id }) => id);
+    },
+    async forget(name) {
+      await database.query("delete from callgate.worker where id = $1", [name]);
+    },
+    async close() {
+      const connection = await opening?.catch(() => undefined);
+      isClosed = true;
+      clearInterval(ping);
+      await connection?.end();
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Pieces of sessions' folders in PostgreSQL; large ones in a store of their own, of which the row has the name. */
+import { blobName, type BlobStore, type PackStore } from "../packs.ts";
+import type { Database } from "./database.ts";
+
+export interface PostgresPacksOptions {
+  readonly database: Database;
+  /** Left out: everything goes into the database. */
+  readonly blobs?: BlobStore;
+  /** Larger ones go into `blobs`. */
+  readonly maxBytes?: number;
+}
+
+export function createPostgresPacks({ database, blobs, maxBytes = 1024 * 1024 }: PostgresPacksOptions): PackStore {
+  return {
+    async add(session, pack) {
+      const isLarge = blobs !== undefined && pack.length > maxBytes;
+      const name = isLarge ? blobName(session, pack) : undefined;
+      // The piece before its row: a row whose piece is missing could not be read.
+      if (name !== undefined) await blobs?.put(name, pack);
+      await database.query(
+        "insert into callgate.pack (session, tenant, bytes, blob) select id, tenant, $2, $3 from callgate.session where id = $1",
+        [session, name === undefined ? Buffer.from(pack) : null, name ?? null],
+      );
+    },
+    async *read(session) {
+      const { rows } = await database.query<{ id: string }>(
+        "select id from callgate.pack where session = $1 order by id",
+        [session],
+      );
+      // One at a time: together they may be larger than memory.
+      for (const { id } of rows) {
+        const found = await database.query<{ bytes: Uint8Array | null; blob: string | null }>(
+          "select bytes, blob from callgate.pack where id = $1",
+          [id],
+        );
+        const { bytes, blob } = found.rows[0]!;
+        if (bytes !== null) yield bytes;
+        else if (blobs === undefined)
+          throw new Error("a part of the session's files is in a store that is not named here");
+        else yield await blobs.get(blob!);
+      }
+    },
+    async remove(session) {
+      const { rows } = await database.query<{ blob: string | null }>(
+        "delete from callgate.pack where session = $1 returning blob",
+        [session],
+      );
+      for (const { blob } of rows) if (blob !== null) await blobs?.remove(blob);
+    },
+  };
+}

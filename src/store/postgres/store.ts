@@ -1,0 +1,315 @@
+/** Sessions in PostgreSQL, for any number of processes. An append is one statement, and the record's number is its fence. */
+import { randomUUID } from "node:crypto";
+import type { JsonObject } from "../../base/json.ts";
+import type { StoredRecord } from "../journal.ts";
+import {
+  Fenced,
+  isProgress,
+  takenMail,
+  type Mail,
+  type SessionStore,
+  type StoredSession,
+  type WaitingQuestion,
+} from "../session-store.ts";
+import { createChanges, type Changes } from "./changes.ts";
+import type { Database } from "./database.ts";
+import { createHold, type Hold } from "./hold.ts";
+import { nowMs } from "./schema.ts";
+
+export interface PostgresStoreOptions {
+  readonly database: Database;
+  /** A process that has been silent for this long has lost its sessions to whoever takes them. */
+  readonly frozenAfterMs?: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface PostgresStore extends SessionStore {
+  /** Who lives, and who holds what. */
+  readonly hold: Hold;
+  /** The process that runs its sessions, where it is one; a session remembers who had it last. */
+  readonly worker: string;
+}
+
+export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { database, frozenAfterMs, onError } = options;
+  const told = onError === undefined ? {} : { onError };
+  const hold = createHold(database, { ...told, ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }) });
+  const changes = await createChanges(database, told);
+  const worker = randomUUID();
+  return {
+    ...createStore({ database, hold, changes, worker }),
+    hold,
+    worker,
+    async close() {
+      await changes.close();
+      await hold.close();
+      await database.close();
+    },
+  };
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly hold: Hold;
+  readonly changes: Changes;
+  readonly worker: string;
+  /** Only this tenant's rows are seen and changed. */
+  readonly tenant?: string;
+}
+
+interface Row {
+  readonly id: string;
+  readonly tenant: string;
+  readonly title: string;
+  readonly status: StoredSession["status"];
+  readonly model: string;
+  readonly cwd: string;
+  readonly settings: JsonObject;
+  readonly started_at: string;
+  readonly updated_at: string;
+  readonly questions: readonly WaitingQuestion[];
+  readonly usage: StoredSession["usage"] | null;
+  readonly takings: number;
+}
+
+const columns = "id, tenant, title, status, model, cwd, settings, started_at, updated_at, questions, usage, takings";
+const mailColumns = "id, kind, body, at";
+
+// oxlint-disable-next-line max-lines-per-function -- one store: its functions share the database and whoever watches
+function createStore(parts: Parts): SessionStore {
+  const { database, hold, changes, worker, tenant: only } = parts;
+  // Whoever runs sessions reads for itself; tenants' listeners read together.
+  const share: ReturnType<typeof createSharing> = only === undefined ? (_what, read) => read() : createSharing();
+  const scoped = new Map<string, SessionStore>();
+  const tenantOf = async (id: string): Promise<string> => {
+    const { rows } = await database.query<{ tenant: string }>("select tenant from callgate.session where id = $1", [
+      id,
+    ]);
+    if (rows[0] === undefined) throw new Error(`there is no session ${id}`);
+    return rows[0].tenant;
+  };
+  return {
+    async create({ id, tenant, title, model, cwd, settings }, key) {
+      const made = await database.query<Row>(
+        `insert into callgate.session (id, tenant, key, title, model, cwd, settings)
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, key) do nothing returning ${columns}`,
+        [id, tenant, key ?? null, title, model, cwd, JSON.stringify(settings)],
+      );
+      if (made.rows[0] !== undefined) {
+        changes.tell({ type: "session", id, tenant });
+        return { session: toSession(made.rows[0]), isNew: true };
+      }
+      const known = await database.query<Row>(
+        `select ${columns} from callgate.session where tenant = $1 and key = $2`,
+        [tenant, key],
+      );
+      return { session: toSession(known.rows[0]!), isNew: false };
+    },
+    get: (id) =>
+      share(`get ${id}`, async () => {
+        const { rows } = await database.query<Row>(`select ${columns} from callgate.session where id = $1`, [id]);
+        return rows[0] && toSession(rows[0]);
+      }),
+    async list({ tenant, status, q, before, limit }) {
+      const { rows } = await database.query<Row>(
+        `with earlier as (select updated_at, id from callgate.session where id = $4 and tenant = $1)
+         select ${columns} from callgate.session
+         where tenant = $1 and ($2::text is null or status = $2)
+           and ($3::text is null or position(lower($3) in lower(title)) > 0 or position(lower($3) in id) > 0)
+           and (not exists (select from earlier) or (updated_at, id) < (select updated_at, id from earlier))
+         order by updated_at desc, id desc limit $5`,
+        [tenant, status ?? null, q ?? null, before ?? null, limit + 1],
+      );
+      return { sessions: rows.slice(0, limit).map(toSession), more: rows.length > limit };
+    },
+    async counts(tenant) {
+      const { rows } = await database.query<{ status: StoredSession["status"]; n: string }>(
+        "select status, count(*) as n from callgate.session where tenant = $1 group by status",
+        [tenant],
+      );
+      return Object.fromEntries(rows.map(({ status, n }) => [status, Number(n)]));
+    },
+    async remove(id) {
+      const tenant = await tenantOf(id);
+      await database.transaction(async (transaction) => {
+        await transaction.query("delete from callgate.session where id = $1", [id]);
+        await transaction.query("delete from callgate.journal where session = $1", [id]);
+      });
+      changes.tell({ type: "removed", id, tenant });
+    },
+    read: (id, after, limit) =>
+      share(`read ${id} ${after} ${limit}`, async () => {
+        const { rows } = await database.query<{ n: number; at: string; record: JsonObject }>(
+          `select n, at, record from callgate.journal where session = $1 and n > $2 order by n ${limit === undefined ? "" : "limit $3"}`,
+          limit === undefined ? [id, after] : [id, after, limit],
+        );
+        // A record's own `n` and `at` never stand in for the journal's.
+        return rows.map(({ n, at, record }) => ({ ...record, n, at: Number(at) }) as unknown as StoredRecord);
+      }),
+    async append(id, at, records) {
+      if (records.length === 0) return;
+      const head = at + records.length;
+      const written = await database
+        .query<{ tenant: string }>(appendStatement, [
+          id,
+          at,
+          records.map((record) => JSON.stringify(record)),
+          records.flatMap((record) => takenMail(record) ?? []),
+          records.some(isProgress),
+        ])
+        .catch((error: unknown) => {
+          if (isObjectWithCode(error, uniqueViolation)) throw new Fenced(id, at);
+          throw error;
+        });
+      const { rows } = written;
+      if (rows[0] === undefined) throw new Fenced(id, at);
+      changes.tell({ type: "records", id, tenant: rows[0].tenant, head });
+    },
+    async update(id, { title, status, model, cwd, questions, usage, takings }, at) {
+      const { rows } = await database.query<{ tenant: string }>(
+        `update callgate.session set title = coalesce($2, title), status = coalesce($3, status),
+           model = coalesce($4, model), cwd = coalesce($5, cwd), questions = coalesce($6::json, questions),
+           usage = coalesce($7::json, usage), takings = coalesce($8, takings), updated_at = ${nowMs},
+           worker = case when $3 = 'running' then $9 else worker end
+         where id = $1 and ($10::int is null or head = $10) returning tenant`,
+        [
+          id,
+          title,
+          status,
+          model,
+          cwd,
+          questions && JSON.stringify(questions),
+          usage && JSON.stringify(usage),
+          takings,
+          worker,
+          at ?? null,
+        ],
+      );
+      if (rows[0] === undefined && at !== undefined) throw new Fenced(id, at);
+      if (rows[0] === undefined) throw new Error(`there is no session ${id}`);
+      changes.tell({ type: "session", id, tenant: rows[0].tenant });
+    },
+    async post(id, { kind, body, key }, wake) {
+      const posted = await database.transaction(async (transaction) => {
+        const made = await transaction.query<MailRow & { tenant: string }>(
+          `insert into callgate.mail (session, tenant, kind, key, body)
+           select id, tenant, $2, $3, $4 from callgate.session where id = $1
+           on conflict (session, key) do nothing returning ${mailColumns}, tenant`,
+          [id, kind, key ?? null, JSON.stringify(body)],
+        );
+        if (made.rows[0] !== undefined) {
+          await transaction.unconfined(async (connection) => wake?.(connection));
+          return { mail: toMail(made.rows[0]), isNew: true, tenant: made.rows[0].tenant };
+        }
+        const known = await transaction.query<MailRow & { tenant: string }>(
+          `select ${mailColumns}, tenant from callgate.mail where session = $1 and key = $2`,
+          [id, key ?? null],
+        );
+        if (known.rows[0] === undefined) throw new Error(`there is no session ${id}`);
+        return { mail: toMail(known.rows[0]), isNew: false, tenant: known.rows[0].tenant };
+      });
+      const { tenant, ...result } = posted;
+      if (result.isNew) changes.tell({ type: "mail", id, tenant });
+      return result;
+    },
+    async mail(id) {
+      const { rows } = await database.query<MailRow>(
+        `select ${mailColumns} from callgate.mail where session = $1 and taken is null order by id`,
+        [id],
+      );
+      return rows.map(toMail);
+    },
+    async unfinished() {
+      const { rows } = await database.query<{ id: string; tenant: string }>(unfinishedQuery);
+      return rows;
+    },
+    async take(id) {
+      if (!(await hold.take(id))) return undefined;
+      return () => hold.release(id);
+    },
+    publish: (id, tenant, event) => changes.tell({ type: "live", id, tenant, event }),
+    watch: (listener) =>
+      changes.watch((change) => {
+        if (only === undefined || change.tenant === only) listener(change);
+      }),
+    forTenant(tenant) {
+      const known = scoped.get(tenant) ?? createStore({ ...parts, tenant, database: database.as(tenant) });
+      scoped.set(tenant, known);
+      return known;
+    },
+    close: async () => undefined, // the whole store's business
+  };
+}
+
+/** The head moves, the records are written, the mail they took is marked: all of it, or nothing where the head is elsewhere. */
+const appendStatement = `
+  with moved as (
+    update callgate.session
+    set head = head + cardinality($3::text[]), takings = case when $5::boolean then 0 else takings end
+    where id = $1 and head = $2::int returning id, tenant
+  ), written as (
+    insert into callgate.journal (session, tenant, n, record)
+    select moved.id, moved.tenant, $2::int + place::int - 1, text::json
+    from moved, unnest($3::text[]) with ordinality as given (text, place)
+  ), taken as (
+    update callgate.mail set taken = $2::int from moved where session = moved.id and mail.id = any ($4::bigint[])
+  )
+  select tenant from moved`;
+
+/** A waiting session takes answers and the wish to end; messages are for when it is idle again. */
+const unfinishedQuery = `
+  select id, tenant from callgate.session
+  where status = 'running'
+    or (status in ('idle', 'waiting') and exists (
+      select from callgate.mail where mail.session = session.id and taken is null
+        and not (session.status = 'waiting' and kind = 'message')))`;
+
+const uniqueViolation = "23505";
+
+interface MailRow {
+  readonly id: string;
+  readonly kind: Mail["kind"];
+  readonly body: JsonObject;
+  readonly at: string;
+}
+
+function toMail({ id, kind, body, at }: MailRow): Mail {
+  return { id: Number(id), kind, body, at: Number(at) };
+}
+
+function toSession({ started_at: startedAt, updated_at: updatedAt, usage, ...row }: Row): StoredSession {
+  return {
+    ...row,
+    startedAt: Number(startedAt),
+    updatedAt: Number(updatedAt),
+    ...(usage === null || usage === undefined ? {} : { usage }),
+  };
+}
+
+function isObjectWithCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
+
+/**
+ * Many listeners ask the same at the same moment: it is read once or twice, not a thousand times. Nobody gets an answer
+ * that was read before they asked.
+ */
+function createSharing() {
+  const reads = new Map<string, { readonly running: Promise<unknown>; next?: Promise<unknown> }>();
+  return <T>(what: string, read: () => Promise<T>): Promise<T> => {
+    const begin = (): Promise<T> => {
+      const running = read();
+      const entry = { running };
+      reads.set(what, entry);
+      const end = () => {
+        if (reads.get(what) === entry && !("next" in entry)) reads.delete(what);
+      };
+      running.then(end, end);
+      return running;
+    };
+    const known = reads.get(what);
+    if (known === undefined) return begin();
+    known.next ??= known.running.then(begin, begin);
+    return known.next as Promise<T>; // the same words, the same question
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * States of a session's folder, by content, so that another process on another machine can go on with it. They are kept
+ * in a git repository beside the folder, which the folder's own files have no say in: no filter, no hook, no conversion.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface KeptState {
+  readonly state: string;
+  /** What this state has beyond the one before it; left out where nothing has changed. */
+  readonly pack?: Uint8Array;
+}
+
+export interface FolderStates {
+  /** The state that was kept here or restored last. */
+  readonly last: Promise<string | undefined>;
+  /** Every file that no ignore file names: its bytes, whether it can be run, links as links. */
+  keep(): Promise<KeptState>;
+  /** Makes the folder as it was. `packs`, oldest first, are read where the state is not known here yet. */
+  restore(state: string, packs: () => AsyncIterable<Uint8Array>): Promise<void>;
+}
+
+const ref = "refs/heads/kept";
+/** The highest authority on attributes: files are taken as they are, whatever the folder's own files say. */
+const attributes = "* -text -eol -ident -filter -working-tree-encoding -diff -merge\n";
+const fixed = { name: "callgate", email: "callgate@localhost", date: "1970-01-01T00:00:00Z" };
+
+export function createFolderStates(folder: string, repository: string): FolderStates {
+  const git = (args: readonly string[], input?: string | Uint8Array) => runGit(folder, repository, args, input);
+  let prepared: Promise<void> | undefined;
+  const prepare = () =>
+    (prepared ??= (async () => {
+      if (existsSync(join(repository, "HEAD"))) return;
+      mkdirSync(repository, { recursive: true, mode: 0o700 });
+      await git(["init", "--quiet", "--bare"]);
+      await git(["config", "gc.auto", "0"]);
+      await git(["config", "core.autocrlf", "false"]);
+      await git(["config", "core.bare", "false"]);
+      mkdirSync(join(repository, "info"), { recursive: true });
+      writeFileSync(join(repository, "info", "attributes"), attributes);
+    })());
+  const find = async (name: string) => {
+    const found = await git(["rev-parse", "--verify", "--quiet", name]).catch(() => undefined);
+    return found === undefined ? undefined : text(found);
+  };
+  const addAll = async () => {
+    await prepare();
+    for (let tries = 0; ; tries++) {
+      try {
+        await git(["add", "--all", "--ignore-errors", "."]);
+        return text(await git(["write-tree"]));
+      } catch (error) {
+        const nested =
+          error instanceof Error ? /'(.+)\/' does not have a commit checked out/.exec(error.message) : null;
+        // A repository without a commit inside the folder: git will not look into it, and we do without it.
+        if (nested === null || tries > 100) return text(await git(["write-tree"]));
+        writeFileSync(join(repository, "info", "exclude"), `/${nested[1]!}/\n`, { flag: "a" });
+      }
+    }
+  };
+
+  return {
+    get last() {
+      return prepare().then(() => find(ref));
+    },
+    async keep() {
+      const tree = await addAll();
+      const before = await find(ref);
+      if (before !== undefined && (await find(`${before}^{tree}`)) === tree) return { state: before };
+      const parent = before === undefined ? [] : ["-p", before];
+      const state = text(await git(["commit-tree", ...parent, "-m", "kept", tree]));
+      const wanted = before === undefined ? `${state}\n` : `${state}\n^${before}\n`;
+      const pack = await git(["pack-objects", "--quiet", "--revs", "--thin", "--threads=1", "--stdout"], wanted);
+      await git(["update-ref", ref, state]);
+      return { state, pack };
+    },
+    async restore(state, packs) {
+      await prepare();
+      if ((await find(`${state}^{tree}`)) === undefined)
+        for await (const pack of packs()) await git(["index-pack", "--fix-thin", "--stdin"], pack);
+      const wanted = await find(`${state}^{tree}`);
+      if (wanted === undefined) throw new Error(`the state ${state} of the session's folder is not kept anywhere`);
+      // What lies there now is noted first: what the state does not have is taken away.
+      if ((await addAll()) !== wanted) await git(["read-tree", "--reset", "-u", wanted]);
+      await git(["update-ref", ref, state]);
+    },
+  };
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("utf8").trim();
+}
+
+/** No configuration of the machine or the user is read, and nobody is asked. */
+function runGit(
+  folder: string,
+  repository: string,
+  args: readonly string[],
+  input?: string | Uint8Array,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const child = spawn("git", [...args], {
+      cwd: folder,
+      env: {
+        PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+        LC_ALL: "C",
+        GIT_DIR: repository,
+        GIT_WORK_TREE: folder,
+        GIT_CONFIG_GLOBAL: "/dev/null",
+        GIT_CONFIG_NOSYSTEM: "1",
+        GIT_TERMINAL_PROMPT: "0",
+        GIT_AUTHOR_NAME: fixed.name,
+        GIT_AUTHOR_EMAIL: fixed.email,
+        GIT_AUTHOR_DATE: fixed.date,
+        GIT_COMMITTER_NAME: fixed.name,
+        GIT_COMMITTER_EMAIL: fixed.email,
+        GIT_COMMITTER_DATE: fixed.date,
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    const [out, err]: Buffer[][] = [[], []];
+    child.stdout.on("data", (part: Buffer) => out!.push(part));
+    child.stderr.on("data", (part: Buffer) => err!.push(part));
+    child.on("error", reject);
+    child.on("close", (code) => {
+      if (code === 0) resolve(Buffer.concat(out!));
+      else reject(new Error(`git ${args[0] ?? ""}: ${Buffer.concat(err!).toString("utf8").slice(0, 2_000)}`));
+    });
+    child.stdin.on("error", () => undefined); // it has ended, and says why
+    child.stdin.end(input);
+  });
+}
