@@ -39,6 +39,7 @@ interface Joined {
   readonly since: number;
 }
 
+// oxlint-disable-next-line max-lines-per-function -- one recorder: its functions share what is being gathered
 export function createSessionRecorder(
   journal: SessionJournal | undefined,
   { now = Date.now, remembered, keepDiffs = false, keepFolder }: RecorderOptions = {},

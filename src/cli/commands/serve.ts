@@ -1,18 +1,18 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { join, resolve } from "node:path";
 import { stateDir } from "../../base/paths.ts";
-import type { Role } from "../../client/index.ts";
 import { isLoopback } from "../../http/server.ts";
-import { createService, issueToken, startServing, type Service, type TokenStore } from "../../serve/index.ts";
+import { createService, issueToken, startServing, type Service } from "../../serve/index.ts";
 import { findPage } from "../../store/page.ts";
 import { roles } from "../../serve/tenants.ts";
 import { toMarkdown } from "../chat/transcript.ts";
 import { sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";
-import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { exitCodes, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
-import { openBacking, withTokens, type ServeRole } from "../serve/backing.ts";
+import { openBacking, type ServeRole } from "../serve/backing.ts";
 import { createLook } from "../serve/look.ts";
 import { createOpener, createSettingsCheck, type SessionSource } from "../serve/open-session.ts";
+import { data, database, operator, token } from "../serve/tokens.ts";
 import { version } from "../version.ts";
 
 interface ServeFlags extends SessionFlags {
@@ -24,27 +24,9 @@ interface ServeFlags extends SessionFlags {
   readonly database?: string;
   readonly role?: ServeRole;
   readonly files?: string;
+  readonly frozenAfter?: number;
   readonly json?: boolean;
 }
-
-/** The tenant of whoever starts the service. */
-const operator = "main";
-
-const data = {
-  kind: "parsed",
-  parse: String,
-  optional: true,
-  brief: "keep sessions, tokens and logs below this folder",
-  placeholder: "DIR",
-} as const;
-
-const database = {
-  kind: "parsed",
-  parse: readDatabase,
-  optional: true,
-  brief: "keep them in PostgreSQL, for any number of processes (needs the packages pg and @dbos-inc/dbos-sdk)",
-  placeholder: "postgres://…",
-} as const;
 
 const start = buildCommand({
   docs: {
@@ -92,6 +74,13 @@ const start = buildCommand({
         brief: "with --database: a folder that all workers share, for sessions' files above 1 MB (else the database)",
         placeholder: "DIR",
       },
+      frozenAfter: {
+        kind: "parsed",
+        parse: readSeconds,
+        optional: true,
+        brief: "with --database: after this silence a worker's sessions are taken by others (10)",
+        placeholder: "SECONDS",
+      },
       places: {
         kind: "parsed",
         parse: readPlaces,
@@ -113,8 +102,16 @@ async function serve(flags: ServeFlags): Promise<number> {
   const folder = resolve(flags.data ?? stateDir(process.env));
   const onError = (error: unknown, where: string) =>
     say(`callgate: ${where}: ${error instanceof Error ? error.message : String(error)}`);
-  const { database: url, files } = flags;
-  const { worker, packs, ...backing } = await openBacking({ folder, database: url, operator, places, files, onError });
+  const { database: url, files, frozenAfter } = flags;
+  const { worker, packs, ...backing } = await openBacking({
+    folder,
+    operator,
+    places,
+    files,
+    onError,
+    database: url,
+    frozenAfterMs: frozenAfter === undefined ? undefined : frozenAfter * 1000,
+  });
   const source: SessionSource = {
     config,
     cwd,
@@ -200,85 +197,6 @@ function untilStopped(close: () => Promise<void>): Promise<void> {
   });
 }
 
-interface TenantFlags {
-  readonly data?: string;
-  readonly database?: string;
-  readonly tenant?: string;
-}
-
-interface ListFlags extends TenantFlags {
-  readonly json?: boolean;
-}
-
-interface AddFlags extends ListFlags {
-  readonly roles?: readonly Role[];
-}
-
-const tenant = {
-  kind: "parsed",
-  parse: readTenant,
-  optional: true,
-  brief: "whose it is (main)",
-  placeholder: "NAME",
-} as const;
-const tokenName = { brief: "a name for whoever has it", parse: String, placeholder: "NAME" } as const;
-const tokensOf = <T>({ data: given, database: url }: TenantFlags, work: (tokens: TokenStore) => Promise<T>) =>
-  withTokens({ folder: resolve(given ?? stateDir(process.env)), database: url }, work);
-
-const token = buildRouteMap({
-  routes: {
-    add: buildCommand({
-      docs: { brief: "a token; it is shown once" },
-      parameters: {
-        flags: {
-          data,
-          database,
-          tenant,
-          roles: {
-            kind: "enum",
-            values: roles,
-            optional: true,
-            variadic: ",",
-            brief: "what it may do: watch,talk,approve,administer (watch)",
-          },
-          json: toggle("as JSON"),
-        },
-        positional: { kind: "tuple", parameters: [tokenName] },
-      },
-      func: (flags: AddFlags, name: string) =>
-        runCommand(async () => {
-          const who = { tenant: flags.tenant ?? operator, name, roles: flags.roles ?? ["watch" as const] };
-          const made = await tokensOf(flags, (tokens) => issueToken(tokens, who));
-          if (flags.json) printJson({ ...made, ...who }, false);
-          else print(made.token);
-        }),
-    }),
-    list: buildCommand({
-      docs: { brief: "the tokens of a tenant, without the tokens themselves" },
-      parameters: { flags: { data, database, tenant, json: toggle("as JSON") } },
-      func: (flags: ListFlags) =>
-        runCommand(async () => {
-          const all = await tokensOf(flags, (tokens) => tokens.list(flags.tenant ?? operator));
-          if (flags.json) printJson(all.map(({ hash: _hash, ...rest }) => rest));
-          else for (const { id, name, roles: may } of all) print(`${id}  ${name}  ${may.join(",")}`);
-        }),
-    }),
-    remove: buildCommand({
-      docs: { brief: "the token is good for nothing from now on" },
-      parameters: {
-        flags: { data, database, tenant },
-        positional: { kind: "tuple", parameters: [{ brief: "its id", parse: String, placeholder: "ID" }] },
-      },
-      func: (flags: TenantFlags, id: string) =>
-        runCommand(async () => {
-          if (!(await tokensOf(flags, (tokens) => tokens.remove(flags.tenant ?? operator, id))))
-            throw new UsageError(`there is no token ${id}`);
-        }),
-    }),
-  },
-  docs: { brief: "who may use the service" },
-});
-
 export const command = buildRouteMap({
   routes: { start, token },
   defaultCommand: "start",
@@ -297,12 +215,8 @@ function readPlaces(given: string): number {
   return places;
 }
 
-function readDatabase(given: string): string {
-  if (!/^postgres(ql)?:\/\//.test(given)) throw new Error("a database is an address such as postgres://user@host/name");
-  return given;
-}
-
-function readTenant(given: string): string {
-  if (!/^[\w.-]{1,64}$/.test(given)) throw new Error("a tenant's name has letters, digits, '.', '_' and '-'");
-  return given;
+function readSeconds(given: string): number {
+  const seconds = Number(given);
+  if (!(seconds >= 1 && seconds <= 3600)) throw new Error(`'${given}' is no number of seconds from 1 to 3600`);
+  return seconds;
 }

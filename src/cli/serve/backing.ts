@@ -32,6 +32,7 @@ export interface BackingOptions {
   readonly places: number | undefined;
   /** A folder that all workers share, for what is too large for the database. */
   readonly files: string | undefined;
+  readonly frozenAfterMs: number | undefined;
   readonly onError: (error: unknown, where: string) => void;
 }
 
@@ -48,7 +49,10 @@ export async function openBacking(options: BackingOptions): Promise<Backing> {
   }
 }
 
-async function openInDatabase(url: string, { places, files, onError }: BackingOptions): Promise<Backing> {
+async function openInDatabase(
+  url: string,
+  { places, files, frozenAfterMs, onError }: BackingOptions,
+): Promise<Backing> {
   const {
     createDbosDispatcher,
     createPostgresBooks,
@@ -61,7 +65,11 @@ async function openInDatabase(url: string, { places, files, onError }: BackingOp
     throw new UsageError(`cannot use the database: ${words(error)}`);
   });
   const packs = createPostgresPacks({ database, ...(files === undefined ? {} : { blobs: createFolderBlobs(files) }) });
-  const store = await createPostgresStore({ database, onError: (error) => onError(error, "the database") });
+  const store = await createPostgresStore({
+    database,
+    onError: (error) => onError(error, "the database"),
+    ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }),
+  });
   const dispatcher = await createDbosDispatcher({
     database,
     store,

@@ -36,7 +36,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   let told = new Map<string, number>();
   let gathered: StoreChange[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
+  const state = { isClosed: false };
 
   const tellHere = (change: StoreChange) => {
     if (change.type === "records") told.set(change.id, Math.max(change.head, told.get(change.id) ?? 0));
@@ -60,7 +60,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   };
 
   const look = async () => {
-    if (listeners.size === 0 || isClosed) return;
+    if (listeners.size === 0 || state.isClosed) return;
     const [changed, mail] = await Promise.all([
       database.query<{ id: string; tenant: string; head: number }>(
         `select id, tenant, head from callgate.session where status = 'running' or updated_at > ${nowMs} - ${recentMs}`,
@@ -80,7 +80,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   };
   const run = (work: () => Promise<void>) =>
     void work().catch((error: unknown) => {
-      if (!isClosed) onError?.(error);
+      if (!state.isClosed) onError?.(error);
     });
 
   let connection: Connection | undefined;
@@ -89,7 +89,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
     await connection.query(`listen ${channel}`);
   };
   const listenAgain = async () => {
-    for (let waitMs = 100; !isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
+    for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
       try {
         await listen();
         return await look();
@@ -114,7 +114,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
     async close() {
       clearInterval(looking);
       await send().catch(() => undefined); // whoever listens looks by itself
-      isClosed = true;
+      state.isClosed = true;
       listeners.clear();
       await connection?.end();
     },

@@ -7,6 +7,7 @@ import { migrate } from "./schema.ts";
 
 /** Whatever can be asked: the database, or one transaction of it. */
 export interface Queries {
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
   query<Row = Record<string, unknown>>(
     text: string,
     values?: readonly unknown[],
@@ -74,6 +75,7 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
     const { query } = toQueries(client);
     return {
       // One after the other: the driver does not queue them.
+      // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
       query<Row>(text: string, values?: readonly unknown[]) {
         const asked = last.then(() => query<Row>(text, values));
         last = asked.catch(() => undefined);
@@ -115,6 +117,7 @@ async function loadDriver() {
 
 function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Queries {
   return {
+    // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
     async query<Row>(text: string, values?: readonly unknown[]) {
       // The shape of a row is the query's: whoever wrote it knows.
       const result = await (asked as Pool).query(text, values === undefined ? undefined : [...values]);

@@ -29,7 +29,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
   /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
   const mine = new Set<string>();
   let worker: string | undefined;
-  let isClosed = false;
+  const state = { isClosed: false };
   let opening: Promise<Connection> | undefined;
   let ping: NodeJS.Timeout | undefined;
 
@@ -44,7 +44,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     return connection;
   };
   const current = (): Promise<Connection> => {
-    if (isClosed) throw new Error("the store is closed");
+    if (state.isClosed) throw new Error("the store is closed");
     opening ??= open().catch((error: unknown) => {
       opening = undefined;
       clearInterval(ping);
@@ -55,12 +55,12 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
   function lost(error?: Error): void {
     clearInterval(ping);
     opening = undefined;
-    if (isClosed) return;
+    if (state.isClosed) return;
     if (error !== undefined) onError?.(error);
     void reconnect();
   }
   const reconnect = async () => {
-    for (let waitMs = 100; !isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
+    for (let waitMs = 100; !state.isClosed; waitMs = Math.min(2 * waitMs, 2_000)) {
       try {
         await current();
         return;
@@ -119,7 +119,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     },
     async close() {
       const connection = await opening?.catch(() => undefined);
-      isClosed = true;
+      state.isClosed = true;
       clearInterval(ping);
       await connection?.end();
     },

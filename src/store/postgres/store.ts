@@ -2,18 +2,20 @@
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
 import type { StoredRecord } from "../journal.ts";
-import {
-  Fenced,
-  isProgress,
-  takenMail,
-  type Mail,
-  type SessionStore,
-  type StoredSession,
-  type WaitingQuestion,
-} from "../session-store.ts";
+import { Fenced, isProgress, takenMail, type SessionStore, type StoredSession } from "../session-store.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import type { Database } from "./database.ts";
 import { createHold, type Hold } from "./hold.ts";
+import {
+  appendStatement,
+  mailColumns,
+  sessionColumns,
+  toMail,
+  toSession,
+  unfinishedQuery,
+  type MailRow,
+  type SessionRow,
+} from "./rows.ts";
 import { nowMs } from "./schema.ts";
 
 export interface PostgresStoreOptions {
@@ -57,24 +59,6 @@ interface Parts {
   readonly tenant?: string;
 }
 
-interface Row {
-  readonly id: string;
-  readonly tenant: string;
-  readonly title: string;
-  readonly status: StoredSession["status"];
-  readonly model: string;
-  readonly cwd: string;
-  readonly settings: JsonObject;
-  readonly started_at: string;
-  readonly updated_at: string;
-  readonly questions: readonly WaitingQuestion[];
-  readonly usage: StoredSession["usage"] | null;
-  readonly takings: number;
-}
-
-const columns = "id, tenant, title, status, model, cwd, settings, started_at, updated_at, questions, usage, takings";
-const mailColumns = "id, kind, body, at";
-
 // oxlint-disable-next-line max-lines-per-function -- one store: its functions share the database and whoever watches
 function createStore(parts: Parts): SessionStore {
   const { database, hold, changes, worker, tenant: only } = parts;
@@ -90,30 +74,33 @@ function createStore(parts: Parts): SessionStore {
   };
   return {
     async create({ id, tenant, title, model, cwd, settings }, key) {
-      const made = await database.query<Row>(
+      const made = await database.query<SessionRow>(
         `insert into callgate.session (id, tenant, key, title, model, cwd, settings)
-         values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, key) do nothing returning ${columns}`,
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (tenant, key) do nothing returning ${sessionColumns}`,
         [id, tenant, key ?? null, title, model, cwd, JSON.stringify(settings)],
       );
       if (made.rows[0] !== undefined) {
         changes.tell({ type: "session", id, tenant });
         return { session: toSession(made.rows[0]), isNew: true };
       }
-      const known = await database.query<Row>(
-        `select ${columns} from callgate.session where tenant = $1 and key = $2`,
+      const known = await database.query<SessionRow>(
+        `select ${sessionColumns} from callgate.session where tenant = $1 and key = $2`,
         [tenant, key],
       );
       return { session: toSession(known.rows[0]!), isNew: false };
     },
     get: (id) =>
       share(`get ${id}`, async () => {
-        const { rows } = await database.query<Row>(`select ${columns} from callgate.session where id = $1`, [id]);
+        const { rows } = await database.query<SessionRow>(
+          `select ${sessionColumns} from callgate.session where id = $1`,
+          [id],
+        );
         return rows[0] && toSession(rows[0]);
       }),
     async list({ tenant, status, q, before, limit }) {
-      const { rows } = await database.query<Row>(
+      const { rows } = await database.query<SessionRow>(
         `with earlier as (select updated_at, id from callgate.session where id = $4 and tenant = $1)
-         select ${columns} from callgate.session
+         select ${sessionColumns} from callgate.session
          where tenant = $1 and ($2::text is null or status = $2)
            and ($3::text is null or position(lower($3) in lower(title)) > 0 or position(lower($3) in id) > 0)
            and (not exists (select from earlier) or (updated_at, id) < (select updated_at, id from earlier))
@@ -241,50 +228,7 @@ function createStore(parts: Parts): SessionStore {
   };
 }
 
-/** The head moves, the records are written, the mail they took is marked: all of it, or nothing where the head is elsewhere. */
-const appendStatement = `
-  with moved as (
-    update callgate.session
-    set head = head + cardinality($3::text[]), takings = case when $5::boolean then 0 else takings end
-    where id = $1 and head = $2::int returning id, tenant
-  ), written as (
-    insert into callgate.journal (session, tenant, n, record)
-    select moved.id, moved.tenant, $2::int + place::int - 1, text::json
-    from moved, unnest($3::text[]) with ordinality as given (text, place)
-  ), taken as (
-    update callgate.mail set taken = $2::int from moved where session = moved.id and mail.id = any ($4::bigint[])
-  )
-  select tenant from moved`;
-
-/** A waiting session takes answers and the wish to end; messages are for when it is idle again. */
-const unfinishedQuery = `
-  select id, tenant from callgate.session
-  where status = 'running'
-    or (status in ('idle', 'waiting') and exists (
-      select from callgate.mail where mail.session = session.id and taken is null
-        and not (session.status = 'waiting' and kind = 'message')))`;
-
 const uniqueViolation = "23505";
-
-interface MailRow {
-  readonly id: string;
-  readonly kind: Mail["kind"];
-  readonly body: JsonObject;
-  readonly at: string;
-}
-
-function toMail({ id, kind, body, at }: MailRow): Mail {
-  return { id: Number(id), kind, body, at: Number(at) };
-}
-
-function toSession({ started_at: startedAt, updated_at: updatedAt, usage, ...row }: Row): StoredSession {
-  return {
-    ...row,
-    startedAt: Number(startedAt),
-    updatedAt: Number(updatedAt),
-    ...(usage === null || usage === undefined ? {} : { usage }),
-  };
-}
 
 function isObjectWithCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
