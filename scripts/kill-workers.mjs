@@ -5,7 +5,6 @@
 //   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N]
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,7 +29,8 @@ const left = {
 const pauseMs = wanted("pause", 700);
 const frozenAfter = 3;
 
-const root = mkdtempSync(join(tmpdir(), "callgate-kill-workers-"));
+// Not among the temporary files: the sandbox gives commands temporary files of their own.
+const root = mkdtempSync(join(process.cwd(), "node_modules", ".kill-workers-"));
 const ledger = join(root, "ledger");
 const config = join(root, "config", "callgate");
 for (const folder of [ledger, config]) mkdirSync(folder, { recursive: true });
@@ -51,6 +51,7 @@ const workers = [];
 for (let n = 0; n < workerCount; n++) workers.push(await startWorker(n));
 
 const made = [];
+if (process.argv.includes("--verbose")) console.error(`${workers.length} workers run`);
 const state = { isOver: false };
 const disturbing = disturb();
 await Promise.all(Array.from({ length: openAtOnce }, playSessions));
@@ -90,7 +91,10 @@ function start(args, data) {
       },
     );
     let words = "";
-    child.stderr.on("data", (part) => (words = `${words}${part}`.slice(-2_000)));
+    child.stderr.on("data", (part) => {
+      words = `${words}${part}`.slice(-2_000);
+      if (process.argv.includes("--verbose")) process.stderr.write(part);
+    });
     createInterface(child.stdout).once("line", (line) => resolve({ child, told: JSON.parse(line) }));
     child.once("exit", (code, signal) => reject(new Error(`a process ended: ${code ?? signal} ${words}`)));
   });
@@ -171,7 +175,7 @@ function isLeft() {
 function toLine(name, n) {
   const key = `${name}-${n}`;
   if (n === Math.floor(calls / 2)) return `run echo ${key} | tee -a ${join(ledger, name)}`;
-  return n % 2 === 0 ? `run echo ${key} >> ${join(ledger, name)}; sleep 0.05` : `run echo ${key} >> log; sleep 0.05`;
+  return `run echo ${key} >> ${n % 2 === 0 ? join(ledger, name) : "log"} && sleep 0.05`;
 }
 
 async function untilEnded(session) {

@@ -106,7 +106,8 @@ function runGit(
         PATH: process.env["PATH"] ?? "/usr/bin:/bin",
         LC_ALL: "C",
         GIT_DIR: repository,
-        GIT_WORK_TREE: folder,
+        // A repository is made without a folder that belongs to it.
+        ...(args[0] === "init" ? {} : { GIT_WORK_TREE: folder }),
         GIT_CONFIG_GLOBAL: "/dev/null",
         GIT_CONFIG_NOSYSTEM: "1",
         GIT_TERMINAL_PROMPT: "0",

@@ -3,16 +3,9 @@
  * needs no driver. A tenant's queries run as a role that row-level security confines to the tenant's own rows.
  */
 import type { Pool, PoolClient } from "pg";
-import { migrate } from "./schema.ts";
+import { migrate, type Queries } from "./schema.ts";
 
-/** Whatever can be asked: the database, or one transaction of it. */
-export interface Queries {
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
-  query<Row = Record<string, unknown>>(
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
-}
+export type { Queries };
 
 /** A transaction that belongs to a tenant does part of its work as the service itself. */
 export interface Transaction extends Queries {
@@ -99,7 +92,7 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
     close: () => pool.end(),
   };
   try {
-    await migrate(database);
+    await database.transaction(migrate);
   } catch (error) {
     await pool.end();
     throw error;

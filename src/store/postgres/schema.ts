@@ -1,5 +1,13 @@
 /** The tables, as a list of steps: each is taken once, in order, and never changed after a release. */
-import type { Database, Queries } from "./database.ts";
+
+/** Whatever can be asked: the database, or one transaction of it. */
+export interface Queries {
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
+  query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
+}
 
 /** Milliseconds since the epoch, by the database's clock: machines need not agree on the time. */
 export const nowMs = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
@@ -111,24 +119,22 @@ const steps: readonly string[] = [
   `,
 ];
 
-/** One process at a time: several may start at once. */
-export async function migrate(database: Database): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock(hashtextextended('callgate schema', 0))");
-    await transaction.query("create schema if not exists callgate");
-    await transaction.query("create table if not exists callgate.version (step int not null)");
-    await makeRole(transaction);
-    const { rows } = await transaction.query<{ step: number }>("select step from callgate.version");
-    const done = rows[0]?.step ?? 0;
-    if (done > steps.length)
-      throw new Error(
-        `the database was made by a newer Callgate (step ${done} of its tables, this one knows ${steps.length}): update this one`,
-      );
-    if (done === steps.length) return;
-    for (const step of steps.slice(done)) await transaction.query(step);
-    await transaction.query("delete from callgate.version");
-    await transaction.query("insert into callgate.version (step) values ($1)", [steps.length]);
-  });
+/** In one transaction, and one process at a time: several may start at once. */
+export async function migrate(transaction: Queries): Promise<void> {
+  await transaction.query("select pg_advisory_xact_lock(hashtextextended('callgate schema', 0))");
+  await transaction.query("create schema if not exists callgate");
+  await transaction.query("create table if not exists callgate.version (step int not null)");
+  await makeRole(transaction);
+  const { rows } = await transaction.query<{ step: number }>("select step from callgate.version");
+  const done = rows[0]?.step ?? 0;
+  if (done > steps.length)
+    throw new Error(
+      `the database was made by a newer Callgate (step ${done} of its tables, this one knows ${steps.length}): update this one`,
+    );
+  if (done === steps.length) return;
+  for (const step of steps.slice(done)) await transaction.query(step);
+  await transaction.query("delete from callgate.version");
+  await transaction.query("insert into callgate.version (step) values ($1)", [steps.length]);
 }
 
 /** Tenants' queries run as this role. Roles belong to the whole server, so it may be there from another database. */
