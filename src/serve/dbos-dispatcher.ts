@@ -9,6 +9,7 @@ import type { Database, Queries } from "../store/postgres/database.ts";
 import type { PostgresStore } from "../store/postgres/store.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
+/** Options of `createDbosDispatcher`. */
 export interface DbosDispatcherOptions {
   readonly database: Database;
   readonly store: PostgresStore;
@@ -35,7 +36,8 @@ const stickyMs = 2_000;
 /** A session nobody runs is left alone for this long: a wake may be on its way. */
 const quietMs = 5_000;
 
-// oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs
+/** Joins the workers of a database: each wake is run by one of them, and those of a dead one by another. */
+/* oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs */
 export async function createDbosDispatcher(options: DbosDispatcherOptions): Promise<Dispatcher> {
   const { database, store, places = 200, placesPerTenant = 50, lookMs = 500, onError, now = Date.now } = options;
   const { DBOS, DBOSClient } = await loadEngine();

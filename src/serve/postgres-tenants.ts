@@ -16,6 +16,7 @@ interface TokenRow {
   readonly expires_at: string | null;
 }
 
+/** Tokens in the database, kept as hashes. */
 export function createPostgresTokens(database: Database): TokenStore {
   return {
     async list(tenant) {
@@ -51,6 +52,7 @@ function toToken({ created_at: createdAt, expires_at: expiresAt, ...row }: Token
   return { ...row, createdAt, ...(expiresAt === null ? {} : { expiresAt: Number(expiresAt) }) };
 }
 
+/** Rates, use and audit logs of tenants, one for all processes. */
 export function createPostgresBooks(database: Database): SharedBooks {
   return {
     rates: {

@@ -98,7 +98,7 @@ export interface Service extends Pick<
 }
 
 /** A service over a store; `startServing` gives it an address. */
-// oxlint-disable-next-line max-lines-per-function -- one service: its functions share what is counted and who runs
+/* oxlint-disable-next-line max-lines-per-function -- one service: its functions share what is counted and who runs */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
   const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });

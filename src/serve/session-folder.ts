@@ -10,6 +10,7 @@ import type { PackStore } from "../store/packs.ts";
 import { createFolderStates } from "../workspace/folder-states.ts";
 import type { OpenRequest } from "./runner.ts";
 
+/** Options of `openSessionFolder`. */
 export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "journal"> {
   readonly session: string;
   /** With every link followed. */
@@ -22,6 +23,7 @@ export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "jou
   readonly confinedTools: ReadonlySet<string>;
 }
 
+/** A session's folder, as the last call that ended left it. */
 export interface SessionFolder {
   /** What the session goes on from: the records, and what was done to the folder just now. */
   readonly records: OpenRequest["records"];
@@ -31,6 +33,7 @@ export interface SessionFolder {
   note(): Promise<void>;
 }
 
+/** Makes the folder what the records say it was, and keeps what calls do to it from then on. */
 export async function openSessionFolder(options: SessionFolderOptions): Promise<SessionFolder> {
   const { session, folder, repository, packs, records, journal, confinedTools } = options;
   const states = createFolderStates(folder, repository);

@@ -147,11 +147,13 @@ export function createRates(now: () => number = Date.now): Rates {
   };
 }
 
+/** What a tenant has used of its day. */
 export interface TenantUsage {
   readonly calls: number;
   readonly usd: number;
 }
 
+/** Counts what tenants use. */
 export interface UsageBook {
   /** Of today, in UTC. */
   today(tenant: string): TenantUsage | Promise<TenantUsage>;

@@ -50,10 +50,8 @@ interface Mailbox {
 
 const maxRecent = 2_000;
 
-/** Throws where another process serves this folder. */
-// oxlint-disable-next-line max-lines-per-function -- one store: its functions share the folder and what is held of it
-
-/** A session store in a folder, for a service of one process. */
+/** A session store in a folder, for a service of one process. Throws where another process serves this folder. */
+/* oxlint-disable-next-line max-lines-per-function -- one store: its functions share the folder and what is held of it */
 export function createFileStore({ folder, ownTenant, now = Date.now }: FileStoreOptions): SessionStore {
   const root = join(folder, "serve");
   mkdirSync(root, { recursive: true, mode: 0o700 });

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+/** What sessions' folders are put together from, on any machine. */
 export interface PackStore {
   add(session: string, pack: Uint8Array): Promise<void>;
   /** Oldest first. */
@@ -19,6 +20,7 @@ export interface BlobStore {
   remove(name: string): Promise<void>;
 }
 
+/** Large pieces in a folder that all processes share. */
 export function createFolderBlobs(folder: string): BlobStore {
   const pathOf = (name: string) => {
     if (!/^[\w-]+(\/[\w-]+)*$/.test(name)) throw new Error(`'${name}' is no name of a piece`);

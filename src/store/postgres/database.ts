@@ -13,6 +13,7 @@ export interface Transaction extends Queries {
   unconfined<T>(work: (connection: unknown) => Promise<T>): Promise<T>;
 }
 
+/** PostgreSQL, with the tables of the service. */
 export interface Database extends Queries {
   readonly url: string;
   /** All of it or nothing. */
@@ -24,16 +25,19 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
+/** Options of `Database.connect`. */
 export interface ConnectOptions {
   readonly name: string;
   readonly onLost: (error?: Error) => void;
   readonly onNotification?: (payload: string) => void;
 }
 
+/** One connection, kept until it is ended. */
 export interface Connection extends Queries {
   end(): Promise<void>;
 }
 
+/** Options of `openDatabase`. */
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;

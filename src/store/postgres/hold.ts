@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection, Database } from "./database.ts";
 
+/** Which sessions this process holds, and which workers live. */
 export interface Hold {
   /** False: somebody has it, here or elsewhere. */
   take(id: string): Promise<boolean>;

@@ -2,6 +2,7 @@
 import { blobName, type BlobStore, type PackStore } from "../packs.ts";
 import type { Database } from "./database.ts";
 
+/** Options of `createPostgresPacks`. */
 export interface PostgresPacksOptions {
   readonly database: Database;
   /** Left out: everything goes into the database. */
@@ -10,6 +11,7 @@ export interface PostgresPacksOptions {
   readonly maxBytes?: number;
 }
 
+/** Sessions' folders in the database, large pieces elsewhere. */
 export function createPostgresPacks({ database, blobs, maxBytes = 1024 * 1024 }: PostgresPacksOptions): PackStore {
   return {
     async add(session, pack) {

@@ -18,6 +18,7 @@ import {
 } from "./rows.ts";
 import { nowMs } from "./schema.ts";
 
+/** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
   readonly database: Database;
   /** A process that has been silent for this long has lost its sessions to whoever takes them. */
@@ -25,6 +26,7 @@ export interface PostgresStoreOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** A session store in PostgreSQL. */
 export interface PostgresStore extends SessionStore {
   /** Who lives, and who holds what. */
   readonly hold: Hold;
@@ -32,6 +34,7 @@ export interface PostgresStore extends SessionStore {
   readonly worker: string;
 }
 
+/** Sessions in PostgreSQL, for any number of processes; closing it closes the database. */
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { database, frozenAfterMs, onError } = options;
   const told = onError === undefined ? {} : { onError };
