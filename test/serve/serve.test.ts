@@ -265,6 +265,18 @@ test("a session that cannot be opened says so, and the service goes on", async (
   expect(errors).toHaveLength(1);
 });
 
+test("a session that was taken up again and again without getting anywhere is put aside", async () => {
+  const service = await start({ steps: [{ text: "Done." }] });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await service.store.update(id, { status: "running", takings: 5 });
+  await service.store.post(id, { kind: "cancel", body: {} });
+  await client.send(id, { text: "go" });
+  await untilStatus(client, id, "faulty");
+  await expect(client.send(id, { text: "again" })).rejects.toMatchObject({ status: 409 });
+  expect((await client.records(id)).records).toEqual([]);
+});
+
 test("the page has a strict policy, and its absence is told", async () => {
   const service = await start({ steps: [] });
   const page = await fetch(`${service.url}/`);

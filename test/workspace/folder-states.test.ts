@@ -1,0 +1,132 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createFolderStates } from "../../src/workspace/folder-states.ts";
+
+const newFolder = () => mkdtempSync(join(tmpdir(), "callgate-states-"));
+
+/** A folder with its repository beside it, and what it has handed out so far. */
+function machine() {
+  const root = newFolder();
+  const folder = join(root, "work");
+  mkdirSync(folder);
+  return { folder, states: createFolderStates(folder, join(root, "states")) };
+}
+
+/** Path to bytes, mode or target, of everything but folders. */
+function read(folder: string, below = ""): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of readdirSync(join(folder, below))) {
+    const path = join(below, name);
+    const stats = lstatSync(join(folder, path));
+    if (stats.isDirectory()) Object.assign(found, read(folder, path));
+    else if (stats.isSymbolicLink()) found[path] = `-> ${readlinkSync(join(folder, path))}`;
+    else found[path] = `${stats.mode & 0o100} ${readFileSync(join(folder, path)).toString("base64")}`;
+  }
+  return found;
+}
+
+async function* each(packs: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* packs;
+}
+
+type Write = { readonly path: string; readonly bytes: Uint8Array; readonly kind: "file" | "program" | "link" | "gone" };
+
+function apply(folder: string, { path, bytes, kind }: Write): void {
+  const full = join(folder, path);
+  rmSync(full, { recursive: true, force: true });
+  if (kind === "gone") return;
+  // A file may stand where a folder is wanted.
+  for (let above = dirname(full); above !== folder; above = dirname(above))
+    if (existsSync(above) && !lstatSync(above).isDirectory()) rmSync(above, { force: true });
+  mkdirSync(dirname(full), { recursive: true });
+  if (kind === "link") return symlinkSync(`target-${bytes.length}`, full);
+  writeFileSync(full, bytes);
+  if (kind === "program") chmodSync(full, 0o755);
+}
+
+test("a folder comes to be on another machine as it was after any step, byte for byte", async () => {
+  const path = fc.constantFrom("a", "b.txt", "sub/c", "sub/deep/d", "with space", "ü\nline", "-dash", "a.crlf");
+  const write = fc.record({
+    path,
+    bytes: fc.uint8Array({ maxLength: 40 }),
+    kind: fc.constantFrom("file", "file", "program", "link", "gone"),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(write, { maxLength: 4 }), { minLength: 1, maxLength: 3 }), async (steps) => {
+      const here = machine();
+      const packs: Uint8Array[] = [];
+      const seen: { readonly state: string; readonly files: Record<string, string> }[] = [];
+      // Words of the folder that would change bytes on their way.
+      writeFileSync(join(here.folder, ".gitattributes"), "*.crlf text eol=crlf\n* ident filter=x\n");
+      for (const step of steps) {
+        for (const one of step) apply(here.folder, one as Write);
+        const { state, pack } = await here.states.keep();
+        if (pack !== undefined) packs.push(pack);
+        seen.push({ state, files: read(here.folder) });
+      }
+      const there = machine();
+      writeFileSync(join(there.folder, "not-of-the-session"), "x");
+      for (const { state, files } of seen.toReversed()) {
+        await there.states.restore(state, () => each(packs));
+        expect(read(there.folder)).toEqual(files);
+        expect(await there.states.last).toBe(state);
+      }
+    }),
+    { numRuns: 4 },
+  );
+}, 60_000);
+
+test("what nothing has changed is not kept again; what is ignored is left alone", async () => {
+  const { folder, states } = machine();
+  writeFileSync(join(folder, ".gitignore"), "made/\n");
+  writeFileSync(join(folder, "a"), "1");
+  const first = await states.keep();
+  mkdirSync(join(folder, "made"));
+  writeFileSync(join(folder, "made", "x"), "made again by whoever needs it");
+  expect(await states.keep()).toEqual({ state: first.state });
+  writeFileSync(join(folder, "a"), "2");
+  await states.restore(first.state, () => each([]));
+  expect(readFileSync(join(folder, "a"), "utf8")).toBe("1");
+  expect(existsSync(join(folder, "made", "x"))).toBe(true);
+});
+
+test("repositories in the folder and the machine's settings have no say", async () => {
+  const { folder, states } = machine();
+  const marker = join(folder, "..", "ran");
+  execFileSync("git", ["init", "--quiet", folder]);
+  writeFileSync(join(folder, ".git", "hooks", "post-index-change"), `#!/bin/sh\ntouch ${marker}\n`, { mode: 0o755 });
+  execFileSync("git", ["-C", folder, "config", "core.fsmonitor", `touch ${marker}`]);
+  execFileSync("git", ["init", "--quiet", join(folder, "inner")]);
+  writeFileSync(join(folder, "inner", "file"), "x");
+  writeFileSync(join(folder, "own"), "1");
+  const { state } = await states.keep();
+  writeFileSync(join(folder, "own"), "2");
+  await states.restore(state, () => each([]));
+  expect(readFileSync(join(folder, "own"), "utf8")).toBe("1");
+  expect(existsSync(join(folder, ".git", "HEAD"))).toBe(true);
+  expect(existsSync(marker)).toBe(false);
+});
+
+test("a state that nobody has kept is an error, and the folder stays as it is", async () => {
+  const { folder, states } = machine();
+  writeFileSync(join(folder, "a"), "1");
+  await states.keep();
+  await expect(states.restore("0".repeat(40), () => each([]))).rejects.toThrow("not kept anywhere");
+  expect(readFileSync(join(folder, "a"), "utf8")).toBe("1");
+});
