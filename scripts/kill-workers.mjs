@@ -286,16 +286,14 @@ function checkFolder(session, records, inside, sum) {
   problems.push(`${session.name}: its folder has ${lines.join(" ")} and not ${inside.join(" ")}`);
 }
 
-/** How long nothing was recorded before another process went on. */
+/** How long nothing was recorded before another process went on with an open turn. */
 function silencesOf(records) {
-  return records.flatMap((record, place) =>
-    record.type === "session.started" &&
-    place > 0 &&
-    records[place - 1].type !== "approval.answered" &&
-    records[place - 1].type !== "turn.waiting"
-      ? [record.at - records[place - 1].at]
-      : [],
-  );
+  const opening = new Set(["workspace.restored", "workspace.kept", "session.started"]);
+  return records.flatMap((record, place) => {
+    const before = records[place - 1];
+    const isTakeOver = opening.has(record.type) && before !== undefined && !opening.has(before.type);
+    return isTakeOver && before.type !== "turn.waiting" && before.type !== "turn.ended" ? [record.at - before.at] : [];
+  });
 }
 
 function quantiles(values) {

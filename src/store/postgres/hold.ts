@@ -29,6 +29,7 @@ const lockOf = (kind: string, parameter: string) => `hashtextextended('${kind} '
 export function createHold(database: Database, { frozenAfterMs = 10_000, onError }: HoldOptions = {}): Hold {
   /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
   const mine = new Set<string>();
+  const taking = new Set<string>();
   let worker: string | undefined;
   const state = { isClosed: false };
   let opening: Promise<Connection> | undefined;
@@ -85,16 +86,18 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
 
   return {
     async take(id) {
-      if (mine.has(id)) return false;
-      mine.add(id);
+      if (mine.has(id) || taking.has(id)) return false;
+      taking.add(id);
       try {
-        if (await tryLock(await current(), id)) return true;
-      } catch (error) {
-        mine.delete(id);
-        throw error;
+        const asked = current();
+        const has = await tryLock(await asked, id);
+        // A connection that broke meanwhile took the lock with it.
+        if (!has || opening !== asked) return false;
+        mine.add(id);
+        return true;
+      } finally {
+        taking.delete(id);
       }
-      mine.delete(id);
-      return false;
     },
     async release(id) {
       if (!mine.delete(id)) return;
