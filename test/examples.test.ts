@@ -22,6 +22,7 @@ const shown: Readonly<Record<string, RegExp>> = {
   "local-assistant.ts": /read_file ran\nYou need milk and bread\./,
   "mcp-bridge.ts": /true\nError: Not permitted: what was learnt stays/,
   "team-chat.ts": /ada true[\s\S]*ben false/,
+  "code-mode.ts": /price [\s\S]*price [\s\S]*price [\s\S]*run_code [\s\S]*'130'/,
   "ci-fixer.ts": /before: false[\s\S]*done after 4 calls\nafter: true/,
 };
 

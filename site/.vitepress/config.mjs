@@ -26,6 +26,8 @@ export default defineConfig({
           page("Files and patches", "/files-and-patches"),
           page("Schemas", "/schemas"),
           page("MCP", "/mcp"),
+          page("Many tools", "/many-tools"),
+          page("Code mode", "/code-mode"),
         ],
       },
       {

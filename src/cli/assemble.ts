@@ -129,6 +129,7 @@ async function putTogether(
   });
   opened.push(own.close);
   if (own.mcp !== undefined) addToolSearch(engine.registry); // told of only where the servers bring too many tools
+  if (config.code_mode === true) (await import("../tools/run-code.ts")).addCodeMode(engine.registry);
   const warn = options.servers?.warn ?? ((message: string) => say(`callgate: ${message}`));
   const guidance = readGuidance(config, cwd, env);
   for (const path of guidance.untrusted)

@@ -26,12 +26,17 @@ export function createOffer({ registry, profile, situation, ...services }: Offer
   };
 }
 
-/** The tools a profile shows, in name order: those it names, and those that are always offered. */
+/**
+ * The tools a profile shows, in name order: those it names, and those that are always offered. Where one tool's
+ * description declares the servers' tools (code mode), they are not told of a second time.
+ */
 export function chooseTools(tools: readonly AnyTool[], profile: Profile): readonly AnyTool[] {
   const shown = (name: string) =>
     profile.tools.some((wanted) => (wanted.endsWith("*") ? name.startsWith(wanted.slice(0, -1)) : name === wanted));
+  const areDeclared = tools.some(({ metadata }) => metadata?.["declaresServers"] === true);
   return tools
     .filter(({ name, offered }) => shown(name) || (profile.own && offered !== "by-profile"))
+    .filter(({ origin }) => origin === undefined || !areDeclared)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 

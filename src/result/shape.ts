@@ -96,7 +96,8 @@ function seedErrorText(error: CallError, elevation: string | undefined): string 
 
 /** The fields an ending shares with the states before it: plain JSON, so never the tool itself. */
 function ending(call: Asked & Partial<Permitted>, endedAt: number) {
-  const { id, name, kind, arguments: raw, askedAt, namespace, untyped, input, access, grant, ruling, notes } = call;
+  const { id, name, kind, arguments: raw, askedAt, namespace, parent, untyped } = call;
+  const { input, access, grant, ruling, notes } = call;
   return {
     id,
     name,
@@ -104,6 +105,7 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
     arguments: raw,
     askedAt,
     ...(namespace === undefined ? {} : { namespace }),
+    ...(parent === undefined ? {} : { parent }),
     ...(untyped === undefined ? {} : { untyped }),
     ...(call.tool === undefined ? {} : { tool: call.tool.name }),
     ...(input === undefined ? {} : { input }),

@@ -91,12 +91,13 @@ export function createExec(options: ExecOptions): Exec {
       throw new CallError("failed", "what this call writes is held, and then a call can run only one command", {
         hint: "put the commands into one line",
       });
-    const launch = await confine(toLaunch(request, env, options), options);
+    const launch = await confine(toLaunch(request, env, options), request.isolated ? unreported(options) : options);
     const { aborted, waitingForInput, ...end } = await runToEnd(processes.spawner, launch, {
       maxOutputBytes: request.maxOutputBytes ?? defaultMaxOutputBytes,
       ...keepingOf(request, options),
       onOutput: listener(request),
-      signal,
+      onLine: request.onLine,
+      signal: request.signal === undefined ? signal : AbortSignal.any([signal, request.signal]),
     }).catch(async (error: unknown) => {
       await launch.cleanup(noEnding);
       throw error;
@@ -106,7 +107,7 @@ export function createExec(options: ExecOptions): Exec {
       hasHeld = true;
       options.onHeld?.(launch.run, end.exitCode);
     }
-    if (end.timedOut && denied === undefined)
+    if (end.timedOut && denied === undefined && !request.isolated)
       options.onDenied?.({ what: "time", reason: `it did not end within ${Math.round(end.durationMs)} ms` });
     if (aborted)
       throw new CallError("aborted", "the command was stopped before it ended", { data: { output: end.output.head } });
@@ -138,6 +139,11 @@ export function createExec(options: ExecOptions): Exec {
       close: (id) => terminals.close(id),
     },
   };
+}
+
+/** No yes opens the walls of what is isolated in any case: nobody is asked about what it met. */
+function unreported({ onDenied: _onDenied, ...options }: ExecOptions): ExecOptions {
+  return options;
 }
 
 function isHeld({ writes = "direct" }: Grant): boolean {
@@ -202,7 +208,7 @@ function patient(timeoutMs: number | undefined, { patience = 1 }: Grant): number
 
 /** A request with everything it left out filled in. */
 function toLaunch(
-  { argv, cwd, env: own, stdin, timeoutMs, limits }: ExecRequest,
+  { argv, cwd, env: own, stdin, timeoutMs, limits, isolated = false }: ExecRequest,
   env: ExecOptions["env"],
   options: Pick<ExecOptions, "cwd" | "grant" | "limits">,
   tty?: Launch["tty"],
@@ -219,9 +225,15 @@ function toLaunch(
       ...limits,
       ...defined({ timeoutMs: patient(timeoutMs, options.grant) }),
     }),
-    grant: options.grant,
+    grant: isolated ? isolatedGrant(options.grant) : options.grant,
     ...defined({ stdin, tty }),
   };
+}
+
+/** Narrower than any grant: what was hidden or denied stays so. */
+function isolatedGrant({ mask, denied, patience }: Grant): Grant {
+  const walls = { policy: "read-only", confined: true, write: [], protect: [], network: "off" } as const;
+  return { ...walls, mask, ...defined({ denied, patience }) };
 }
 
 /**

@@ -199,8 +199,11 @@ function withoutText({ text: _text, ...rest }: TurnEnded): Omit<TurnEnded, "text
   return rest;
 }
 
-/** The call item above it in the journal has the arguments, the record of its start the input and what was granted. */
+/**
+ * The call item above it in the journal has the arguments, the record of its start the input and what was granted. A
+ * call that another call made is no item: where it was refused, this record alone says what was asked for.
+ */
 function withoutRepeats(ended: Ended): Omit<Ended, "arguments" | "input" | "grant"> {
-  const { arguments: _arguments, input: _input, grant: _grant, ...rest } = ended;
-  return rest;
+  const { arguments: asked, input: _input, grant, ...rest } = ended;
+  return ended.parent !== undefined && grant === undefined ? { ...rest, arguments: asked } : rest;
 }

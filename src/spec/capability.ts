@@ -128,6 +128,15 @@ export interface ExecRequest extends Pick<Launch, "argv" | "stdin" | "limits">, 
   /** False: what is longer is not kept in a file, because nobody is told of it. */
   readonly keep?: boolean;
   readonly onOutput?: (chunk: ExecChunk) => void;
+  /**
+   * Talks with the command: each line of its standard output is handed over as it comes, and `reply` writes to its
+   * input, which stays open until it ends. Its standard output is then no part of the result.
+   */
+  readonly onLine?: (line: string, reply: (text: string) => void) => void;
+  /** In a sandbox whatever the call was granted: no network, and nothing to write but the sandbox's own temp folder. */
+  readonly isolated?: boolean;
+  /** Stops this command alone. */
+  readonly signal?: AbortSignal;
 }
 
 /** A piece of output as it comes. */
@@ -212,7 +221,7 @@ export interface Terminals {
 }
 
 /** A command that is to run in a terminal which stays open. */
-export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput"> {
+export interface TerminalRequest extends Omit<ExecRequest, "stdin" | "onOutput" | "onLine" | "isolated" | "signal"> {
   readonly tty: boolean;
   readonly columns?: number;
   readonly rows?: number;

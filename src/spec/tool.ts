@@ -183,6 +183,8 @@ export interface CallOutcome {
   /** The text parts of `content` in one piece. */
   readonly text: string;
   readonly structured?: Json;
+  /** What was too long for a model, and where all of it was kept. */
+  readonly cut?: { readonly bytes: number; readonly file?: string };
 }
 
 /** Where handlers write what operators should know. */

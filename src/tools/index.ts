@@ -42,6 +42,7 @@ export { listDir } from "./list-dir.ts";
 export { localShell } from "./local-shell.ts";
 export { createPatchProgress, type PatchProgress, type PatchProgressReader } from "./patch/progress.ts";
 export { readFile } from "./read-file.ts";
+export { addCodeMode, type CodeModeOptions } from "./run-code.ts";
 export { shell } from "./shell.ts";
 export { shellCommand } from "./shell-command.ts";
 export { strReplaceEditor } from "./str-replace-editor.ts";

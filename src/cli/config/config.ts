@@ -93,12 +93,20 @@ const switches: Readonly<Record<string, Shape>> = Object.fromEntries(
   Object.entries(toolsConfigFields).filter(([name]) => !Object.hasOwn(configKeys, name)),
 );
 
+/** How a switch is written in the environment. */
+const words: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+
 function fromEnvironment(env: NodeJS.ProcessEnv): Config {
   const found: Record<string, unknown> = {};
   for (const [name, key] of Object.entries(configKeys) as [ConfigName, ConfigKey][]) {
     const text = key.env === undefined ? undefined : env[key.env];
     if (text === undefined || text === "") continue;
-    const value = key.type === "number" ? Number(text) : text;
+    const value = key.type === "number" ? Number(text) : key.type === "boolean" ? (words.get(text) ?? text) : text;
     const problem = checkShape(Number.isNaN(value) ? text : value, shapeOf(key), [name]);
     if (problem) throw new UsageError(`the environment variable ${key.env}: ${problem.message}`);
     found[name] = value;

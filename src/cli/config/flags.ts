@@ -54,6 +54,7 @@ export const toolFlags = { ...modelFlags, ...policyFlags } as const;
 
 export const sessionFlags = {
   ...toolFlags,
+  codeMode: toggle("let the model write scripts that call tools"),
   maxRequests: {
     kind: "parsed",
     parse: readAmount,
@@ -90,6 +91,7 @@ export interface ToolFlags extends PolicyFlags {
 }
 
 export interface SessionFlags extends ToolFlags {
+  readonly codeMode?: boolean;
   readonly maxRequests?: number;
   readonly maxCostUsd?: number;
 }
@@ -106,6 +108,7 @@ export function flagsToConfig(flags: SessionFlags): Config {
     profile: flags.profile,
     writable_roots: flags.addDir,
     network: flags.allowHost,
+    code_mode: flags.codeMode,
     max_requests: flags.maxRequests,
     max_cost_usd: flags.maxCostUsd,
   };

@@ -129,6 +129,11 @@ export const configKeys = {
     oneOf: ["own", "all", "none"],
     about: "whose schemas' default values are filled in: tools that run here (own), MCP servers' too (all), nobody's",
   },
+  code_mode: {
+    type: "boolean",
+    env: "CALLGATE_CODE_MODE",
+    about: "the model may write scripts that call tools: run_code, in a sandbox of its own (false)",
+  },
   disabled_tools: { type: "strings", about: "tools that are not offered" },
   experimental_supported_tools: { type: "strings", about: "further built-in tools to offer, by name" },
   profiles: {

@@ -10,6 +10,8 @@ export interface RunOptions {
   readonly keep?: (() => KeptFile) | undefined;
   readonly keepBytes?: number;
   readonly onOutput: ((chunk: ExecChunk) => void) | undefined;
+  /** Hears the lines of its standard output, which is then neither recorded nor shown, and may answer each. */
+  readonly onLine?: ((line: string, reply: (text: string) => void) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -28,36 +30,62 @@ const longestTimerMs = 2 ** 31 - 1;
 /** How long the output of an ended command may be held open by another process. */
 const heldOpenGraceMs = 250;
 
+/** The most that a command which is talked to may say, altogether and in one line: more ends it. */
+const maxTalkBytes = 256 * 1024 * 1024;
+const maxLineBytes = 16 * 1024 * 1024;
+
 /** Runs one command to its end: the command's own, the time limit's or the caller's. */
 export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
-  const { maxOutputBytes, keep, keepBytes = 0, signal } = options;
+  const { maxOutputBytes, keep, keepBytes = 0, signal, onLine } = options;
   const started = performance.now();
   const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
   const deltas = createDeltas(options.onOutput);
   // The launcher writes the file itself: through us a flood would cost twice as much.
   const file = keep && keepBytes > maxOutputBytes && spawner.name === "launcher" ? keep() : undefined;
-  const child = await spawner.start(launch, {
-    liveBytes: maxOutputBytes,
+  const talk = onLine === undefined ? undefined : createLines(maxLineBytes, (line) => onLine(line, child.write));
+  const child: Child = await spawner.start(launch, {
+    liveBytes: talk ? maxTalkBytes : maxOutputBytes,
     tailBytes: maxOutputBytes,
     graceMs: heldOpenGraceMs,
     onOutput(stream, bytes) {
+      if (talk && stream === "stdout") return talk.push(bytes) ? undefined : child.kill();
       recording.push(stream, bytes);
       deltas.push(stream, bytes);
     },
     ...(file && { keep: { path: file.path, bytes: keepBytes }, onKept: (n) => recording.keptElsewhere(file, n) }),
     onDropped(stream, count, breaks) {
+      if (talk && stream === "stdout") return child.kill();
       recording.skip(stream, count, breaks);
       deltas.skip(stream, count);
     },
   });
   if (launch.stdin !== undefined) {
     child.write(launch.stdin);
-    child.endInput();
+    if (!talk) child.endInput();
   }
   const stop = watch(child, launch.limits?.timeoutMs, signal);
   const end = await child.ended.finally(stop.forget);
   deltas.end();
   return { ...end, ...recording.take(), ...stop.seen(), durationMs: performance.now() - started };
+}
+
+/** Bytes to whole lines; false once a line is longer than anybody reads. */
+function createLines(maxBytes: number, onLine: (line: string) => void): { push(bytes: Buffer): boolean } {
+  let parts: Buffer[] = [];
+  let size = 0;
+  return {
+    push(bytes) {
+      let rest = bytes;
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+        onLine(Buffer.concat([...parts, rest.subarray(0, end)]).toString("utf8"));
+        rest = rest.subarray(end + 1);
+        parts = [];
+        size = 0;
+      }
+      if (rest.length > 0) parts.push(rest);
+      return (size += rest.length) <= maxBytes;
+    },
+  };
 }
 
 interface Stop {

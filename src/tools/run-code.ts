@@ -1,0 +1,318 @@
+/**
+ * `run_code`: the model writes a script that calls tools. The script runs in a fresh Node that can reach nothing; each
+ * of its calls goes down the whole line as a call of this one, so that rules, approvals and the journal see it.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  addToolSearch,
+  CallError,
+  defineTool,
+  freeform,
+  result,
+  toToolSpecs,
+  type AnyTool,
+  type CallOutcome,
+  type CapturedOutput,
+  type ExecResult,
+  type Json,
+  type JsonObject,
+  type Registry,
+  type ToolContext,
+  type ToolResult,
+} from "../index.ts";
+import { bootstrap } from "./code/bootstrap.ts";
+import { toDeclarations, type Declared } from "./code/declare.ts";
+
+export interface CodeModeOptions {
+  /** What the script itself may take, in milliseconds (30,000). Calls that it waits for, and people, do not count. */
+  readonly timeoutMs?: number;
+  /** Memory of the script's Node, in bytes (512 MiB). */
+  readonly memoryBytes?: number;
+  /** Calls that one script may make (1,000). */
+  readonly maxCalls?: number;
+  /** Bytes of what it prints that are kept, head and tail (256 KiB). */
+  readonly maxOutputBytes?: number;
+}
+
+export const codeName = "run_code";
+
+/** Declarations longer than this are not told; the script finds the tools it needs. */
+const maxDeclared = 24_000;
+/** One message to the script. A result that is longer is told as an error. */
+const maxMessage = 16 * 1024 * 1024;
+const mebibyte = 1024 * 1024;
+/** A script waits as long as the people do that its calls ask. */
+const longestMs = 24 * 3_600_000;
+
+/**
+ * Turns code mode on: adds `run_code` to a registry. Tools of servers are then told as declarations in its description
+ * instead of one by one, and called by scripts.
+ */
+export function addCodeMode(registry: Registry, options: CodeModeOptions = {}): Registry {
+  if (registry.find("tool_search") === undefined) addToolSearch(registry);
+  return registry.add(codeTool(registry, options));
+}
+
+function codeTool(registry: Registry, options: CodeModeOptions): AnyTool {
+  const { timeoutMs = 30_000, memoryBytes = 512 * mebibyte, maxCalls = 1_000, maxOutputBytes = 256 * 1024 } = options;
+  const limits: Required<CodeModeOptions> = { timeoutMs, memoryBytes, maxCalls, maxOutputBytes };
+  for (const [name, value] of Object.entries(limits))
+    if (!(value > 0)) throw new TypeError(`addCodeMode: ${name} must be a number above 0`);
+  let told: { readonly tools: readonly AnyTool[]; readonly text: string } | undefined;
+  return defineTool({
+    name: codeName,
+    description() {
+      const tools = registry.list();
+      if (told?.tools !== tools) told = { tools, text: describe(tools, limits) };
+      return told.text;
+    },
+    input: freeform({ label: "code" }),
+    access: (code, { cwd }) => ({ commands: [{ argv: ["node", "--input-type=module", "--eval", code], cwd }] }),
+    // What it changes, it changes by calls, and each is judged for itself.
+    mutates: false,
+    parallel: true,
+    timeoutMs: longestMs,
+    group: "code",
+    metadata: { declaresServers: true },
+    run: (code, ctx) => runScript(withoutFence(code), registry, limits, ctx),
+  });
+}
+
+function describe(tools: readonly AnyTool[], { timeoutMs, maxCalls }: Required<CodeModeOptions>): string {
+  const remote = tools.filter(({ origin }) => origin !== undefined);
+  const declared = remote.length === 0 ? "" : toDeclarations(toDeclared(remote));
+  const theirs =
+    declared === ""
+      ? ""
+      : declared.length <= maxDeclared
+        ? `\n\n${declared}`
+        : "\n\nTools of connected services are called as tools.SERVICE.NAME(input). Their declarations are found by " +
+          '`await findTools("2 to 5 keywords, the service\'s name among them")`, which gives them as text: return it ' +
+          "from a first script, then write the one that calls them.";
+  return (
+    "Runs a script that calls tools: for loops, many items, or results that need not be read in full. It is plain " +
+    "JavaScript, the body of an async function: `return` what you want to know; console.log is shown as well. " +
+    "`await tools.NAME(input)` calls a tool with the arguments it takes and gives its result: text, or data where a " +
+    "type is declared. Every tool you have can be called so. A call that is refused or fails throws an Error with a " +
+    `\`code\`. It runs in a fresh Node without a network and with nothing to write to but its temp folder; at most ` +
+    `${maxCalls} calls and ${timeoutMs / 1000} seconds of its own.${theirs}`
+  );
+}
+
+function toDeclared(tools: readonly AnyTool[]): readonly Declared[] {
+  return toToolSpecs(tools, { custom: false, native: false }).flatMap((spec) =>
+    spec.kind === "function" ? [spec] : [],
+  );
+}
+
+/** Some models put their script into a fence all the same. */
+function withoutFence(code: string): string {
+  return /^\s*```\w*\n([\s\S]*?)\n?```\s*$/.exec(code)?.[1] ?? code;
+}
+
+type Outcome = { readonly value?: Json } | { readonly failed: string };
+
+async function runScript(
+  code: string,
+  registry: Registry,
+  limits: Required<CodeModeOptions>,
+  ctx: ToolContext,
+): Promise<ToolResult> {
+  const mark = randomBytes(12).toString("hex");
+  const stop = new AbortController();
+  const clock = createClock(limits.timeoutMs, () => stop.abort());
+  const calls = createCalls(registry, limits.maxCalls, ctx, clock);
+  let outcome: Outcome | undefined;
+  const onLine = (line: string, reply: (text: string) => void) => {
+    const message = line.startsWith(mark) ? readMessage(line.slice(mark.length)) : undefined;
+    if (message === undefined) return;
+    if ("started" in message) clock.restart();
+    else if ("failed" in message) outcome = { failed: String(message["failed"]) };
+    else if ("ended" in message) outcome = message["value"] === undefined ? {} : { value: message["value"] };
+    else calls.answer(message, reply);
+  };
+  clock.restart();
+  const heap = Math.ceil(limits.memoryBytes / mebibyte);
+  const ended = await ctx.exec
+    .run({
+      argv: [process.execPath, "--no-warnings", `--max-old-space-size=${heap}`, "--eval", bootstrap],
+      env: { NODE_OPTIONS: "", NODE_PATH: "" },
+      stdin: `${JSON.stringify({ mark, code })}\n`,
+      limits: { memoryBytes: limits.memoryBytes + 256 * mebibyte, processes: 128, tempBytes: 256 * mebibyte },
+      maxOutputBytes: limits.maxOutputBytes,
+      keep: false,
+      isolated: true,
+      onLine,
+      signal: stop.signal,
+    })
+    .catch((error: unknown) => {
+      if (!clock.isOver()) throw error;
+      return undefined;
+    })
+    .finally(clock.stop);
+  await calls.settled(); // nothing of a script goes on after it
+  return toResult(ended, clock.isOver() ? { failed: tooLong(limits) } : outcome);
+}
+
+function tooLong({ timeoutMs }: Required<CodeModeOptions>): string {
+  return `the script was ended: it took more than ${timeoutMs / 1000} seconds of its own`;
+}
+
+/** The script may write what it likes behind the mark: what is no message is nothing. */
+function readMessage(text: string): JsonObject | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    // JSON.parse gives JSON; an object that is no list is a JsonObject.
+    return typeof message === "object" && message !== null && !Array.isArray(message)
+      ? (message as JsonObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Calls {
+  answer(message: JsonObject, reply: (text: string) => void): void;
+  settled(): Promise<unknown>;
+}
+
+function createCalls(registry: Registry, maxCalls: number, ctx: ToolContext, clock: Clock): Calls {
+  const open = new Set<Promise<void>>();
+  let made = 0;
+
+  async function value({ call, find, input }: JsonObject): Promise<Json> {
+    if (++made > maxCalls)
+      throw new CallError("failed", `The script made more than ${maxCalls} calls.`, { hint: "Ask for more at once." });
+    if (typeof find === "string") return findDeclarations(find, registry, ctx);
+    if (typeof call !== "string" || call === "")
+      throw new CallError("invalid_input", "Name a tool: tools.NAME(input).");
+    if (registry.find(call)?.name === codeName)
+      throw new CallError("invalid_input", "A script cannot run another script.");
+    const outcome = await ctx.call(call, input ?? {});
+    if (!outcome.ok) throw new CallError("failed", outcome.text, { data: { code: outcome.code ?? "failed" } });
+    return toValue(outcome, ctx);
+  }
+
+  async function answer(message: JsonObject, reply: (text: string) => void): Promise<void> {
+    const { id = null, call: tool = null } = message;
+    try {
+      const text = JSON.stringify({ id, value: await value(message) });
+      if (text.length > maxMessage)
+        throw new CallError("failed", `The result is too long for a script: ${text.length}.`);
+      reply(`${text}\n`);
+    } catch (error) {
+      if (!CallError.is(error)) throw error;
+      const data = error.data as { readonly code?: string } | undefined; // set above
+      reply(`${JSON.stringify({ id, error: { message: error.message, code: data?.code ?? error.code, tool } })}\n`);
+    }
+  }
+
+  let fault: { readonly error: unknown } | undefined;
+  return {
+    answer(message, reply) {
+      const wait = clock.pause();
+      const one = answer(message, reply)
+        .catch((error: unknown) => void (fault ??= { error }))
+        .finally(() => {
+          open.delete(one);
+          wait.end();
+        });
+      open.add(one);
+    },
+    async settled() {
+      await Promise.all(open);
+      if (fault !== undefined) throw fault.error;
+    },
+  };
+}
+
+/** The declarations of what the search finds, as text. */
+async function findDeclarations(query: string, registry: Registry, ctx: ToolContext): Promise<string> {
+  const found = await ctx.call("tool_search", { query, limit: 8 });
+  const names = found.text.split("\n").flatMap((line) => readMessage(line)?.["name"] ?? []);
+  const tools = names.flatMap((name) => (typeof name === "string" ? (registry.find(name) ?? []) : []));
+  return tools.length === 0 ? found.text : toDeclarations(toDeclared(tools));
+}
+
+/** What a script is given: data where the tool gave some, else its text, all of it where a model would be told a part. */
+async function toValue(outcome: CallOutcome, ctx: ToolContext): Promise<Json> {
+  const { structured, cut, content, text } = outcome;
+  if (structured !== undefined) return structured;
+  if (cut?.file !== undefined) return new TextDecoder().decode(await ctx.files.read(cut.file));
+  const others = content.flatMap((part) => (part.type === "text" ? [] : [`[${part.type}]`]));
+  return [text, ...others].filter((piece) => piece !== "").join("\n");
+}
+
+interface Clock {
+  /** From here on the whole time is there again: how long a Node takes to start is not the script's doing. */
+  restart(): void;
+  stop(): void;
+  /** The script waits for a call: that time is not its own. */
+  pause(): { end(): void };
+  isOver(): boolean;
+}
+
+/** Counts the time in which the script waits for nobody. */
+function createClock(limitMs: number, onOver: () => void): Clock {
+  let left = limitMs;
+  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let waiting = 0;
+  let over = false;
+  const run = () => {
+    since = performance.now();
+    timer = setTimeout(
+      () => {
+        over = true;
+        onOver();
+      },
+      Math.max(1, left),
+    );
+  };
+  const halt = () => {
+    clearTimeout(timer);
+    if (timer !== undefined) left -= performance.now() - since;
+    timer = undefined;
+  };
+  return {
+    restart() {
+      halt();
+      left = limitMs;
+      run();
+    },
+    stop: halt,
+    isOver: () => over,
+    pause() {
+      if (waiting++ === 0) halt();
+      return { end: () => void (--waiting === 0 && !over && run()) };
+    },
+  };
+}
+
+function toResult(ended: ExecResult | undefined, outcome: Outcome | undefined): ToolResult {
+  // A Node without memory left prints pages about its heap.
+  const [printed = ""] = ended === undefined ? [] : whole(ended.stderr).split("\n<--- Last few GCs --->");
+  const failed = outcome === undefined ? whyEnded(ended) : "failed" in outcome ? outcome.failed : undefined;
+  const value = outcome !== undefined && "value" in outcome ? outcome.value : undefined;
+  const words = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  const told = failed === undefined ? words : `The script failed: ${failed}`;
+  const both = [printed === "" ? "" : `Printed:\n${printed.trimEnd()}`, told]
+    .filter((text) => text !== "")
+    .join("\n\n");
+  return result({
+    content: both === "" ? "The script returned nothing and printed nothing." : both,
+    ok: failed === undefined,
+  });
+}
+
+/** Its Node ended before the script did. */
+function whyEnded(ended: ExecResult | undefined): string {
+  if (ended?.limit === "memoryBytes" || ended?.signal === "SIGABRT" || ended?.exitCode === 134)
+    return "it used more memory than a script may";
+  if (ended?.limit !== undefined) return `it used more than a script may (${ended.limit})`;
+  return `its process ended with ${ended?.signal ?? `exit code ${ended?.exitCode ?? "unknown"}`} before it did`;
+}
+
+function whole({ head, tail, droppedBytes }: CapturedOutput): string {
+  return droppedBytes === 0 ? head + tail : `${head}\n… ${droppedBytes} bytes …\n${tail}`;
+}
