@@ -203,7 +203,7 @@ function withoutText({ text: _text, ...rest }: TurnEnded): Omit<TurnEnded, "text
  * The call item above it in the journal has the arguments, the record of its start the input and what was granted. A
  * call that another call made is no item: where it was refused, this record alone says what was asked for.
  */
-function withoutRepeats(ended: Ended): Omit<Ended, "arguments" | "input" | "grant"> {
+function withoutRepeats(ended: Ended): Partial<Ended> {
   const { arguments: asked, input: _input, grant, ...rest } = ended;
   return ended.parent !== undefined && grant === undefined ? { ...rest, arguments: asked } : rest;
 }

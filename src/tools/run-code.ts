@@ -23,6 +23,7 @@ import {
 import { bootstrap } from "./code/bootstrap.ts";
 import { toDeclarations, type Declared } from "./code/declare.ts";
 
+/** What one script may use. */
 export interface CodeModeOptions {
   /** What the script itself may take, in milliseconds (30,000). Calls that it waits for, and people, do not count. */
   readonly timeoutMs?: number;
