@@ -4,70 +4,25 @@
  * version is another edge.
  */
 import { agent, methods, RequestError, type AgentContext, type ClientCapabilities } from "@agentclientprotocol/sdk";
-import type {
-  InitializeResponse,
-  McpServer,
-  PromptResponse,
-  SessionModeState,
-  SessionUpdate,
-  Stream,
-} from "@agentclientprotocol/sdk";
-import { partsToText } from "../base/content.ts";
-import type { Json } from "../base/json.ts";
-import type { PolicyNames } from "../gate/modes.ts";
-import type { Engine } from "../router/engine.ts";
-import type { Session } from "../session/session.ts";
-import type { TurnEnded } from "../session/events.ts";
-import type { Approver } from "../spec/stages.ts";
-import { createApprover } from "./approver.ts";
-import { modes } from "./permission.ts";
-import { readMcpServers, readPrompt } from "./prompt.ts";
-import { readUnsaved } from "./unsaved.ts";
-import { chunk, createUpdates, replayUpdates } from "./updates.ts";
+import type { InitializeResponse, Stream } from "@agentclientprotocol/sdk";
+import { defined, isObject } from "../base/json.ts";
+import { modelOption } from "./pickers.ts";
+import { readPrompt } from "./prompt.ts";
+import {
+  opening,
+  openRunning,
+  playPrompt,
+  setMode,
+  type AcpHost,
+  type From,
+  type Given,
+  type Running,
+} from "./running.ts";
+import { replayUpdates } from "./updates.ts";
 
-/** What can be typed after a slash. */
-export interface AcpCommand {
-  readonly name: string;
-  readonly description: string;
-  readonly hint?: string;
-  /** Words for the person, or a prompt for the model. */
-  run(argument: string, opened: OpenedSession): Promise<{ readonly say?: string; readonly prompt?: string }>;
-}
+export type { AcpCommand, AcpHost, OpenedSession, OpenOptions } from "./running.ts";
 
-export interface OpenedSession {
-  readonly session: Session;
-  readonly engine: Engine;
-  readonly contextWindow?: number;
-  /** The policy the settings ask for: the mode a session begins in. */
-  readonly policy: PolicyNames;
-  readonly commands: readonly AcpCommand[];
-  /** As the journal has it, for a session that goes on. */
-  readonly plan?: Json;
-  close(): Promise<void>;
-}
-
-export interface OpenOptions {
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
-  readonly mcpServers: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** The id of the session to go on with. */
-  readonly resume?: string;
-  readonly approver: Approver;
-  /** Told to the person. */
-  readonly warn: (message: string) => void;
-}
-
-export interface AcpHost {
-  readonly version: string;
-  open(options: OpenOptions): Promise<OpenedSession>;
-  list(cwd: string | undefined): readonly { id: string; cwd: string; title: string; updatedAt: string }[];
-  remove(id: string): void;
-}
-
-interface Running extends OpenedSession {
-  readonly update: (update: SessionUpdate) => Promise<void>;
-  mode: string;
-}
+type Open = (to: AgentContext, given: Given, from?: From) => Promise<Running>;
 
 /** Serves one editor until it is gone. */
 export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Promise<void> } {
@@ -80,10 +35,23 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
     return found;
   };
 
-  const open: Open = async (to, given, resume) => {
-    const running = await openRunning(host, client, to, given, resume);
+  const open: Open = async (to, given, from) => {
+    const running = await openRunning(host, client, to, given, from);
     sessions.set(running.session.id, running);
     return running;
+  };
+
+  /** Model and engine are made anew; conversation, mode and id stay. What cannot be opened leaves things as they were. */
+  const chooseModel = async (to: AgentContext, running: Running, model: string): Promise<Running> => {
+    const { session, given, mode, model: before } = running;
+    running.session.interrupt();
+    await running.close();
+    const opened = await open(to, given, { resume: session.id, model }).catch(async (error: unknown) => {
+      await open(to, given, { resume: session.id, model: before });
+      throw error;
+    });
+    setMode(opened, mode);
+    return Object.assign(opened, defined({ modelNames: running.modelNames }));
   };
 
   const app = agent({ name: "callgate" })
@@ -94,16 +62,20 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
     .onRequest(methods.agent.authenticate, () => ({}))
     .onRequest(methods.agent.session.new, async ({ params, client: to }) => {
       const running = await open(to, params);
-      return { sessionId: running.session.id, modes: modeState(running) };
+      return { sessionId: running.session.id, ...(await opening(running)) };
     })
     .onRequest(methods.agent.session.load, async ({ params, client: to }) => {
-      const running = sessions.get(params.sessionId) ?? (await open(to, params, params.sessionId));
+      const running = sessions.get(params.sessionId) ?? (await open(to, params, { resume: params.sessionId }));
       for (const one of replayUpdates(running.session.history, params.cwd, running.plan)) await running.update(one);
-      return { modes: modeState(running) };
+      return opening(running);
     })
-    .onRequest(methods.agent.session.resume, async ({ params, client: to }) => {
-      const running = sessions.get(params.sessionId) ?? (await open(to, params, params.sessionId));
-      return { modes: modeState(running) };
+    .onRequest(methods.agent.session.resume, async ({ params, client: to }) =>
+      opening(sessions.get(params.sessionId) ?? (await open(to, params, { resume: params.sessionId }))),
+    )
+    // Not in version 1 yet: editors that know it find it announced.
+    .onRequest("session/fork", { parse: readFork }, async ({ params, client: to }) => {
+      const running = await open(to, params, { resume: params.sessionId, fork: true });
+      return { sessionId: running.session.id, ...(await opening(running)) };
     })
     .onRequest(methods.agent.session.list, ({ params }) => ({
       sessions: host
@@ -124,12 +96,15 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
       return {};
     })
     .onRequest(methods.agent.session.setMode, ({ params }) => {
-      const running = find(params.sessionId);
-      const mode = modes.find(({ id }) => id === params.modeId);
-      if (mode === undefined) throw RequestError.invalidParams(undefined, `there is no mode '${params.modeId}'`);
-      running.engine.setPolicy(mode.policy ?? running.policy);
-      running.mode = mode.id;
+      setMode(find(params.sessionId), params.modeId);
       return {};
+    })
+    .onRequest(methods.agent.session.setConfigOption, async ({ params, client: to }) => {
+      const running = find(params.sessionId);
+      if (params.configId !== modelOption || typeof params.value !== "string")
+        throw RequestError.invalidParams(undefined, `there is no option '${params.configId}' with such a value`);
+      const chosen = params.value === running.model ? running : await chooseModel(to, running, params.value);
+      return { configOptions: (await opening(chosen)).configOptions };
     })
     .onRequest(methods.agent.session.prompt, async ({ params, signal }) => {
       const running = find(params.sessionId);
@@ -153,6 +128,9 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
   };
 }
 
+/** A part of the protocol's next version that editors look for already. */
+const announced = { fork: {} };
+
 function describeAgent(version: string): InitializeResponse {
   return {
     protocolVersion: 1,
@@ -161,7 +139,7 @@ function describeAgent(version: string): InitializeResponse {
       loadSession: true,
       promptCapabilities: { image: true, audio: true, embeddedContext: true },
       mcpCapabilities: { http: true, sse: false },
-      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {}, ...announced },
     },
     authMethods: [
       {
@@ -175,110 +153,10 @@ function describeAgent(version: string): InitializeResponse {
   };
 }
 
-interface Given {
-  readonly cwd: string;
-  readonly additionalDirectories?: string[];
-  readonly mcpServers?: McpServer[];
-}
-type Open = (to: AgentContext, given: Given, resume?: string) => Promise<Running>;
-
-/** A session that tells the editor everything that happens in it. */
-async function openRunning(
-  host: AcpHost,
-  client: ClientCapabilities,
-  to: AgentContext,
-  given: Given,
-  resume: string | undefined,
-): Promise<Running> {
-  let id = resume;
-  const early: string[] = [];
-  const update = (one: SessionUpdate) =>
-    id === undefined ? Promise.resolve() : to.notify(methods.client.session.update, { sessionId: id, update: one });
-  const warn = (message: string) => {
-    if (id === undefined) early.push(message);
-    else void update({ sessionUpdate: "notice", severity: "warning", title: message });
-  };
-  const approver = createApprover(
-    to,
-    () => id ?? "",
-    given.cwd,
-    () => client,
-  );
-  const opened = await host
-    .open({
-      cwd: given.cwd,
-      additionalDirectories: given.additionalDirectories ?? [],
-      mcpServers: readMcpServers(given.mcpServers ?? []),
-      ...(resume === undefined ? {} : { resume }),
-      approver,
-      warn,
-    })
-    .catch((error: unknown) => {
-      throw RequestError.invalidParams(undefined, error instanceof Error ? error.message : String(error));
-    });
-  id = opened.session.id;
-  if (client.fs?.readTextFile === true) readUnsaved(opened.engine, to, id);
-  const running: Running = { ...opened, update, mode: "default" };
-  const updates = createUpdates({
-    cwd: given.cwd,
-    terminalOutput: client._meta?.["terminal_output"] === true,
-    ...(opened.contextWindow === undefined ? {} : { contextWindow: opened.contextWindow }),
-  });
-  opened.session.on((event) => {
-    for (const one of updates(event)) void update(one);
-  });
-  // After the answer to the request, which tells the editor the id.
-  setImmediate(() => {
-    for (const message of early) warn(message);
-    void update({
-      sessionUpdate: "available_commands_update",
-      availableCommands: opened.commands.map(({ name, description, hint }) => ({
-        name,
-        description,
-        ...(hint === undefined ? {} : { input: { hint } }),
-      })),
-    });
-  });
-  return running;
-}
-
-function modeState({ mode }: Running): SessionModeState {
-  return {
-    currentModeId: mode,
-    availableModes: modes.map(({ id, name, description }) => ({ id, name, description })),
-  };
-}
-
-/** One turn; a slash command may answer by itself. Blocks until the turn has ended, as version 1 wants it. */
-async function playPrompt(running: Running, given: ReturnType<typeof readPrompt>): Promise<PromptResponse> {
-  const [first] = given;
-  const slash = first?.type === "text" ? /^\/([\w:-]+)(?:\s+([\s\S]*))?$/.exec(first.text.trim()) : null;
-  const command = slash && running.commands.find(({ name }) => name === slash[1]);
-  let prompt = given;
-  if (command) {
-    const { say, prompt: words } = await command.run(slash[2] ?? "", running);
-    if (say !== undefined) await running.update(chunk("agent_message_chunk", say));
-    if (words === undefined) return { stopReason: "end_turn" };
-    prompt = [{ type: "text", text: words }, ...given.slice(1)];
-  }
-  if (partsToText(prompt).trim() === "") throw RequestError.invalidParams(undefined, "the prompt is empty");
-  let ended: TurnEnded | undefined;
-  for await (const event of running.session.send(prompt)) if (event.type === "turn.ended") ended = event;
-  switch (ended?.reason) {
-    case "done":
-      return { stopReason: "end_turn" };
-    case "interrupted":
-    case "stopped":
-      return { stopReason: "cancelled" };
-    case "limit":
-    case "loop":
-      await running.update({
-        sessionUpdate: "notice",
-        severity: "warning",
-        title: ended.detail ?? "The turn was ended.",
-      });
-      return { stopReason: "max_turn_requests" };
-    default:
-      throw RequestError.internalError(undefined, ended?.detail ?? "The turn did not end.");
-  }
+function readFork(params: unknown): Given & { readonly sessionId: string } {
+  if (!isObject(params) || typeof params["sessionId"] !== "string" || typeof params["cwd"] !== "string")
+    throw RequestError.invalidParams(undefined, "session/fork takes a sessionId and a cwd");
+  const { sessionId, cwd, additionalDirectories, mcpServers } = params;
+  // The shape of `session/new`, whose values are checked where they are used.
+  return { sessionId, cwd, ...defined({ additionalDirectories, mcpServers }) } as Given & { sessionId: string };
 }

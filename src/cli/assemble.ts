@@ -34,7 +34,7 @@ import { readPrompts, type OwnPrompts } from "./guidance/prompts.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
 import { addToolSearch, deferTools } from "../registry/search.ts";
-import { chooseProfile, offerToModel } from "./offered-tools.ts";
+import { chooseProfile, offerToModel, searchForm } from "./offered-tools.ts";
 import type { ConnectOptions } from "./mcp/clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
@@ -144,7 +144,10 @@ async function putTogether(
     instructions: writeInstructions(engine.situation(), config.instructions, guidance, prompts.skills),
     tools: deferTools(
       offerToModel(engine, profile, config, model.provider),
-      defined({ window: config.context_window }),
+      defined({
+        window: config.context_window,
+        form: searchForm(model.provider, model.wire, model.model.name),
+      }),
     ),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },

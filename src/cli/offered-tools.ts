@@ -1,6 +1,6 @@
 /** Which tools a model is shown: the settings' choice, or what its family was trained on. */
 import { defined } from "../base/json.ts";
-import type { AnyTool } from "../index.ts";
+import type { AnyTool, DeferOptions } from "../index.ts";
 import { checkWanted, createOffer } from "../registry/offer.ts";
 import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
@@ -49,4 +49,16 @@ export function chooseProfile(config: Config, model: string | undefined): Profil
     if (error instanceof TypeError) throw new UsageError(error.message);
     throw error;
   }
+}
+
+/** From these on their own APIs load what a search found. Who runs the model otherwise may not know of it. */
+const loading: readonly (readonly [provider: string, wire: string, model: RegExp])[] = [
+  ["openai", "responses", /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)/],
+  ["anthropic", "messages", /^claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])/],
+];
+
+/** How a tool that was found is called by this model: under its own name where that is known to work. */
+export function searchForm(provider: string, wire: string, model: string): DeferOptions["form"] {
+  const isKnown = loading.some(([one, over, name]) => one === provider && over === wire && name.test(model));
+  return isKnown ? "loaded" : "call_tool";
 }

@@ -4,6 +4,7 @@
  */
 import { partsToText } from "../base/content.ts";
 import type { AnswerEnd, Finish, Item, MessageItem, ModelEvent } from "../spec/model.ts";
+import { hash8 } from "../spec/name.ts";
 import { createTextDecoder, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
 
 /** Options of `wrapTextCalls`. */
@@ -13,6 +14,8 @@ export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
    * out, they are made from the answer's own id.
    */
   readonly history?: readonly Item[];
+  /** Names the conversation, so that invented ids are not those of another one. Left out: the answer's own id does. */
+  readonly conversation?: string;
 }
 
 /** The events of a model that only writes text, with the calls in that text as calls. */
@@ -48,11 +51,12 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
     return fresh;
   }
 
-  /** Ids must not come twice in a conversation: they name the calls before, else the answer they stand in. */
+  /** Ids must not come twice, in a conversation or in two: they name the conversation, and how many calls were before. */
   function idPrefix(): string {
-    const seed = options.history === undefined ? answerId : before === 0 ? "" : String(before);
-    return ["call", seed, messages.size === 0 ? "" : String(messages.size), ""]
-      .filter((part, at) => part !== "" || at === 3)
+    const named = options.conversation === undefined ? answerId : hash8(options.conversation);
+    const seed = options.history === undefined || before === 0 ? "" : String(before);
+    return ["call", named, seed, messages.size === 0 ? "" : String(messages.size), ""]
+      .filter((part, at) => part !== "" || at === 4)
       .join("_");
   }
 

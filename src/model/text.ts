@@ -1,3 +1,4 @@
+import { defined } from "../base/json.ts";
 import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOptions } from "../dialect/index.ts";
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
@@ -25,7 +26,12 @@ export function createTextModel(inner: Model, dialect: string | Dialect, options
       const { loaded: _loaded, ...rest } = asked;
       const request: ModelRequest = { ...rest, tools: spelled(asked) };
       const startsIn = options.startsIn?.(asked);
-      const reading = { dialect, tools: request.tools, history: request.input, ...(startsIn ? { startsIn } : {}) };
+      const reading = {
+        dialect,
+        tools: request.tools,
+        history: request.input,
+        ...defined({ startsIn, conversation: asked.cacheKey }),
+      };
       const sent =
         options.native === true
           ? toNativeRequest(request, dialect, options)
@@ -63,7 +69,12 @@ export function createDualModel(inner: Model, dialect: string): Model {
       const isOff = tools.length === 0 || asked.toolChoice === "none";
       const told = [asked.instructions ?? "", isOff ? "" : teachOnce(tools)].filter((part) => part !== "");
       const request: ModelRequest = { ...asked, ...(told.length === 0 ? {} : { instructions: told.join("\n\n") }) };
-      return wrapTextCalls(inner.ask(request, signal, how), { dialect, tools, history: asked.input });
+      return wrapTextCalls(inner.ask(request, signal, how), {
+        dialect,
+        tools,
+        history: asked.input,
+        ...defined({ conversation: asked.cacheKey }),
+      });
     },
   };
 }

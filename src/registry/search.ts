@@ -2,12 +2,13 @@
  * Many tools: too many to tell a model of all of them. It is told of a search, and calls what it found under its name.
  * The list it is sent stays the same, byte for byte, however many servers come and go.
  */
-import { isObject, parseJson } from "../base/json.ts";
+import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { looseKey } from "../spec/name.ts";
-import type { ToolSpec } from "../spec/model.ts";
+import type { FunctionSpec, Item, ToolSpec } from "../spec/model.ts";
 import type { AnyTool } from "../spec/tool.ts";
+import { result } from "../spec/result.ts";
 import { defineTool } from "./define.ts";
 import type { Registry } from "./registry.ts";
 import { describeTool, functionParameters } from "./tool-spec.ts";
@@ -53,10 +54,24 @@ function searchTool(registry: Registry, search: Search): AnyTool {
     run({ query, limit = defaultFound }) {
       const found = search(query, limit);
       if (found.length === 0) return `Nothing found for ${JSON.stringify(query)}. ${describeServers(registry.list())}`;
-      const lines = found.map((tool) =>
-        JSON.stringify({ name: tool.name, description: describeTool(tool), parameters: functionParameters(tool) }),
-      );
-      return lines.join("\n");
+      const told = found.map((tool) => ({
+        name: tool.name,
+        description: describeTool(tool),
+        parameters: functionParameters(tool),
+      }));
+      const spellings = registry.spellings();
+      return result({
+        content: told.map((tool) => JSON.stringify(tool)).join("\n"),
+        // For APIs that load what was found: named as they take it.
+        structured: {
+          tools: told.map((tool) => ({
+            type: "function",
+            strict: false,
+            ...tool,
+            name: spellings.get(tool.name) ?? tool.name,
+          })),
+        },
+      });
     },
   });
 }
@@ -152,10 +167,42 @@ export interface DeferOptions {
   readonly share?: number;
   /** Servers and tools that are told of in any case. */
   readonly always?: readonly string[];
+  /**
+   * How a found tool is called. `call_tool`: by a second tool that takes its name, on every API. `loaded`: under its own
+   * name, by APIs that load what a search found (OpenAI's Responses, Anthropic's Messages). Left out: `call_tool`.
+   */
+  readonly form?: "call_tool" | "loaded";
 }
 
 /** The window of a model that nobody said anything about. */
 const usualWindow = 128_000;
+
+/** The search as a tool that the API itself knows: what it finds is loaded, and needs no second tool to be called. */
+function asLoading(spec: ToolSpec): readonly ToolSpec[] {
+  if (spec.name === callName) return [];
+  if (spec.name !== searchName || spec.kind !== "function") return [spec];
+  const description = spec.description.replace(` Call a found tool with ${callName}.`, "");
+  const options = { execution: "client", description, parameters: spec.parameters };
+  return [{ kind: "native", type: "tool_search", name: searchName, options, asFunction: { ...spec, description } }];
+}
+
+/** The tools that searches of a conversation have found, for a request whose search loads them. */
+export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]): readonly ToolSpec[] {
+  if (!offered.some((spec) => spec.kind === "native" && spec.type === "tool_search")) return [];
+  const found = new Map<string, FunctionSpec>();
+  for (const item of items) {
+    if (item.type !== "result" || item.kind !== "tool_search" || !isObject(item.structured)) continue;
+    const { tools } = item.structured;
+    for (const tool of Array.isArray(tools) ? tools : []) {
+      if (!isObject(tool) || typeof tool["name"] !== "string" || !isObject(tool["parameters"])) continue;
+      const { name, parameters } = tool;
+      const description = typeof tool["description"] === "string" ? tool["description"] : "";
+      // It was JSON when it was written to the history.
+      found.set(name, { kind: "function", name, description, parameters: parameters as JsonObject, deferred: true });
+    }
+  }
+  return [...found.values()];
+}
 
 /**
  * What a model is told of. Where the tools of servers would take more than their share, they are left to the search;
@@ -163,7 +210,7 @@ const usualWindow = 128_000;
  */
 export function deferTools(
   list: () => readonly ToolSpec[],
-  { window = usualWindow, share = 0.1, always = [] }: DeferOptions = {},
+  { window = usualWindow, share = 0.1, always = [], form = "call_tool" }: DeferOptions = {},
 ): () => readonly ToolSpec[] {
   let settled: readonly ToolSpec[] | undefined;
   let last: { readonly from: readonly ToolSpec[]; readonly specs: readonly ToolSpec[] } | undefined;
@@ -179,7 +226,10 @@ export function deferTools(
     const remote = from.filter(isRemote);
     const tokens = remote.reduce((sum, spec) => sum + estimateTokens(JSON.stringify(spec)), 0);
     const canSearch = from.some(({ name }) => name === searchName);
-    if (canSearch && tokens > window * share) return (settled = from.filter((spec) => !isRemote(spec)));
+    if (canSearch && tokens > window * share) {
+      const kept = from.filter((spec) => !isRemote(spec));
+      return (settled = form === "loaded" ? kept.flatMap(asLoading) : kept);
+    }
     last = { from, specs: canSearch ? from.filter(({ name }) => !isOurs(name)) : from };
     return last.specs;
   };

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../base/json.ts";
 import type { MessageItem, ModelEvent, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
+import { loadedTools } from "../registry/search.ts";
 import type { Conversation } from "../router/conversation.ts";
 import type { AnswerCheck } from "./answer-check.ts";
 import { compactHistory } from "./compact.ts";
@@ -104,6 +105,8 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
 
 /** The one function that builds requests: nothing else ever reaches a model. */
 function buildRequest({ options, tools, history, answers }: Shared): ModelRequest {
+  const offered = tools();
+  const loaded = loadedTools(history.items, offered);
   return {
     parallel: true,
     toolChoice: "auto",
@@ -112,7 +115,8 @@ function buildRequest({ options, tools, history, answers }: Shared): ModelReques
     ...defined({ instructions: options.instructions }),
     ...defined({ outputSchema: answers?.wanted ?? options.request?.outputSchema }),
     input: history.items,
-    tools: tools(),
+    tools: offered,
+    ...(loaded.length === 0 ? {} : { loaded }),
     cacheKey: options.id,
   };
 }

@@ -123,6 +123,8 @@ export interface FunctionSpec {
   readonly examples?: readonly Json[];
   /** The MCP server it runs on, if any. Never sent; where a wire takes only so many tools, these are left out first. */
   readonly server?: string;
+  /** Found by a search of the conversation: the model knows it from there, and it is no part of the prompt's beginning. */
+  readonly deferred?: boolean;
   readonly extra?: Extra;
 }
 

@@ -1,6 +1,8 @@
 /** `callgate acp` as an editor sees it: the real command, driven by the protocol's own client. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import {
@@ -12,7 +14,11 @@ import {
   type RequestPermissionRequest,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import { createMcpHandler } from "@modelcontextprotocol/server";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { createEngine, defineTool } from "../../src/index.ts";
+import { createMcpServer } from "../../src/mcp/index.ts";
 import { createScriptedModel, serveModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { cli, ensureBuilt, tempFolder } from "../cli/run.ts";
 import { has } from "../needs.ts";
@@ -82,6 +88,7 @@ async function openEditor({
       const optionId = typeof editor.choose === "string" ? editor.choose : await editor.choose(params);
       return { outcome: optionId === "" ? { outcome: "cancelled" } : { outcome: "selected", optionId } };
     })
+    .onRequest(methods.client.elicitation.create, () => ({ action: "accept", content: { seats: 4 } }))
     .onRequest(methods.client.fs.readTextFile, ({ params }) => {
       const content = editor.unsaved.get(params.path);
       if (content === undefined) throw new Error("not open");
@@ -314,4 +321,80 @@ test("the editor's MCP servers are there, slash commands answer, files come with
   await expect(
     editor.agent.request(methods.agent.session.load, { sessionId: "none", cwd, mcpServers: [] }),
   ).rejects.toThrow(/none/);
+});
+
+test("the model is chosen in the editor; a session is copied, and resumed without being told again", async () => {
+  const cwd = tempFolder("work");
+  const state = tempFolder("state");
+  const models: string[] = [];
+  const step: ScriptedStep = (request) => {
+    models.push(request.model);
+    return { text: `answer ${models.length}` };
+  };
+  const editor = await openEditor({ state, steps: [step, step, step, step] });
+  const opened = await editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+  const { sessionId } = opened;
+  expect(opened.configOptions).toMatchObject([{ id: "model", category: "model", currentValue: "scripted" }]);
+  await send(editor, sessionId, "hello");
+  await editor.agent.request(methods.agent.session.setMode, { sessionId, modeId: "plan" });
+  const chosen = await editor.agent.request(methods.agent.session.setConfigOption, {
+    sessionId,
+    configId: "model",
+    value: "other",
+  });
+  expect(chosen.configOptions).toMatchObject([{ id: "model", currentValue: "other" }]);
+  await send(editor, sessionId, "again");
+  expect(models).toEqual(["scripted", "other"]);
+  await expect(
+    editor.agent.request(methods.agent.session.setConfigOption, { sessionId, configId: "colour", value: "red" }),
+  ).rejects.toThrow(/colour/);
+
+  const copy = await editor.agent.request<{ sessionId: string }>("session/fork", { sessionId, cwd, mcpServers: [] });
+  expect(copy.sessionId).not.toBe(sessionId);
+  await send(editor, copy.sessionId, "in the copy");
+  const { sessions } = await editor.agent.request(methods.agent.session.list, { cwd });
+  expect(sessions).toHaveLength(2);
+
+  const next = await openEditor({ state, steps: [(request) => ({ text: JSON.stringify(request.input) })] });
+  await next.agent.request(methods.agent.session.resume, { sessionId, cwd, mcpServers: [] });
+  expect(of(next.updates, "user_message_chunk")).toEqual([]);
+  await send(next, sessionId, "and now");
+  expect(said(next.updates)).toContain("hello");
+  expect(said(next.updates)).not.toContain("in the copy");
+});
+
+test("a tool's form is filled in by the editor's person, and its MCP servers may be addresses", async () => {
+  const cwd = tempFolder("work");
+  const ask = defineTool({
+    name: "book",
+    description: "Books a table.",
+    input: { type: "object" },
+    mutates: false,
+    async run(_input, ctx) {
+      const fields = { type: "object", properties: { seats: { type: "integer" } }, required: ["seats"] };
+      const { table } = await ctx.ask({ table: { kind: "form", message: "For how many?", fields } });
+      return `booked for ${table.content["seats"]}`;
+    },
+  });
+  const engine = createEngine({ tools: [ask], workspace: cwd });
+  const http = createServer(toNodeHandler(createMcpHandler(() => createMcpServer({ engine, version: "0" }))));
+  await new Promise<void>((ready) => http.listen(0, "127.0.0.1", ready));
+  cleanups.push(
+    () => engine.close(),
+    () => http.close(),
+  );
+  const { port } = http.address() as AddressInfo; // a TCP server has one
+  const editor = await openEditor({
+    capabilities: { elicitation: { form: {} } },
+    steps: [
+      { calls: [{ name: "desk__book", input: {} }] },
+      (request) => ({ text: JSON.stringify(request.input.at(-1)) }),
+    ],
+  });
+  const { sessionId } = await editor.agent.request(methods.agent.session.new, {
+    cwd,
+    mcpServers: [{ type: "http", name: "desk", url: `http://127.0.0.1:${port}/mcp`, headers: [] }],
+  });
+  await send(editor, sessionId, "book a table");
+  expect(said(editor.updates), JSON.stringify(of(editor.updates, "notice"))).toContain("booked for 4");
 });

@@ -1,10 +1,20 @@
 /** Five hundred tools: found by keywords, called under their own names, and never in the way of the cache. */
-import { afterAll, expect, test } from "vitest";
-import { addToolSearch, createEngine, createRegistry, defineTool } from "../../src/index.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { searchForm } from "../../src/cli/offered-tools.ts";
+import {
+  addToolSearch,
+  createEngine,
+  createRegistry,
+  deferTools,
+  defineTool,
+  toToolSpecs,
+  type JsonObject,
+} from "../../src/index.ts";
+import { createHttpModel } from "../../src/model/http.ts";
 import { createSearch } from "../../src/registry/search.ts";
 import { createSession } from "../../src/session/index.ts";
-import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
-import { codecs } from "../../src/wire/index.ts";
+import { createScriptedModel, serveModel, type ScriptedStep } from "../../src/testing/index.ts";
+import { codecs, type Codec } from "../../src/wire/index.ts";
 import { builtins } from "../../src/tools/index.ts";
 import { manyTools, needs } from "./many-tools.ts";
 
@@ -124,4 +134,68 @@ test("call_tool without a name, or with its own, is told what it takes", async (
     code: "invalid_input",
   });
   expect(await engine.call("call_tool", { name: "nowhere/at_all" })).toMatchObject({ ok: false, code: "unknown_tool" });
+});
+
+describe.each(["responses", "messages"] as const)("on %s what was found is loaded by the API itself", (wire) => {
+  test("called under its own name, over a real server; the beginning of the request stays as it was", async () => {
+    const own = createEngine({ tools: manyTools, workspace: ".", approver: { ask: async () => ({ answer: "once" }) } });
+    addToolSearch(own.registry);
+    const script = createScriptedModel([
+      { calls: [{ name: "tool_search", input: { query: "jira list sprint" } }] },
+      { calls: [{ name: "jira__list_sprint", input: {} }] },
+      { text: "done" },
+      { text: "again" },
+    ]);
+    const server = await serveModel(script);
+    const sent: JsonObject[] = [];
+    const codec: Codec = {
+      ...codecs[wire],
+      encodeRequest(request, options) {
+        const encoded = codecs[wire].encodeRequest(request, options);
+        sent.push(encoded.body);
+        return encoded;
+      },
+    };
+    const http = createHttpModel({ codec, model: "m", baseUrl: server.baseUrl });
+    const tools = deferTools(() => toToolSpecs(own), { form: "loaded" });
+    const session = createSession({ id: `loaded-${wire}`, engine: own, model: http, tools });
+    for await (const _ of session.send("go"));
+    for await (const _ of session.send("more"));
+    expect(session.history.flatMap((item) => (item.type === "result" ? [[item.name, item.ok]] : []))).toEqual([
+      ["tool_search", true],
+      ["jira__list_sprint", true],
+    ]);
+    const lists = sent.map((body) => body["tools"] as readonly JsonObject[]);
+    const early = lists.map((list) => JSON.stringify(list.filter((tool) => tool["defer_loading"] !== true)));
+    expect(new Set(early).size).toBe(1);
+    expect(early[0]).not.toContain("call_tool");
+    expect(JSON.stringify(sent[0]).length).toBeLessThan(8 * 1024);
+    const second = JSON.stringify(sent[1]);
+    if (wire === "responses") {
+      expect(lists[0]).toMatchObject([{ type: "tool_search", execution: "client" }]);
+      expect(second).toContain('"type":"tool_search_output"');
+      expect(second).toMatch(/"tools":\[\{"type":"function","strict":false,"name":"jira__list_sprint"/);
+    } else {
+      expect(second).toContain('{"type":"tool_reference","tool_name":"jira__list_sprint"}');
+      const late = lists[1]!.filter((tool) => tool["defer_loading"] === true);
+      expect(late.map(({ name }) => name)).toContain("jira__list_sprint");
+      expect(late.every((tool) => !("cache_control" in tool))).toBe(true);
+    }
+    await session.close();
+    http.close();
+    await server.close();
+    await own.close();
+  });
+});
+
+test("the command loads what was found only where the provider is known to", () => {
+  expect(searchForm("openai", "responses", "gpt-5.4")).toBe("loaded");
+  expect(searchForm("anthropic", "messages", "claude-sonnet-4-5-20250929")).toBe("loaded");
+  for (const [provider, wire, model] of [
+    ["openai", "responses", "gpt-5"],
+    ["openai", "chat", "gpt-5.4"],
+    ["custom", "responses", "gpt-5.4"],
+    ["anthropic", "messages", "claude-3-5-haiku"],
+  ] as const)
+    expect(searchForm(provider, wire, model)).toBe("call_tool");
 });

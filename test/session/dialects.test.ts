@@ -71,3 +71,20 @@ test.each(dialects.map(({ name }) => name))("in %s a model reads, runs and chang
   http.close();
   await server.close();
 });
+
+test("a model's own words go back as it wrote them, and its calls have ids that no other conversation has", async () => {
+  const said = 'Let me look.\n<tool_call>\n{"name": "read_file", "arguments": {"file_path": "a.txt"}}\n</tool_call>';
+  const play = async (id: string) => {
+    const inner = createScriptedModel([{ text: said }, { text: "ok" }]);
+    const session = createSession({ id, engine, model: createTextModel(inner, "hermes"), tools: offered });
+    for await (const _ of session.send("look"));
+    await session.close();
+    const sent = inner.requests[1]!.input.filter((item) => item.type === "message" && item.role === "assistant");
+    const ids = session.history.flatMap((item) => (item.type === "call" ? [item.id] : []));
+    return { sent, ids };
+  };
+  const first = await play("one");
+  expect(first.sent).toMatchObject([{ content: [{ type: "text", text: said }] }]);
+  expect((await play("two")).ids).not.toEqual(first.ids);
+  expect((await play("one")).ids).toEqual(first.ids); // a replay has the same
+});

@@ -9,6 +9,7 @@ import { stateDir } from "../../base/paths.ts";
 import { approvalNames, sandboxNames, type ApprovalName, type SandboxName } from "../../gate/modes.ts";
 import { readServers } from "../../mcp/config.ts";
 import { listSessions, readJournal } from "../../store/index.ts";
+import { listModelsOf } from "../select-model.ts";
 import { assemble, type Assembled } from "../assemble.ts";
 import { sessionFlags, type SessionFlags } from "../config/flags.ts";
 import { fillIn } from "../guidance/prompts.ts";
@@ -44,9 +45,9 @@ function createHost(flags: SessionFlags): AcpHost {
 }
 
 async function openSession(flags: SessionFlags, options: OpenOptions): Promise<OpenedSession> {
-  const { cwd, additionalDirectories, approver, warn, resume } = options;
+  const { cwd, additionalDirectories, approver, warn, resume, fork, model: chosen } = options;
   const addDir = [...(flags.addDir ?? []).map((folder) => resolve(folder)), ...additionalDirectories];
-  const prepared = await prepare({ ...flags, cwd, addDir });
+  const prepared = await prepare({ ...flags, cwd, addDir, ...defined({ model: chosen }) });
   if (resume !== undefined && !listSessions(stateDir(process.env)).some(({ id }) => id === resume))
     throw new UsageError(`there is no session '${resume}'`);
   const config = {
@@ -58,15 +59,21 @@ async function openSession(flags: SessionFlags, options: OpenOptions): Promise<O
     cwd: prepared.cwd,
     env: process.env,
     approver,
-    flags,
+    // A model that was chosen goes before the one that the session had.
+    flags: chosen === undefined ? flags : { ...flags, model: chosen },
     // The first request already has the tools of the editor's servers, if they are quick.
     servers: { warn, waitMs: 5_000 },
-    ...defined({ resume }),
+    ...defined({ resume, fork }),
   });
   const { engine, session, close } = assembled;
   return {
     engine,
     session,
+    model: assembled.model.model.name,
+    async models() {
+      const found = await listModelsOf(assembled.config, process.env);
+      return found.ok ? found.models : [];
+    },
     policy: policyOf(assembled.config),
     commands: slashCommands(assembled),
     close,

@@ -24,7 +24,7 @@ export function toTextRequest(
     ...rest,
     ...(told === "" ? {} : { instructions: told }),
     ...(stops.length === 0 ? {} : { stop: stops }),
-    input: mergeMessages(historyToText(request, spoken, markers)),
+    input: mergeMessages(...historyToText(request, spoken, markers)),
     tools: [],
   };
 }
@@ -66,26 +66,30 @@ function once(of: object, { tools }: ModelRequest, key: string, write: () => str
   return words;
 }
 
-/** Neighbouring calls are one answer, neighbouring results one turn; thoughts stay with the provider that made them. */
-function historyToText(request: ModelRequest, dialect: Dialect, markers: readonly string[]): readonly Item[] {
+/**
+ * Neighbouring calls are one answer, neighbouring results one turn; thoughts stay with the provider that made them. Calls
+ * that were read from text follow the words before them as the model wrote it: with its own white space and no other,
+ * so that a server finds the beginning of the prompt in its cache.
+ */
+function historyToText(
+  request: ModelRequest,
+  dialect: Dialect,
+  markers: readonly string[],
+): readonly [items: readonly Item[], following: ReadonlySet<Item>] {
   const items: Item[] = [];
+  const following = new Set<Item>();
   const names = new Map(request.input.flatMap((item) => (item.type === "call" ? [[item.id, item.name] as const] : [])));
   let position = 0;
   for (let at = 0; at < request.input.length; at++) {
     const item = request.input[at]!;
     if (item.type === "call") {
       const calls = run(request.input, at, (one): one is CallItem => one.type === "call");
-      items.push({
-        type: "message",
-        role: "assistant",
-        content: [
-          text(
-            once(item, request, `${dialect.name} ${position} ${calls.length}`, () =>
-              encodeCalls(dialect, calls, request.tools, position),
-            ),
-          ),
-        ],
-      });
+      const written = once(item, request, `${dialect.name} ${position} ${calls.length}`, () =>
+        encodeCalls(dialect, calls, request.tools, position),
+      );
+      const message: MessageItem = { type: "message", role: "assistant", content: [text(written)] };
+      if (item.extra?.wire === "text") following.add(message);
+      items.push(message);
       position += calls.length;
       at += calls.length - 1;
     } else if (item.type === "result") {
@@ -94,7 +98,7 @@ function historyToText(request: ModelRequest, dialect: Dialect, markers: readonl
       at += results.length - 1;
     } else if (item.type !== "reasoning") items.push(item);
   }
-  return items;
+  return [items, following];
 }
 
 function run<T extends Item>(items: readonly Item[], from: number, is: (item: Item) => item is T): readonly T[] {
@@ -134,7 +138,7 @@ function resultsMessage(
 }
 
 /** Templates want speakers to alternate. */
-function mergeMessages(items: readonly Item[]): readonly Item[] {
+function mergeMessages(items: readonly Item[], following: ReadonlySet<Item>): readonly Item[] {
   const merged: Item[] = [];
   for (const item of items) {
     const last = merged.at(-1);
@@ -144,15 +148,16 @@ function mergeMessages(items: readonly Item[]): readonly Item[] {
       last.role === item.role &&
       (item.role === "user" || item.role === "assistant")
     ) {
-      merged[merged.length - 1] = { ...last, content: joinParts(last.content, item.content) };
+      const between = following.has(item) ? "" : "\n\n";
+      merged[merged.length - 1] = { ...last, content: joinParts(last.content, item.content, between) };
     } else merged.push(item);
   }
   return merged;
 }
 
-function joinParts(a: readonly Part[], b: readonly Part[]): readonly Part[] {
+function joinParts(a: readonly Part[], b: readonly Part[], between: string): readonly Part[] {
   const end = a.at(-1);
   const [start, ...rest] = b;
   if (end?.type !== "text" || start?.type !== "text") return [...a, ...b];
-  return [...a.slice(0, -1), text(`${end.text}\n\n${start.text}`), ...rest];
+  return [...a.slice(0, -1), text(`${end.text}${between}${start.text}`), ...rest];
 }

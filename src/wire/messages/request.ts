@@ -40,7 +40,8 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     { ...request, input: request.input.map(asBlock) },
     { wire, laterSystem, isSaid: () => true },
   );
-  const messages = mergeTurns(history.turns.flatMap((turn) => encodeTurn(turn, book.spell)));
+  const deferred = new Set(tools.flatMap((tool) => (tool["defer_loading"] === true ? [string(tool["name"])] : [])));
+  const messages = mergeTurns(history.turns.flatMap((turn) => encodeTurn(turn, book.spell, deferred)));
   const { thinking, output_config, metadata, system, ...more } = echoed(request.extra, wire);
   const config = defined({
     ...object(output_config),
@@ -56,7 +57,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     max_tokens: request.maxOutputTokens ?? defaultMaxTokens,
     system: encodeSystem(history.system, system, isCached),
     messages: isCached ? markLastUser(messages) : messages,
-    tools: tools.length === 0 ? undefined : isCached ? markLast(tools) : tools,
+    tools: tools.length === 0 ? undefined : isCached ? markTools(tools) : tools,
     tool_choice: choice,
     // A model that thinks on a budget takes neither.
     temperature: isThinking ? undefined : request.temperature,
@@ -123,7 +124,7 @@ interface Message {
   readonly content: readonly JsonObject[];
 }
 
-function encodeTurn(turn: Turn, spell: Spell): readonly Message[] {
+function encodeTurn(turn: Turn, spell: Spell, deferred: ReadonlySet<string | undefined>): readonly Message[] {
   switch (turn.role) {
     case "system":
     case "user":
@@ -131,16 +132,17 @@ function encodeTurn(turn: Turn, spell: Spell): readonly Message[] {
     case "assistant":
       return [
         { role: "assistant", content: turn.items.flatMap((item) => requestBlocks(item, spell)) },
-        { role: "user", content: turn.results.map(encodeResult) },
+        { role: "user", content: turn.results.map((result) => encodeResult(result, deferred)) },
       ];
     case "other":
       return [{ role: "user", content: [turn.item.raw] }];
   }
 }
 
-function encodeResult(result: ResultItem): JsonObject {
+function encodeResult(result: ResultItem, deferred: ReadonlySet<string | undefined>): JsonObject {
   const { parts: _parts, ...more } = echoed(result.extra, wire);
-  const content = encodeContent(result.content, result.extra);
+  const found = result.kind === "tool_search" ? foundTools(result, deferred) : [];
+  const content = found.length > 0 ? found : encodeContent(result.content, result.extra);
   const isText = content.length === 1 && content[0]!["type"] === "text" && Object.keys(content[0]!).length === 2;
   return defined({
     type: "tool_result",
@@ -149,6 +151,14 @@ function encodeResult(result: ResultItem): JsonObject {
     is_error: result.ok ? undefined : true,
     ...more,
   });
+}
+
+/** What a search found, as references to the tools that are declared for it. */
+function foundTools({ structured }: ResultItem, deferred: ReadonlySet<string | undefined>): readonly JsonObject[] {
+  const names = objects(object(structured)["tools"]).map((tool) => string(tool["name"]));
+  return names.flatMap((name) =>
+    name !== undefined && deferred.has(name) ? [{ type: "tool_reference", tool_name: name }] : [],
+  );
 }
 
 /** One message per speaker in a row: so results and what the user said next are one message, results first. */
@@ -164,6 +174,12 @@ function mergeTurns(messages: readonly Message[]): JsonObject[] {
 }
 
 const breakpoint = { cache_control: { type: "ephemeral" } };
+
+/** A tool that is loaded later may not be marked. */
+function markTools(tools: readonly JsonObject[]): readonly JsonObject[] {
+  const last = tools.findLastIndex((tool) => tool["defer_loading"] !== true);
+  return [...markLast(tools.slice(0, last + 1)), ...tools.slice(last + 1)];
+}
 
 function markLast(list: readonly JsonObject[]): JsonObject[] {
   return list.map((entry, index) => (index === list.length - 1 ? { ...entry, ...breakpoint } : entry));

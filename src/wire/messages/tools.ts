@@ -33,12 +33,15 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
         description: tool.description,
         input_schema: tool.parameters,
         strict: tool.strict === true ? true : undefined,
+        defer_loading: tool.spec.kind === "function" && tool.spec.deferred === true ? true : undefined,
         ...echoed(tool.spec.extra, wire),
       }),
     );
   const { book, dropped } = lowered;
-  const offered = [...tools.map(jsonObject), ...own].toSorted((a, b) =>
-    String(a["name"]) < String(b["name"]) ? -1 : 1,
+  // Those that a search found come last: they are no part of the cached beginning.
+  const isLate = (tool: JsonObject) => Number(tool["defer_loading"] === true);
+  const offered = [...tools.map(jsonObject), ...own].toSorted(
+    (a, b) => isLate(a) - isLate(b) || (String(a["name"]) < String(b["name"]) ? -1 : 1),
   );
   const isCalling = offered.length > 0;
   return { tools: isCalling ? offered : calledTools(request, book), book, dropped, isCalling };
