@@ -19,7 +19,9 @@ const patienceMs = 2_000;
 export async function modelNames(current: string, list: () => Promise<readonly string[]>): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => (timer = setTimeout(() => resolve([]), patienceMs)));
-  const names = await Promise.race([list().catch((): readonly string[] => []), late]).finally(() => clearTimeout(timer));
+  const names = await Promise.race([list().catch((): readonly string[] => []), late]).finally(() =>
+    clearTimeout(timer),
+  );
   return names.includes(current) ? names : [current, ...names];
 }
 

@@ -18,7 +18,7 @@ export interface ScriptedCall {
   readonly input?: Json;
   /** Raw text instead of `input`: a custom tool's, or arguments that are broken on purpose. */
   readonly arguments?: string;
-  readonly kind?: "function" | "custom";
+  readonly kind?: "function" | "custom" | "tool_search";
   readonly id?: string;
   readonly complete?: boolean;
 }

@@ -5,23 +5,20 @@
 import { randomBytes } from "node:crypto";
 import {
   addToolSearch,
-  CallError,
   defineTool,
   freeform,
   result,
-  toToolSpecs,
   type AnyTool,
-  type CallOutcome,
   type CapturedOutput,
   type ExecResult,
   type Json,
-  type JsonObject,
   type Registry,
   type ToolContext,
   type ToolResult,
 } from "../index.ts";
 import { bootstrap } from "./code/bootstrap.ts";
-import { toDeclarations, type Declared } from "./code/declare.ts";
+import { codeName, createCalls, createClock, readMessage, toDeclared } from "./code/calls.ts";
+import { toDeclarations } from "./code/declare.ts";
 
 /** What one script may use. */
 export interface CodeModeOptions {
@@ -35,12 +32,8 @@ export interface CodeModeOptions {
   readonly maxOutputBytes?: number;
 }
 
-export const codeName = "run_code";
-
 /** Declarations longer than this are not told; the script finds the tools it needs. */
 const maxDeclared = 24_000;
-/** One message to the script. A result that is longer is told as an error. */
-const maxMessage = 16 * 1024 * 1024;
 const mebibyte = 1024 * 1024;
 /** A script waits as long as the people do that its calls ask. */
 const longestMs = 24 * 3_600_000;
@@ -92,17 +85,11 @@ function describe(tools: readonly AnyTool[], { timeoutMs, maxCalls }: Required<C
           "from a first script, then write the one that calls them.";
   return (
     "Runs a script that calls tools: for loops, many items, or results that need not be read in full. It is plain " +
-    "JavaScript, the body of an async function: `return` what you want to know; console.log is shown as well. " +
+    "JavaScript, the body of an async function: `return` what you want to know; what it logs is shown as well. " +
     "`await tools.NAME(input)` calls a tool with the arguments it takes and gives its result: text, or data where a " +
     "type is declared. Every tool you have can be called so. A call that is refused or fails throws an Error with a " +
     `\`code\`. It runs in a fresh Node without a network and with nothing to write to but its temp folder; at most ` +
     `${maxCalls} calls and ${timeoutMs / 1000} seconds of its own.${theirs}`
-  );
-}
-
-function toDeclared(tools: readonly AnyTool[]): readonly Declared[] {
-  return toToolSpecs(tools, { custom: false, native: false }).flatMap((spec) =>
-    spec.kind === "function" ? [spec] : [],
   );
 }
 
@@ -157,137 +144,6 @@ async function runScript(
 
 function tooLong({ timeoutMs }: Required<CodeModeOptions>): string {
   return `the script was ended: it took more than ${timeoutMs / 1000} seconds of its own`;
-}
-
-/** The script may write what it likes behind the mark: what is no message is nothing. */
-function readMessage(text: string): JsonObject | undefined {
-  try {
-    const message: unknown = JSON.parse(text);
-    // JSON.parse gives JSON; an object that is no list is a JsonObject.
-    return typeof message === "object" && message !== null && !Array.isArray(message)
-      ? (message as JsonObject)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-interface Calls {
-  answer(message: JsonObject, reply: (text: string) => void): void;
-  settled(): Promise<unknown>;
-}
-
-function createCalls(registry: Registry, maxCalls: number, ctx: ToolContext, clock: Clock): Calls {
-  const open = new Set<Promise<void>>();
-  let made = 0;
-
-  async function value({ call, find, input }: JsonObject): Promise<Json> {
-    if (++made > maxCalls)
-      throw new CallError("failed", `The script made more than ${maxCalls} calls.`, { hint: "Ask for more at once." });
-    if (typeof find === "string") return findDeclarations(find, registry, ctx);
-    if (typeof call !== "string" || call === "")
-      throw new CallError("invalid_input", "Name a tool: tools.NAME(input).");
-    if (registry.find(call)?.name === codeName)
-      throw new CallError("invalid_input", "A script cannot run another script.");
-    const outcome = await ctx.call(call, input ?? {});
-    if (!outcome.ok) throw new CallError("failed", outcome.text, { data: { code: outcome.code ?? "failed" } });
-    return toValue(outcome, ctx);
-  }
-
-  async function answer(message: JsonObject, reply: (text: string) => void): Promise<void> {
-    const { id = null, call: tool = null } = message;
-    try {
-      const text = JSON.stringify({ id, value: await value(message) });
-      if (text.length > maxMessage)
-        throw new CallError("failed", `The result is too long for a script: ${text.length}.`);
-      reply(`${text}\n`);
-    } catch (error) {
-      if (!CallError.is(error)) throw error;
-      const data = error.data as { readonly code?: string } | undefined; // set above
-      reply(`${JSON.stringify({ id, error: { message: error.message, code: data?.code ?? error.code, tool } })}\n`);
-    }
-  }
-
-  let fault: { readonly error: unknown } | undefined;
-  return {
-    answer(message, reply) {
-      const wait = clock.pause();
-      const one = answer(message, reply)
-        .catch((error: unknown) => void (fault ??= { error }))
-        .finally(() => {
-          open.delete(one);
-          wait.end();
-        });
-      open.add(one);
-    },
-    async settled() {
-      await Promise.all(open);
-      if (fault !== undefined) throw fault.error;
-    },
-  };
-}
-
-/** The declarations of what the search finds, as text. */
-async function findDeclarations(query: string, registry: Registry, ctx: ToolContext): Promise<string> {
-  const found = await ctx.call("tool_search", { query, limit: 8 });
-  const names = found.text.split("\n").flatMap((line) => readMessage(line)?.["name"] ?? []);
-  const tools = names.flatMap((name) => (typeof name === "string" ? (registry.find(name) ?? []) : []));
-  return tools.length === 0 ? found.text : toDeclarations(toDeclared(tools));
-}
-
-/** What a script is given: data where the tool gave some, else its text, all of it where a model would be told a part. */
-async function toValue(outcome: CallOutcome, ctx: ToolContext): Promise<Json> {
-  const { structured, cut, content, text } = outcome;
-  if (structured !== undefined) return structured;
-  if (cut?.file !== undefined) return new TextDecoder().decode(await ctx.files.read(cut.file));
-  const others = content.flatMap((part) => (part.type === "text" ? [] : [`[${part.type}]`]));
-  return [text, ...others].filter((piece) => piece !== "").join("\n");
-}
-
-interface Clock {
-  /** From here on the whole time is there again: how long a Node takes to start is not the script's doing. */
-  restart(): void;
-  stop(): void;
-  /** The script waits for a call: that time is not its own. */
-  pause(): { end(): void };
-  isOver(): boolean;
-}
-
-/** Counts the time in which the script waits for nobody. */
-function createClock(limitMs: number, onOver: () => void): Clock {
-  let left = limitMs;
-  let since = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let waiting = 0;
-  let over = false;
-  const run = () => {
-    since = performance.now();
-    timer = setTimeout(
-      () => {
-        over = true;
-        onOver();
-      },
-      Math.max(1, left),
-    );
-  };
-  const halt = () => {
-    clearTimeout(timer);
-    if (timer !== undefined) left -= performance.now() - since;
-    timer = undefined;
-  };
-  return {
-    restart() {
-      halt();
-      left = limitMs;
-      run();
-    },
-    stop: halt,
-    isOver: () => over,
-    pause() {
-      if (waiting++ === 0) halt();
-      return { end: () => void (--waiting === 0 && !over && run()) };
-    },
-  };
 }
 
 function toResult(ended: ExecResult | undefined, outcome: Outcome | undefined): ToolResult {

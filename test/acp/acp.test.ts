@@ -18,7 +18,7 @@ import { toNodeHandler } from "@modelcontextprotocol/node";
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { createEngine, defineTool } from "../../src/index.ts";
-import { createMcpServer } from "../../src/mcp/index.ts";
+import { createMcpServer } from "../../src/mcp/server/server.ts";
 import { createScriptedModel, serveModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { cli, ensureBuilt, tempFolder } from "../cli/run.ts";
 import { has } from "../needs.ts";
@@ -355,6 +355,7 @@ test("the model is chosen in the editor; a session is copied, and resumed withou
   const { sessions } = await editor.agent.request(methods.agent.session.list, { cwd });
   expect(sessions).toHaveLength(2);
 
+  await editor.agent.request(methods.agent.session.close, { sessionId });
   const next = await openEditor({ state, steps: [(request) => ({ text: JSON.stringify(request.input) })] });
   await next.agent.request(methods.agent.session.resume, { sessionId, cwd, mcpServers: [] });
   expect(of(next.updates, "user_message_chunk")).toEqual([]);
@@ -365,19 +366,33 @@ test("the model is chosen in the editor; a session is copied, and resumed withou
 
 test("a tool's form is filled in by the editor's person, and its MCP servers may be addresses", async () => {
   const cwd = tempFolder("work");
-  const ask = defineTool({
-    name: "book",
-    description: "Books a table.",
+  const state = tempFolder("state");
+  mkdirSync(join(state, "tools", "desk"), { recursive: true });
+  writeFileSync(
+    join(state, "tools", "desk", "book.mjs"),
+    `export default {
+      name: "book",
+      description: "Books a table.",
+      inputSchema: { type: "object" },
+      async handler(_input, ctx) {
+        const fields = { type: "object", properties: { seats: { type: "integer" } }, required: ["seats"] };
+        const { table } = await ctx.ask({ table: { kind: "form", message: "For how many?", fields } });
+        return "booked for " + table.content.seats;
+      },
+    };`,
+  );
+  const look = defineTool({
+    name: "look",
+    description: "Looks.",
     input: { type: "object" },
-    mutates: false,
-    async run(_input, ctx) {
-      const fields = { type: "object", properties: { seats: { type: "integer" } }, required: ["seats"] };
-      const { table } = await ctx.ask({ table: { kind: "form", message: "For how many?", fields } });
-      return `booked for ${table.content["seats"]}`;
-    },
+    run: () => "seen far away",
   });
-  const engine = createEngine({ tools: [ask], workspace: cwd });
-  const http = createServer(toNodeHandler(createMcpHandler(() => createMcpServer({ engine, version: "0" }))));
+  const engine = createEngine({ tools: [look], workspace: cwd });
+  const handle = toNodeHandler(createMcpHandler(() => createMcpServer({ engine, version: "0" })));
+  const http = createServer(
+    (request, response) =>
+      void handle(Object.assign(request, { method: request.method ?? "GET", url: request.url ?? "/" }), response),
+  );
   await new Promise<void>((ready) => http.listen(0, "127.0.0.1", ready));
   cleanups.push(
     () => engine.close(),
@@ -385,16 +400,18 @@ test("a tool's form is filled in by the editor's person, and its MCP servers may
   );
   const { port } = http.address() as AddressInfo; // a TCP server has one
   const editor = await openEditor({
+    state,
     capabilities: { elicitation: { form: {} } },
     steps: [
-      { calls: [{ name: "desk__book", input: {} }] },
-      (request) => ({ text: JSON.stringify(request.input.at(-1)) }),
+      { calls: [{ name: "internal_desk_book" }, { name: "far__look" }] },
+      (request) => ({ text: JSON.stringify(request.input.slice(-2)) }),
     ],
   });
   const { sessionId } = await editor.agent.request(methods.agent.session.new, {
     cwd,
-    mcpServers: [{ type: "http", name: "desk", url: `http://127.0.0.1:${port}/mcp`, headers: [] }],
+    mcpServers: [{ type: "http", name: "far", url: `http://127.0.0.1:${port}/mcp`, headers: [] }],
   });
   await send(editor, sessionId, "book a table");
   expect(said(editor.updates), JSON.stringify(of(editor.updates, "notice"))).toContain("booked for 4");
+  expect(said(editor.updates)).toContain("seen far away");
 });

@@ -141,8 +141,16 @@ describe.each(["responses", "messages"] as const)("on %s what was found is loade
     const own = createEngine({ tools: manyTools, workspace: ".", approver: { ask: async () => ({ answer: "once" }) } });
     addToolSearch(own.registry);
     const script = createScriptedModel([
-      { calls: [{ name: "tool_search", input: { query: "jira list sprint" } }] },
-      { calls: [{ name: "jira__list_sprint", input: {} }] },
+      {
+        calls: [
+          {
+            name: "tool_search",
+            input: { query: "jira list sprint" },
+            kind: wire === "responses" ? "tool_search" : "function",
+          },
+        ],
+      },
+      { calls: [{ name: "mcp__jira__list_sprint", input: {} }] },
       { text: "done" },
       { text: "again" },
     ]);
@@ -163,7 +171,7 @@ describe.each(["responses", "messages"] as const)("on %s what was found is loade
     for await (const _ of session.send("more"));
     expect(session.history.flatMap((item) => (item.type === "result" ? [[item.name, item.ok]] : []))).toEqual([
       ["tool_search", true],
-      ["jira__list_sprint", true],
+      ["mcp__jira__list_sprint", true],
     ]);
     const lists = sent.map((body) => body["tools"] as readonly JsonObject[]);
     const early = lists.map((list) => JSON.stringify(list.filter((tool) => tool["defer_loading"] !== true)));
@@ -174,11 +182,11 @@ describe.each(["responses", "messages"] as const)("on %s what was found is loade
     if (wire === "responses") {
       expect(lists[0]).toMatchObject([{ type: "tool_search", execution: "client" }]);
       expect(second).toContain('"type":"tool_search_output"');
-      expect(second).toMatch(/"tools":\[\{"type":"function","strict":false,"name":"jira__list_sprint"/);
+      expect(second).toMatch(/"tools":\[\{"type":"function","strict":false,"name":"mcp__jira__list_sprint"/);
     } else {
-      expect(second).toContain('{"type":"tool_reference","tool_name":"jira__list_sprint"}');
+      expect(second).toContain('{"type":"tool_reference","tool_name":"mcp__jira__list_sprint"}');
       const late = lists[1]!.filter((tool) => tool["defer_loading"] === true);
-      expect(late.map(({ name }) => name)).toContain("jira__list_sprint");
+      expect(late.map(({ name }) => name)).toContain("mcp__jira__list_sprint");
       expect(late.every((tool) => !("cache_control" in tool))).toBe(true);
     }
     await session.close();

@@ -3,6 +3,7 @@ import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Elicitation, ElicitationAnswer, McpHost } from "../../mcp/index.ts";
 import type { Engine } from "../../router/engine.ts";
+import type { Question } from "../../spec/question.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { askPerson } from "./ask.ts";
 import { openBrowser } from "../open-browser.ts";
@@ -32,7 +33,8 @@ export function createElicit(options: ElicitOptions): NonNullable<McpHost["elici
     if (refused >= maxRefusals) return { action: "decline" };
     const answer = person
       ? await person.converse((asking) => askPerson(question, asking, { openPage }), signal)
-      : approver && (await askApprover(question, approver, signal));
+      : approver &&
+        ((await askAnswerer(question, approver, signal)) ?? (await askApprover(question, approver, signal)));
     if (signal.aborted) return { action: "cancel" };
     if (answer === undefined)
       warn(`the MCP server '${server}' was told no: nobody can be asked here (it asked: ${toVisibleLine(message)})`);
@@ -40,6 +42,28 @@ export function createElicit(options: ElicitOptions): NonNullable<McpHost["elici
     if (action !== "accept") refusals.set(server, refused + 1);
     return { action, ...defined({ content }) };
   };
+}
+
+/** Whoever approves calls may fill in forms as well (an editor's person); undefined where they cannot. */
+async function askAnswerer(
+  question: Elicitation,
+  { answerer }: Approver,
+  signal: AbortSignal,
+): Promise<ElicitationAnswer | undefined> {
+  const { server, message, mode } = question;
+  const call = { id: `elicitation_${server}`, tool: `${server}/(question)` };
+  const asked: Question =
+    mode === "form" ? { kind: "form", message, fields: question.schema } : { kind: "page", message, url: question.url };
+  if (answerer?.can(call.id, asked.kind) !== true) return undefined;
+  const given = (await answerer.answer({ call, questions: { question: asked } }, signal))?.["question"];
+  if (given === undefined || !("action" in given)) return { action: "cancel" };
+  const { action } = given;
+  if (action !== "accept" || !("content" in given)) return { action };
+  const fields = Object.entries(given.content).map(([name, value]) => [
+    name,
+    typeof value === "object" ? [...value] : value,
+  ]);
+  return { action, content: Object.fromEntries(fields) };
 }
 
 /**

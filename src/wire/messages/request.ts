@@ -24,11 +24,9 @@ import {
   withFields,
   word,
 } from "../raw.ts";
-import { decodeBlock } from "./blocks.ts";
-import { requestBlocks } from "./blocks.ts";
-import { decodeContent, decodeSystem, encodeContent } from "./blocks.ts";
+import { decodeBlock, decodeContent, decodeSystem, encodeContent, requestBlocks } from "./blocks.ts";
 import { wire } from "./stop.ts";
-import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
+import { decodeChoice, decodeTools, encodeChoice, encodeTools, foundTools } from "./tools.ts";
 
 /** The API wants a limit; this one is below what its models of today allow. */
 const defaultMaxTokens = 16_384;
@@ -151,14 +149,6 @@ function encodeResult(result: ResultItem, deferred: ReadonlySet<string | undefin
     is_error: result.ok ? undefined : true,
     ...more,
   });
-}
-
-/** What a search found, as references to the tools that are declared for it. */
-function foundTools({ structured }: ResultItem, deferred: ReadonlySet<string | undefined>): readonly JsonObject[] {
-  const names = objects(object(structured)["tools"]).map((tool) => string(tool["name"]));
-  return names.flatMap((name) =>
-    name !== undefined && deferred.has(name) ? [{ type: "tool_reference", tool_name: name }] : [],
-  );
 }
 
 /** One message per speaker in a row: so results and what the user said next are one message, results first. */

@@ -1,6 +1,6 @@
 /** Tools and the choice among them in the Messages wire, both ways. */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { FunctionSpec, ModelRequest, NativeSpec, ToolChoice, ToolSpec } from "../../spec/model.ts";
+import type { FunctionSpec, ModelRequest, NativeSpec, ResultItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
 import type { SchemaTarget } from "../../schema/normalize.ts";
 import type { NameBook } from "../names.ts";
 import { echoed, extraFields, jsonObject, object, objects, type Raw, string, word } from "../raw.ts";
@@ -140,4 +140,15 @@ function decodeBase(choice: Raw): ToolChoice | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a search found, as references to the tools that are declared for it. */
+export function foundTools(
+  { structured }: ResultItem,
+  deferred: ReadonlySet<string | undefined>,
+): readonly JsonObject[] {
+  const names = objects(object(structured)["tools"]).map((tool) => string(tool["name"]));
+  return names.flatMap((name) =>
+    name !== undefined && deferred.has(name) ? [{ type: "tool_reference", tool_name: name }] : [],
+  );
 }
