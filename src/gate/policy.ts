@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { extend } from "../base/extend.ts";
 import type { Access, Command, ServerUse } from "../spec/access.ts";
 import { foreignDenials, lineDenials, zshDenials, type Match } from "./command/deny.ts";
+import { needsNetwork, talksToNetwork } from "./command/danger.ts";
 import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
@@ -168,8 +169,14 @@ function stepVerdicts(step: Step, policy: Policy): readonly Verdict[] {
   return [
     ...matched.filter((verdict) => settled || verdict.decision !== "allow"),
     ...paths.map(ruleVerdict),
-    ...(settled ? [] : [modeVerdict(step.risk, policy, step.reason)]),
+    ...(settled ? [] : [modeVerdict(step.risk, policy, withNetwork(step, policy))]),
   ];
+}
+
+/** What a command needs and does not have is said with the rest: it would only fail. */
+function withNetwork({ argv, reason }: Step, { network, confines, settings }: Policy): string {
+  if (network !== "off" || !confines || settings.sandbox === "full-access" || !needsNetwork(argv)) return reason;
+  return reason.endsWith(talksToNetwork) ? `${reason}, which is off` : `${reason}; it needs the network, which is off`;
 }
 
 function redirectVerdicts(redirect: Understood["redirects"][number], policy: Policy): readonly Verdict[] {

@@ -70,6 +70,30 @@ function destructiveGit(args: readonly string[]): string | undefined {
   return undefined;
 }
 
+/** First words that lead to another machine, by program; `*` is whatever follows. */
+const networkWords: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    git: "push pull fetch clone ls-remote",
+    "npm pnpm": "install i ci add update publish view outdated",
+    yarn: "add install up upgrade publish",
+    "pip pip3 uv gem": "install download",
+    cargo: "install fetch publish update search",
+    go: "get install",
+    "apt apt-get dnf yum apk brew": "install update upgrade add",
+    composer: "install require update",
+    "docker podman": "pull push login",
+    "curl wget nc ncat netcat socat telnet ftp tftp aria2c ssh scp sftp ping dig nslookup whois npx": "*",
+  }).flatMap(([names, words]) => names.split(" ").map((name) => [name, words] as const)),
+);
+
+/** Whether a command is of no use without a network, as far as its first words tell. */
+export function needsNetwork([program = "", ...args]: readonly string[]): boolean {
+  const words = networkWords.get(program.slice(program.lastIndexOf("/") + 1));
+  if (words === undefined || args.includes("--version") || args.includes("--help")) return false;
+  const first = args.find((arg) => !arg.startsWith("-"));
+  return words === "*" || (first !== undefined && words.split(" ").includes(first));
+}
+
 /** A letter in any cluster, or any beginning of a long option, before `--`. */
 export function hasFlag(args: readonly string[], letters: string, names: readonly string[]): boolean {
   const end = args.indexOf("--");
