@@ -11,7 +11,7 @@ import type { Choice, Effect, Effects } from "../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest, Judgement } from "../spec/stages.ts";
 import { memoryKeys } from "./approval.ts";
 import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rules.ts";
-import { talksToNetwork } from "./command/danger.ts";
+import { needsNetwork as reachesOthers, talksToNetwork } from "./command/danger.ts";
 import { understand } from "./command/understand.ts";
 import type { Policy } from "./policy.ts";
 import { trackedPaths } from "./git-index.ts";
@@ -57,7 +57,9 @@ function isHoldable({ access, markerless, tool }: Checked): boolean {
 /** It was made to talk to others: without a network it would only fail, and with one nothing holds it back. */
 function needsNetwork({ access }: Checked, policy: Policy): boolean {
   return (access.commands ?? []).some((command) =>
-    understand(command, policy).steps.some(({ reason }) => reason.endsWith(talksToNetwork)),
+    understand(command, policy).steps.some(
+      ({ reason, argv, risk }) => reason.endsWith(talksToNetwork) || (risk === "dangerous" && reachesOthers(argv)),
+    ),
   );
 }
 

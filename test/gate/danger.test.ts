@@ -140,3 +140,15 @@ test("words are judged like lines", () => {
   expect(argv("ls", "-la")).toMatchObject({ decision: "allow" });
   expect(argv().decision).toBe("ask");
 });
+
+test("what needs the network is told that it is off, and only where it is", () => {
+  const reason = (line: string, options = {}) => workspace.decide(line, { ...under("on-request"), ...options }).reason;
+  expect(reason("git push")).toContain("git push is not known to be harmless; it needs the network, which is off");
+  expect(reason("git push --force")).toContain("it needs the network, which is off");
+  expect(reason("curl http://x")).toContain("it talks to the network, which is off");
+  expect(reason("npm install left-pad")).toContain("needs the network");
+  for (const line of ["git status", "npm test", "git log push", "curl --version"])
+    expect(reason(line)).not.toContain("which is off");
+  expect(reason("git push", { network: "on" })).not.toContain("which is off");
+  expect(workspace.decide("git push", under("on-request", "full-access")).reason).not.toContain("which is off");
+});
