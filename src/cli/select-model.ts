@@ -256,7 +256,7 @@ function withoutLogin(address: string | undefined): string | undefined {
 /** The models the settings' provider has, by its own list. */
 export async function listModelsOf(given: Config, env: NodeJS.ProcessEnv): Promise<ModelList> {
   const { config } = await locateModel(given, env);
-  if (isOfflineConfig(config)) return { ok: true, models: ["offline"] };
+  if (isOfflineConfig(config)) return { ok: true, models: ["offline"], windows: new Map() };
   const { wire } = readWire(config.wire);
   const { listModels } = await import("../model/list-models.ts");
   return listModels({

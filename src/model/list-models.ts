@@ -3,7 +3,12 @@ import { resolveProvider, type ProviderModelOptions } from "./provider-model.ts"
 
 /** What a provider says about its models when it is asked: their names, or why it does not say. */
 export type ModelList =
-  | { readonly ok: true; readonly models: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly models: readonly string[];
+      /** Tokens a model can take, of those whose server says so. */
+      readonly windows: ReadonlyMap<string, number>;
+    }
   | { readonly ok: false; readonly reason: "key" | "unreachable" | "no-list"; readonly detail: string };
 
 const patienceMs = 8_000;
@@ -28,10 +33,13 @@ export async function listModels(
   }
   if (response.status === 401 || response.status === 403)
     return { ok: false, reason: "key", detail: `${url.host} refuses the key (${response.status})` };
-  const models = response.ok ? readNames(body) : undefined;
-  if (models === undefined)
+  const listed = response.ok ? readEntries(body) : undefined;
+  if (listed === undefined)
     return { ok: false, reason: "no-list", detail: `${url.host} has no list of models (${response.status})` };
-  return { ok: true, models };
+  const windows = new Map(
+    listed.flatMap(({ name, window }) => (window === undefined ? [] : [[name, window] as const])),
+  );
+  return { ok: true, models: [...new Set(listed.map(({ name }) => name))].toSorted(), windows };
 }
 
 async function readBounded(response: Response): Promise<string> {
@@ -44,17 +52,26 @@ async function readBounded(response: Response): Promise<string> {
   return text;
 }
 
+interface Listed {
+  readonly name: string;
+  readonly window?: number;
+}
+
+/** What servers call the tokens a model can take: OpenRouter, vLLM, Groq, Gemini, LM Studio. */
+const windowKeys = ["context_length", "max_model_len", "context_window", "inputTokenLimit", "max_context_length"];
+
 /** `{data: [{id}]}` of OpenAI and everybody after it, Anthropic included; `{models: [{name: "models/…"}]}` of Gemini. */
-function readNames(body: string): readonly string[] | undefined {
+function readEntries(body: string): readonly Listed[] | undefined {
   const read = parseJson(body);
   if (!read.ok || !isObject(read.value)) return undefined;
   const list = read.value["data"] ?? read.value["models"];
   if (!Array.isArray(list)) return undefined;
-  const names = list.flatMap((entry: unknown) => {
+  return list.flatMap((entry: unknown): readonly Listed[] => {
     const name = isObject(entry) ? (entry["id"] ?? entry["name"]) : undefined;
-    return typeof name === "string" ? [name.replace(/^models\//, "")] : [];
+    if (!isObject(entry) || typeof name !== "string") return [];
+    const window = windowKeys.map((key) => entry[key]).find((value) => typeof value === "number" && value > 0);
+    return [{ name: name.replace(/^models\//, ""), ...(typeof window === "number" ? { window } : {}) }];
   });
-  return [...new Set(names)].toSorted();
 }
 
 function causeOf(error: unknown): string {

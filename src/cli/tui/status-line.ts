@@ -19,8 +19,8 @@ export interface StatusOptions {
   /** Sandbox and approval, as they are now. */
   readonly mode: () => string;
   readonly cwd: string;
-  /** Tokens the model can take, where they are known. */
-  readonly contextWindow?: number;
+  /** Tokens the model can take, as soon as they are known. */
+  readonly contextWindow: () => number | undefined;
   readonly theme: Theme;
   readonly redraw: () => void;
   /** What a running call is called. */
@@ -50,7 +50,7 @@ export function createStatusLine(options: StatusOptions): StatusLine {
       visible(options.model),
       options.mode(),
       place,
-      describeContext(tokens, options.contextWindow),
+      describeContext(tokens, options.contextWindow()),
       cost,
       "/help",
     ];

@@ -54,6 +54,16 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
   let playing: Promise<void> | undefined;
   let own: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let diff: string | undefined;
+  let { context_window: contextWindow } = context.config;
+  let hasAsked = contextWindow !== undefined;
+  /** Where the settings do not say it, the model's server may. Asked once, when the first answer is there. */
+  const learnWindow = async () => {
+    if (hasAsked) return;
+    hasAsked = true;
+    const list = await context.listModels().catch(() => undefined);
+    contextWindow = list?.ok === true ? list.windows.get(context.model) : undefined;
+    tui.requestRender();
+  };
   const status = createStatusLine({
     ...context,
     mode: () => modes.label,
@@ -61,7 +71,7 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
     redraw: () => tui.requestRender(),
     nameOf: transcript.nameOf,
     costUsd: () => session.costUsd,
-    ...(context.config.context_window === undefined ? {} : { contextWindow: context.config.context_window }),
+    contextWindow: () => contextWindow,
   });
   screen.status.addChild(status.component);
   const pacer = createPacer(tui);
@@ -75,7 +85,10 @@ export function createTalk(screen: Screen, context: ChatContext, say: (text: str
     transcript.show(event);
     status.hear(event);
     if (event.type === "diff.updated") diff = paintDiff(visible(event.diff), theme);
-    if (event.type === "turn.ended") waiting.returnToEditor();
+    if (event.type === "turn.ended") {
+      waiting.returnToEditor();
+      void learnWindow();
+    }
     pacer.draw(event.type === "item.delta" || event.type === "exec.output");
   };
   const stopListening = session.on(hear);
