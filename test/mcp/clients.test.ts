@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createResourceTools, readServers } from "../../src/mcp/index.ts";
+import { createRegistry } from "../../src/index.ts";
+import { createMcpClients, createResourceTools, readServers, type McpClientsOptions } from "../../src/mcp/index.ts";
 import { call, hostile, marked, names, program, stdio, useConnections } from "./connect.ts";
 
 const { connect } = useConnections();
@@ -211,4 +212,13 @@ test("a call that waits for a server's start can be interrupted", async () => {
   const { engine } = await connect({ h: stdio(hostile, "hang") }, { waitMs: 0 });
   const asked = { id: "1", name: "h/x", kind: "function", arguments: "{}", askedAt: 0 } as const;
   expect(await engine.run(asked, AbortSignal.timeout(100))).toMatchObject({ ok: false, code: "aborted" });
+});
+
+test("servers and a registry are enough to begin with; a mistake is told with the nearest word", async () => {
+  const clients = createMcpClients({ servers: [], registry: createRegistry() });
+  expect(clients.servers()).toEqual([]);
+  await clients.close();
+  // What a person without types writes.
+  const wrong = { servers: [], registry: createRegistry(), stateDirr: "x" } as unknown as McpClientsOptions;
+  expect(() => createMcpClients(wrong)).toThrow(/stateDirr.*stateDir/);
 });

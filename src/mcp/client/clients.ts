@@ -5,6 +5,7 @@
  */
 import { CallError } from "../../base/error.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
+import { stateDir } from "../../base/paths.ts";
 import { checkOptions, type Shape } from "../../base/shape.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Registry } from "../../index.ts";
@@ -54,17 +55,26 @@ export interface ServerStatus {
 /** Options of `createMcpClients`. */
 export interface McpClientsOptions extends Omit<
   ConnectionOptions,
-  "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault" | "onRefused"
+  "config" | "onToolsChanged" | "authProvider" | "onStart" | "onFault" | "onRefused" | "cwd" | "env" | "version"
 > {
   readonly servers: readonly ServerConfig[];
   readonly registry: Registry;
-  readonly stateDir: string;
+  /** Where servers start. Left out: the current folder. */
+  readonly cwd?: string;
+  /** What servers may be given of the environment. Left out: the process's own. */
+  readonly env?: ConnectionOptions["env"];
+  /** The version of the program, as servers are told it. */
+  readonly version?: string;
+  /** Where what is known of servers is kept. Left out: Callgate's own folder. */
+  readonly stateDir?: string;
   readonly sandboxState?: () => JsonObject;
   readonly authProvider?: (config: ServerConfig) => ConnectionOptions["authProvider"];
-  /** Told what was left out and why. */
-  readonly warn: (message: string) => void;
+  /** Told what was left out and why; `servers()` says it as data as well. */
+  readonly warn?: (message: string) => void;
   readonly onEvent?: (event: McpEvent) => void;
 }
+
+type WithDefaults = McpClientsOptions & Required<Pick<McpClientsOptions, "cwd" | "env" | "version" | "warn">>;
 
 /** Enough to say what is wrong; the rest is a server's way to fill the screen. */
 const maxWarning = 1_000;
@@ -89,18 +99,20 @@ const clientsShape: Shape = {
     sandbox: { methods: ["confine"], words: "a sandbox, as engine.sandbox() gives it" },
     grant: "table",
   } satisfies Record<keyof McpClientsOptions, Shape>,
-  required: ["servers", "registry", "stateDir", "cwd", "env", "version", "warn"],
+  required: ["servers", "registry"],
   noun: "option",
 };
 
 /** Connects to MCP servers and puts their tools into a registry, each under its server's name. */
-export function createMcpClients(options: McpClientsOptions): McpClients {
-  checkOptions("createMcpClients", options, clientsShape);
+export function createMcpClients(given: McpClientsOptions): McpClients {
+  checkOptions("createMcpClients", given, clientsShape);
+  const { env = process.env, cwd = process.cwd(), version = "0" } = given;
+  const options = { ...given, env, cwd, version };
   const { registry, sandboxState } = options;
   let closed = false;
   /** Servers' own words are in it. What still fails while everything is being ended is nobody's concern. */
-  const warn = (message: string) => void (closed || options.warn(toVisibleLine(message.slice(0, maxWarning))));
-  const catalogue = createCatalogue(options.stateDir);
+  const warn = (message: string) => void (closed || options.warn?.(toVisibleLine(message.slice(0, maxWarning))));
+  const catalogue = createCatalogue(options.stateDir ?? stateDir(env));
   const metrics = createMcpMetrics();
   const emit = (event: McpEvent) => {
     metrics.count(event);
@@ -157,7 +169,7 @@ export function createMcpClients(options: McpClientsOptions): McpClients {
 
 function createOne(
   config: ServerConfig,
-  { authProvider: authFor, ...shared }: McpClientsOptions,
+  { authProvider: authFor, ...shared }: WithDefaults,
   offers: Offers,
   emit: (event: McpEvent) => void,
 ): Connection {
@@ -191,7 +203,7 @@ function createTurns(): () => Promise<void> {
   return () => (last = last.then(() => new Promise((resolve) => void setImmediate(resolve))));
 }
 
-interface Start extends Pick<McpClientsOptions, "registry" | "warn"> {
+interface Start extends Pick<WithDefaults, "registry" | "warn"> {
   readonly catalogue: Catalogue;
   readonly offers: Offers;
   readonly nextTurn: () => Promise<void>;
