@@ -26,7 +26,7 @@ const steps = (shell: string, input: object, patchName: string, patchInput: obje
   (request) => ({ text: JSON.stringify(request.input).includes("one") ? "It was one." : "I saw nothing." }),
 ];
 
-test.each(["hermes", "qwen3-coder", "glm"])("%s: the same model in three agents", async (dialect) => {
+test.each(["hermes", "qwen3-coder", "glm-5"])("%s: the same model in three agents", async (dialect) => {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "callgate-one-model-")));
   const file = join(workspace, "a.txt");
   const read = () => readFileSync(file, "utf8");
