@@ -14,7 +14,7 @@ export default class CountReporter implements Reporter {
         const { state } = test.result();
         counts[state]++;
         if (state !== "skipped") continue;
-        const need = /\(needs ([^)]+)\)/.exec(test.fullName)?.[1] ?? "something its title does not name";
+        const need = /\bneeds ([^()]+)\)/.exec(test.fullName)?.[1] ?? "something its title does not name";
         missing.set(need, (missing.get(need) ?? 0) + 1);
       }
       if (module.state() === "failed" && [...module.children.allTests()].length === 0) counts.failed++;

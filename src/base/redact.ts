@@ -11,10 +11,23 @@ export type Redact = (text: string) => string;
 
 /** Replaces each of these values, however a server may have quoted it, and everything that has a key's shape. */
 export function createRedactor(secrets: readonly (string | undefined)[] = []): Redact {
+  const withoutKnown = createKnownRedactor(secrets);
+  return (text) => withoutKnown(text).replace(shapes, "[key]");
+}
+
+/** Only the values: for what may rightly hold something that looks like a key, as a result may. */
+export function createKnownRedactor(secrets: readonly (string | undefined)[]): Redact {
   const values = secrets.flatMap((secret = "") => {
-    const bare = secret.replace(/^(?:Bearer|Basic|Token)\s+/i, "");
+    const bare = secret.replace(/^(?:Bearer|Basic|Token|DPoP)\s+/i, "");
     return bare.length < shortest ? [] : [bare, encodeURIComponent(bare), JSON.stringify(bare).slice(1, -1)];
   });
   const longestFirst = [...new Set(values)].toSorted((a, b) => b.length - a.length);
-  return (text) => longestFirst.reduce((left, value) => left.replaceAll(value, "[key]"), text).replace(shapes, "[key]");
+  return (text) => longestFirst.reduce((left, value) => left.replaceAll(value, "[key]"), text);
+}
+
+/** The values of those headers that carry a key. */
+export function secretsInHeaders(headers: Iterable<readonly [string, string | undefined]>): readonly string[] {
+  return [...headers].flatMap(([name, value]) =>
+    value !== undefined && /auth|key|token|cookie|secret/i.test(name) ? [value] : [],
+  );
 }

@@ -3,7 +3,7 @@
  * providers; it knows nothing of tools, gates or sessions.
  */
 import { defined, isObject, parseJson } from "../base/json.ts";
-import { createRedactor } from "../base/redact.ts";
+import { createRedactor, secretsInHeaders, type Redact } from "../base/redact.ts";
 import { describeMs } from "../base/text.ts";
 import type { AskOptions, Item, Model, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import type { AnswerLimits, Codec, EncodedRequest, EncodeOptions } from "../wire/codec.ts";
@@ -85,25 +85,25 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       thinkTags: options.thinkTags === true,
       ...defined({ limits: options.answerLimits }),
     };
-    const redact = createRedactor(secretsIn({ ...options.headers, ...asked.headers }));
+    const redact = createRedactor(secretsInHeaders(Object.entries({ ...options.headers, ...asked.headers })));
     for (let attempt = 0; ; attempt++) {
       const answer = await send(encoded, asked, signal);
       const isRefused = !("body" in answer);
       const reader = createReader(options.codec, how, ownUrl, isRefused ? {} : answer.headers);
       try {
         for await (const chunk of isRefused ? [] : answer.body) {
-          for (const event of reader.push(chunk)) yield event;
+          for (const event of reader.push(chunk)) yield withoutKey(event, redact);
           // Some servers keep the line open when everything is said.
           if (reader.isOver()) break;
         }
-        if (!isRefused) yield* reader.end();
+        if (!isRefused) for (const event of reader.end()) yield withoutKey(event, redact);
       } catch (error) {
-        yield* reader.fail(error);
+        for (const event of reader.fail(error)) yield withoutKey(event, redact);
       }
       const told = isRefused ? answer : reader.failure();
       if (told === undefined) return;
       // A server may repeat the key in its message.
-      const failure = { ...told, message: redact(told.message) };
+      const failure = cleaned(told, redact);
       const waitMs = failure.retryAfterMs ?? 250 * 2 ** attempt;
       if (attempt >= retries || !isRetryable(failure)) return yield failed(failure);
       if (waitMs > maxWaitMs)
@@ -141,10 +141,16 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
 }
 
 /** The values of headers that carry a key. */
-function secretsIn(headers: Readonly<Record<string, string | undefined>>): readonly (string | undefined)[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    /auth|key|token|cookie|secret/i.test(name) ? [value] : [],
-  );
+/** An answer may end with the server's words, in which it may repeat the key. */
+function withoutKey(event: ModelEvent, redact: Redact): ModelEvent {
+  if (event.type !== "answer.ended" || event.answer.error === undefined) return event;
+  return { ...event, answer: { ...event.answer, error: cleaned(event.answer.error, redact) } };
+}
+
+/** Whatever the server gave as its reason may hold the key. */
+function cleaned({ message, code, type, raw, ...rest }: ModelError, redact: Redact): ModelError {
+  const words = Object.entries(defined({ code, type, raw })).map(([name, text]) => [name, redact(text)]);
+  return { ...rest, message: redact(message), ...Object.fromEntries(words) };
 }
 
 function failed(error: ModelError): ModelEvent {

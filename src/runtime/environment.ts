@@ -69,11 +69,14 @@ const sockets = [
   "XDG_RUNTIME_DIR",
 ];
 
+/** Whether a variable of this name holds a key, by its name. */
+export const isSecretName: (name: string) => boolean = matcher(secrets);
+
 /** The order is codex's: inherit, leave out secrets, exclude, set, include only. */
 export function commandEnvironment(from: Variables, policy: EnvironmentPolicy = {}): Record<string, string> {
   const { inherit = "safe", ignoreDefaultExcludes = false, exclude = [], set = {}, includeOnly = [] } = policy;
   const isInherited = inherited(inherit);
-  const isSecret = ignoreDefaultExcludes ? never : matcher(secrets);
+  const isSecret = ignoreDefaultExcludes ? never : isSecretName;
   const isSocket = inherit === "all" && ignoreDefaultExcludes ? never : matcher(sockets);
   const isExcluded = matcher(exclude);
   const kept = Object.entries(from).filter(

@@ -39,7 +39,7 @@ const working = (await trySandboxes()).filter(({ id, ok }) => ok && !id.endsWith
 const ids = new Set(working.map(({ id }) => id));
 
 /** The gate would ask before most of these. Here nobody was asked: the sandbox alone has to hold. */
-describe.each(["bwrap", "landlock"])("a command that got past the gate, in %s", (id) => {
+describe.each(["bwrap", "landlock"])("a command that got past the gate, in %s (needs a sandbox)", (id) => {
   const folder = realpathSync(mkdtempSync("/var/tmp/callgate-commands-"));
   const [workspace, outside, home] = ["ws", "out", "home"].map((name) => join(folder, name)) as [
     string,

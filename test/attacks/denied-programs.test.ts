@@ -85,7 +85,9 @@ const allowed = [
   "touch x && mv x y && cp y z && ls y z && ln -s y w && cat w",
   "printf '#!/bin/sh\\necho \"$@\"\\n' > s && chmod +x s && ./s rm git push",
   "bash -c 'cd /; ls >/dev/null' && env true && find . -name README.md -exec cat {} + && echo rm | grep rm",
-  python('import subprocess; subprocess.check_call(["ls"]); subprocess.run("true | cat", shell=True, check=True)'),
+  ...(has("python3")
+    ? [python('import subprocess; subprocess.check_call(["ls"]); subprocess.run("true | cat", shell=True, check=True)')]
+    : []),
   'node -e \'require("child_process").execFileSync("true")\'',
   "bash -c 'exec /proc/self/exe --version'",
   "(exec -c /bin/true)",
@@ -161,23 +163,27 @@ describe("without the launcher (needs bubblewrap)", () => {
   );
 });
 
-test.skipIf(launcher === undefined)("the launcher and the gate read a rule alike", { timeout: 60_000 }, () => {
-  const word = fc.constantFrom(
-    ..."git push pull -f --force --forc --f -rf -r -Rx -xf --recursive --recur=1 -- -C a b --no x=1 -- -".split(" "),
-  );
-  const words = fc.array(word, { maxLength: 6 });
-  const place = fc.constantFrom(
-    ...(["push", "-f", "--force", "-rf", ["push", "pull"], ["--force", "-x"], "a", ["-r", "b"]] as const),
-  );
-  fc.assert(
-    fc.property(fc.array(place, { maxLength: 3 }), words, (places, args) => {
-      const [rule] = compileRules([{ command: ["git", ...places], decision: "deny" }]).denials;
-      const starts = { rules: [toDeniedProgram(rule!, "/")], files: [] };
-      const nothing = { liveBytes: 0, tailBytes: 0, graceMs: 0 };
-      const request = encodeLaunch({ argv: ["git", ...args], cwd: "/", env: {}, starts }, nothing);
-      const answer = execFileSync(launcher!, ["match", "0"], { input: request, encoding: "utf8" });
-      expect(answer.trim() !== "").toBe(mayMatch(args, rule!));
-    }),
-    { numRuns: 400 },
-  );
-});
+test.skipIf(launcher === undefined)(
+  "the launcher and the gate read a rule alike (needs the launcher)",
+  { timeout: 60_000 },
+  () => {
+    const word = fc.constantFrom(
+      ..."git push pull -f --force --forc --f -rf -r -Rx -xf --recursive --recur=1 -- -C a b --no x=1 -- -".split(" "),
+    );
+    const words = fc.array(word, { maxLength: 6 });
+    const place = fc.constantFrom(
+      ...(["push", "-f", "--force", "-rf", ["push", "pull"], ["--force", "-x"], "a", ["-r", "b"]] as const),
+    );
+    fc.assert(
+      fc.property(fc.array(place, { maxLength: 3 }), words, (places, args) => {
+        const [rule] = compileRules([{ command: ["git", ...places], decision: "deny" }]).denials;
+        const starts = { rules: [toDeniedProgram(rule!, "/")], files: [] };
+        const nothing = { liveBytes: 0, tailBytes: 0, graceMs: 0 };
+        const request = encodeLaunch({ argv: ["git", ...args], cwd: "/", env: {}, starts }, nothing);
+        const answer = execFileSync(launcher!, ["match", "0"], { input: request, encoding: "utf8" });
+        expect(answer.trim() !== "").toBe(mayMatch(args, rule!));
+      }),
+      { numRuns: 400 },
+    );
+  },
+);

@@ -22,7 +22,7 @@ const users: readonly { readonly user: string; readonly owner?: typeof nobody }[
   ? [{ user: "root" }, { user: "an ordinary user", owner: nobody }]
   : [{ user: "this user" }];
 
-describe.each(wanted)("escape from $id through $way", ({ id, way, run }) => {
+describe.each(wanted)("escape from $id through $way (needs a sandbox and the launcher)", ({ id, way, run }) => {
   const isThere = way === "a plain spawn" || launcherPath() !== undefined;
   const works = isThere && candidates.some((candidate) => candidate.id === id && candidate.ok);
   describe.skipIf(!works).each(users)("as $user", ({ owner }) => {

@@ -10,10 +10,12 @@ import {
 import { defined } from "../../base/json.ts";
 import type { ServerAuth } from "../auth/auth.ts";
 import type { HttpConfig } from "../config.ts";
+import type { KeptSecrets } from "./keep-secrets.ts";
 import { limitedFetch } from "./limited-fetch.ts";
 
 export interface HttpOptions {
   readonly env: NodeJS.ProcessEnv;
+  readonly secrets: KeptSecrets;
   readonly authProvider?: ServerAuth;
 }
 
@@ -43,10 +45,11 @@ function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
-function settingsOf(config: HttpConfig, { env, authProvider }: HttpOptions) {
+function settingsOf(config: HttpConfig, { env, authProvider, secrets }: HttpOptions) {
+  const watched = secrets.watching(limitedFetch);
   return {
     requestInit: { headers: headersOf(config, env) },
-    fetch: authProvider === undefined ? limitedFetch : steppingUp(authProvider),
+    fetch: authProvider === undefined ? watched : steppingUp(authProvider, watched),
     ...defined({ authProvider }),
   };
 }
@@ -64,8 +67,8 @@ function headersOf(config: HttpConfig, env: NodeJS.ProcessEnv): Record<string, s
 }
 
 /** A server that wants a wider token has run nothing: the request is sent once more with the new one. */
-function steppingUp(auth: ServerAuth): FetchLike {
-  const proved = auth.proving(limitedFetch);
+function steppingUp(auth: ServerAuth, fetch: FetchLike): FetchLike {
+  const proved = auth.proving(fetch);
   return async (url, init) => {
     const response = await proved(url, init);
     if (response.status !== 403) return response;

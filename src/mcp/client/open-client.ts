@@ -10,6 +10,7 @@ import type { HttpConfig, ServerConfig } from "../config.ts";
 import { answerFor, hostCapabilities, type McpHost } from "../host.ts";
 import { createHttpTransport, createSseTransport, isNotStreamable } from "./http-transport.ts";
 import type { ServerTool } from "../protocol.ts";
+import { createKeptSecrets, secretsInEnvironment, type KeptSecrets } from "./keep-secrets.ts";
 import { keepSound, type OnRefused } from "./sound-messages.ts";
 import { startServer, type StartContext } from "./start-server.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
@@ -32,27 +33,33 @@ export interface OpenOptions extends StartContext {
   readonly onFault?: (error: Error) => void;
 }
 
+interface Keeping extends OpenOptions {
+  readonly secrets: KeptSecrets;
+}
+
 /** @internal */
 export async function openClient(options: OpenOptions, onClose: () => void): Promise<Client> {
   const { transport } = options.config;
   if (transport.kind === "stdio") {
     const server = { ...options.config, transport };
+    const secrets = createKeptSecrets(secretsInEnvironment(transport, options.env));
     const stdio = createStdioTransport(() => startServer(server, options));
-    return connect(options, stdio, onClose).catch((error: unknown) => {
-      throw withLastWords(error, stdio);
+    return connect({ ...options, secrets }, stdio, onClose).catch((error: unknown) => {
+      throw secrets.error(withLastWords(error, stdio));
     });
   }
+  const keeping = { ...options, secrets: createKeptSecrets() };
   try {
-    return await connect(options, createHttpTransport(transport, options), onClose);
+    return await connect(keeping, createHttpTransport(transport, keeping), onClose);
   } catch (error) {
-    if (!isNotStreamable(error)) throw error;
-    return openOlder(options, transport, onClose, error);
+    if (!isNotStreamable(error)) throw keeping.secrets.error(error);
+    return openOlder(keeping, transport, onClose, keeping.secrets.error(error));
   }
 }
 
 /** The first refusal is what the user is told, where the older form does not work either. */
 async function openOlder(
-  options: OpenOptions,
+  options: Keeping,
   transport: HttpConfig,
   onClose: () => void,
   first: unknown,
@@ -64,8 +71,8 @@ async function openOlder(
   }
 }
 
-async function connect(options: OpenOptions, transport: Transport, onClose: () => void): Promise<Client> {
-  const { config, host = {}, version } = options;
+async function connect(options: Keeping, transport: Transport, onClose: () => void): Promise<Client> {
+  const { config, host = {}, version, secrets } = options;
   const client = new Client(
     { name: "callgate", version },
     {
@@ -78,7 +85,7 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
     },
   );
   answerFor(client, host, config, options.runningCall);
-  keepSound(transport, options.onRefused ?? (() => undefined));
+  keepSound(transport, options.onRefused ?? (() => undefined), secrets);
   const stop = () => void transport.close().catch(() => undefined);
   options.signal?.addEventListener("abort", stop, { once: true });
   try {
@@ -92,7 +99,7 @@ async function connect(options: OpenOptions, transport: Transport, onClose: () =
   }
   // oxlint-disable prefer-add-event-listener -- the protocol library has only these hooks
   client.onclose = onClose;
-  client.onerror = (error) => options.onFault?.(error);
+  client.onerror = (error) => options.onFault?.(secrets.error(error));
   // oxlint-enable prefer-add-event-listener
   return client;
 }

@@ -4,6 +4,7 @@
  */
 import { specTypeSchemas, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { defined, isObject } from "../../base/json.ts";
+import type { KeptSecrets } from "./keep-secrets.ts";
 
 /** Hears of a server's tool that is left out, and why. */
 export type OnRefused = (tool: string, reason: string) => void;
@@ -12,13 +13,18 @@ export type OnRefused = (tool: string, reason: string) => void;
  * From here on, what arrives on this transport is sound. To be called before it is connected.
  * @internal
  */
-export function keepSound(transport: Transport, onRefused: OnRefused): void {
+export function keepSound(transport: Transport, onRefused: OnRefused, secrets: KeptSecrets): void {
   let handler: Transport["onmessage"];
+  const send = transport.send.bind(transport);
+  transport.send = (...sent) =>
+    send(...sent).catch((error: unknown) => {
+      throw secrets.error(error);
+    });
   Object.defineProperty(transport, "onmessage", {
     configurable: true,
     get: () => handler,
     set(next: Transport["onmessage"]) {
-      handler = next && ((message, extra) => next(toSound(message, onRefused), extra));
+      handler = next && ((message, extra) => next(toSound(secrets.message(message), onRefused), extra));
     },
   });
 }

@@ -6,12 +6,13 @@ import { commandEnvironment } from "../../../src/runtime/environment.ts";
 import { createSandbox, runConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Finished, Sandbox } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../../src/spec/access.ts";
+import { has } from "../../needs.ts";
 
 /** What people's builds and tests do, each as one shell line that must end with 0 and print `expected`. */
 const uses: readonly (readonly [name: string, line: string, expected: string])[] = [
   ["a TypeScript runner's IPC over a unix socket in the temp folder", "node ipc.js", "ipc ok"],
   ["node:test with a server on loopback", "node --test server.test.js >/dev/null && echo tests ok", "tests ok"],
-  ["python multiprocessing with a manager and a pool", "python3 pool.py", "[1, 4, 9]"],
+  ["python multiprocessing with a manager and a pool (needs python3)", "python3 pool.py", "[1, 4, 9]"],
   ["the list of network interfaces", "node -e 'console.log(Object.keys(os.networkInterfaces()).join())'", "lo"],
   [
     "a dev server, and curl against it",
@@ -42,7 +43,9 @@ const places = [
 ];
 
 describe.each(places)("what works inside $id under workspace-write", ({ id, expected: list }) => {
-  describe.skipIf(!works(id))("", () => tryAll(id, list));
+  describe.skipIf(!works(id))(`(needs ${id === "bwrap" ? "bubblewrap" : "a sandbox and the launcher"})`, () =>
+    tryAll(id, list),
+  );
 });
 
 function tryAll(id: string, list: typeof uses): void {
@@ -79,14 +82,17 @@ function tryAll(id: string, list: typeof uses): void {
     return finished;
   }
 
-  test.concurrent.each(list)("%s", async (_name, line, expected) => {
+  const isThere = (name: string) => !name.includes("needs python3") || has("python3");
+  for (const [name, line, expected] of list) test.concurrent.skipIf(!isThere(name))(name, () => tryOne(line, expected));
+
+  async function tryOne(line: string, expected: string) {
     const { stdout, stderr, exitCode } = await run(line);
     expect({ exitCode, last: stdout.trim().split("\n").at(-1), stderr: exitCode === 0 ? "" : stderr }).toEqual({
       exitCode: 0,
       last: expected,
       stderr: "",
     });
-  });
+  }
 }
 
 function prepare(folder: string): void {

@@ -40,7 +40,7 @@ const launcher = launcherPath();
 const canUnshare = spawnSync("unshare", ["-Urmpf", "--mount-proc", "true"]).status === 0 && process.getuid?.() === 0;
 
 describe.skipIf(launcher === undefined || !canUnshare || spawnSync("bwrap", ["--version"]).status !== 0)(
-  "what confines commands where",
+  "what confines commands where (needs bubblewrap, root and the launcher)",
   () => {
     const folder = mkdtempSync(join(tmpdir(), "callgate-places-"));
     const program = join(folder, "ask.mjs");
