@@ -35,7 +35,10 @@ struct job {
   uint32_t grace_ms;
   int64_t deadline;          /* when waiting for what is left ends; 0: not waiting */
   int diagnosis;             /* what the sandbox program had to say */
+  uint64_t processes;        /* how many it may have at once; 0: as many as it likes */
 };
+
+#define OUR_PROCESSES 512 /* keepers, sandboxes, this one */
 
 struct buffer upstream;
 static struct job *jobs;
@@ -167,6 +170,18 @@ static void hand_over(struct job *j, const uint8_t *payload, size_t size, const 
   buffer_flush(&j->to_keeper, j->control);
 }
 
+/* As many processes as all commands together may have; `more` is one that is about to start. */
+static void count_processes(const struct job *more) {
+  uint64_t total = OUR_PROCESSES;
+  bool counted = !more || more->processes;
+  for (const struct job *j = jobs; j; j = j->next) {
+    if (j == more) continue;
+    total += j->processes;
+    if (!j->processes) counted = false;
+  }
+  cgroup_allow(counted ? total + (more ? more->processes : 0) : 0);
+}
+
 /* Gives the job's request to a keeper; true if there is one. `fresh`: of a new sandbox. */
 static bool launch(struct job *j, bool fresh) {
   const uint8_t *payload = j->request.data + j->request.start;
@@ -179,6 +194,10 @@ static bool launch(struct job *j, bool fresh) {
   if (sound && !r.has_tty && !open_pipes(j, &r, theirs)) {
     a.error = EMFILE;
     sound = false;
+  }
+  if (sound) {
+    j->processes = r.caps[0];
+    count_processes(j);
   }
   if (sound && (sound = pool_take(&r, fresh, &keeper, &a))) {
     j->tty = r.has_tty;
@@ -459,6 +478,7 @@ void job_serve(const struct pollfd *p, int64_t now) {
     }
     *at = j->next;
     job_free(j);
+    count_processes(NULL);
   }
 }
 

@@ -135,10 +135,11 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "relay") == 0 && argc > 5 && strcmp(argv[4], "--") == 0) return relay(argv + 2);
   if (strcmp(mode, "nothing") == 0) return 0;
   if (strcmp(mode, "judges") == 0) return starts_check();
+  if (strcmp(mode, "limits") == 0) return cgroup_tell();
   if (strcmp(mode, "landlock-abi") == 0) {
     long abi = syscall(SYS_LANDLOCK_CREATE, NULL, 0, 1);
     return printf("%ld\n", abi > 0 ? abi : 0) < 0;
   }
-  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | match FD | relay PORT SOCKET -- COMMAND... | judges | landlock-abi\n");
+  fprintf(stderr, "usage: callgate-launcher serve | sandbox FRESH | once FD | match FD | relay PORT SOCKET -- COMMAND... | judges | limits | landlock-abi\n");
   return 2;
 }

@@ -3,7 +3,8 @@
  * Node, job.c is the command from then on, request.c reads what was asked for, pool.c finds a keeper,
  * sandbox.c makes keepers inside sandboxes, keeper.c watches over the command, start.c starts it, supervisor.c
  * answers the calls a filter cannot judge, starts.c those that start a program (by rules.c), tail.c keeps
- * back output that nobody reads yet. launcher.c is the program, and tells the whole story.
+ * back output that nobody reads yet; limits.c and cgroup.c hold it to its limits. launcher.c is the program, and
+ * tells the whole story.
  */
 #pragma once
 #define _GNU_SOURCE
@@ -116,6 +117,7 @@ ssize_t receive_fds(int socket, void *bytes, size_t size, int fds[3]);
 /* ---- sandbox.c: keepers in fresh namespaces ---- */
 
 int sandbox_main(const char *fresh, char **overlay);
+bool has_own_pid_max(void);
 
 /* ---- supervisor.c: calls that take a path ---- */
 
@@ -135,6 +137,12 @@ int starts_check(void);
 /* ---- limits.c: what a whole command may use up ---- */
 
 char limits_exceeded(const struct request *r, bool alone);
+
+/* ---- cgroup.c: how many processes there may be at once, for root ---- */
+
+bool cgroup_allow(uint64_t processes);
+void cgroup_leave(void);
+int cgroup_tell(void);
 
 /* ---- tail.c: output that is kept back ---- */
 
@@ -167,6 +175,7 @@ void pool_build(void);
 int pool_patience(bool busy);
 bool pool_owns(pid_t pid);
 void pool_reaped(pid_t pid);
+void pool_forget(void);
 void pool_close(void);
 
 /* ---- job.c: one command as Node sees it ---- */

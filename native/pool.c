@@ -188,6 +188,11 @@ void pool_reaped(pid_t pid) {
   }
 }
 
+/* The keepers outside sandboxes that wait: the next command gets one that is born now. */
+void pool_forget(void) {
+  while (none.count > 0) close(none.ready[--none.count].control);
+}
+
 void pool_close(void) {
   while (sandboxes) {
     if (sandboxes->key) sandbox_drop(sandboxes);

@@ -31,15 +31,19 @@ static bool raise_loopback(void) {
   return up;
 }
 
-/*
- * No more processes than this can exist in a keeper's pid namespace at once, root's included. Only since Linux 6.14
- * has each namespace a number of its own: before, this file is the whole machine's, and root could write it.
- */
-static void cap_processes(const char *number) {
+/* Only since Linux 6.14 has each pid namespace a largest number of its own. */
+bool has_own_pid_max(void) {
   struct utsname kernel;
   unsigned major = 0, minor = 0;
-  if (!number || uname(&kernel) < 0 || sscanf(kernel.release, "%u.%u", &major, &minor) != 2) return;
-  if (major < 6 || (major == 6 && minor < 14)) return;
+  return uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 14));
+}
+
+/*
+ * No more processes than this can exist in a keeper's pid namespace at once, root's included. On older kernels the
+ * file is the whole machine's, and root could write it.
+ */
+static void cap_processes(const char *number) {
+  if (!number || !has_own_pid_max()) return;
   int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return; /* an outer /proc is read-only; limits.c still watches */
   (void)!write(fd, number, strlen(number));

@@ -118,5 +118,6 @@ int serve(void) {
   job_close_all();
   pool_close();
   wait_for_all(500);
+  cgroup_leave();
   return 0;
 }

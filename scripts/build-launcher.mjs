@@ -18,6 +18,7 @@ const parts = [
   "starts.c",
   "rules.c",
   "limits.c",
+  "cgroup.c",
   "tail.c",
   "overlay.c",
   "tree.c",

@@ -3,7 +3,7 @@ import { buildCommand } from "@stricli/core";
 import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { launcherBuild, launcherPath } from "../../runtime/process/launcher-path.ts";
-import { judgesStarts } from "../../runtime/sandbox/programs.ts";
+import { howProcessesAreHeld, judgesStarts } from "../../runtime/sandbox/programs.ts";
 import { findTrustedProgram } from "../../runtime/sandbox/machine.ts";
 import { trySandboxes } from "../../runtime/sandbox/sandbox.ts";
 import type { CandidateResult } from "../../runtime/sandbox/sandbox.ts";
@@ -105,7 +105,7 @@ function launcherFinding(): Finding {
     const judged = judgesStarts(path)
       ? "program starts are judged by deny rules"
       : "program starts cannot be judged on this kernel: a deny of words is held by reading the line only";
-    return { name: "launcher", state: "ok", detail: `${path} (${judged}; limits are watched)` };
+    return { name: "launcher", state: "ok", detail: `${path} (${judged}; ${limitsOf(path)})` };
   }
   return {
     name: "launcher",
@@ -114,6 +114,19 @@ function launcherFinding(): Finding {
       "commands start by plain spawn: slower, no Landlock, no limits; deny rules are held by reading the line and by hiding the program's files",
     fix: `node ${launcherBuild()} (needs a C compiler)`,
   };
+}
+
+const holders: Readonly<Record<string, string>> = {
+  namespace: "pid_max of its namespace",
+  user: "RLIMIT_NPROC",
+  group: "a control group",
+  watched: "watching",
+};
+
+function limitsOf(launcher: string): string {
+  const [inBwrap = "watched", elsewhere = "watched"] = howProcessesAreHeld(launcher) ?? [];
+  const ways = [...new Set([inBwrap, elsewhere])].map((way) => holders[way] ?? way);
+  return `the number of processes is held by ${ways.join(" in bubblewrap, elsewhere by ")}; memory and temp folder are watched`;
 }
 
 /** One command is really held in this folder, and dropped again. */

@@ -148,6 +148,21 @@ export function judgesStarts(launcher: string): boolean {
   }
 }
 
+/** What in the kernel holds a command to a number of processes: in bubblewrap, and elsewhere. Undefined: nothing. */
+export function howProcessesAreHeld(launcher: string): readonly [inBwrap: string, elsewhere: string] | undefined {
+  try {
+    const said = execFileSync(launcher, ["limits"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+      timeout: 5000,
+    });
+    const [inBwrap = "", elsewhere = ""] = said.trim().split(" ");
+    return [inBwrap, elsewhere];
+  } catch {
+    return undefined; // a launcher from before
+  }
+}
+
 /** What the rules kept from starting, as the denial of the whole command. */
 export function refusedStart({ programs }: Pick<Ending, "programs">): Denial | undefined {
   const refused = programs?.list.find(({ refusedBy }) => refusedBy !== undefined);
