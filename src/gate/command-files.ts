@@ -37,6 +37,11 @@ export function filesOf(commands: readonly Command[], policy: Policy): readonly 
   return [...found.values()];
 }
 
+/** Whether the program reads this file by itself to learn what to do, as `make` does its Makefile. */
+export function isOwnFile(program: string, path: string): boolean {
+  return ownFiles.get(basename(program))?.includes(basename(path)) === true;
+}
+
 /** Every piece of the text that could be a path, whatever it means to the shell. */
 function wordsOf(texts: readonly string[]): readonly string[] {
   const pieces = texts.flatMap((text) => [text, ...text.slice(0, 100_000).split(/[\s'"=;|&<>(){}$`,:]+/)]);

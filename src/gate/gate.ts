@@ -135,7 +135,7 @@ async function widen(
     reason:
       denied.what === "time"
         ? `It ran out of time: ${denied.reason}. Run it again, from the start, with ten times as long?`
-        : `The sandbox stopped it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
+        : `The sandbox ${denied.inferred ? "may have stopped" : "stopped"} it (${denied.what}${target}: ${denied.reason}). Run it again with more?`,
     commands: permitted.ruling.commands ?? [],
     grant: widenGrant(permitted.grant, denied),
     suggestion: undefined,

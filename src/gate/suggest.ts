@@ -1,5 +1,8 @@
 /** The smallest rule that would have let a call through, and what else it would let through. */
+import { basename } from "node:path";
+import { defined } from "../base/json.ts";
 import type { Access } from "../spec/access.ts";
+import { filesOf, isOwnFile } from "./command-files.ts";
 import { understand } from "./command/understand.ts";
 import { describeCondition } from "./effect-condition.ts";
 import { decideAccess, type CallToDecide, type Policy } from "./policy.ts";
@@ -80,13 +83,20 @@ function commandRule(access: Access, policy: Policy): Suggestion | undefined {
   const open = understood.steps.filter((step) => step.risk !== "harmless");
   const [step] = open;
   if (open.length !== 1 || step === undefined || step.name === undefined || tooWide.test(step.name)) return undefined;
+  const files = filesOf([{ argv: step.argv, ...defined({ cwd: command.cwd }) }], policy);
+  // A rule outlives the content that was agreed to: for a script of the workspace a yes lasts for the session at most.
+  if (files.some(([, runs]) => runs === "runs")) return undefined;
   const words = smallestPrefix(step.argv);
   const wide = words.length < step.argv.length;
+  const read = files.filter(([path = ""]) => isOwnFile(step.name ?? "", path)).map(([path = ""]) => basename(path));
   return {
     rule: { command: [...words], decision: "allow" },
-    alsoAllows: wide
-      ? `every command that begins with ${words.join(" ")}`
-      : `this command, and the same with more words after it`,
+    alsoAllows: [
+      wide
+        ? `every command that begins with ${words.join(" ")}`
+        : `this command, and the same with more words after it`,
+      ...(read.length === 0 ? [] : [`whatever ${read.join(" and ")} will say then`]),
+    ].join(", "),
   };
 }
 

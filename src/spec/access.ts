@@ -127,6 +127,8 @@ export interface Denial {
   readonly reason: string;
   /** A rule said no: nobody is asked for more. */
   readonly rule?: string;
+  /** Concluded from what the command names and that it failed: nothing has reported it. */
+  readonly inferred?: true;
   /** What else was refused. */
   readonly more?: readonly Denial[];
 }

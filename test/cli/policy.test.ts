@@ -88,6 +88,22 @@ describe("policy test and suggest", () => {
     expect(stdout).toContain("1 rules, 2 examples, 1 failed");
   });
 
+  test("no rule is suggested for a script of the workspace, whose content may change; what make reads is said", async () => {
+    const cwd = tempFolder("suggest");
+    writeFileSync(join(cwd, "build.sh"), "#!/bin/sh\n", { mode: 0o755 });
+    writeFileSync(join(cwd, "Makefile"), "all:\n");
+    const suggest = async (...words: readonly string[]) =>
+      JSON.parse((await run(["policy", "suggest", "--json", "--", ...words], { cwd })).stdout) as Record<
+        string,
+        unknown
+      >;
+    expect(await suggest("./build.sh", "all")).toMatchObject({ decision: "ask", rule: null });
+    expect(await suggest("make", "all")).toMatchObject({
+      rule: { command: ["make", "all"] },
+      alsoAllows: "this command, and the same with more words after it, whatever Makefile will say then",
+    });
+  });
+
   test("suggest gives the smallest rule and what else it allows", async () => {
     const { stdout } = await run(["policy", "suggest", "--json", "--", "npm", "run", "build", "--verbose"]);
     expect(JSON.parse(stdout)).toEqual({

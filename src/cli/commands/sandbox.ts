@@ -142,7 +142,8 @@ async function run(
 ): Promise<number> {
   const { confined, ending, denied } = await tryTwice(sandbox, argv, { grant, cwd });
   const all = denied === undefined ? [] : [denied, ...(denied.more ?? [])];
-  for (const { reason } of all) say(visible(`callgate: refused by ${confined.sandbox}: ${reason}`));
+  for (const { reason, inferred } of all)
+    say(visible(`callgate: ${inferred ? "probably refused" : "refused"} by ${confined.sandbox}: ${reason}`));
   return ending.exitCode ?? exitCodes.failed;
 }
 

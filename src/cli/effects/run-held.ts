@@ -28,7 +28,12 @@ export async function runHeld(sandbox: Sandbox, launch: Launch, flags: HeldFlags
     const at = Date.now();
     const ending = await passThrough(processes, confined, flags.json);
     const denied = await confined.cleanup(ending);
-    if (denied !== undefined) say(visible(`callgate: refused by ${confined.sandbox}: ${denied.reason}`));
+    if (denied !== undefined)
+      say(
+        visible(
+          `callgate: ${denied.inferred ? "probably refused" : "refused"} by ${confined.sandbox}: ${denied.reason}`,
+        ),
+      );
     const effects = await listEffects(run);
     const choice = await choose(effects, run, flags);
     const settled = await settleRun(run, choice, { at, command: launch.argv, cwd: launch.cwd });

@@ -1,7 +1,7 @@
 /**
- * Was it the sandbox? Answered from evidence, never from words in an output: the signal the kernel
- * ends a forbidden call with, and what the command line names that the grant does not hold. A command
- * that succeeded was not stopped.
+ * Was it the sandbox? Never answered from words in an output. The signal with which the kernel ends a forbidden call is
+ * proof. Otherwise only this is known: the command failed, and it names what the grant does not hold; each such thing is
+ * told as `inferred`. A command that succeeded was not stopped.
  */
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
@@ -31,16 +31,17 @@ export function explainEnding(command: DeniedCommand, { exitCode, signal }: Endi
     return { what: "command", reason: "the command made a system call the sandbox forbids" };
   if (exitCode === null) return undefined;
   const words = simpleCommands(command.argv);
-  return deniedRead(words, command) ?? deniedNetwork(words, command.grant) ?? deniedWrite(words, command);
+  const all = [deniedRead(words, command), deniedNetwork(words, command.grant), deniedWrite(words, command)];
+  return joinDenials(all.flat().map((denial) => ({ ...denial, inferred: true })));
 }
 
 /** A hidden path that exists was named, by whatever program. */
-function deniedRead(commands: readonly SimpleCommand[], { cwd, grant }: DeniedCommand): Denial | undefined {
-  if (grant.mask.length === 0) return undefined;
+function deniedRead(commands: readonly SimpleCommand[], { cwd, grant }: DeniedCommand): readonly Denial[] {
+  if (grant.mask.length === 0) return [];
   const named = commands.flatMap(({ words }) => words.slice(1)).filter((word) => !word.startsWith("-"));
   const isHidden = (path: string) => grant.mask.some((mask) => contains(mask, path)) && existsSync(path);
-  const target = named.map((word) => absolute(word, cwd)).find(isHidden);
-  return target === undefined ? undefined : { what: "read", target, reason: `${target} is hidden from commands` };
+  const targets = new Set(named.map((word) => absolute(word, cwd)).filter(isHidden));
+  return [...targets].map((target) => ({ what: "read", target, reason: `${target} is hidden from commands` }));
 }
 
 const makers = new Set(["touch", "mkdir", "tee", "truncate", "mkfifo", "mktemp", "patch"]);
@@ -54,18 +55,26 @@ function changedBy([program = "", ...operands]: readonly string[], cwd: string):
   const existing = paths.filter((word) => existsSync(absolute(word, cwd)));
   if (makers.has(name)) return paths;
   if (changers.has(name)) return existing;
-  if (copiers.has(name)) return paths.slice(-1);
-  if (name === "mv") return [...paths.slice(-1), ...existing];
+  // Without anything to copy or move it failed for that.
+  const isSource = paths.slice(0, -1).every((word) => existsSync(absolute(word, cwd)));
+  if (copiers.has(name)) return isSource ? paths.slice(-1) : [];
+  if (name === "mv") return isSource ? [...paths.slice(-1), ...existing] : [];
   if (name === "dd") return operands.filter((word) => word.startsWith("of=")).map((word) => word.slice(3));
-  return name === "git" && gitWriters.has(operands[0] ?? "") ? [".git"] : [];
+  return name === "git" && gitWriters.has(operands[0] ?? "") && !gitLooks.test(operands.join(" ")) ? [".git"] : [];
 }
 
-function deniedWrite(commands: readonly SimpleCommand[], { cwd, grant, writable }: DeniedCommand): Denial | undefined {
+/** Subcommands that only look although others of their name write. */
+const gitLooks =
+  /^(?:config (?:.*-l\b|.*--(?:get|list)|get\b|list\b|\S+$)|(?:branch|tag)(?: -\S*[lavr]\S*| --(?:list|contains|merged|no-merged|points-at|show-current|sort)\S*)*$|(?:stash|worktree) (?:list|show)\b)/;
+
+function deniedWrite(commands: readonly SimpleCommand[], { cwd, grant, writable }: DeniedCommand): readonly Denial[] {
   const wanted = commands.flatMap(({ words, redirects }) => [...redirects, ...changedBy(words, cwd)]);
-  const target = wanted.map((word) => absolute(word, cwd)).find((path) => isWithheld(path, { grant, writable }));
-  return target === undefined
-    ? undefined
-    : { what: "write", target, reason: `${target} may not be changed under ${grant.policy}` };
+  const paths = wanted.map((word) => absolute(word, cwd)).filter((path) => isWithheld(path, { grant, writable }));
+  return [...new Set(paths)].map((target) => ({
+    what: "write",
+    target,
+    reason: `${target} may not be changed under ${grant.policy}`,
+  }));
 }
 
 const gitWriters = new Set(
@@ -108,22 +117,15 @@ const fetchingVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 /** With an allow-list the proxy knows better; this is for a network that is off. */
-function deniedNetwork(commands: readonly SimpleCommand[], grant: Grant): Denial | undefined {
-  if (grant.network !== "off") return undefined;
-  for (const {
-    words: [program = "", ...operands],
-  } of commands) {
+function deniedNetwork(commands: readonly SimpleCommand[], grant: Grant): readonly Denial[] {
+  if (grant.network !== "off") return [];
+  return commands.flatMap(({ words: [program = "", ...operands] }): readonly Denial[] => {
     const name = basename(program);
     const host = operands.map(hostOf).find((found) => found !== undefined);
     const fetches = fetchingVerbs.get(name)?.has(operands.find((word) => !word.startsWith("-")) ?? "") === true;
-    if (isLoopback(host) || !(networkPrograms.has(name) || fetches)) continue;
-    return {
-      what: "network",
-      ...defined({ target: host }),
-      reason: `${name} needs the network, which is off`,
-    };
-  }
-  return undefined;
+    if (isLoopback(host) || !(networkPrograms.has(name) || fetches)) return [];
+    return [{ what: "network", ...defined({ target: host }), reason: `${name} needs the network, which is off` }];
+  });
 }
 
 function hostOf(word: string): string | undefined {

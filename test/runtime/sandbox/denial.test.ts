@@ -46,6 +46,28 @@ test.each([
   expect(shell(line(outside))).toMatchObject({ what: "write", target: join(outside, name) });
 });
 
+test("all of it is told, as concluded and not as seen", () => {
+  const { outside, shell } = scene();
+  expect(shell(`echo a > ${outside}/a; echo b > ${outside}/b; curl https://example.com/`)).toEqual({
+    what: "network",
+    target: "example.com",
+    reason: "curl needs the network, which is off",
+    inferred: true,
+    more: ["a", "b"].map((name) => ({
+      what: "write",
+      target: join(outside, name),
+      reason: `${join(outside, name)} may not be changed under workspace-write`,
+      inferred: true,
+    })),
+  });
+});
+
+test("what git only looks at is no refused write", () => {
+  const { shell } = scene();
+  for (const line of ["git config --get a.b", "git config user.name", "git branch -a", "git stash list", "git tag -l"])
+    expect([line, shell(line)]).toEqual([line, undefined]);
+});
+
 test("a protected name inside the root is the refused write", () => {
   const { workspace, shell, ended } = scene();
   expect(shell("echo x > .git/config")).toMatchObject({ what: "write", target: join(workspace, ".git", "config") });
@@ -69,6 +91,8 @@ test("failures that have nothing to do with the sandbox are not put down to it",
     "ls 2>/dev/null",
     `rm ${outside}/not-there`,
     `cp ${outside}/not-there here`,
+    `cp not-there ${outside}/new`,
+    `mv not-there ${outside}/new`,
   ]) {
     expect([line, shell(line)]).toEqual([line, undefined]);
   }
