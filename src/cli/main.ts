@@ -1,7 +1,4 @@
-#!/usr/bin/env node
-import module from "node:module";
 import { homedir } from "node:os";
-import { fileURLToPath } from "node:url";
 import type { StricliProcess } from "@stricli/core";
 import { nearest } from "../base/text.ts";
 import { exitCodes, print, say } from "./io.ts";
@@ -16,7 +13,6 @@ async function main(argv: readonly string[]): Promise<void> {
   if (first === "completion") return complete(rest);
   const asked = first === undefined || first.startsWith("-") ? "chat" : first;
   const name = synonyms.get(asked) ?? asked;
-  keepCompiledCode();
   const loaded = await loadCommand(name);
   if (loaded === undefined) return unknownCommand(name);
   const given = asked === first ? rest : argv;
@@ -27,14 +23,6 @@ async function main(argv: readonly string[]): Promise<void> {
   if (typeof host.exitCode === "number" && host.exitCode !== 0) {
     process.exitCode = host.exitCode < 0 ? exitCodes.usage : exitCodes.failed;
   }
-}
-
-/**
- * Since Node 22. Beside the code it was made from: whoever can change the one can change the other, so it
- * needs no more trust. A folder that cannot be written only means that nothing is kept.
- */
-function keepCompiledCode(): void {
-  module.enableCompileCache?.(fileURLToPath(new URL("compiled", import.meta.url)));
 }
 
 /** One command as an application: the others stay unread. */
@@ -129,16 +117,19 @@ function overview(): string {
   ].join("\n");
 }
 
-// Whoever reads us may stop reading (`| head`): that is no fault of ours, and there is nobody left to tell.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
-  process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
-});
-process.stderr.on("error", () => process.exit(exitCodes.failed));
+/** The whole command, from its arguments to the end of the process. */
+export async function run(argv: readonly string[]): Promise<void> {
+  // Whoever reads us may stop reading (`| head`): that is no fault of ours, and there is nobody left to tell.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
+    process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
+  });
+  process.stderr.on("error", () => process.exit(exitCodes.failed));
 
-// Services and containers often start us without it; the system's user list knows it all the same.
-process.env["HOME"] ||= homedir();
+  // Services and containers often start us without it; the system's user list knows it all the same.
+  process.env["HOME"] ||= homedir();
 
-await main(process.argv.slice(2));
-// The command has ended: nothing that was left open (a server, a connection) keeps the process alive.
-process.stdout.write("", (error) => (error ? undefined : process.exit()));
+  await main(argv);
+  // The command has ended: nothing that was left open (a server, a connection) keeps the process alive.
+  process.stdout.write("", (error) => (error ? undefined : process.exit()));
+}

@@ -1,0 +1,105 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { Script } from "node:vm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { toFunction } from "../../src/cli/kept-code.ts";
+import { ensureBuilt } from "./run.ts";
+
+const dist = resolve(import.meta.dirname, "../../dist");
+/** What the command can load: each file as the function that it becomes, by path. */
+const functions = new Map<string, string>();
+const importsOf = (file: string) => [...functions.get(file)!.matchAll(/__need\("([^"]+)"\)/g)].map(([, name]) => name!);
+const ours = (file: string, name: string) => resolve(dirname(file), name);
+
+beforeAll(() => {
+  ensureBuilt();
+  const visit = (file: string): void => {
+    if (functions.has(file)) return;
+    functions.set(file, toFunction(readFileSync(file, "utf8")));
+    const later = [...functions.get(file)!.matchAll(/__later\([`"]([^`"]+)[`"]\)/g)].map(([, name]) => name!);
+    for (const name of [...importsOf(file), ...later]) if (name.startsWith(".")) visit(ours(file, name));
+  };
+  visit(join(dist, "chunks/main.js"));
+});
+
+describe("the built files have the one shape that the command's loader reads", () => {
+  test("each is a function once its imports and exports are read", () => {
+    expect(functions.size).toBeGreaterThan(50);
+    for (const [file, text] of functions) {
+      expect(() => new Script(text, { filename: file }), file).not.toThrow();
+      expect(text, file).not.toMatch(/[;}]import(?:\{|\*|")|const\{[^}]*\bdefault:[^}]*\}=__need\("[^.]/);
+      for (const name of importsOf(file))
+        expect(name.startsWith(".") || isBuiltin(name), `${file}: ${name}`).toBe(true);
+    }
+  });
+
+  test("no two import each other, so that all a file imports has run before it does", () => {
+    const done = new Set<string>();
+    const visit = (file: string, above: readonly string[]): void => {
+      expect(above).not.toContain(file);
+      if (done.has(file)) return;
+      for (const name of importsOf(file)) if (name.startsWith(".")) visit(ours(file, name), [...above, file]);
+      done.add(file);
+    };
+    for (const file of functions.keys()) visit(file, []);
+  });
+});
+
+test("imports, exports and the names of other files are translated", () => {
+  const made = toFunction(
+    `import a,{b as c}from"./x.js";import*as all from"node:path";import own from"./y.js";import fs from"node:fs";import"./z.js";` +
+      "const d=()=>import(`./later.js`);const u=import.meta.url;const p=import(`pg`);export{c,d as default,u as url};",
+  );
+  expect(made).toBe(
+    `(function(__need,__later,__url){"use strict";const a=__need("./x.js").default;const{b:c}=__need("./x.js");const all=__need("node:path");` +
+      `const own=__need("./y.js").default;const fs=__need("node:fs");__need("./z.js");` +
+      "const d=()=>__later(`./later.js`);const u=__url;const p=import(`pg`);\nreturn {c,default:d,url:u}})",
+  );
+});
+
+describe("compiled code is kept beside the code", () => {
+  let copy = "";
+  const run = () => {
+    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), "dialects"], {
+      encoding: "utf8",
+      cwd: copy,
+      env: { ...process.env, CALLGATE_HOME: join(copy, "home") },
+    });
+    expect(status).toBe(0);
+    return stdout;
+  };
+  const folder = () => join(copy, `dist/compiled/${process.version}-${process.arch}/dialects`);
+
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), "callgate-start-"));
+    writeFileSync(join(copy, "package.json"), '{"type":"module"}');
+    cpSync(dist, join(copy, "dist"), {
+      recursive: true,
+      filter: (path) => !path.startsWith(join(dist, "compiled")) && !path.endsWith(".d.ts"),
+    });
+  });
+
+  test("and a folder that others can write is neither read nor written", () => {
+    mkdirSync(folder(), { recursive: true });
+    chmodSync(folder(), 0o777);
+    run();
+    expect(readdirSync(folder())).toEqual([]);
+    chmodSync(folder(), 0o700);
+  });
+
+  test("for its owner alone; what is damaged is compiled again", () => {
+    const first = run();
+    const kept = readdirSync(folder()).map((name) => join(folder(), name));
+    expect(kept.length).toBeGreaterThan(3);
+    for (const file of kept) expect(statSync(file).mode & 0o077, file).toBe(0);
+    const times = kept.map((file) => statSync(file).mtimeMs);
+    expect(run()).toBe(first);
+    expect(kept.map((file) => statSync(file).mtimeMs)).toEqual(times);
+    for (const file of kept) writeFileSync(file, readFileSync(file).subarray(0, 40));
+    expect(run()).toBe(first);
+    for (const file of kept) expect(statSync(file).size, file).toBeGreaterThan(40);
+  });
+});
