@@ -61,6 +61,7 @@ const bundle = await rolldown({
 // Loading a file costs Node more than reading it: what every session needs goes into one.
 const draft = (await bundle.generate(output)).output.filter(({ type }) => type === "chunk");
 const core = modulesOf(draft, /cli[\\/]commands[\\/]exec\.ts$/);
+for (const id of modulesOf(draft, /wire[\\/]responses[\\/]index\.ts$/)) core.add(id);
 for (const id of modulesOf(draft, /cli[\\/]main\.ts$/)) core.delete(id);
 rmSync("dist", { recursive: true, force: true });
 await bundle.write({

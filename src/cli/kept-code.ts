@@ -107,7 +107,7 @@ type ModuleFunction = (
 ) => Exports;
 
 const importPattern = /\s*import(?:([^"'`;()]*?)from)?"([^"]+)";?/y;
-const exportPattern = /(?:^|[;}\s])export\{([^{}]*)\};?\s*$/;
+const exportPattern = /^export\{([^{}]*)\};?\s*$/;
 
 /** A built module as a function that is given what it imports and returns what it exports. */
 export function toFunction(text: string): string {
@@ -121,9 +121,9 @@ export function toFunction(text: string): string {
     head += importAsConst(found[1]?.trim(), found[2]!);
   }
   // Looked for near the end only: a pattern that ends in $ is tried at each place.
-  const tail = Math.max(start, text.lastIndexOf("export{") - 1);
+  const tail = Math.max(start, text.lastIndexOf("export{"));
   const exported = exportPattern.exec(text.slice(tail));
-  const body = exported === null ? text.slice(start) : `${text.slice(start, tail)}${text.slice(tail, tail + 1)}`;
+  const body = exported === null ? text.slice(start) : text.slice(start, tail);
   const returned = exported === null ? "{}" : `{${exported[1]!.split(",").map(exportAsProperty).join(",")}}`;
   return `(function(__need,__later,__url){"use strict";${head}${withoutModuleSyntax(body)}\nreturn ${returned}})`;
 }
@@ -147,7 +147,23 @@ function exportAsProperty(name: string): string {
 
 /** Other files of ours are loaded here; packages and files of users as always. */
 function withoutModuleSyntax(body: string): string {
-  return body
-    .replaceAll("import.meta.url", "__url")
-    .replace(/\bimport\((["'`])(\.{1,2}\/[\w./-]+\.js)\1\)/g, "__later($1$2$1)");
+  // Cut by hand: a regular expression that has just been made walks through half a megabyte slowly.
+  let text = "";
+  let from = 0;
+  for (let at = body.indexOf("import"); at !== -1; at = body.indexOf("import", at + 6)) {
+    const instead = moduleSyntax.find(([syntax]) => body.startsWith(syntax, at));
+    if (instead === undefined || !isOwnFile(body, at, instead[0])) continue;
+    text += body.slice(from, at) + instead[1];
+    from = at + instead[0].length;
+  }
+  return from === 0 ? body : text + body.slice(from);
+}
+
+const moduleSyntax = [
+  ["import.meta.url", "__url"],
+  ["import(", "__later("],
+] as const;
+
+function isOwnFile(body: string, at: number, syntax: string): boolean {
+  return syntax !== "import(" || /^["'`]\.\.?\/[\w./-]+\.js["'`]\)/.test(body.slice(at + syntax.length, at + 200));
 }

@@ -1,13 +1,12 @@
-import { spawn } from "node:child_process";
-
 /** The address is one word to a program; no shell ever sees it. */
-export function openBrowser(page: URL): void {
+export async function openBrowser(page: URL): Promise<void> {
   const [program, ...words] =
     process.platform === "darwin"
       ? ["open"]
       : process.platform === "win32"
         ? ["rundll32", "url.dll,FileProtocolHandler"]
         : ["xdg-open"];
+  const { spawn } = await import("node:child_process");
   const child = spawn(program!, [...words, page.href], { stdio: "ignore", detached: true });
   child.on("error", () => undefined); // no browser here: the address was shown
   child.unref();

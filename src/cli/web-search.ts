@@ -1,5 +1,4 @@
 /** A search service of the user's own, for `web_search` and for the gateway: a command, an address, or a tool of an MCP server. */
-import { execFile } from "node:child_process";
 import { CallError } from "../base/error.ts";
 import { isObject, parseJson } from "../base/json.ts";
 import type { Search, SearchHit } from "../gateway/index.ts";
@@ -107,7 +106,13 @@ async function askAddress(address: string, query: string, signal: AbortSignal): 
   return text;
 }
 
-function runProgram(command: readonly string[], query: string, cwd: string, signal: AbortSignal): Promise<string> {
+async function runProgram(
+  command: readonly string[],
+  query: string,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { execFile } = await import("node:child_process");
   const [program = "", ...args] = command;
   return new Promise((resolve, reject) => {
     execFile(program, [...args, query], { cwd, signal, timeout: timeoutMs, maxBuffer: maxBytes }, (error, stdout) =>

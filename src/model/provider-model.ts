@@ -48,7 +48,7 @@ export function resolveProvider(options: ProviderModelOptions): ProviderAddress 
 }
 
 /** Only the codec that is spoken is loaded. */
-const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
+export const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
   responses: async () => (await import("../wire/responses/index.ts")).responses,
   chat: async () => (await import("../wire/chat/index.ts")).chat,
   messages: async () => (await import("../wire/messages/index.ts")).messages,

@@ -27,6 +27,8 @@ const schemaOnes = [
   "unevaluatedProperties",
 ] as const;
 
+const holders: ReadonlySet<string> = new Set([...schemaMaps, ...schemaLists, ...schemaOnes]);
+
 export interface Subschema {
   readonly keys: readonly string[];
   readonly schema: Record<string, unknown>;
@@ -34,6 +36,8 @@ export interface Subschema {
 
 /** The schemas one step below; boolean schemas and what is no schema are left out. */
 export function subschemas(node: Record<string, unknown>): readonly Subschema[] {
+  // Most schemas are leaves, and each is looked at several times before a first request.
+  if (!Object.keys(node).some((keyword) => holders.has(keyword))) return [];
   const found: Subschema[] = [];
   const add = (keys: readonly string[], schema: unknown) => {
     if (isObject(schema)) found.push({ keys, schema });

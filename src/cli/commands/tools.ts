@@ -5,7 +5,8 @@ import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { checkTarget } from "../../schema/normalize/check-target.ts";
 import { normalize, schemaTargets } from "../../schema/normalize.ts";
-import { codecs, isWireName } from "../../wire/index.ts";
+import { loadCodec } from "../../model/provider-model.ts";
+import type { WireName } from "../../wire/codec.ts";
 import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
 import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
@@ -94,14 +95,13 @@ async function show(given: ToolsFlags): Promise<void> {
   const { config, specs, wire } = await offer(given);
   if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
   if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
-  if (!isWireName(wire))
+  if (!Object.hasOwn(loadCodec, wire))
     throw new UsageError(`there is no wire '${wire}': responses, chat, messages, gemini, mcp or text:DIALECT`);
   const { provider } = chooseProvider(config, wire);
   const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
-  const { body, dropped } = codecs[wire].encodeRequest(
-    { model: config.model ?? "model", input: [], tools: specs },
-    options,
-  );
+  // One of the table's own names, as was just seen.
+  const codec = await loadCodec[wire as WireName]();
+  const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: specs }, options);
   showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
   if (!given.json) for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
 }

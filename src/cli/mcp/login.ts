@@ -24,7 +24,7 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   const authProvider = tokens.interactive(config, (page) => {
     asked = true;
     say(`callgate: to log in to ${server}, open\n  ${page.href}`);
-    if (!flags.noBrowser) openBrowser(page);
+    if (!flags.noBrowser) void openBrowser(page);
   });
   if (authProvider === undefined)
     throw new UsageError(
