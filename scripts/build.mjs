@@ -63,12 +63,27 @@ const draft = (await bundle.generate(output)).output.filter(({ type }) => type =
 const core = modulesOf(draft, /cli[\\/]commands[\\/]exec\.ts$/);
 for (const id of modulesOf(draft, /wire[\\/]responses[\\/]index\.ts$/)) core.add(id);
 for (const id of modulesOf(draft, /cli[\\/]main\.ts$/)) core.delete(id);
+// And what its first call needs into another: it is loaded while the model answers, or in that call's way.
+const calls = new Set();
+for (const start of [
+  /gate[\\/]gate\.ts$/,
+  /router[\\/]commands\.ts$/,
+  /schema[\\/]validate\.ts$/,
+  /workspace[\\/]turn-diff\.ts$/,
+])
+  for (const id of modulesOf(draft, start)) calls.add(id);
+// The sandbox is an entry of its own, and small.
+for (const id of [...core, ...modulesOf(draft, /cli[\\/]main\.ts$/), ...modulesOf(draft, /sandbox[\\/]sandbox\.ts$/)])
+  calls.delete(id);
 rmSync("dist", { recursive: true, force: true });
 await bundle.write({
   ...output,
   codeSplitting: {
     includeDependenciesRecursively: false,
-    groups: [{ name: "core", test: (id) => core.has(id) }],
+    groups: [
+      { name: "core", test: (id) => core.has(id) },
+      { name: "calls", test: (id) => calls.has(id) },
+    ],
   },
 });
 await bundle.close();

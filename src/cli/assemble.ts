@@ -166,18 +166,18 @@ async function putTogether(
     ...defined({ price, contextWindow: config.context_window }),
   });
   opened.push(session.close);
-  warmUpWhileAsking(session, engine);
+  warmUpWhileAsking(session, () => Promise.allSettled([engine.warmUp(), changes.warmUp()]));
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
 }
 
 /** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */
 const warmUpAfterMs = 100;
 
-function warmUpWhileAsking(session: Session, engine: Engine): void {
+function warmUpWhileAsking(session: Session, warmUp: () => Promise<unknown>): void {
   const stop = session.on((event) => {
     if (event.type !== "request.sent") return;
     stop();
-    setTimeout(() => void engine.warmUp(), warmUpAfterMs).unref();
+    setTimeout(() => void warmUp(), warmUpAfterMs).unref();
   });
 }
 

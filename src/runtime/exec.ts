@@ -157,7 +157,7 @@ function readLoginEnv({ processes, env, environment, shell }: ExecOptions): Prom
 export async function warmUp(options: ExecOptions): Promise<void> {
   const { spawner } = options.processes;
   const env = await readLoginEnv(options);
-  if (!options.grant.confined || spawner.name !== "launcher") return;
+  if (spawner.name !== "launcher") return;
   const launch = await confine(toLaunch({ argv: ["true"] }, env, options), options);
   spawner.prepare(launch);
   await launch.cleanup(noEnding);

@@ -5,6 +5,8 @@ import { createUndoLog } from "./undo.ts";
 
 /** What a turn changes on disk: shown as one diff when it ends, kept so that it can be taken back. */
 export interface ChangeTracker {
+  /** Loads what the first change needs, while nobody waits for it. */
+  warmUp(): Promise<void>;
   /** Before a call that may change something: the workspace is remembered once per turn, and not at all if nothing changes. */
   beforeChange(): Promise<void>;
   note(change: FileChange): void;
@@ -16,15 +18,13 @@ export function createChangeTracker(workspace: string, undoFile: string, runLate
   const undo = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
-  const begin = async () => {
-    // Loaded with the first change: a session that only looks needs no diff.
-    differ ??= (await import("./turn-diff.ts")).createTurnDiffer({
-      workspace,
-      ...(runLater === undefined ? {} : { runLater }),
-    });
-    differ.begin();
+  const load = async () => {
+    const { createTurnDiffer } = await import("./turn-diff.ts");
+    return (differ ??= createTurnDiffer({ workspace, ...(runLater === undefined ? {} : { runLater }) }));
   };
+  const begin = async () => (await load()).begin();
   return {
+    warmUp: async () => void (await load()),
     beforeChange: () => (beginning ??= begin()),
     note(change) {
       differ?.note(change);

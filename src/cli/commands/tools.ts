@@ -95,15 +95,19 @@ async function show(given: ToolsFlags): Promise<void> {
   const { config, specs, wire } = await offer(given);
   if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
   if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
-  if (!Object.hasOwn(loadCodec, wire))
+  if (!isWireName(wire))
     throw new UsageError(`there is no wire '${wire}': responses, chat, messages, gemini, mcp or text:DIALECT`);
   const { provider } = chooseProvider(config, wire);
   const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
-  // One of the table's own names, as was just seen.
-  const codec = await loadCodec[wire as WireName]();
+  const codec = await loadCodec[wire]();
   const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: specs }, options);
   showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
   if (!given.json) for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
+}
+
+/** Not the wires' own `isWireName`: that would load all of them. */
+function isWireName(name: string): name is WireName {
+  return Object.hasOwn(loadCodec, name);
 }
 
 async function showText(specs: readonly ToolSpec[], dialect: string, json = false): Promise<void> {

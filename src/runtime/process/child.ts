@@ -194,7 +194,7 @@ export interface Spawner {
   readonly name: "launcher" | "plain";
   /** Rejects with a StartError if the command could not be started; that may also show later, in `ended`. */
   start(launch: Confined, sink: Sink): Promise<Child>;
-  /** Builds the sandbox of such a command ahead, where that is possible. */
+  /** Gets ready for such a command, where that is possible: the launcher runs, the sandbox is built. */
   prepare(launch: Confined): void;
   close(): Promise<void>;
 }

@@ -66,8 +66,9 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
       return child;
     },
     prepare(launch) {
-      if (!launch.wrapper || launch.reusable !== true) return;
-      connect().send("P", 0, encodeWrapper(launch, ahead, stampOf(launch.wrapper)));
+      const to = connect();
+      if (launch.wrapper && launch.reusable === true)
+        to.send("P", 0, encodeWrapper(launch, ahead, stampOf(launch.wrapper)));
     },
     async close() {
       const last = connection;
