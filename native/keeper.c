@@ -315,14 +315,17 @@ static _Noreturn void keeper_watch(struct keeper *k, int signals) {
   for (;;) {
     struct pollfd polls[3] = {{k->control, POLLIN, 0}, {signals, POLLIN, 0}, {k->listener, POLLIN, 0}};
     int ready = poll(polls, 3, k->request->capped ? LOOK_EVERY_MS : -1);
-    if (ready > 0 && polls[2].revents & POLLIN) supervisor_answer(k->listener, k->request);
-    else if (ready > 0 && polls[2].revents) close_fd(&k->listener); /* nobody is left who could ask */
-    if (ready > 0 && polls[1].revents) keeper_signal(k, signals); /* ends us with the command, which then waits for no look */
-    if (k->request->capped && keeper_now() - last >= LOOK_EVERY_MS) {
+    /* A command that has ended does not wait for a look; one that ends processes all the time does not put it off for ever. */
+    const bool busy = ready > 0 && polls[1].revents;
+    if (k->request->capped && keeper_now() - last >= (busy ? 2 * LOOK_EVERY_MS : LOOK_EVERY_MS)) {
       hold_to_limits(k);
       last = keeper_now();
     }
-    if (ready <= 0 || !polls[0].revents) continue;
+    if (ready <= 0) continue;
+    if (polls[2].revents & POLLIN) supervisor_answer(k->listener, k->request);
+    else if (polls[2].revents) close_fd(&k->listener); /* nobody is left who could ask */
+    if (polls[1].revents) keeper_signal(k, signals);
+    if (!polls[0].revents) continue;
     uint8_t message[2] = {'K', 0};
     if (recv(k->control, message, sizeof message, MSG_WAITALL) != sizeof message) message[0] = 'K';
     keeper_obey(k, message);

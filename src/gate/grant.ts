@@ -65,8 +65,10 @@ export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant 
   const grant: Grant = {
     ...base,
     // A handler gets exactly the paths it stated, so that a link swapped in after the yes leads nowhere.
-    ...(runs ? openWrites(writes, base, policy) : { write: [...new Set(writes.map(openable))] }),
-    mask: base.mask.filter((mask) => !reads.some((path) => isInside(path, mask))),
+    ...(runs
+      ? openWrites(writes, base, policy)
+      : { write: writes.length === 0 ? [] : [...new Set(writes.map(openable))] }),
+    mask: reads.length === 0 ? base.mask : base.mask.filter((mask) => !reads.some((path) => isInside(path, mask))),
     network: runs
       ? joinNetwork(base.network, access.network ?? [])
       : (access.network ?? []).length > 0

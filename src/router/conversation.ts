@@ -152,13 +152,15 @@ export function createConversation(
   };
 
   const situation = () => toSituation(gate, host, settings(), approver !== undefined);
+  let current: Omit<Stages, "record"> = { ...stages, gate };
   const runner = createRunner({
     id,
     registry,
     stages: () => {
       if (closed) throw new Error(`The conversation '${id}' is closed.`);
       engine.starting();
-      return { ...stages, gate };
+      if (current.gate !== gate) current = { ...stages, gate };
+      return current;
     },
     count: engine.count,
   });

@@ -4,14 +4,14 @@
  */
 import { partsToText } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
-import { defined, isObject, parseJson, type Json } from "../base/json.ts";
+import { isObject, parseJson, type Json } from "../base/json.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Asked, Ended, Permitted } from "../spec/call.ts";
 import { isFreeform } from "../spec/freeform.ts";
 import type { CallEvent, Nest, Recorder } from "../spec/stages.ts";
 import type { AnyTool, CallOutcome } from "../spec/tool.ts";
 import { createLanes, type InnerLanes, type LaneOptions, type Lanes, type MadeBy } from "./lanes.ts";
-import { route, type Stages } from "./route.ts";
+import { route, type CallSetting, type Stages } from "./route.ts";
 
 /** What goes with one call. */
 export interface RunOptions {
@@ -73,6 +73,12 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     while (running.has(`${asked.id}~${copy}`)) copy++;
     return { ...asked, id: `${asked.id}~${copy}` };
   };
+  /** Made once for many calls: they differ only when the rules or the session do. */
+  const recorded = (own: Omit<Stages, "record">, record: Recorder): Stages => {
+    if (latest?.own !== own || latest.all.record !== record) latest = { own, all: { ...own, record } };
+    return latest.all;
+  };
+  let latest: { readonly own: Omit<Stages, "record">; readonly all: Stages } | undefined;
   const runOne = async (given: Asked, inner: InnerLanes, by: MadeBy, options: RunOptions): Promise<Ended> => {
     const own = stages();
     const asked = withFreeId(given);
@@ -81,13 +87,14 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     running.set(asked.id, onEvent);
     try {
       // A yes is for the call it was given for, not for the calls that call makes.
-      const setting = {
+      const setting: CallSetting = {
         signal: by.signal,
         nest,
         idempotencyKey: `${scope}/${asked.id}`,
-        ...defined({ beforeRun, approved: by.depth === 0 ? approved : undefined }),
+        ...(beforeRun === undefined ? {} : { beforeRun }),
+        ...(by.depth > 0 || approved === undefined ? {} : { approved }),
       };
-      const ended = await route(asked, { ...own, record: recorder }, setting);
+      const ended = await route(asked, recorded(own, recorder), setting);
       count(ended);
       return ended;
     } finally {
@@ -143,12 +150,17 @@ function nestIn(parent: Asked, inner: InnerLanes, depth: number, registry: Regis
   };
 }
 
+/** `text` for whoever asks, and on no list of fields: what is written to a journal or sent somewhere is the same as before. */
+const textOfContent = Object.defineProperty({}, "text", {
+  enumerable: false,
+  get(this: Ended) {
+    return partsToText(this.content);
+  },
+});
+
 export function withText(ended: Ended): CallResult & CallOutcome {
-  // Not enumerable: what is written to a journal or sent somewhere is the same as before.
-  return Object.defineProperty({ ...ended, text: "" }, "text", {
-    enumerable: false,
-    get: () => partsToText(ended.content),
-  });
+  // Every field of `ended`, and the text of its own content.
+  return Object.assign(Object.create(textOfContent), ended) as CallResult & CallOutcome;
 }
 
 /** A program's own call, as a wire would have asked for it. */

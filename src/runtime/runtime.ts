@@ -154,19 +154,20 @@ function createContext(
   const { id, tool, grant } = permitted;
   const { capabilities, emit } = options;
   let reported = 0;
-  const scope: CallScope = {
+  const createScope = (): CallScope => ({
+    ...told,
     id,
     idempotencyKey,
     grant,
-    get signal() {
-      return stop.signal;
-    },
-    ...told,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onPrograms: (programs) => emit({ type: "exec.programs", id, ...programs }),
     onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
-  };
+    get signal() {
+      return stop.signal;
+    },
+  });
   // Most calls use one capability or none: each is built when it is first touched.
+  let scope: CallScope | undefined;
   let files: Files | undefined;
   let exec: Exec | undefined;
   let fetch: Fetch | undefined;
@@ -182,13 +183,13 @@ function createContext(
       return stop.signal;
     },
     get files() {
-      return (files ??= capabilities.files(scope));
+      return (files ??= capabilities.files((scope ??= createScope())));
     },
     get exec() {
-      return (exec ??= capabilities.exec(scope));
+      return (exec ??= capabilities.exec((scope ??= createScope())));
     },
     get fetch() {
-      return (fetch ??= capabilities.fetch(scope));
+      return (fetch ??= capabilities.fetch((scope ??= createScope())));
     },
     get ask() {
       return (ask ??= createAsk({ id, tool: tool.name }, options.answerer, stop.signal));
