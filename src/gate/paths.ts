@@ -68,6 +68,7 @@ export function isInsideAny(path: string, roots: readonly string[]): boolean {
 
 /** As a careless file system would see a name: case, trailing dots and blanks, and stream names dropped. */
 export function foldName(name: string): string {
+  if (/^[\w-]*(?:\.[\w-]+)*$/.test(name)) return name.toLowerCase(); // nearly every name
   return name
     .toLowerCase()
     .replace(/:.*$/s, "")

@@ -60,10 +60,34 @@ export function joinRunLater(more: Partial<RunLater> = {}): RunLater {
 /** The name of the list that a path below the workspace runs into, if any. Names are compared as a careless file system would. */
 export function findName(below: string, list: readonly string[]): string | undefined {
   const steps = below.split("/").map(foldName).filter(Boolean);
-  return list.find((name) => {
-    const wanted = name.split("/").map(foldStep);
-    return steps.some((_, at) => wanted.every((step, index) => matchName(steps[at + index] ?? "", step)));
-  });
+  const found = foldedNames(list).find(({ wanted: [only, ...more], isPlain }) =>
+    isPlain
+      ? steps.includes(only!)
+      : steps.some((_, at) => [only!, ...more].every((step, index) => matchName(steps[at + index] ?? "", step))),
+  );
+  return found?.name;
+}
+
+interface FoldedName {
+  readonly name: string;
+  readonly wanted: readonly string[];
+  /** One step, to the letter: nearly all of them. */
+  readonly isPlain: boolean;
+}
+
+/** A list is folded once: it has hundreds of names, and each file of each patch is held against it. */
+const folded = new WeakMap<readonly string[], readonly FoldedName[]>();
+
+function foldedNames(list: readonly string[]): readonly FoldedName[] {
+  let names = folded.get(list);
+  if (names === undefined) {
+    names = list.map((name) => {
+      const wanted = name.split("/").map(foldStep);
+      return { name, wanted, isPlain: wanted.length === 1 && !name.includes("*") };
+    });
+    folded.set(list, names);
+  }
+  return names;
 }
 
 function foldStep(name: string): string {
