@@ -44,7 +44,7 @@ export function decideCommand(command: Command, policy: Policy): CommandVerdict 
   const verdict = refuseToAsk(strictest(commandVerdicts(command, understood, policy)), policy.settings);
   const commands =
     command.dialect === "powershell" ? [(command.shell ?? "").split(/\s+/)] : understood.steps.map((step) => step.argv);
-  return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
+  return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
 }
 
 /** As a line where a shell reads it; else what was permitted when the process was started, and that nobody understands it. */
@@ -58,7 +58,7 @@ function decideTyped(command: Command, started: readonly string[], policy: Polic
   ];
   const verdict = refuseToAsk(strictest(verdicts), policy.settings);
   const commands = [[...started, "⟵", command.shell ?? ""]];
-  return { ...verdict, commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" };
+  return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
 }
 
 /** What happens to a call: everything it says it touches, together. */

@@ -166,7 +166,9 @@ function toStep(found: Found, inner: Unwrapped, possible: Possible, look: Look):
   const { name, system } = typed === undefined ? { name: undefined, system: false } : programName(typed);
   const argv = toArgv(found);
   const code = name !== undefined && isInterpreter(name) ? argv.slice(1) : [];
-  const base = {
+  const { risk, reason } = riskOf({ found, argv, name, system }, inner, possible.steps, look);
+  // One literal, and nothing spread into it: every command of every line becomes one of these.
+  return {
     found,
     argv,
     name,
@@ -176,17 +178,25 @@ function toStep(found: Found, inner: Unwrapped, possible: Possible, look: Look):
     untold: inner.untold || possible.untold,
     possible: possible.steps,
     runs: inner.runs,
+    risk,
+    reason,
   };
-  if (name === undefined) return { ...base, risk: "dangerous", reason: inner.hidden ?? "the program is not known" };
+}
+
+function riskOf(
+  { found, argv, name, system }: Pick<Step, "found" | "argv" | "name" | "system">,
+  inner: Unwrapped,
+  possible: readonly Step[],
+  look: Look,
+): Pick<Step, "risk" | "reason"> {
+  if (name === undefined) return { risk: "dangerous", reason: inner.hidden ?? "the program is not known" };
   const danger = dangerOf(name, argv.slice(1));
-  if (danger !== undefined) return { ...base, risk: "dangerous", reason: `${argv.slice(0, 4).join(" ")}: ${danger}` };
-  if (inner.hidden !== undefined) return { ...base, risk: "dangerous", reason: inner.hidden };
-  const handed = dangerHanded(name, system, found, possible.steps);
-  if (handed !== undefined) return { ...base, risk: "dangerous", reason: handed };
+  if (danger !== undefined) return { risk: "dangerous", reason: `${argv.slice(0, 4).join(" ")}: ${danger}` };
+  if (inner.hidden !== undefined) return { risk: "dangerous", reason: inner.hidden };
+  const handed = dangerHanded(name, system, found, possible);
+  if (handed !== undefined) return { risk: "dangerous", reason: handed };
   const why = notHarmless(found, name, system, inner.transparent, look);
-  return why === undefined
-    ? { ...base, risk: "harmless", reason: `${name} only looks` }
-    : { ...base, risk: "other", reason: why };
+  return why === undefined ? { risk: "harmless", reason: `${name} only looks` } : { risk: "other", reason: why };
 }
 
 /** A dangerous command among what a program is handed: by an option, a variable, or as its own words. */
