@@ -1,7 +1,17 @@
 /** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { partsToText, text } from "../base/content.ts";
 import { defined } from "../base/json.ts";
-import type { MessageItem, ModelEvent, ModelRequest, ToolSpec, Usage } from "../spec/model.ts";
+import type {
+  CallItem,
+  Item,
+  MessageItem,
+  ModelEvent,
+  ModelRequest,
+  ResultItem,
+  ToolSpec,
+  Usage,
+} from "../spec/model.ts";
 import { loadedTools } from "../registry/search.ts";
 import type { Conversation } from "../router/conversation.ts";
 import type { AnswerCheck } from "./answer-check.ts";
@@ -61,7 +71,8 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       shared.warned.add(message);
       emit({ type: "warning", message });
     },
-    add(item, finish) {
+    add(given, finish) {
+      const item = given.type === "result" ? nameRepeated(given, history.items) : given;
       history.add(item);
       emit({ type: "item.added", item, ...defined({ finish }) });
     },
@@ -170,4 +181,38 @@ async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<
     const isCall = (event.type === "item.started" || event.type === "item.done") && event.item.type === "call";
     yield isCall ? { ...event, item: { ...event.item, id: idOf(event.index, event.item.id) } } : event;
   }
+}
+
+/** Shorter ones cost less than a second look at the first costs a model. */
+const leastChars = 1_500;
+/** Looked back at: enough for what a model still has in mind, and the same in a session of any length. */
+const mostItems = 200;
+
+/**
+ * A long result that the model has been sent already is named, not sent again: a file that was read before and has not
+ * changed, a test run with the same output. What was said stays as it is, so that the request before is still the
+ * beginning of this one, for a provider's cache; and nothing is named that the history no longer holds.
+ */
+function nameRepeated(result: ResultItem, history: readonly Item[]): ResultItem {
+  if (!isPlain(result)) return result;
+  const words = partsToText(result.content);
+  if (words.length < leastChars) return result;
+  const recent = history.slice(-mostItems);
+  const first = recent.find(
+    (item) =>
+      item.type === "result" && item.name === result.name && isPlain(item) && partsToText(item.content) === words,
+  );
+  const call = recent.find((item) => item.type === "call" && first?.type === "result" && item.id === first.callId);
+  if (first?.type !== "result" || call?.type !== "call") return result;
+  return { ...result, content: [text(`${sameAs(call)} (${words.split("\n").length} lines).`)] };
+}
+
+/** Text alone: a picture or a value for programs goes as it is. */
+function isPlain({ ok, structured, content }: ResultItem): boolean {
+  return ok && structured === undefined && content.every((part) => part.type === "text");
+}
+
+function sameAs({ name, arguments: given }: CallItem): string {
+  const shown = given.length > 200 ? `${given.slice(0, 200)}…` : given;
+  return `Unchanged: to the letter the same as the result of ${name} ${shown} above`;
 }

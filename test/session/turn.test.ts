@@ -248,3 +248,52 @@ test("the prefix of each request is the request before it, byte for byte", async
   );
   for (const [index, text] of texts.entries()) if (index > 0) expect(text.startsWith(texts[index - 1]!)).toBe(true);
 });
+
+const long = (mark: string) =>
+  Array.from({ length: 60 }, (_, line) => `line ${line} of a long output, ${mark}`).join("\n");
+const report = defineTool({
+  name: "report",
+  description: "A long text.",
+  input: { type: "object", properties: { of: { type: "string" }, again: { type: "number" } }, required: ["of"] },
+  parallel: true,
+  run: ({ of }) => long(of),
+});
+const ask = (of: string, again: number) => ({ calls: [{ name: "report", input: { of, again } }] });
+
+test("a long result that the model has already is named, not sent again; a changed one is sent", async () => {
+  const { model, play } = start([ask("a", 1), ask("a", 2), ask("b", 3), ask("a", 4), { text: "done" }], {
+    tools_: [report],
+  });
+  const events = await play("go");
+  const results = model.requests.at(-1)!.input.flatMap((item) => (item.type === "result" ? [item] : []));
+  const words = results.map(({ content }) => content.map((part) => (part.type === "text" ? part.text : "")).join(""));
+  const named = 'Unchanged: to the letter the same as the result of report {"of":"a","again":1} above (60 lines).';
+  expect(words).toEqual([long("a"), named, long("b"), named]);
+  // Whoever listens hears what each call really gave.
+  const ended = events.flatMap((event) => (event.type === "call.ended" ? [event.call.content] : []));
+  expect(ended.map(([part]) => part)).toEqual(["a", "a", "b", "a"].map((of) => ({ type: "text", text: long(of) })));
+});
+
+test("what a compaction took out of the history is sent again", async () => {
+  const { model, play, session } = start(
+    [ask("a", 1), { text: "first" }, { text: "short form" }, ask("a", 2), { text: "done" }],
+    {
+      tools_: [report],
+    },
+  );
+  await play("go");
+  await session.compact();
+  await play("again");
+  const sent = model.requests.at(-1)!.input.flatMap((item) => (item.type === "result" ? item.content : []));
+  expect(sent).toEqual([{ type: "text", text: long("a") }]);
+});
+
+test("each request begins with the whole of the one before: a provider's cache gives back all that was sent", async () => {
+  const steps = Array.from({ length: 12 }, (_, index) => ask(`part ${index % 5}`, index));
+  const { model, play } = start([...steps, { text: "done" }], { tools_: [report] });
+  await play("go");
+  const prompts = model.requests.map(({ tools, instructions, input }) =>
+    JSON.stringify([tools, instructions, ...input]).slice(0, -1),
+  );
+  for (const [index, prompt] of prompts.slice(1).entries()) expect(prompt.startsWith(prompts[index]!)).toBe(true);
+});
