@@ -76,20 +76,22 @@ console.log(table(peers.split(",")));
 function costOf(requests) {
   let sent = 0;
   let cached = 0;
-  const before = [];
-  for (const [index, { body }] of requests.entries()) {
-    const prompt = promptOf(body);
-    sent += prompt.length / 4;
-    if (index > 0) cached += Math.max(...before.map((other) => commonPrefix(prompt, other))) / 4;
-    before.push(prompt);
+  let before = 0;
+  const prompts = requests.map(({ body }) => promptOf(body));
+  for (const [index, prompt] of prompts.entries()) {
+    sent += prompt.length;
+    const common = prompts.slice(0, index).map((other) => [commonPrefix(prompt, other), other.length]);
+    const [most, whole] = common.toSorted(([a], [b]) => b - a)[0] ?? [0, 0];
+    cached += most;
+    before += whole;
   }
-  const again = sent - promptOf(requests.at(0).body).length / 4;
+  const tokens = (bytes) => Math.round(bytes / 4);
+  // Kept: of what a request had sent, how much the next one had at the same place.
   return {
     requests: requests.length,
-    sent: Math.round(sent),
-    // Of what could have been sent before: the first request has nothing before it.
-    share: again === 0 ? 1 : cached / again,
-    full: Math.round(sent - cached),
+    sent: tokens(sent),
+    full: tokens(sent - cached),
+    kept: before === 0 ? 1 : cached / before,
   };
 }
 
@@ -113,8 +115,8 @@ function commonPrefix(a, b) {
 }
 
 function table(names) {
-  const cell = ({ sent, full, share, ok }) =>
-    `${sent.toLocaleString("en")} / ${full.toLocaleString("en")} (${(share * 100).toFixed(0)} %)${ok ? "" : " ✗"}`;
+  const cell = ({ sent, full, kept, ok }) =>
+    `${sent.toLocaleString("en")} / ${full.toLocaleString("en")} (${(kept * 100).toFixed(0)} %)${ok ? "" : " ✗"}`;
   const rows = Object.keys(jobs).map((job) => [job, ...names.map((peer) => cell(totals.get(`${peer}/${job}`)))]);
   const sums = names.map((peer) => {
     const all = Object.keys(jobs).map((job) => totals.get(`${peer}/${job}`));

@@ -20,6 +20,8 @@ const steps = {
     await step("package (types)", bin("attw"), ["--pack", ".", "--profile", "esm-only", "--quiet"]);
     await step("package (types alone)", process.execPath, ["scripts/package-types.mjs"]);
   },
+  // Counts, not times: nothing here depends on how busy the machine is.
+  guard: () => step("nothing is dearer than it was", process.execPath, ["scripts/bench.mjs", "guard"]),
   conformance: () => step("MCP conformance", process.execPath, ["scripts/mcp-conformance.mjs"]),
   tests: () => step("tests", bin("vitest"), ["run"], { show: true }),
 };

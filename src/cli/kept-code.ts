@@ -24,9 +24,11 @@ export interface KeptCodeOptions {
   readonly main: string;
   /** For kept code: made if it is not there. */
   readonly folder: string;
+  /** Imports what is not ours: packages, and files of users. */
+  readonly outside: (name: string) => Promise<unknown>;
 }
 
-export function createKeptCode({ main, folder }: KeptCodeOptions): KeptCode {
+export function createKeptCode({ main, folder, outside }: KeptCodeOptions): KeptCode {
   // Not imported: each import of a built-in module costs a view of all it exports.
   const fs = process.getBuiltinModule("node:fs");
   const { dirname, join, basename } = process.getBuiltinModule("node:path");
@@ -41,7 +43,8 @@ export function createKeptCode({ main, folder }: KeptCodeOptions): KeptCode {
     if (known !== undefined) return known;
     const need = (name: string): unknown =>
       name.startsWith(".") ? load(join(dirname(path), name)) : process.getBuiltinModule(name);
-    const later = async (name: string): Promise<unknown> => need(name);
+    const later = async (name: string): Promise<unknown> =>
+      /^\.\.?\//.test(name) ? need(name) : outside(String(name));
     const loaded = compile(path)(need, later, pathToFileURL(path).href);
     modules.set(path, loaded);
     return loaded;
@@ -52,7 +55,6 @@ export function createKeptCode({ main, folder }: KeptCodeOptions): KeptCode {
     const cachedData = trusted ? read(kept) : undefined;
     const script = new vm.Script(toFunction(fs.readFileSync(path, "utf8")), {
       filename: path,
-      importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
       ...(cachedData === undefined ? {} : { cachedData }),
     });
     if (cachedData === undefined || script.cachedDataRejected === true) fresh.set(kept, script);
@@ -145,25 +147,7 @@ function exportAsProperty(name: string): string {
   return inside === outside ? inside : `${outside}:${inside}`;
 }
 
-/** Other files of ours are loaded here; packages and files of users as always. */
+/** What the build marked (scripts/build.mjs): a dynamic import is a call of ours here, because kept code cannot import. */
 function withoutModuleSyntax(body: string): string {
-  // Cut by hand: a regular expression that has just been made walks through half a megabyte slowly.
-  let text = "";
-  let from = 0;
-  for (let at = body.indexOf("import"); at !== -1; at = body.indexOf("import", at + 6)) {
-    const instead = moduleSyntax.find(([syntax]) => body.startsWith(syntax, at));
-    if (instead === undefined || !isOwnFile(body, at, instead[0])) continue;
-    text += body.slice(from, at) + instead[1];
-    from = at + instead[0].length;
-  }
-  return from === 0 ? body : text + body.slice(from);
-}
-
-const moduleSyntax = [
-  ["import.meta.url", "__url"],
-  ["import(", "__later("],
-] as const;
-
-function isOwnFile(body: string, at: number, syntax: string): boolean {
-  return syntax !== "import(" || /^["'`]\.\.?\/[\w./-]+\.js["'`]\)/.test(body.slice(at + syntax.length, at + 200));
+  return body.replaceAll("import(/*later*/", "__later(").replaceAll("import.meta.url", "__url");
 }

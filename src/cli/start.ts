@@ -8,7 +8,11 @@ const [first = ""] = process.argv.slice(2);
 const command = /^[a-z]+$/.test(first) ? first : "chat";
 // Each command keeps its own: what one never calls would only make the other's bigger.
 const place = `compiled/${process.version}-${process.arch}/${command}`;
-const kept = createKeptCode({ main, folder: fileURLToPath(new URL(place, import.meta.url)) });
+const kept = createKeptCode({
+  main,
+  folder: fileURLToPath(new URL(place, import.meta.url)),
+  outside: (name) => import(name),
+});
 process.on("exit", (code) => {
   if (code === 0) kept.keep();
 });
