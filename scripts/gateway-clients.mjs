@@ -2,11 +2,11 @@
 //   npm run gateway-clients                      installs the clients into a folder of its own outside the repository
 //   CLIENTS=DIR npm run gateway-clients -- claude chat     only these, with clients that are installed in DIR
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGateway } from "../dist/gateway.js";
-import { serveModel } from "../dist/testing.js";
+import { startJobUpstream } from "./job-upstream.mjs";
 
 const packages = [
   "@openai/codex",
@@ -19,97 +19,6 @@ const folder = process.env.CLIENTS ?? join(tmpdir(), "callgate-gateway-clients")
 const bin = (name) => join(folder, "node_modules", ".bin", name);
 const upstreams = ["chat", "text:hermes", "responses", "messages", "gemini"];
 const timeoutMs = 120_000;
-
-/** A model that does the job with whatever tools the client gave it: one step for each answer so far. */
-function createJob() {
-  const seen = { requests: 0, thoughts: 0, failedResults: 0 };
-  const steps = [
-    (run) => [run("cat notes.txt")],
-    (run) => [run("ls"), run("false")],
-    (run) => [run("sed -i s/old/new/ notes.txt")],
-    (run) => [run("cat notes.txt")],
-  ];
-  return {
-    seen,
-    name: "job",
-    async *ask(request) {
-      const tools = [...request.tools, ...(request.loaded ?? [])].flatMap((tool) =>
-        tool.kind === "namespace" ? tool.tools : [tool],
-      );
-      const shell = tools.find(({ name }) => isShell.test(name)) ?? taughtShell(request);
-      seen.requests++;
-      seen.thoughts = request.input.filter((item) => item.type === "reasoning" && (item.text || item.opaque)).length;
-      seen.failedResults = request.input.filter(
-        (item) =>
-          item.type === "result" && (!item.ok || /exit code:? 1|code 1|failed/i.test(JSON.stringify(item.content))),
-      ).length;
-      const turns = new Set(
-        request.input.flatMap((item, index) =>
-          item.type === "call" && request.input[index - 1]?.type !== "call" ? [index] : [],
-        ),
-      ).size;
-      const step = shell === undefined ? undefined : steps[turns];
-      const calls = step?.((command) => toCall(shell, command)) ?? [];
-      const items = [
-        ...(shell === undefined ? [] : [{ type: "reasoning", text: `Step ${turns}.` }]),
-        {
-          type: "message",
-          role: "assistant",
-          content: [{ type: "text", text: step ? `Step ${turns}.` : shell === undefined ? "A title" : "JOB DONE" }],
-        },
-        ...calls.map((call, index) => ({
-          type: "call",
-          kind: "function",
-          id: `call_${turns}_${index}_${seen.requests}`,
-          complete: true,
-          ...call,
-        })),
-      ];
-      yield { type: "answer.started", id: `a${seen.requests}`, model: request.model };
-      for (const [index, item] of items.entries()) {
-        yield {
-          type: "item.started",
-          index,
-          item:
-            item.type === "call"
-              ? { ...item, arguments: "", complete: false }
-              : item.type === "message"
-                ? { ...item, content: [] }
-                : { type: "reasoning" },
-        };
-        if (item.type === "reasoning") yield { type: "item.delta", index, field: "reasoning", delta: item.text };
-        if (item.type === "message") yield { type: "item.delta", index, field: "text", delta: item.content[0].text };
-        if (item.type === "call") yield { type: "item.delta", index, field: "arguments", delta: item.arguments };
-        yield { type: "item.done", index, item };
-      }
-      yield {
-        type: "answer.ended",
-        answer: { outcome: "ok", finish: calls.length > 0 ? "tool_calls" : "stop", usage: { input: 100, output: 10 } },
-      };
-    },
-  };
-}
-
-const isShell = /^(?:exec_command|shell|shell_command|local_shell|Bash|bash|run_shell_command)$/;
-
-/** A text-only model has no list of tools: the prompt names them. */
-function taughtShell(request) {
-  const said = JSON.stringify([request.instructions ?? "", request.input.slice(0, 3)]);
-  const name = ["exec_command", "run_shell_command", "shell_command", "Bash", "bash", "shell"].find((each) =>
-    new RegExp(`name[^a-z]{1,8}${each}[^a-z_]`).test(said),
-  );
-  const field = name === "exec_command" ? "cmd" : "command";
-  return name === undefined ? undefined : { name, parameters: { properties: { [field]: {} } } };
-}
-
-/** The shell tool's own way to be told a command. */
-function toCall(tool, command) {
-  const fields = tool.parameters?.properties ?? {};
-  const name = "cmd" in fields ? "cmd" : "command";
-  const value = fields[name]?.type === "array" ? ["bash", "-lc", command] : command;
-  const extra = "description" in fields ? { description: "a step of the job" } : {};
-  return { name: tool.name, arguments: JSON.stringify({ [name]: value, ...extra }) };
-}
 
 const prompt = "Do the job, step by step, until you are done.";
 const clients = {
@@ -130,6 +39,7 @@ const clients = {
     env: { GATEWAY_KEY: key, CODEX_HOME: home },
   }),
   "codex gpt-5.5": (at) => clients.codex(at, "gpt-5.5"),
+  "codex code mode": (at) => clients.codex(at, "gpt-5.6-sol"),
   claude: ({ url, key, home }) => ({
     command: [bin("claude"), "-p", "--allowedTools", "Bash", "--", prompt],
     env: {
@@ -233,13 +143,18 @@ const clients = {
   ),
 };
 
+/** Whether the client's own API and habits let a thought of this upstream come back (facts of the clients, not of ours). */
+function canCarry(client, wire) {
+  if (wire.startsWith("text:")) return false;
+  // opencode sends no thoughts of these APIs back; it shows them to its user only.
+  if (wire === "chat") return !/^opencode (?:messages|responses)/.test(client);
+  return true;
+}
+
 async function runPair(client, wire) {
-  const job = createJob();
-  const dialect = wire.startsWith("text:") ? wire.slice(5) : undefined;
-  const server = await serveModel(job, dialect === undefined ? {} : { dialect });
-  const baseUrl = wire === "gemini" ? server.baseUrl.replace(/\/v1$/, "/v1beta") : server.baseUrl;
+  const upstream = await startJobUpstream(wire);
   const gateway = await startGateway({
-    routes: [{ match: "*", targets: [{ baseUrl, wire, model: "job" }] }],
+    routes: [{ match: "*", targets: [{ baseUrl: upstream.baseUrl, wire, model: "job" }] }],
     keys: "none",
   });
   const workspace = mkdtempSync(join(tmpdir(), "callgate-job-"));
@@ -253,18 +168,14 @@ async function runPair(client, wire) {
   );
   void gateway.close();
   await gateway.close();
-  await server.close();
+  await upstream.close();
+  const { seen, thoughts } = upstream;
   const isEdited = readFileSync(join(workspace, "notes.txt"), "utf8") === "new words\n";
-  const ok = isEdited && /JOB DONE/.test(ended.output);
-  return {
-    client,
-    wire,
-    ok,
-    requests: job.seen.requests,
-    thoughts: job.seen.thoughts,
-    seconds: ended.seconds,
-    tail: ok ? "" : ended.output.slice(-400),
-  };
+  for (const folder of [workspace, home]) rmSync(folder, { recursive: true, force: true });
+  const isCarried = seen.carried === thoughts || !canCarry(client, wire);
+  const ok = isEdited && /JOB DONE/.test(ended.output) && seen.problems.length === 0 && isCarried;
+  const why = [...new Set(seen.problems)].join("; ");
+  return { client, wire, ok, ...seen, seconds: ended.seconds, tail: ok ? "" : `${why}\n${ended.output.slice(-400)}` };
 }
 
 function runClient(command, env, cwd) {
@@ -298,7 +209,7 @@ for (const client of Object.keys(clients).filter(
     const row = await runPair(client, wire);
     rows.push(row);
     console.error(
-      `${row.ok ? "ok  " : "FAIL"} ${client} on ${wire}: ${row.requests} requests, ${row.thoughts} thoughts came back, ${row.seconds} s${row.ok ? "" : `\n${row.tail}`}`,
+      `${row.ok ? "ok  " : "FAIL"} ${client} on ${wire}: ${row.requests} requests, ${row.carried} thoughts came back, ${row.seconds} s${row.ok ? "" : `\n${row.tail}`}`,
     );
   }
 }
@@ -308,7 +219,7 @@ for (const client of new Set(rows.map((row) => row.client)))
     `| ${client} | ${upstreams
       .map((wire) => {
         const row = rows.find((each) => each.client === client && each.wire === wire);
-        return row === undefined ? "–" : row.ok ? `ok (${row.thoughts})` : "no";
+        return row === undefined ? "–" : row.ok ? `ok (${row.carried})` : "no";
       })
       .join(" | ")} |`,
   );

@@ -40,7 +40,7 @@ export type { Kept, Spill } from "./result/cut.ts";
 export type { ExecLayout } from "./result/layout.ts";
 export type { Metrics, ToolMetrics } from "./result/metrics.ts";
 export type { ShapeOptions } from "./result/shape.ts";
-export type { Telemetry, TelemetryOptions } from "./result/telemetry.ts";
+export type { ModelExchange, Telemetry, TelemetryOptions } from "./result/telemetry.ts";
 export type { Budget } from "./result/truncate.ts";
 export type { HostOptions } from "./router/host.ts";
 export type { Lanes, MadeBy } from "./router/lanes.ts";

@@ -33,6 +33,8 @@ export interface Budget {
   /** Why this request may not be asked; `undefined` when it may. */
   refuse(spender: Spender, request: ModelRequest): ModelError | undefined;
   spend(spender: Spender, usage: Usage | undefined, usd: number): void;
+  /** Tokens or money are limited: what a server does not count has to be estimated. */
+  readonly needsTokens: boolean;
   close(): void;
 }
 
@@ -75,7 +77,9 @@ export function createBudget(options: BudgetOptions = {}): Budget {
     return undefined;
   };
 
+  const allowances = [options.conversation, options.day, options.key];
   return {
+    needsTokens: allowances.some((allowed) => (allowed?.tokens ?? allowed?.usd) !== undefined),
     refuse({ conversation, key }, request) {
       const repeats = countRepeats(request);
       if (repeats >= maxRepeats)

@@ -4,18 +4,23 @@
  */
 import { isObject, type Json } from "../base/json.ts";
 import type { CallItem, Item, ModelEvent, ModelRequest, ReasoningItem } from "../spec/model.ts";
+import type { WireName } from "../wire/codec.ts";
+import { legalId } from "../wire/ids.ts";
 import type { StateStore } from "./state.ts";
 
 /**
  * Gives a new id to a call whose id was used before in this conversation. Some servers number their calls anew in
  * each answer; agents then write one result over another and ask again without end.
  */
-export function createIdKeeper(request: ModelRequest): (event: ModelEvent) => ModelEvent {
+export function createIdKeeper(request: ModelRequest, wire: WireName): (event: ModelEvent) => ModelEvent {
+  // Anthropic's and OpenAI's own clients refuse other characters and longer ids; Chat clients give back whatever came.
+  const rule = { max: 64, anyCharacter: wire === "chat" || wire === "gemini" };
   const used = new Set(request.input.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   const given = new Map<number, string>();
-  const idFor = (index: number, id: string): string => {
+  const idFor = (index: number, said: string): string => {
     const known = given.get(index);
     if (known !== undefined) return known;
+    const id = legalId(said, rule);
     let free = id;
     for (let copy = 2; used.has(free); copy++) free = `${id.slice(0, 56)}_${copy}`;
     used.add(free);
@@ -28,36 +33,64 @@ export function createIdKeeper(request: ModelRequest): (event: ModelEvent) => Mo
   };
 }
 
-/** Remembers the thought before each call, for a client that will send the call back without it. */
+interface CallState {
+  readonly thoughts: readonly ReasoningItem[];
+  readonly caller?: CallItem["caller"];
+  readonly extra?: CallItem["extra"];
+}
+
+/** Remembers the thoughts before each call, for a client that will send the call back without them. */
 export function keepThoughts(items: readonly Item[], conversation: string, state: StateStore): void {
-  let thought: ReasoningItem | undefined;
+  let thoughts: ReasoningItem[] = [];
   for (const item of items) {
-    if (item.type === "reasoning") thought = item.opaque === undefined && item.text === undefined ? undefined : item;
+    if (item.type === "reasoning" && (item.opaque ?? item.text ?? item.extra) !== undefined) thoughts.push(item);
     if (item.type !== "call") continue;
     const { caller, extra } = item;
-    if (thought === undefined && caller === undefined && extra === undefined) continue;
+    if (thoughts.length === 0 && caller === undefined && extra === undefined) continue;
     // Plain JSON by construction: items hold nothing else.
-    state.put(keyOf(conversation, item.id), structuredClone({ thought, caller, extra }) as unknown as Json);
-    thought = undefined;
+    state.put(keyOf(conversation, item.id), structuredClone({ thoughts, caller, extra }) as unknown as Json);
+    thoughts = [];
   }
 }
 
-/** Puts those thoughts back before their calls, where the client sent none. */
+/** Puts those thoughts back before their calls. What the client sent of them itself are their words without their state. */
 export function restoreThoughts(request: ModelRequest, conversation: string, state: StateStore): ModelRequest {
-  if (request.input.some((item) => item.type === "reasoning")) return request;
+  const input: Item[] = [];
+  let turn: Item[] = [];
   let changed = false;
-  const input = request.input.flatMap((item): readonly Item[] => {
-    if (item.type !== "call") return [item];
-    const kept = state.get(keyOf(conversation, item.id));
-    if (!isObject(kept)) return [item];
-    changed = true;
-    // What keepThoughts wrote.
-    const { thought, ...rest } = kept as { readonly thought?: ReasoningItem } & Partial<
-      Pick<CallItem, "caller" | "extra">
-    >;
-    return [...(thought === undefined ? [] : [thought]), { ...rest, ...item }];
-  });
+  const endTurn = () => {
+    const kept = turn.map((item) =>
+      item.type === "call" ? readState(state.get(keyOf(conversation, item.id))) : undefined,
+    );
+    const isKnown = kept.some((one) => (one?.thoughts.length ?? 0) > 0);
+    const hasState = turn.some((item) => item.type === "reasoning" && item.opaque !== undefined);
+    changed ||= kept.some((one) => one !== undefined);
+    turn.forEach((item, index) => {
+      const known = kept[index];
+      if (item.type === "reasoning" && isKnown && !hasState) return;
+      if (known === undefined) return void input.push(item);
+      const { thoughts, ...rest } = known;
+      input.push(...(hasState ? [] : thoughts), { ...rest, ...item } as Item);
+    });
+    turn = [];
+  };
+  for (const item of request.input) {
+    const isAnswer =
+      item.type === "reasoning" || item.type === "call" || (item.type === "message" && item.role === "assistant");
+    if (isAnswer) turn.push(item);
+    else {
+      endTurn();
+      input.push(item);
+    }
+  }
+  endTurn();
   return changed ? { ...request, input } : request;
+}
+
+/** What `keepThoughts` wrote; entries of earlier versions held one thought. */
+function readState(value: Json | undefined): CallState | undefined {
+  if (!isObject(value) || !Array.isArray(value["thoughts"])) return undefined;
+  return value as unknown as CallState;
 }
 
 function keyOf(conversation: string, id: string): string {

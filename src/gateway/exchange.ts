@@ -12,8 +12,9 @@ import { identify } from "./clients.ts";
 import { govern } from "./govern.ts";
 import type { JournalEntry } from "./journal.ts";
 import { answerSearch, isSearchRequest } from "./search.ts";
-import { drained, gather, writeAnswer } from "./reply.ts";
+import { createWriter, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
+import { estimateUsage } from "./side-endpoints.ts";
 import { refusal, resolveReferences } from "./stored-responses.ts";
 import { holdCalls, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
@@ -38,8 +39,11 @@ export async function exchange(
   const ended = await answerTurn(turn, refused, targets);
   const { answer, target } = ended;
   const usage = answer.usage;
-  const costUsd = usage === undefined || target === undefined ? 0 : target.cost(usage);
-  services.budget.spend({ conversation: who.conversation, key: asked.key }, usage, costUsd);
+  // A server that does not count must not make a budget endless.
+  const isEstimated = usage === undefined && target !== undefined && services.budget.needsTokens;
+  const counted = isEstimated ? estimateUsage(request, answer) : usage;
+  const costUsd = counted === undefined || target === undefined ? 0 : target.cost(counted);
+  services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
   if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
   ended.entry?.end(answer, costUsd);
   return {
@@ -129,8 +133,8 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
   return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"));
 }
 
-/** Bytes kept of an untouched answer, for the journal; the end of a longer one is read for its usage. */
-const keptBytes = 128 * 1024;
+/** Bytes kept of an untouched answer, for the journal. Of a longer one its end is kept too, which tells its usage. */
+const keptBytes = 1024 * 1024;
 
 /** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. */
 async function passThrough(turn: Turn, target: Target): Promise<Answer | undefined> {
@@ -145,18 +149,37 @@ async function passThrough(turn: Turn, target: Target): Promise<Answer | undefin
   const type = sent.headers["content-type"] ?? "application/json";
   const isStream = type.includes("event-stream");
   response.writeHead(sent.status, { "content-type": type, ...(isStream ? { "cache-control": "no-cache" } : {}) });
-  const kept: Uint8Array[] = [];
-  let size = 0;
+  const writer = createWriter(response, signal);
+  const kept = createKeptBytes(keptBytes);
   const broken = () => codec.encodeError({ type: "network", message: "The model's answer broke off." }).body;
   const body = isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body;
   for await (const chunk of body) {
-    size += chunk.length;
-    if (size <= keptBytes) kept.push(chunk);
-    gather(response);
-    if (!response.write(chunk)) await drained(response, signal);
+    kept.add(chunk);
+    const full = writer.write(chunk);
+    if (full !== undefined) await full;
   }
-  response.end();
-  return readKept(codec, Buffer.concat(kept).toString("utf8"), isStream);
+  writer.end();
+  return readKept(codec, kept.text(), isStream);
+}
+
+/** The beginning of a body, and the last frames of a longer one. */
+function createKeptBytes(most: number): { add(chunk: Uint8Array): void; text(): string } {
+  const first: Uint8Array[] = [];
+  let last: Uint8Array[] = [];
+  let size = 0;
+  return {
+    add(chunk) {
+      size += chunk.length;
+      if (size <= most) first.push(chunk);
+      else last = [...last.slice(-1), chunk];
+    },
+    text() {
+      const end = Buffer.concat(last).toString("utf8");
+      // From the first whole frame on.
+      const at = end.indexOf("\n\n");
+      return `${Buffer.concat(first).toString("utf8")}${at < 0 ? end : end.slice(at)}`;
+    },
+  };
 }
 
 function readKept(codec: Codec, body: string, isStream: boolean): Answer {
@@ -236,7 +259,7 @@ async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | unde
     const what = governance?.enforce === true ? "refused" : "would be refused";
     entry?.note({ type: "warning", message: `${call.name} ${what} by policy: ${reason}` });
   };
-  const keepId = createIdKeeper(request);
+  const keepId = createIdKeeper(request, turn.asked.wire);
   const events = govern(prepared, ask, { ...(governance ?? passAll), onRefusal });
   for await (const event of events) {
     const error = event.type === "answer.ended" ? event.answer.error : undefined;

@@ -4,10 +4,10 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { isObject, type JsonObject, parseJson } from "../base/json.ts";
+import { defined, isObject } from "../base/json.ts";
+import type { ModelExchange, Telemetry } from "../result/telemetry.ts";
 import { createTransport } from "../model/transport.ts";
-import type { WireName } from "../wire/codec.ts";
-import { getCodec, RequestError } from "../wire/index.ts";
+import { RequestError } from "../wire/index.ts";
 import { type BudgetOptions, createBudget } from "./budget.ts";
 import { findEndpoint, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
@@ -16,8 +16,8 @@ import type { Judge } from "./govern.ts";
 import { createGatewayJournal } from "./journal.ts";
 import { type ClientKey, findKey, hashKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
+import { bodyFor, checkQuestion, failWith, isTheirs, readJson, type Refused } from "./read-request.ts";
 import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
-import { readBody, TooLarge } from "../http/read-body.ts";
 import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { writeJson } from "./reply.ts";
 import type { Search } from "./search.ts";
@@ -56,6 +56,8 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly maxBodyBytes?: number;
   readonly keepAliveMs?: number;
+  /** A GenAI span for each request, and its tokens, where the host has OpenTelemetry (`createTelemetry`). */
+  readonly telemetry?: Pick<Telemetry, "exchanged">;
   readonly onRequest?: (record: RequestRecord) => void;
   readonly onError?: (error: unknown) => void;
   readonly now?: () => number;
@@ -166,7 +168,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, serving
     await answerEndpoint(endpoint, request, response, { ...serving, key: entry.key, query: url.search });
   } catch (error) {
     failWith(response, wire, error);
-    if (!RequestError.is(error) && !(error instanceof TooLarge)) serving.options.onError?.(error);
+    if (!isTheirs(error)) serving.options.onError?.(error);
   }
 }
 
@@ -200,6 +202,7 @@ async function answerEndpoint(
   if (endpoint.kind === "conversation")
     return writeJson(response, 200, createConversation(body, services.state, services.now()));
   if (endpoint.kind === "count") return countTokens(endpoint.wire, body, response);
+  checkQuestion(endpoint.wire, body);
   const { wire, model, stream } =
     endpoint.kind === "ask" ? endpoint : { wire: endpoint.wire, model: undefined, stream: undefined };
   const asked = {
@@ -214,37 +217,30 @@ async function answerEndpoint(
   };
   const record = await exchange(endpoint.kind === "compact" ? toCompaction(asked) : asked, services, response);
   metrics.count(record);
+  options.telemetry?.exchanged(toExchange(record, request.headers, services.now()));
   options.onRequest?.(record);
 }
 
-async function readJson(
-  request: IncomingMessage,
-  wire: WireName,
-  maxBytes: number,
-): Promise<{ readonly bytes: Uint8Array; readonly body: JsonObject }> {
-  const bytes = await readBody(request, maxBytes);
-  const parsed = parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
-  if (parsed.ok && isObject(parsed.value)) return { bytes, body: parsed.value };
-  const message = "The body is not a JSON object.";
-  throw new RequestError(400, message, bodyFor(wire, { status: 400, message }));
-}
-
-function failWith(response: ServerResponse, wire: WireName, error: unknown): void {
-  if (RequestError.is(error)) return writeJson(response, error.status, error.body);
-  const status = error instanceof TooLarge ? 413 : 500;
-  const message = error instanceof TooLarge ? error.message : "The gateway could not answer this request.";
-  if (response.headersSent) response.destroy();
-  else writeJson(response, status, bodyFor(wire, { status, message }));
-}
-
-function bodyFor(wire: WireName, { status, message }: Refused): JsonObject {
-  const type = status === 401 ? "auth" : status === 403 ? "permission" : status >= 500 ? "network" : "bad_request";
-  return getCodec(wire).encodeError({ type, message }).body;
-}
-
-interface Refused {
-  readonly status: number;
-  readonly message: string;
+function toExchange(record: RequestRecord, headers: IncomingMessage["headers"], now: number): ModelExchange {
+  const { model, conversation, inputTokens, outputTokens, costUsd, client, wire, target } = record;
+  const isFailed = record.outcome === "error" || record.outcome === "truncated";
+  return {
+    model,
+    conversation,
+    startedAt: now - record.durationMs,
+    endedAt: now,
+    headers,
+    attributes: {
+      "gen_ai.response.model": target.split(" ").at(-1) ?? target,
+      "gen_ai.provider.name": target.split(" ")[0] ?? target,
+      "callgate.client": client,
+      "callgate.wire": wire,
+      "callgate.refused_calls": record.refused.length,
+      "http.response.status_code": record.status,
+    },
+    ...(inputTokens === undefined ? {} : { usage: { input: inputTokens, output: outputTokens ?? 0 } }),
+    ...defined({ costUsd, error: isFailed ? record.outcome : undefined }),
+  };
 }
 
 type Door = (request: IncomingMessage, url: URL) => Refused | { readonly key: string };

@@ -7,6 +7,7 @@ export { createPolicyJudge } from "./client-tools.ts";
 export { createKey, openKeyFile } from "./keys.ts";
 export type { ClientKey, KeyFile } from "./keys.ts";
 export { secretsOf } from "./secrets.ts";
+export type { ModelExchange, Telemetry } from "../result/telemetry.ts";
 export type { Search, SearchHit } from "./search.ts";
 export type { RouteOptions, TargetOptions } from "./upstreams.ts";
 export type { Allowance, BudgetOptions } from "./budget.ts";

@@ -3,9 +3,18 @@
  * request repeats the whole history; only what is new in it is written. A sub-agent has a journal of its own that
  * names its parent.
  */
+import { existsSync } from "node:fs";
 import { crc32 } from "node:zlib";
+import { isObject } from "../base/json.ts";
 import type { Item, ModelRequest } from "../spec/model.ts";
-import { createSessionId, type Journal, type JournalRecord, openJournal, sessionPath } from "../store/index.ts";
+import {
+  createSessionId,
+  type Journal,
+  type JournalRecord,
+  openJournal,
+  readJournal,
+  sessionPath,
+} from "../store/index.ts";
 import type { Answer, Usage } from "../spec/model.ts";
 import type { ClientInfo } from "./clients.ts";
 import type { StateStore } from "./state.ts";
@@ -38,8 +47,11 @@ export interface GatewayJournalOptions {
 interface Open {
   readonly id: string;
   readonly journal: Journal;
-  /** Checksums of the items that are written, in order. */
-  known: number[];
+  /** Checksums of the items of the last request, in order; undefined before the first since the start. */
+  asked?: readonly number[];
+  /** The last request was answered: its answer is written, and will come back with the next request. */
+  isAnswered: boolean;
+  /** Checksums of everything that is written. */
   readonly ever: Set<number>;
   readonly calls: Map<string, { readonly name: string; readonly at: number }>;
   total: Usage;
@@ -69,8 +81,8 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
     const opened: Open = {
       id,
       journal: openJournal(sessionPath(stateDir, id), now),
-      known: [],
-      ever: new Set(),
+      isAnswered: false,
+      ever: typeof kept === "string" ? readChecksums(sessionPath(stateDir, id)) : new Set(),
       calls: new Map(),
       total: { input: 0, output: 0 },
     };
@@ -96,14 +108,7 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
   return {
     begin(who, request, about) {
       const to = find(who, request, about);
-      const sums = request.input.map(checksum);
-      const isRewritten = to.known.some((sum, index) => sums[index] !== sum);
-      if (isRewritten)
-        to.journal.append({
-          type: "warning",
-          message: "the client rewrote its history here (compaction or rewind): a new branch begins",
-        });
-      write(to, request.input, sums, now());
+      write(to, newItems(to, request.input), now());
       to.journal.append({
         type: "request.sent",
         turn: 0,
@@ -115,9 +120,8 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
         id: to.id,
         note: (record) => to.journal.append(record),
         end(answer, costUsd) {
-          const answered = answer.items.map(checksum);
-          write(to, answer.items, answered, now());
-          to.known = [...sums, ...answered];
+          write(to, answer.items, now());
+          to.isAnswered = answer.outcome === "ok" || answer.outcome === "incomplete";
           if (answer.outcome !== "ok")
             to.journal.append({
               type: "error",
@@ -142,12 +146,48 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
   };
 }
 
-/** Writes each item once, however often the client repeats it. */
-function write(to: Open, items: readonly Item[], sums: readonly number[], now: number): void {
-  for (const [index, item] of items.entries()) {
-    const sum = sums[index] ?? 0;
-    if (to.ever.has(sum)) continue;
-    to.ever.add(sum);
+/** What of a request is not written yet. A client repeats its whole history, the last answer included. */
+function newItems(to: Open, input: readonly Item[]): readonly Item[] {
+  // Thoughts come back changed, or not at all.
+  const said = input.filter((item) => item.type !== "reasoning");
+  const sums = said.map(checksum);
+  const { asked, isAnswered } = to;
+  to.asked = sums;
+  to.isAnswered = false;
+  const isGoingOn = asked !== undefined && asked.every((sum, index) => sums[index] === sum);
+  if (isGoingOn) {
+    const added = said.slice(asked.length);
+    const end = isAnswered ? added.findIndex((item) => !isAnswerItem(item)) : 0;
+    return end < 0 ? [] : added.slice(end);
+  }
+  if (asked !== undefined)
+    to.journal.append({
+      type: "warning",
+      message: "the client rewrote its history here (compaction or rewind): a new branch begins",
+    });
+  return said.filter((_item, index) => !to.ever.has(sums[index] ?? 0));
+}
+
+function isAnswerItem(item: Item): boolean {
+  return item.type === "call" || (item.type === "message" && item.role === "assistant");
+}
+
+/** Of a journal that was written before a restart. */
+function readChecksums(path: string): Set<number> {
+  const sums = new Set<number>();
+  for (const record of existsSync(path) ? readJournal(path).records : []) {
+    const item = record["item"];
+    const call = record["call"];
+    // Records are what `write` below wrote.
+    if (record.type === "item.added" && isObject(item)) sums.add(checksum(item as unknown as Item));
+    if (record.type === "call.ended" && isObject(call)) sums.add(resultSum(String(call["id"]), call["content"]));
+  }
+  return sums;
+}
+
+function write(to: Open, items: readonly Item[], now: number): void {
+  for (const item of items) {
+    to.ever.add(checksum(item));
     if (item.type === "result") to.journal.append(endedRecord(item, to.calls.get(item.callId), now));
     else to.journal.append({ type: "item.added", item });
     if (item.type === "call") to.calls.set(item.id, { name: item.name, at: now });
@@ -169,6 +209,10 @@ function endedRecord(
   };
 }
 
+function resultSum(callId: string, content: unknown): number {
+  return crc32(JSON.stringify([callId, content]));
+}
+
 /** Ids and sealed state change on the way through a client; what was said does not. */
 function checksum(item: Item): number {
   switch (item.type) {
@@ -177,7 +221,7 @@ function checksum(item: Item): number {
     case "call":
       return crc32(JSON.stringify([item.id, item.name, item.arguments]));
     case "result":
-      return crc32(JSON.stringify([item.callId, item.content]));
+      return resultSum(item.callId, item.content);
     case "reasoning":
       return crc32(JSON.stringify([item.text, item.summary]));
     default:

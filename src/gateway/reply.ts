@@ -40,7 +40,7 @@ export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>)
   const error = answer.error ?? { type: "network", message: "The model's answer broke off." };
   const hasFailed = answer.outcome === "error" || answer.outcome === "truncated";
   if (stream?.isOpen() === true) {
-    response.end();
+    stream.end();
     const whole = asked.wire === "responses" ? responseOf(last) : undefined;
     if (whole !== undefined) keepResponse(asked.body, turn.body, whole, services.state);
   } else if (hasFailed) {
@@ -65,11 +65,15 @@ function isGoodEnd(event: ModelEvent): boolean {
 interface EventStream {
   isOpen(): boolean;
   write(frames: readonly Frame[]): Promise<void>;
+  /** The last of it was written. */
+  end(): void;
+  /** No more signs of life. */
   stop(): void;
 }
 
 /** Server-sent events to one client, kept alive while the model thinks. */
 function createEventStream({ asked, response, services, signal }: Turn): EventStream {
+  const writer = createWriter(response, signal);
   let timer: NodeJS.Timeout | undefined;
   let beats = 0;
   return {
@@ -77,14 +81,14 @@ function createEventStream({ asked, response, services, signal }: Turn): EventSt
     async write(frames) {
       if (!response.headersSent) {
         response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
-        timer = setInterval(() => response.write(heartbeat(asked.wire, ++beats)), services.keepAliveMs);
+        timer = setInterval(() => void writer.write(heartbeat(asked.wire, ++beats)), services.keepAliveMs);
         timer.unref();
       }
       timer?.refresh();
       if (frames.length === 0) return;
-      gather(response);
-      if (!response.write(frames.map(encodeFrame).join(""))) await drained(response, signal);
+      await writer.write(frames.length === 1 ? encodeFrame(frames[0]!) : frames.map(encodeFrame).join(""));
     },
+    end: writer.end,
     stop: () => clearInterval(timer),
   };
 }
@@ -97,15 +101,52 @@ function heartbeat(wire: WireName, count: number): string {
   return ": keep-alive\n\n";
 }
 
-/** What is written in one turn of the event loop leaves in one system call. */
-export function gather(response: ServerResponse): void {
-  if (response.writableCorked > 0) return;
-  response.cork();
-  setImmediate(() => response.uncork());
+/** What is written in one turn of the event loop leaves as one piece: each costs a header, a buffer and a callback. */
+export interface Writer {
+  /** Resolves at once unless the client reads more slowly than the model writes. */
+  write(piece: string | Uint8Array): Promise<void> | undefined;
+  end(): void;
+}
+
+/** More than this is not kept back for the end of the turn. */
+const maxGathered = 256 * 1024;
+
+export function createWriter(response: ServerResponse, signal: AbortSignal): Writer {
+  let pieces: (string | Uint8Array)[] = [];
+  let length = 0;
+  let isFull = false;
+
+  const flush = () => {
+    if (pieces.length === 0) return;
+    const gathered = pieces;
+    pieces = [];
+    length = 0;
+    if (!response.destroyed) isFull = !response.write(joinPieces(gathered));
+  };
+  return {
+    write(piece) {
+      if (pieces.length === 0) setImmediate(flush);
+      pieces.push(piece);
+      length += piece.length;
+      if (length >= maxGathered) flush();
+      return isFull && response.writableNeedDrain ? drained(response, signal) : undefined;
+    },
+    end() {
+      flush();
+      response.end();
+    },
+  };
+}
+
+function joinPieces(pieces: readonly (string | Uint8Array)[]): string | Uint8Array {
+  const [first] = pieces;
+  if (pieces.length === 1 && first !== undefined) return first;
+  if (pieces.every((piece) => typeof piece === "string")) return pieces.join("");
+  return Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)));
 }
 
 /** A client that reads slowly slows the model down, and costs no memory. */
-export function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
   if (signal.aborted || response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {

@@ -1,7 +1,7 @@
 /** What clients ask beside answers: which models there are, how many tokens a request takes, a shorter history. */
 import type { ServerResponse } from "node:http";
 import type { Json, JsonObject } from "../base/json.ts";
-import type { ModelRequest } from "../spec/model.ts";
+import type { Answer, ModelRequest, Usage } from "../spec/model.ts";
 import { estimateItem } from "../session/tokens.ts";
 import type { WireName } from "../wire/codec.ts";
 import { getCodec, RequestError } from "../wire/index.ts";
@@ -59,6 +59,12 @@ function estimateRequest(request: ModelRequest): number {
   const told = [request.instructions ?? "", request.tools.length === 0 ? "" : JSON.stringify(request.tools)];
   const words = told.reduce((sum, part) => sum + estimateTokens(part), 0);
   return words + request.input.reduce((sum, item) => sum + estimateItem(item), 0);
+}
+
+/** What a request and its answer come to, where the model's server did not say. */
+export function estimateUsage(request: ModelRequest, answer: Pick<Answer, "items">): Usage {
+  const output = answer.items.reduce((sum, item) => sum + estimateItem(item), 0);
+  return { input: estimateRequest(request), output };
 }
 
 const summarise =

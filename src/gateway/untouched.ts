@@ -3,7 +3,7 @@
  * they are, so signatures survive. Only one thing is watched: calls of an answer that breaks off never arrive, because
  * some clients would run them.
  */
-import type { JsonObject } from "../base/json.ts";
+import { type JsonObject, parseJson } from "../base/json.ts";
 import type { ModelError } from "../spec/model.ts";
 import { TransportError, type Transport } from "../model/transport.ts";
 import { readTransportFailure } from "../model/failure.ts";
@@ -56,16 +56,22 @@ export async function sendUntouched(
 }
 
 /** Which bytes announce a call, and which say that the answer has ended as it should. */
-const marks: Readonly<Record<WireName, { readonly calls: readonly string[]; readonly end: RegExp }>> = {
-  chat: { calls: ['"tool_calls":[', '"tool_calls": ['], end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
-  gemini: { calls: ['"functionCall"'], end: /"finishReason"\s*:/ },
-  messages: { calls: ['"tool_use"'], end: /"message_stop"/ },
-  responses: { calls: ['_call"'], end: /"response\.(?:completed|incomplete|failed)"/ },
+const marks: Readonly<Record<WireName, { readonly calls: readonly Buffer[]; readonly end: RegExp }>> = {
+  chat: { calls: asBytes('"tool_calls":[', '"tool_calls": ['), end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
+  gemini: { calls: asBytes('"functionCall"'), end: /"finishReason"\s*:/ },
+  messages: { calls: asBytes('"tool_use"'), end: /"message_stop"/ },
+  responses: { calls: asBytes('_call"'), end: /"response\.(?:completed|incomplete|failed)"/ },
 };
+
+/** As bytes: a text would be turned into them for each chunk. */
+function asBytes(...texts: readonly string[]): readonly Buffer[] {
+  return texts.map((text) => Buffer.from(text));
+}
+
 /** Longer than any mark: so much of a chunk's end is looked at again together with the next. */
 const overlap = 64;
-/** The end of an answer is in its last frame, which may carry the whole answer once more: its beginning says what it is. */
-const tailBytes = 64 * 1024;
+/** An answer says in one of its last frames that it has ended: behind it come its usage and a word of farewell. */
+const lastFrames = 4;
 
 /** The body's bytes, each frame as it came; from the first call on they wait for the proper end of the answer. */
 export async function* holdCalls(
@@ -82,32 +88,69 @@ export async function* holdCalls(
   try {
     for await (const chunk of body) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-      const seam = Buffer.concat([before, bytes.subarray(0, overlap)]);
-      isHolding ||= calls.some((mark) => bytes.indexOf(mark) >= 0 || seam.indexOf(mark) >= 0);
-      before = bytes.subarray(-overlap);
       tail.add(bytes);
-      if (isHolding) held.push(chunk);
-      else yield chunk;
+      if (isHolding) {
+        held.push(chunk);
+        continue;
+      }
+      const seam = Buffer.concat([before, bytes.subarray(0, overlap)]);
+      before = (bytes.length < overlap ? Buffer.concat([before, bytes]) : bytes).subarray(-overlap);
+      const at = calls.map((mark) => bytes.indexOf(mark)).find((place) => place >= 0);
+      isHolding = at !== undefined || calls.some((mark) => seam.indexOf(mark) >= 0);
+      if (!isHolding) {
+        yield chunk;
+        continue;
+      }
+      // The frames before the one that holds the call need not wait with it.
+      const frame = at === undefined ? 0 : bytes.lastIndexOf("\n\n", at) + 2;
+      if (frame > 1) yield bytes.subarray(0, frame);
+      held.push(bytes.subarray(frame > 1 ? frame : 0));
     }
   } catch (error) {
     failure = error;
   }
-  if (failure === undefined && end.test(tail.text())) yield* held;
+  if (failure === undefined && tail.frames().some((frame) => end.test(frame))) yield* held;
   else yield Buffer.from(brokenFrame(wire, broken(failure)));
 }
 
-/** The last bytes of a stream, and the beginning of the chunk they came in. */
-function createTail(): { add(bytes: Buffer): void; text(): string } {
-  let kept: Buffer[] = [];
-  let size = 0;
+/** The last frames of a stream. Only whole ones count: half of the frame that says the end is no end. */
+function createTail(): { add(bytes: Buffer): void; frames(): readonly string[] } {
+  const kept: { readonly bytes: Buffer; readonly ends: number }[] = [];
+  let ends = 0;
   return {
     add(bytes) {
-      kept.push(bytes);
-      size += bytes.length;
-      while (kept.length > 1 && size - (kept[0]?.length ?? 0) >= tailBytes) size -= kept.shift()?.length ?? 0;
+      const chunk = { bytes, ends: countEnds(bytes) };
+      kept.push(chunk);
+      ends += chunk.ends;
+      while (kept[0] !== undefined && ends - kept[0].ends > lastFrames) ends -= kept.shift()?.ends ?? 0;
     },
-    text: () => Buffer.concat(kept).toString("latin1"),
+    frames() {
+      const all = Buffer.concat(kept.map(({ bytes }) => bytes))
+        .toString("utf8")
+        .split(/\r?\n\r?\n/);
+      const last = all.pop() ?? "";
+      return isWholeFrame(last) ? [...all, last] : all;
+    },
   };
+}
+
+/** Blank lines in a chunk, as many as matter, from its end. */
+function countEnds(bytes: Buffer): number {
+  let count = 0;
+  const blank = bytes.indexOf("\r\n\r\n", Math.max(0, bytes.length - 4096)) >= 0 ? "\r\n\r\n" : "\n\n";
+  for (
+    let at = bytes.lastIndexOf(blank);
+    at >= 0 && count <= lastFrames;
+    at = at === 0 ? -1 : bytes.lastIndexOf(blank, at - 1)
+  )
+    count++;
+  return count;
+}
+
+/** A server may forget the blank line behind its last frame. */
+function isWholeFrame(frame: string): boolean {
+  const data = /^data: ?(.*)$/m.exec(frame)?.[1]?.trim() ?? "";
+  return data === "[DONE]" || (data !== "" && parseJson(data).ok);
 }
 
 /** The wire's own way to say that the stream failed. */

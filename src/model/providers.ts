@@ -17,11 +17,20 @@ export interface Provider {
 }
 
 /** What most local servers share: Chat Completions, one system message, no extras. */
+/** A server that shows its thoughts takes them back under the same name. */
+const ownThoughts = { echoReasoning: "reasoning_content", onlyOwnReasoning: true } as const;
+
 const local = {
   wire: "chat",
   auth: "none",
   target: "llama-cpp",
-  quirks: { noCacheKey: true, noParallelFlag: true, maxTokensField: "max_tokens" },
+  quirks: {
+    noCacheKey: true,
+    noParallelFlag: true,
+    maxTokensField: "max_tokens",
+    noPlatformFields: true,
+    ...ownThoughts,
+  },
   thinkTags: true,
 } as const;
 
@@ -73,6 +82,7 @@ export const providers: Readonly<Record<string, Provider>> = {
       echoReasoning: "reasoning_content",
       noCacheKey: true,
       noParallelFlag: true,
+      noPlatformFields: true,
       maxTokensField: "max_tokens",
     },
   },
@@ -83,16 +93,21 @@ export const providers: Readonly<Record<string, Provider>> = {
     keyEnv: "MISTRAL_API_KEY",
     auth: "bearer",
     target: "openai",
-    quirks: { idLength: 9, emptyContent: true, noCacheKey: true, maxTokensField: "max_tokens" },
+    quirks: { idLength: 9, emptyContent: true, noCacheKey: true, noPlatformFields: true, maxTokensField: "max_tokens" },
   },
-  ollama: { title: "Ollama", baseUrl: "http://127.0.0.1:11434/v1", ...local },
+  ollama: {
+    title: "Ollama",
+    baseUrl: "http://127.0.0.1:11434/v1",
+    ...local,
+    quirks: { ...local.quirks, echoReasoning: "reasoning" },
+  },
   "llama-cpp": { title: "llama.cpp server", baseUrl: "http://127.0.0.1:8080/v1", ...local },
   vllm: {
     title: "vLLM",
     baseUrl: "http://127.0.0.1:8000/v1",
     ...local,
     target: "openai",
-    quirks: { ...local.quirks, echoReasoning: "reasoning" },
+    quirks: { ...local.quirks, echoReasoning: "reasoning", onlyOwnReasoning: false },
   },
   "lm-studio": { title: "LM Studio", baseUrl: "http://127.0.0.1:1234/v1", ...local },
   custom: {
@@ -102,7 +117,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     keyEnv: "CALLGATE_API_KEY",
     auth: "bearer",
     target: "openai",
-    quirks: { noCacheKey: true },
+    quirks: { noCacheKey: true, noPlatformFields: true, ...ownThoughts },
     thinkTags: true,
   },
 };

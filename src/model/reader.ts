@@ -2,8 +2,7 @@ import { parseJson, type JsonObject } from "../base/json.ts";
 import type { ModelError, ModelEvent } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import type { Codec, DecodeOptions } from "../wire/codec.ts";
-import { createSseReader } from "../wire/sse.ts";
-import { coalesce, decodeRecording } from "../wire/stream.ts";
+import { createStreamReader, decodeRecording } from "../wire/stream.ts";
 import { classify, isRetryable, readTransportFailure } from "./failure.ts";
 
 /** A body's bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */
@@ -24,12 +23,10 @@ export function createReader(
   url: URL,
   headers: Readonly<Record<string, string | undefined>> = {},
 ): Reader {
-  const sse = createSseReader();
-  const decoder = codec.createDecoder(options);
+  const stream = createStreamReader(codec, options);
   /** What came while nothing looked like an event: it may be no stream at all. */
   let unread: Uint8Array[] | undefined = [];
   let isShown = false;
-  let frameCount = 0;
   /** Of these, those this wire has no word for. */
   let strangeCount = 0;
   let isOver = false;
@@ -62,29 +59,27 @@ export function createReader(
 
   return {
     push(chunk) {
-      const frames = sse.push(chunk);
-      frameCount += frames.length;
-      if (frames.length > 0) unread = undefined;
+      const events = stream.push(chunk);
+      if (stream.frames() > 0) unread = undefined;
       else unread?.push(chunk);
-      return sift(coalesce(frames.flatMap((frame) => decoder.push(frame))));
+      return sift(events);
     },
     isOver: () => isOver,
     end() {
       if (isOver) return [];
       const whole = unread === undefined ? "" : Buffer.concat(unread).toString("utf8");
       if (whole.trim() !== "" && !isEventStream(whole)) return sift(decodeWhole(whole, url, codec, options));
-      const rest = sift(coalesce([...sse.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]));
-      const isStrange = !isShown && strangeCount > 0 && strangeCount >= frameCount / 2 && rest.some(isTruncated);
+      const rest = sift(stream.end());
+      const isStrange = !isShown && strangeCount > 0 && strangeCount >= stream.frames() / 2 && rest.some(isTruncated);
       return isStrange ? [failed(otherWire(url, codec))] : rest;
     },
     fail(thrown) {
       const error = readTransportFailure(thrown);
       // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
-      const events = decoder.end();
       return sift(
-        events.map((event) =>
-          event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error } } : event,
-        ),
+        stream
+          .cut()
+          .map((event) => (event.type === "answer.ended" ? { ...event, answer: { ...event.answer, error } } : event)),
       );
     },
     failure: () => failure,

@@ -211,7 +211,8 @@ async function* readBody(
       const ready = chunks;
       chunks = [];
       if (body.isPaused()) body.resume();
-      for (const chunk of ready) yield chunk;
+      // What arrived together is handed on together: a reader pays for each piece.
+      if (ready.length > 0) yield ready.length === 1 ? ready[0]! : Buffer.concat(ready);
       if (chunks.length > 0) continue;
       if (over?.error !== undefined) throw asTransportError(over.error, url, signal, clock.expired());
       if (over !== undefined) return;

@@ -15,6 +15,24 @@ export interface Telemetry {
    * Returns the way to stop.
    */
   follow(session: FollowedSession, about: FollowOptions): () => void;
+  /** One request that was passed on to a model, as a span from its beginning to its end. */
+  exchanged(exchange: ModelExchange): void;
+}
+
+/** A request that somebody else's agent made of a model. */
+export interface ModelExchange {
+  /** The name that was asked for. */
+  readonly model: string;
+  readonly conversation: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly usage?: { readonly input: number; readonly output: number };
+  readonly costUsd?: number;
+  /** Why it failed, in few words. */
+  readonly error?: string;
+  /** The client's headers: its own trace goes on here. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly attributes?: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** A session, as far as it is looked at here. */
@@ -65,6 +83,12 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
     record(ended) {
       write(ended);
       count(ended);
+    },
+    exchanged(exchange) {
+      const told = { "gen_ai.operation.name": "chat", "gen_ai.request.model": exchange.model };
+      for (const [type, count] of Object.entries(exchange.usage ?? {}))
+        tokens.record(count, { ...told, "gen_ai.token.type": type });
+      writeExchange(found, tracer, exchange, told);
     },
     follow: (session, about) => session.on(createTrace({ found, tracer, tokens, write }, session.id, about)),
   };
@@ -192,6 +216,22 @@ function usageAttributes(usage: Usage | undefined): api.Attributes {
     "gen_ai.usage.output_tokens": usage.output,
     ...(usage.cached === undefined ? {} : { "gen_ai.usage.cache_read.input_tokens": usage.cached }),
   };
+}
+
+function writeExchange(found: Api, tracer: api.Tracer, exchange: ModelExchange, told: api.Attributes): void {
+  const parent = found.propagation.extract(found.context.active(), exchange.headers ?? {});
+  const attributes = {
+    ...told,
+    ...exchange.attributes,
+    "gen_ai.conversation.id": exchange.conversation,
+    ...usageAttributes(exchange.usage),
+    ...(exchange.costUsd === undefined ? {} : { "callgate.cost_usd": exchange.costUsd }),
+    ...(exchange.error === undefined ? {} : { "error.type": exchange.error }),
+  };
+  const options = { kind: found.SpanKind.CLIENT, startTime: exchange.startedAt, attributes };
+  const span = tracer.startSpan(`chat ${exchange.model}`, options, parent);
+  if (exchange.error !== undefined) span.setStatus({ code: found.SpanStatusCode.ERROR, message: exchange.error });
+  span.end(exchange.endedAt);
 }
 
 /** GenAI semantic conventions: one `execute_tool` span per call, from asked to ended. */

@@ -67,7 +67,7 @@ function summarize(path: string): SessionSummary | undefined {
     cwd: String(started["cwd"]),
     startedAt: new Date(Number(started["at"])).toISOString(),
     updatedAt: statSync(path).mtime.toISOString(),
-    title: titleOf(String(turn?.["prompt"] ?? "")),
+    title: titleOf(String(turn?.["prompt"] ?? firstWords(records))),
     path,
   };
 }
@@ -89,6 +89,16 @@ function readHead(path: string): Record<string, unknown>[] {
   } finally {
     closeSync(fd);
   }
+}
+
+/** What a foreign agent's user said first: agents put their own notes before it. */
+function firstWords(records: readonly Record<string, unknown>[]): string {
+  const end = records.findIndex((record) => record["type"] === "request.sent");
+  const said = records.slice(0, end < 0 ? records.length : end).map((record) => record["item"]);
+  const asked = said.findLast((item) => isObject(item) && item["type"] === "message" && item["role"] === "user");
+  const content = isObject(asked) && Array.isArray(asked["content"]) ? asked["content"] : [];
+  const text: unknown = content.findLast((part: unknown) => isObject(part) && part["type"] === "text");
+  return isObject(text) ? String(text["text"]) : "";
 }
 
 function titleOf(prompt: string): string {

@@ -51,6 +51,10 @@ export interface Quirks {
   readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Wants reasoning_content echoed on assistant messages. */
   readonly echoReasoning?: "reasoning_content" | "reasoning";
+  /** Is given back its own thoughts only, and no empty ones: an unknown server may not know the field. */
+  readonly onlyOwnReasoning?: boolean;
+  /** Refuses the fields that belong to OpenAI's platform: `store`, `metadata`, `service_tier`, … */
+  readonly noPlatformFields?: boolean;
   /** Refuses `stream_options`. */
   readonly noStreamOptions?: boolean;
   readonly noParallelFlag?: boolean;
@@ -119,8 +123,19 @@ export interface DecodeRequestOptions {
 /** Reads an answer frame by frame. */
 export interface AnswerDecoder {
   push(frame: Frame): readonly ModelEvent[];
+  /** The last frame, if it was words and nothing else: frames like it need not be read in full. */
+  repeated?(): RepeatedFrame | undefined;
   /** The body ended; emits what is still open and `answer.ended` if the stream never said so. */
   end(): readonly ModelEvent[];
+}
+
+/** A frame in two halves, and what a decoder makes of the words between them. */
+export interface RepeatedFrame {
+  /** As it stands in the stream, up to the words. */
+  readonly before: string;
+  /** From the words to the blank line that ends it. */
+  readonly after: string;
+  hear(words: string): readonly ModelEvent[];
 }
 
 /** How an answer is written for a client. */

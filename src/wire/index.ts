@@ -36,6 +36,7 @@ export type {
   NamedTool,
   NameTable,
   Quirks,
+  RepeatedFrame,
   WireName,
 } from "./codec.ts";
 export { RequestError, type WireFailure } from "./failure.ts";

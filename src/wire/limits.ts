@@ -30,7 +30,14 @@ export function limitDecoder(inner: AnswerDecoder, given: Partial<AnswerLimits> 
     return endWith(message, [...events, ...inner.end()]);
   }
 
-  return { push: (frame) => (isOver ? [] : pass(inner.push(frame))), end: () => (isOver ? [] : pass(inner.end())) };
+  return {
+    push: (frame) => (isOver ? [] : pass(inner.push(frame))),
+    repeated() {
+      const frame = isOver ? undefined : inner.repeated?.();
+      return frame && { ...frame, hear: (words) => (isOver ? [] : pass(frame.hear(words))) };
+    },
+    end: () => (isOver ? [] : pass(inner.end())),
+  };
 }
 
 /** An answer that came whole. */

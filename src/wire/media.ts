@@ -21,6 +21,13 @@ export function imageUrl(part: ImagePart): string {
     : toDataUrl({ mediaType: part.mediaType, data: part.data }, "image/png");
 }
 
+/** Servers refuse the bytes of a file without a name, and go by its ending. */
+export function fileName(part: FilePart): string | undefined {
+  if (part.name !== undefined || part.data === undefined) return part.name;
+  const subtype = part.mediaType?.split("/")[1]?.split(/[;+]/)[0] ?? "bin";
+  return `file.${subtype === "plain" ? "txt" : subtype === "octet-stream" ? "bin" : subtype}`;
+}
+
 export function fileUrl(part: FilePart): string | undefined {
   return part.data === undefined
     ? part.url

@@ -2,11 +2,62 @@
 import { isObject } from "../base/json.ts";
 import type { Answer, ModelEvent } from "../spec/model.ts";
 import { createCollector } from "./answer.ts";
-import type { Codec, DecodeOptions } from "./codec.ts";
+import type { Codec, DecodeOptions, Frame } from "./codec.ts";
+import { findRun } from "./runs.ts";
 import { createSseReader } from "./sse.ts";
 
 /** A piece of a body, as it arrives. */
 export type Chunk = string | Uint8Array;
+
+/** Reads the bytes of one streamed answer. Deltas that arrive together are one event. */
+export interface StreamReader {
+  push(chunk: Chunk): readonly ModelEvent[];
+  end(): readonly ModelEvent[];
+  /** The connection broke: what is still open is closed as not whole. */
+  cut(): readonly ModelEvent[];
+  /** How many frames came so far. */
+  frames(): number;
+}
+
+/** A text with fewer characters holds no run of frames worth looking for. */
+const shortestRun = 1024;
+
+export function createStreamReader(codec: Codec, options?: DecodeOptions): StreamReader {
+  const bytes = new TextDecoder("utf-8", { ignoreBOM: true });
+  const sse = createSseReader();
+  const decoder = codec.createDecoder(options);
+  let count = 0;
+
+  function decode(frames: readonly Frame[]): readonly ModelEvent[] {
+    count += frames.length;
+    return frames.length === 1 ? decoder.push(frames[0]!) : frames.flatMap((frame) => decoder.push(frame));
+  }
+
+  function read(text: string): readonly ModelEvent[] {
+    // A long text is a run more often than not; its beginning shows of which frame.
+    if (text.length > 16 * shortestRun && decoder.repeated?.() === undefined)
+      return [...decode(sse.push(text.slice(0, shortestRun))), ...readRuns(text.slice(shortestRun))];
+    return readRuns(text);
+  }
+
+  function readRuns(text: string): readonly ModelEvent[] {
+    const frame = text.length < shortestRun ? undefined : decoder.repeated?.();
+    const run = frame && findRun(text, frame);
+    if (frame === undefined || run === undefined) return decode(sse.push(text));
+    const before = decode(sse.push(run.first));
+    // What came before the run may have changed everything.
+    if (decoder.repeated?.()?.before !== frame.before)
+      return [...before, ...decode(sse.push(text.slice(run.first.length)))];
+    return [...before, ...frame.hear(run.words), ...decode(sse.push(run.rest))];
+  }
+
+  return {
+    push: (chunk) => coalesce(read(typeof chunk === "string" ? chunk : bytes.decode(chunk, { stream: true }))),
+    end: () => coalesce([...read(bytes.decode()), ...decode(sse.end()), ...decoder.end()]),
+    cut: () => decoder.end(),
+    frames: () => count,
+  };
+}
 
 /** The events of one streamed answer; deltas that arrive together are one. Ends with `answer.ended`, whatever the body does. */
 export async function* decodeStream(
@@ -14,10 +65,9 @@ export async function* decodeStream(
   body: AsyncIterable<Chunk>,
   options?: DecodeOptions,
 ): AsyncGenerator<ModelEvent> {
-  const reader = createSseReader();
-  const decoder = codec.createDecoder(options);
-  for await (const chunk of body) yield* coalesce(reader.push(chunk).flatMap((frame) => decoder.push(frame)));
-  yield* coalesce([...reader.end().flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+  const reader = createStreamReader(codec, options);
+  for await (const chunk of body) yield* reader.push(chunk);
+  yield* reader.end();
 }
 
 /** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
@@ -25,17 +75,17 @@ export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?
   const whole = readJson(joined(chunks));
   if (isObject(whole)) return codec.decodeAnswer(whole, options);
   const collector = createCollector();
-  const decoder = codec.createDecoder(options);
   const take = (events: readonly ModelEvent[]): void => events.forEach((event) => collector.push(event));
   if (Array.isArray(whole)) {
     // Gemini without `alt=sse` answers with a list of chunks.
+    const decoder = codec.createDecoder(options);
     for (const chunk of whole) take(decoder.push({ data: JSON.stringify(chunk) }));
+    take(decoder.end());
   } else {
-    const reader = createSseReader();
-    for (const chunk of chunks) for (const frame of reader.push(chunk)) take(decoder.push(frame));
-    for (const frame of reader.end()) take(decoder.push(frame));
+    const reader = createStreamReader(codec, options);
+    for (const chunk of chunks) take(reader.push(chunk));
+    take(reader.end());
   }
-  take(decoder.end());
   return collector.answer();
 }
 

@@ -2,11 +2,13 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 import { type GatewayOptions, startGateway } from "../../src/gateway/index.ts";
-import type { Json } from "../../src/base/json.ts";
+import { isObject, type Json } from "../../src/base/json.ts";
 import type { Answer } from "../../src/spec/model.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedStep, serveModel } from "../../src/testing/index.ts";
 import type { WireName } from "../../src/wire/codec.ts";
 import { decodeRecording, getCodec } from "../../src/wire/index.ts";
+
+export type Body = Record<string, Json>;
 
 export const wires = ["responses", "chat", "messages", "gemini"] as const satisfies readonly WireName[];
 
@@ -66,8 +68,9 @@ export async function rawUpstream(
 }
 
 /** Where a client of this wire sends its question. */
-export function pathOf(wire: WireName, stream: boolean): string {
-  if (wire === "gemini") return `/v1beta/models/m:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+export function pathOf(wire: WireName, stream: boolean, model = "m"): string {
+  if (wire === "gemini")
+    return `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
   return { responses: "/v1/responses", chat: "/v1/chat/completions", messages: "/v1/messages" }[wire];
 }
 
@@ -121,8 +124,8 @@ export async function ask(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
   const stream = wire === "gemini" ? body["stream"] !== false : body["stream"] === true;
-  const { stream: _stream, ...rest } = body;
-  const response = await fetch(`${url}${pathOf(wire, stream)}`, {
+  const { stream: _stream, model = "m", ...rest } = body;
+  const response = await fetch(`${url}${pathOf(wire, stream, String(model))}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(wire === "gemini" ? rest : body),
@@ -130,4 +133,59 @@ export async function ask(
   const text = await response.text();
   const answer = decodeRecording(getCodec(wire), [text], { declared: ["weather"] });
   return { status: response.status, headers: response.headers, text, answer };
+}
+
+/** The client's next request: its own answer back, as it came, with the result of the call. */
+export function goOn(
+  wire: WireName,
+  first: Body,
+  replied: Json,
+  result: string,
+  change = (item: Json): Json | undefined => item,
+): Body {
+  const reply = replied as Body;
+  const kept = (items: Json | undefined) => (Array.isArray(items) ? items : []).flatMap((item) => change(item) ?? []);
+  const idIn = (items: readonly Json[], type: string, name: string) =>
+    String(items.flatMap((item) => (isObject(item) && item["type"] === type ? [item[name]] : []))[0]);
+  switch (wire) {
+    case "responses": {
+      const output = kept(reply["output"]);
+      const call_id = idIn(output, "function_call", "call_id");
+      const { input } = first;
+      const asked = Array.isArray(input) ? input : [{ type: "message", role: "user", content: input ?? "" }];
+      return { ...first, input: [...asked, ...output, { type: "function_call_output", call_id, output: result }] };
+    }
+    case "chat": {
+      const choice = (reply["choices"] as Body[])[0]!;
+      const message = choice["message"] as Body;
+      const tool_call_id = String((message["tool_calls"] as Body[])[0]!["id"]);
+      const said = change(message) ?? message;
+      return {
+        ...first,
+        messages: [...(first["messages"] as Json[]), said, { role: "tool", tool_call_id, content: result }],
+      };
+    }
+    case "messages": {
+      const content = kept(reply["content"]);
+      const tool_use_id = idIn(content, "tool_use", "id");
+      const results: Json = [{ type: "tool_result", tool_use_id, content: result }];
+      return {
+        ...first,
+        messages: [
+          ...(first["messages"] as Json[]),
+          { role: "assistant", content },
+          { role: "user", content: results },
+        ],
+      };
+    }
+    case "gemini": {
+      const said = ((reply["candidates"] as Body[])[0]!["content"] ?? {}) as Body;
+      const parts = kept(said["parts"]);
+      const response: Json = { functionResponse: { name: "weather", response: { output: result } } };
+      return {
+        ...first,
+        contents: [...(first["contents"] as Json[]), { role: "model", parts }, { role: "user", parts: [response] }],
+      };
+    }
+  }
 }

@@ -1,9 +1,10 @@
 /** What the gateway does to calls that the policy refuses, and what it writes down. */
 import { describe, expect, test } from "vitest";
+import { isObject, type Json } from "../../src/base/json.ts";
 import type { Judge, RequestRecord } from "../../src/gateway/index.ts";
 import { listSessions, readJournal } from "../../src/store/index.ts";
 import { tempFolder } from "../cli/run.ts";
-import { ask, gateway, question, scripted } from "./gateways.ts";
+import { ask, type Body, gateway, goOn, question, rawUpstream, scripted } from "./gateways.ts";
 
 const noRain: Judge = async (call) =>
   call.arguments.includes("rm") ? { reason: "it removes files", rule: "no-rm" } : undefined;
@@ -126,4 +127,145 @@ test("two conversations at once are never mixed up", async () => {
     }),
   );
   expect(replies.every(Boolean)).toBe(true);
+});
+
+describe("the journal of a conversation", () => {
+  const headers = { "x-session-id": "one" };
+  const say = (content: string) => ({ role: "user", content });
+  const said = (content: string) => ({ role: "assistant", content });
+  const chat = (messages: Json, tools: Json = []) => ({ model: "m", stream: true, messages, tools });
+  const records = (stateDir: string) => listSessions(stateDir).map(({ path }) => readJournal(path).records);
+  const texts = (list: readonly { readonly type: string }[]) =>
+    list.flatMap((record) =>
+      [...JSON.stringify((record as { item?: unknown }).item ?? "").matchAll(/"text":"([^"]*)"/g)].map(
+        ([, words]) => words,
+      ),
+    );
+
+  test("holds words that were said twice, and goes on after a restart without repeating itself", async () => {
+    const stateDir = tempFolder("gateway");
+    const model = await scripted([{ text: "Done." }, { text: "Done." }, { text: "Done." }]);
+    const options = { routes: target(model.baseUrl), stateDir };
+    const url = await gateway(options);
+    const first = [say("yes")];
+    const second = [...first, said("Done."), say("yes")];
+    await ask(url, "chat", chat(first), headers);
+    await ask(url, "chat", chat(second), headers);
+    const again = await gateway(options);
+    await ask(again, "chat", chat([...second, said("Done."), say("and more")]), headers);
+    const [journal] = records(stateDir);
+    expect(records(stateDir)).toHaveLength(1);
+    expect(texts(journal ?? [])).toEqual(["yes", "Done.", "yes", "Done.", "and more", "Done."]);
+    expect(journal?.filter(({ type }) => type === "warning")).toEqual([]);
+  });
+
+  test("says where the client made its history shorter", async () => {
+    const stateDir = tempFolder("gateway");
+    const model = await scripted([{ text: "Done." }, { text: "Going on." }]);
+    const url = await gateway({ routes: target(model.baseUrl), stateDir });
+    await ask(url, "chat", chat([say("one"), said("ok"), say("two")]), headers);
+    await ask(url, "chat", chat([say("In short: one, two."), say("three")]), headers);
+    const [journal] = records(stateDir);
+    expect(journal?.filter(({ type }) => type === "warning")).toMatchObject([
+      { message: expect.stringContaining("new branch") },
+    ]);
+    expect(texts(journal ?? [])).toEqual(["one", "ok", "two", "Done.", "In short: one, two.", "three", "Going on."]);
+  });
+
+  test("of a sub-agent is its own, and names the one it belongs to", async () => {
+    const stateDir = tempFolder("gateway");
+    const model = await scripted([{ text: "Done." }, { text: "Found." }]);
+    const url = await gateway({ routes: target(model.baseUrl), stateDir });
+    const tool = (name: string): Json => [{ type: "function", function: { name, parameters: { type: "object" } } }];
+    await ask(url, "chat", chat([say("one")], tool("Task")), headers);
+    await ask(url, "chat", chat([say("look for it")], tool("Grep")), headers);
+    const started = records(stateDir).map(
+      (list) => list.find(({ type }) => type === "session.started") as { session_id?: string; parent?: string },
+    );
+    const main = started.find(({ parent }) => parent === undefined);
+    expect(started.find(({ parent }) => parent !== undefined)?.parent).toBe(main?.session_id);
+  });
+});
+
+describe("state that a client carries for us", () => {
+  const ownState = "the model's own state";
+
+  /** A thought of a Responses model, sealed for a Messages client. */
+  async function sealed(secret?: string) {
+    const output = [
+      { type: "reasoning", id: "r1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: ownState },
+      { type: "function_call", id: "f1", call_id: "c1", name: "weather", arguments: '{"city":"Bonn"}' },
+    ];
+    const model = await rawUpstream((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ id: "x", object: "response", status: "completed", output }));
+    });
+    const routes = [{ match: "*", targets: [{ baseUrl: model.baseUrl, wire: "responses", model: "x" }] }];
+    const options = { routes, ...(secret === undefined ? {} : { secret }) };
+    const url = await gateway(options);
+    const first = { ...question("messages", false), stream: false };
+    const { text } = await ask(url, "messages", first);
+    const next = (change: (signature: string) => string) =>
+      goOn("messages", first, JSON.parse(text) as Json, "rain", (item) =>
+        isObject(item) && typeof item["signature"] === "string"
+          ? { ...(item as Body), signature: change(item["signature"]) }
+          : item,
+      );
+    return { model, url, next, options };
+  }
+  const came = (model: { readonly requests: readonly { readonly body: string }[] }) =>
+    model.requests.at(-1)?.body.includes(ownState);
+
+  test("comes back to the model, also after a restart with the same key", async () => {
+    const { model, next, options } = await sealed("a key");
+    await ask(
+      await gateway(options),
+      "messages",
+      next((signature) => signature),
+    );
+    expect(came(model)).toBe(true);
+  });
+
+  test.each([
+    ["cut", (signature: string) => signature.slice(0, -8)],
+    [
+      "changed",
+      (signature: string) => `${signature.slice(0, 40)}${signature[40] === "A" ? "B" : "A"}${signature.slice(41)}`,
+    ],
+    [
+      "made by somebody else",
+      () =>
+        `Y2FsbGdhdGUx${Buffer.from(JSON.stringify(["responses", "encrypted_content", ownState])).toString("base64")}`,
+    ],
+  ])("is left out when it was %s, and the conversation goes on", async (_how, change) => {
+    const { model, url, next } = await sealed("a key");
+    const { status, answer } = await ask(url, "messages", next(change));
+    expect([status, answer.outcome]).toEqual([200, "ok"]);
+    expect(came(model)).toBe(false);
+  });
+
+  test("is left out when it was sealed with another key", async () => {
+    const { model, next, options } = await sealed("a key");
+    await ask(
+      await gateway({ ...options, secret: "another key" }),
+      "messages",
+      next((signature) => signature),
+    );
+    expect(came(model)).toBe(false);
+  });
+});
+
+test("a response that was stored is still there after a restart, unless the client asked not to store it", async () => {
+  const stateDir = tempFolder("gateway");
+  const model = await scripted([{ text: "One." }, { text: "Two." }, { text: "Three." }]);
+  const options = { routes: target(model.baseUrl), stateDir };
+  const url = await gateway(options);
+  const kept = await ask(url, "responses", question("responses", false, "first words"));
+  const passing = await ask(url, "responses", { ...question("responses", false), store: false });
+  const again = await gateway(options);
+  const goesOn = (id: string | undefined) =>
+    ask(again, "responses", { ...question("responses", false, "more"), previous_response_id: id ?? "" });
+  expect((await goesOn(passing.answer.id)).status).toBe(404);
+  expect((await goesOn(kept.answer.id)).status).toBe(200);
+  expect(JSON.stringify(model.bodies.at(-1))).toContain("first words");
 });

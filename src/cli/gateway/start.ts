@@ -21,6 +21,7 @@ import {
   type TargetOptions,
   temporaryKey,
 } from "../../gateway/index.ts";
+import { createTelemetry } from "../../result/telemetry.ts";
 import type { Config } from "../config/config.ts";
 import { say, UsageError } from "../io.ts";
 import { readRules } from "../policy/rules.ts";
@@ -97,6 +98,7 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
     enforce,
     env,
     onError: (error) => say(`callgate: a request failed: ${error instanceof Error ? error.message : String(error)}`),
+    ...defined({ telemetry: await createTelemetry() }),
     ...defined({ host: options.host, onRequest: options.onRequest, search: createSearch(config, cwd) }),
   });
   return {

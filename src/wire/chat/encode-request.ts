@@ -8,6 +8,7 @@ import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
 import { legalCacheKey, legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
 import { array, echoed, json } from "../raw.ts";
+import { effortOf, settingsFor } from "../settings.ts";
 import { choiceNames, type LoweredTools, lowerTools, splitOwn, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 
@@ -25,7 +26,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     messages: encodeMessages(request, lowered.book, quirks),
     ...encodeTools(request, lowered, own, options),
     ...encodeSettings(request, quirks),
-    ...echoed(request.extra, "chat"),
+    ...ownSettings(request, quirks),
   };
   return { body, names: lowered.book.table, dropped: lowered.dropped };
 }
@@ -40,12 +41,22 @@ function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
     temperature: request.temperature,
     top_p: request.topP,
     stop: stops === undefined || stops.length === 0 ? undefined : stops,
-    reasoning_effort: request.reasoning?.effort,
+    reasoning_effort: effortOf(request.reasoning),
     response_format: schema && encodeFormat(schema),
     prompt_cache_key: quirks.noCacheKey === true ? undefined : legalCacheKey(request.cacheKey),
     stream: request.stream,
     stream_options: request.stream === true && quirks.noStreamOptions !== true ? { include_usage: true } : undefined,
   });
+}
+
+/** Fields of OpenAI's own platform. Clients send them everywhere, and other servers refuse what they do not know. */
+const platformFields =
+  /^(?:store|metadata|service_tier|safety_identifier|verbosity|prediction|modalities|audio|web_search_options|prompt_cache_retention)$/;
+
+function ownSettings(request: ModelRequest, quirks: Quirks): JsonObject {
+  const fields = settingsFor(request.extra, "chat");
+  if (quirks.noPlatformFields !== true) return fields;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !platformFields.test(name)));
 }
 
 /** Any object at all is what the older JSON mode means, which more servers know. */
@@ -181,8 +192,10 @@ function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: 
   const lists = echoes.flatMap((fields) => array(fields["reasoning_details"]).map(json));
   const details: JsonObject = Object.assign({}, ...echoes, lists.length === 0 ? {} : { reasoning_details: lists });
   if (quirks.echoReasoning === undefined) return details;
-  const known = thoughts.filter((item) => item.text !== undefined);
-  if (known.length === 0 && !hasCalls) return details;
+  const isOnlyOwn = quirks.onlyOwnReasoning === true;
+  // A thought with another provider's state is not this server's.
+  const known = thoughts.filter((item) => item.text !== undefined && !(isOnlyOwn && item.opaque !== undefined));
+  if (known.length === 0 && (isOnlyOwn || !hasCalls)) return details;
   return { [quirks.echoReasoning]: known.map((item) => item.text).join(""), ...details };
 }
 

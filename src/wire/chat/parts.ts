@@ -1,7 +1,7 @@
 /** Content parts of Chat messages, both ways. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
-import { fileUrl, fromUrl, imageUrl } from "../media.ts";
+import { fileName, fileUrl, fromUrl, imageUrl } from "../media.ts";
 import { jsonObject, object, word, type Raw } from "../raw.ts";
 
 /** A user's content: one string where it is only text, else the parts. */
@@ -19,9 +19,10 @@ function encodePart(part: Part): JsonObject {
     case "audio":
       return { type: "input_audio", input_audio: { data: part.data, format: part.mediaType.replace(/^audio\//, "") } };
     case "file": {
-      const url = fileUrl(part);
-      if (url === undefined && part.fileId === undefined) return { type: "text", text: partsToText([part]) };
-      return { type: "file", file: defined({ filename: part.name, file_data: url, file_id: part.fileId }) };
+      // This wire takes bytes or an id, and no addresses.
+      if (part.data === undefined && part.fileId === undefined) return { type: "text", text: partsToText([part]) };
+      const file = defined({ filename: fileName(part), file_data: part.data && fileUrl(part), file_id: part.fileId });
+      return { type: "file", file };
     }
     case "resource":
       return { type: "text", text: partsToText([part]) };

@@ -10,6 +10,7 @@ import type { AnswerEnd, Finish, Item, ModelError, ModelEvent, Outcome, Usage } 
 import { type ChunkDecoder, toAnswerReader } from "../chunk-decoder.ts";
 import type { DecodeOptions, Frame } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
+import { cutFrame } from "../runs.ts";
 import { json, object, objects, parseObject, type Raw, word } from "../raw.ts";
 import { createCalls } from "./calls.ts";
 import { createChoices } from "./delta.ts";
@@ -35,6 +36,8 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const calls = createCalls(events.push, options);
   const choices = createChoices();
   const ending: Ending = { isFinal: false };
+  /** The last frame that was words and nothing else, and those words. */
+  let spoken: { readonly frame: Frame; readonly words: string } | undefined;
   let answerId = "";
   let hasStarted = false;
   let hasEnded = false;
@@ -87,11 +90,30 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
         return endAnswer();
       }
       const chunk = parseObject(frame.data);
+      const said = chunk === undefined ? "" : onlyWords(chunk);
+      spoken = said === "" ? undefined : { frame, words: said };
       if (frame.event === "error") return pushChunk({ error: chunk ?? frame.data });
       return chunk === undefined ? [] : pushChunk(chunk);
     },
+    repeated() {
+      const isHeard = spoken !== undefined && !hasEnded && ending.error === undefined;
+      const cut = isHeard ? cutFrame(spoken!.frame, "content", spoken!.words) : undefined;
+      return cut && { ...cut, hear: (text) => (words.hear(text), events.drain()) };
+    },
     end: endAnswer,
   };
+}
+
+/** The words of a chunk that says nothing else; "" for every other. */
+function onlyWords(chunk: Raw): string {
+  const choices = chunk["choices"];
+  const [choice] = Array.isArray(choices) && choices.length === 1 ? choices : [];
+  const delta = isObject(choice) ? choice["delta"] : undefined;
+  if (!isObject(choice) || !isObject(delta) || typeof delta["content"] !== "string") return "";
+  if (choice["index"] !== 0 || choice["finish_reason"] || choice["usage"] || choice["error"]) return "";
+  if (chunk["usage"] || chunk["error"] || chunk["x_groq"]) return "";
+  for (const name of Object.keys(delta)) if (name !== "content" && name !== "role" && delta[name]) return "";
+  return delta["content"];
 }
 
 /** Takes usage and error from a chunk; says whether it had anything that belongs to this wire. */
@@ -161,6 +183,8 @@ function readFinish(reason: string): Finish {
 
 export interface Words {
   take(delta: Raw): void;
+  /** A delta that is nothing but text. */
+  hear(text: string): void;
   /** A call begins: nothing more belongs to the thought before it. */
   endThought(): void;
   done(): void;
@@ -239,7 +263,13 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     }
   }
 
+  function hear(text: string): void {
+    if (think === undefined) say("text", text);
+    else sayPieces(think.push(text));
+  }
+
   return {
+    hear,
     take(delta) {
       const content = delta["content"];
       const said = typeof content === "string" ? content : undefined;
@@ -248,8 +278,7 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       for (const detail of objects(delta["reasoning_details"])) addDetail(details, detail);
       muse(beside === "" ? (parts?.reasoning ?? "") : beside);
       const words = said ?? parts?.text ?? "";
-      if (think === undefined) say("text", words);
-      else sayPieces(think.push(words));
+      hear(words);
       say("refusal", word(delta["refusal"]) ?? "");
       // Pictures a model made stand beside its words.
       const images = delta["images"];

@@ -2,9 +2,9 @@
 import type { Codec } from "../codec.ts";
 import { geminiError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
-import { decodeRequest } from "./request.ts";
+import { decodeRequest } from "./decode-request.ts";
+import { encodeRequest } from "./encode-request.ts";
 import { createDecoder, decodeAnswer } from "./read.ts";
-import { encodeRequest } from "./request.ts";
 import { createEncoder, encodeAnswer } from "./write.ts";
 
 export const gemini: Codec = {

@@ -9,7 +9,7 @@ import { createHold } from "../hold.ts";
 import { spellerOf } from "../names.ts";
 import { createOutbox } from "../outbox.ts";
 import { echoed } from "../raw.ts";
-import { encodeCall } from "./request.ts";
+import { encodeCall } from "./encode-request.ts";
 import { encodePart, wire } from "./parts.ts";
 
 interface ChunkEncoder {

@@ -61,7 +61,7 @@ export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: stri
     case "redacted_thinking":
       return defined({
         type: "reasoning" as const,
-        opaque: { wire, kind: "redacted_thinking", value: string(raw["data"]) ?? "" },
+        ...uncarryThought(string(raw["data"]) ?? "", wire, "redacted_thinking", sign),
         extra: extraFields(wire, raw, thinkingFields),
       });
     case "tool_use":
@@ -129,6 +129,8 @@ export function answerBlocks(item: Item, spell: Spell, sign?: Sign): readonly Js
     return [redacted(item, item.opaque.value)];
   const thinking = item.text ?? item.summary?.join("\n\n") ?? "";
   if (thinking === "" && item.opaque === undefined) return [];
+  // Clients drop a thought without words; one that may not be shown they give back.
+  if (thinking === "" && item.opaque?.wire !== wire) return [redacted(item, carryThought(item, wire, sign))];
   return [{ type: "thinking", thinking, signature: carryThought(item, wire, sign), ...echoed(item.extra, wire) }];
 }
 

@@ -25,6 +25,7 @@ import {
   word,
 } from "../raw.ts";
 import { decodeBlock, decodeContent, decodeSystem, encodeContent, requestBlocks } from "./blocks.ts";
+import { settingsFor } from "../settings.ts";
 import { wire } from "./stop.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools, foundTools } from "./tools.ts";
 
@@ -40,7 +41,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   );
   const deferred = new Set(tools.flatMap((tool) => (tool["defer_loading"] === true ? [string(tool["name"])] : [])));
   const messages = mergeTurns(history.turns.flatMap((turn) => encodeTurn(turn, book.spell, deferred)));
-  const { thinking, output_config, metadata, system, ...more } = echoed(request.extra, wire);
+  const { thinking, output_config, metadata, system, ...more } = settingsFor(request.extra, wire);
   const config = defined({
     ...object(output_config),
     effort: request.reasoning?.effort,

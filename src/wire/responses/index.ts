@@ -2,8 +2,10 @@
  * OpenAI's Responses API, and what other servers make of it. The only wire that knows every kind of
  * tool; it must not know how anything is sent or run.
  */
+import type { JsonObject } from "../../base/json.ts";
+import type { ModelError } from "../../spec/model.ts";
 import type { Codec } from "../codec.ts";
-import { responsesError, toFailure } from "../failure.ts";
+import { chatError, responsesError, toFailure } from "../failure.ts";
 import { limitAnswer, limitDecoder } from "../limits.ts";
 import { createDecoder, decodeAnswer } from "./read.ts";
 import { createEncoder, encodeAnswer } from "./write.ts";
@@ -18,5 +20,10 @@ export const responses: Codec = {
   decodeRequest,
   createEncoder,
   encodeAnswer,
-  encodeError: (error) => toFailure(error, "responses", { error: { param: null, ...responsesError(error) } }),
+  encodeError: (error) => toFailure(error, "responses", { error: httpError(error) }),
 };
+
+/** Over HTTP this API's errors are those of Chat; only inside a stream they have codes of their own. */
+function httpError(error: ModelError): JsonObject {
+  return { ...chatError(error), message: responsesError(error)["message"] ?? error.message };
+}

@@ -3,7 +3,7 @@ import type { FilePart, ImagePart, Part } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra } from "../../spec/model.ts";
 import { decodeParts, encodeParts, type KeptParts } from "../kept-parts.ts";
-import { fromUrl, imageUrl } from "../media.ts";
+import { fromUrl, imageUrl, fileName } from "../media.ts";
 import { echoed, extraFields, object, objects, type Raw, string, word } from "../raw.ts";
 
 export interface DecodedContent extends KeptParts {
@@ -102,7 +102,7 @@ function encodePart(part: Part, assistant: boolean): JsonObject {
     case "file":
       return defined({
         type: "input_file",
-        filename: part.name,
+        filename: fileName(part),
         file_data:
           part.data === undefined
             ? undefined

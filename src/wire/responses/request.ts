@@ -9,7 +9,6 @@ import { legalCacheKey } from "../ids.ts";
 import {
   array,
   boolean,
-  echoed,
   extraFields,
   json,
   jsonObject,
@@ -22,6 +21,7 @@ import {
   word,
 } from "../raw.ts";
 import { decodeItem, wire } from "./decode-item.ts";
+import { effortOf, settingsFor } from "../settings.ts";
 import { encodeInputItem } from "./encode-item.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
 
@@ -31,11 +31,11 @@ const include = ["reasoning.encrypted_content"];
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const calls = request.input.filter((item): item is CallItem => item.type === "call");
   const tools = encodeTools(request.tools, calls, options.target ?? "openai");
-  const { text, reasoning, ...more } = echoed(request.extra, wire);
+  const { text, reasoning, ...more } = settingsFor(request.extra, wire);
   const held = { ...object(text), ...encodeFormat(request) };
   const thought = defined({
     ...object(reasoning),
-    effort: request.reasoning?.effort,
+    effort: effortOf(request.reasoning),
     summary: request.reasoning?.summary,
   });
   const hasTools = tools.tools.length > 0 || (request.loaded ?? []).length > 0;
