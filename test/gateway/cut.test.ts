@@ -8,7 +8,8 @@ import { text } from "../../src/base/content.ts";
 import { holdCalls } from "../../src/gateway/untouched.ts";
 import type { Answer, CallItem } from "../../src/spec/model.ts";
 import { createStreamReader } from "../../src/wire/stream.ts";
-import { answerToEvents, decodeRecording, encodeFrame, getCodec } from "../../src/wire/index.ts";
+import { answerToEvents, decodeRecording, getCodec } from "../../src/wire/index.ts";
+import { encodeFrame } from "../../src/wire/sse.ts";
 import type { WireName } from "../../src/wire/codec.ts";
 import { ask, gateway, question, rawUpstream, wires } from "./gateways.ts";
 
