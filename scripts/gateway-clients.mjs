@@ -195,6 +195,24 @@ function runClient(command, env, cwd) {
   });
 }
 
+function writeResults(table) {
+  const version = (name) =>
+    JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")).version;
+  const section = `<!-- gateway-clients -->
+## Real clients through the gateway
+
+*${new Date().toISOString().slice(0, 10)}, ${packages.map((name) => `${name} ${version(name)}`).join(", ")}; \`npm run gateway-clients\`*
+
+Each client does one job on each kind of upstream: read a file, run two commands at once of which one fails, edit, check, answer. The upstream is written without our codecs and refuses what strict providers refuse. In brackets: how many of its four thoughts came back with the last request, unchanged where they were signed. A model that only writes text has none; opencode does not send back unsigned thoughts of Messages and Responses.
+
+${table}
+<!-- /gateway-clients -->`;
+  const path = new URL("../bench/RESULTS.md", import.meta.url);
+  const before = readFileSync(path, "utf8");
+  const known = /<!-- gateway-clients -->[\s\S]*<!-- \/gateway-clients -->/;
+  writeFileSync(path, known.test(before) ? before.replace(known, section) : `${before.trimEnd()}\n\n${section}\n`);
+}
+
 if (!existsSync(bin("codex"))) {
   mkdirSync(folder, { recursive: true });
   console.error(`installing the clients into ${folder}`);
@@ -213,14 +231,18 @@ for (const client of Object.keys(clients).filter(
     );
   }
 }
-console.log(`| client | ${upstreams.join(" | ")} |\n|---|${upstreams.map(() => "---|").join("")}`);
-for (const client of new Set(rows.map((row) => row.client)))
-  console.log(
-    `| ${client} | ${upstreams
-      .map((wire) => {
-        const row = rows.find((each) => each.client === client && each.wire === wire);
-        return row === undefined ? "–" : row.ok ? `ok (${row.carried})` : "no";
-      })
-      .join(" | ")} |`,
-  );
+const cell = (client, wire) => {
+  const row = rows.find((each) => each.client === client && each.wire === wire);
+  return row === undefined ? "–" : row.ok ? `ok (${row.carried})` : "no";
+};
+const table = [
+  `| client | ${upstreams.join(" | ")} |`,
+  `|---|${upstreams.map(() => "---|").join("")}`,
+  ...[...new Set(rows.map(({ client }) => client))].map(
+    (client) => `| ${client} | ${upstreams.map((wire) => cell(client, wire)).join(" | ")} |`,
+  ),
+].join("\n");
+console.log(table);
+// Only a whole run is written down.
+if (wantedClient === undefined) writeResults(table);
 process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1;

@@ -1,7 +1,10 @@
 /** What the gateway does to calls that the policy refuses, and what it writes down. */
+import * as otel from "@opentelemetry/api";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { describe, expect, test } from "vitest";
 import { isObject, type Json } from "../../src/base/json.ts";
 import type { Judge, RequestRecord } from "../../src/gateway/index.ts";
+import { createTelemetry } from "../../src/result/telemetry.ts";
 import { listSessions, readJournal } from "../../src/store/index.ts";
 import { tempFolder } from "../cli/run.ts";
 import { ask, type Body, gateway, goOn, question, rawUpstream, scripted } from "./gateways.ts";
@@ -268,4 +271,44 @@ test("a response that was stored is still there after a restart, unless the clie
   expect((await goesOn(passing.answer.id)).status).toBe(404);
   expect((await goesOn(kept.answer.id)).status).toBe(200);
   expect(JSON.stringify(model.bodies.at(-1))).toContain("first words");
+});
+
+test("each request is a span with its model, tokens and outcome, in the client's own trace", async () => {
+  const exporter = new InMemorySpanExporter();
+  const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const extract = (context: otel.Context, carrier: Readonly<Record<string, unknown>>) => {
+    const [, traceId, spanId] = /^00-(\w+)-(\w+)-/.exec(String(carrier["traceparent"] ?? "")) ?? [];
+    return traceId === undefined || spanId === undefined
+      ? context
+      : otel.trace.setSpanContext(context, { traceId, spanId, traceFlags: 1 });
+  };
+  const api = {
+    ...otel,
+    trace: Object.assign(Object.create(otel.trace) as object, { getTracer: (name: string) => tracers.getTracer(name) }),
+    propagation: { extract },
+  };
+  const telemetry = (await createTelemetry({ api }))!;
+  const model = await scripted([
+    { text: "Rain.", end: { usage: { input: 10, output: 5 } } },
+    { end: { outcome: "error", error: { type: "overloaded", message: "busy" } } },
+    { end: { outcome: "error", error: { type: "overloaded", message: "busy" } } },
+  ]);
+  const url = await gateway({ routes: target(model.baseUrl), telemetry });
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  await ask(url, "messages", question("messages", true), { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+  await ask(url, "chat");
+  await expect.poll(() => exporter.getFinishedSpans().length).toBe(2);
+  const [fine, failed] = exporter.getFinishedSpans();
+  expect(fine?.name).toBe("chat m");
+  expect(fine?.spanContext().traceId).toBe(traceId);
+  expect(fine?.attributes).toMatchObject({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "m",
+    "gen_ai.response.model": "x",
+    "gen_ai.usage.input_tokens": 10,
+    "gen_ai.usage.output_tokens": 5,
+    "callgate.wire": "messages",
+  });
+  expect(failed?.attributes).toMatchObject({ "error.type": "error", "callgate.wire": "chat" });
+  expect(failed?.status.code).toBe(otel.SpanStatusCode.ERROR);
 });

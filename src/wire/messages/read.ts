@@ -8,20 +8,33 @@ import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, DeltaField, Item, ModelError, ModelEvent, Usage } from "../../spec/model.ts";
 import { collect, shellOf } from "../answer.ts";
 import { writeArguments } from "../arguments.ts";
-import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
+import type { AnswerDecoder, DecodeOptions, Frame } from "../codec.ts";
 import { createIdMaker, createPlaces, withId } from "../ids.ts";
 import { count, json, object, objects, parseObject, type Raw, string, word } from "../raw.ts";
+import { cutFrame } from "../runs.ts";
 import { decodeBlock } from "./blocks.ts";
 import { stopReasonOf, stopRows, wire } from "./stop.ts";
 
 export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   const reader = createReader(options);
+  let last: { readonly frame: Frame; readonly event: Raw } | undefined;
   return {
     push(frame) {
       const event = parseObject(frame.data);
+      last = event?.["type"] === "content_block_delta" ? { frame, event } : undefined;
       if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
       // Proxies put their own words into an error event.
       return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
+    },
+    repeated() {
+      if (last === undefined) return undefined;
+      const { frame, event } = last;
+      const delta = object(event["delta"]);
+      const field = delta["type"] === "text_delta" ? "text" : "thinking";
+      const cut = delta["type"] === `${field}_delta` ? cutFrame(frame, field, string(delta[field]) ?? "") : undefined;
+      const hear = (words: string) =>
+        reader.read("content_block_delta", { ...event, delta: { ...delta, [field]: words } });
+      return cut && { ...cut, hear };
     },
     end: reader.end,
   };

@@ -1,0 +1,109 @@
+/** Runs of frames that differ only in their words are read at once, and say the same as frame by frame. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { collect } from "../../src/wire/answer.ts";
+import type { Frame } from "../../src/wire/codec.ts";
+import { getCodec } from "../../src/wire/index.ts";
+import { cutFrame, findRun } from "../../src/wire/runs.ts";
+import { encodeFrame } from "../../src/wire/sse.ts";
+import { createStreamReader } from "../../src/wire/stream.ts";
+
+const awkward = fc.constantFrom(
+  '"',
+  "\\",
+  "\n",
+  '\\"}}]}',
+  '"content":"',
+  "</think>",
+  "<think>",
+  "ü",
+  "東京",
+  "😀",
+  "\u2028",
+);
+const words = fc.oneof(
+  { weight: 6, arbitrary: fc.string({ minLength: 1, maxLength: 12 }) },
+  { weight: 1, arbitrary: awkward },
+);
+
+const chatFrames = fc.record({
+  texts: fc.array(words, { minLength: 5, maxLength: 80 }),
+  spaced: fc.boolean(),
+  created: fc.integer({ min: 0, max: 3 }),
+});
+
+function toChat({
+  texts,
+  spaced,
+  created,
+}: {
+  texts: readonly string[];
+  spaced: boolean;
+  created: number;
+}): readonly Frame[] {
+  const write = (value: object) => {
+    const text = JSON.stringify(value);
+    return spaced ? text.replace('"content":', '"content": ') : text;
+  };
+  const chunks = texts.map((content, at) => ({
+    id: "c",
+    created: created === 0 ? at : 1,
+    choices: [{ index: 0, delta: at % 17 === 16 ? { reasoning_content: content } : { content }, finish_reason: null }],
+  }));
+  const last = { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+  return [...chunks.map(write), JSON.stringify(last), "[DONE]"].map((data) => ({ data }));
+}
+
+function toMessages({ texts }: { texts: readonly string[] }): readonly Frame[] {
+  const frame = (type: string, fields: object): Frame => ({ event: type, data: JSON.stringify({ type, ...fields }) });
+  return [
+    frame("message_start", { message: { id: "m", model: "x", usage: {} } }),
+    frame("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    ...texts.map((text) => frame("content_block_delta", { index: 0, delta: { type: "text_delta", text } })),
+    frame("content_block_stop", { index: 0 }),
+    frame("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }),
+    frame("message_stop", {}),
+  ];
+}
+
+test.each([
+  ["chat", toChat],
+  ["messages", toMessages],
+] as const)("%s: wherever the bytes are cut, an answer read in runs is the answer", (wire, write) => {
+  fc.assert(
+    fc.property(chatFrames, fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 6 }), (said, sizes) => {
+      const frames = write(said);
+      const bytes = Buffer.from(frames.map(encodeFrame).join(""));
+      const how = { thinkTags: true };
+      const decoder = getCodec(wire).createDecoder(how);
+      const expected = collect([...frames.flatMap((frame) => decoder.push(frame)), ...decoder.end()]);
+      const reader = createStreamReader(getCodec(wire), how);
+      const events = [];
+      let at = 0;
+      for (const size of [...sizes, bytes.length]) {
+        events.push(...reader.push(bytes.subarray(at, at + size)));
+        at += size;
+      }
+      expect(collect([...events, ...reader.end()])).toEqual(expected);
+    }),
+    { numRuns: Number(process.env["CALLGATE_RUNS"] ?? 60) },
+  );
+});
+
+test("a frame is only cut where its words stand alone", () => {
+  const data = JSON.stringify({ content: "a", choices: [{ delta: { content: "b" } }] });
+  expect(cutFrame({ data }, "content", "b")).toBeUndefined();
+  expect(cutFrame({ data: '{"content":"\\u0061"}' }, "content", "a")).toBeUndefined();
+  expect(cutFrame({ data: '{"content":"a"}' }, "content", "")).toBeUndefined();
+  const cut = cutFrame({ data: '{"content":"a"}' }, "content", "a");
+  expect(cut).toEqual({ before: 'data: {"content":"', after: '"}\n\n' });
+  const frame = { ...cut!, hear: () => [] };
+  const text = (...list: readonly string[]) =>
+    `: hi\n\n${list.map((one) => `data: {"content":"${one}"}\n\n`).join("")}`;
+  expect(findRun(text("one ", "two", "three"), frame)).toEqual({
+    first: ": hi\n\n",
+    words: "one two",
+    rest: 'data: {"content":"three"}\n\n',
+  });
+  expect(findRun(text("one ", '","more":"', "three"), frame)).toBeUndefined();
+});
