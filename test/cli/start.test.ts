@@ -24,7 +24,7 @@ beforeAll(() => {
     for (const name of [...importsOf(file), ...later]) if (name.startsWith(".")) visit(ours(file, name));
   };
   visit(join(dist, "chunks/main.js"));
-});
+}, 120_000);
 
 describe("the built files have the one shape that the command's loader reads", () => {
   test("each is a function once its imports and exports are read", () => {
@@ -32,6 +32,7 @@ describe("the built files have the one shape that the command's loader reads", (
     for (const [file, text] of functions) {
       expect(() => new Script(text, { filename: file }), file).not.toThrow();
       expect(text, file).not.toMatch(/[;}]import(?:\{|\*|")|const\{[^}]*\bdefault:[^}]*\}=__need\("[^.]/);
+      expect(parseSync("a.js", text).module.dynamicImports, file).toEqual([]);
       for (const name of importsOf(file))
         expect(name.startsWith(".") || isBuiltin(name), `${file}: ${name}`).toBe(true);
     }
