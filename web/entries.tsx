@@ -104,7 +104,7 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
           {durationMs === undefined ? "" : `, ${describeMs(durationMs)}`}
         </span>
       </header>
-      {ruling === undefined ? null : (
+      {ruling === undefined || isWaiting ? null : (
         <p class="ruling soft">
           {ruling.decision === "allow" ? "Allowed" : ruling.decision === "deny" ? "Refused" : "Asked"} by {ruling.by}:{" "}
           {visible(ruling.reason)}

@@ -67,7 +67,7 @@ async function watchAll(): Promise<void> {
   for await (const row of client.watch(never)) {
     const others = sessions.value.filter(({ id }) => id !== row.id);
     sessions.value = [row, ...others].toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
-    if (row.status === "waiting" || approvals.value.some(({ session }) => session.id === row.id))
+    if (row.waitingFor !== undefined || approvals.value.some(({ session }) => session.id === row.id))
       await attempt(async () => (approvals.value = await client.approvals()));
   }
 }

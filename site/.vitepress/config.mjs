@@ -38,6 +38,7 @@ export default defineConfig({
           page("Add a dialect", "/add-a-dialect"),
           page("Gateway", "/gateway"),
           page("Generate", "/generate"),
+          page("Many tools", "/many-tools"),
         ],
       },
       {
@@ -57,8 +58,12 @@ export default defineConfig({
         items: [
           page("Terminal", "/interactive"),
           page("Sessions", "/sessions"),
+          page("Service and page", "/serve"),
           page("Chat service", "/chat-service"),
           page("Many users", "/many-users"),
+          page("In your program", "/embedding"),
+          page("In your editor", "/editors"),
+          page("Telemetry", "/telemetry"),
           page("Test your agent", "/testing-your-agent"),
         ],
       },
@@ -72,6 +77,7 @@ export default defineConfig({
           page("Questions", "/faq"),
           page("Glossary", "/glossary"),
           page("Figures", "/bench/results"),
+          page("What was asked for", "/seeds"),
         ],
       },
     ],

@@ -16,7 +16,8 @@ export function toRow(session: StoredSession): SessionRow {
   return {
     id,
     title,
-    status,
+    // The question about a held run is asked while its process waits: to whoever looks on, the session waits all the same.
+    status: status === "running" && question !== undefined ? "waiting" : status,
     kind,
     model,
     cwd,

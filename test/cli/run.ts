@@ -20,7 +20,7 @@ export function ensureBuilt(): void {
       return 0;
     }
   })();
-  if (newest(join(root, "src")) > built)
+  if (Math.max(newest(join(root, "src")), newest(join(root, "web"))) > built)
     execFileSync(process.execPath, ["scripts/build.mjs", "--no-types"], { cwd: root });
 }
 

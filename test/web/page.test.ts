@@ -65,6 +65,8 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     await page.getByRole("button", { name: "Start a session" }).click();
     const yes = page.getByRole("group", { name: "approval" }).getByRole("button").first();
     await yes.waitFor({ timeout: 40_000 });
+    // The question is in the list of sessions and in the inbox too.
+    await page.getByRole("link", { name: "Inbox 1" }).waitFor({ timeout: 40_000 });
     if (process.env["CALLGATE_SCREENS"])
       await page.screenshot({ path: join(process.env["CALLGATE_SCREENS"], "page-approval.png") });
     expect(await violations(page)).toEqual([]);

@@ -1,5 +1,5 @@
 /** A session of the service, opened for one wake: the settings of the command, narrowed by what the client asked for. */
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, join, relative, resolve, isAbsolute } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -98,7 +98,8 @@ async function keepFolder(
   { workspaces, packs }: SessionSource,
 ): Promise<SessionFolder | undefined> {
   const folder = realpathSync(cwd);
-  if (!isInside(folder, realpathSync(workspaces))) return undefined;
+  // No folder of the service's own was made yet: this one cannot be in it.
+  if (!existsSync(workspaces) || !isInside(folder, realpathSync(workspaces))) return undefined;
   return openSessionFolder({
     ...request,
     session: id,
