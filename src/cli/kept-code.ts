@@ -77,10 +77,13 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
   };
 
   function isTrusted(): boolean {
-    const { uid } = fs.statSync(main);
-    const found = fs.lstatSync(folder, { throwIfNoEntry: false });
-    if (found === undefined) return false;
-    return found.isDirectory() && (found.uid === uid || found.uid === 0) && (found.mode & 0o022) === 0;
+    try {
+      const { uid } = fs.statSync(main);
+      const found = fs.lstatSync(folder);
+      return found.isDirectory() && (found.uid === uid || found.uid === 0) && (found.mode & 0o022) === 0;
+    } catch {
+      return false; // not there yet, or not for us to look into
+    }
   }
 
   return {
@@ -88,11 +91,11 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     keep() {
       if (fresh.size === 0) return;
       try {
-        fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+        fs.mkdirSync(folder, { recursive: true, mode: 0o755 });
         if (!isTrusted()) return;
         for (const [path, script] of fresh) {
           const part = `${path}.${process.pid}`;
-          fs.writeFileSync(part, script.createCachedData(), { mode: 0o600 });
+          fs.writeFileSync(part, script.createCachedData(), { mode: 0o644 });
           fs.renameSync(part, path);
         }
       } catch {

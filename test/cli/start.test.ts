@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { toFunction } from "../../src/cli/kept-code.ts";
 import { ensureBuilt } from "./run.ts";
 
+const isRoot = process.getuid?.() === 0;
 const dist = resolve(import.meta.dirname, "../../dist");
 /** What the command can load: each file as the function that it becomes, by path. */
 const functions = new Map<string, string>();
@@ -92,16 +93,29 @@ describe("compiled code is kept beside the code", () => {
     chmodSync(folder(), 0o700);
   });
 
-  test("for its owner alone; what is damaged is compiled again", () => {
+  test("and nobody but its owner can write it; what is damaged is compiled again", () => {
     const first = run();
     const kept = readdirSync(folder()).map((name) => join(folder(), name));
     expect(kept.length).toBeGreaterThan(3);
-    for (const file of kept) expect(statSync(file).mode & 0o077, file).toBe(0);
+    for (const file of kept) expect(statSync(file).mode & 0o022, file).toBe(0);
     const times = kept.map((file) => statSync(file).mtimeMs);
     expect(run()).toBe(first);
     expect(kept.map((file) => statSync(file).mtimeMs)).toEqual(times);
     for (const file of kept) writeFileSync(file, readFileSync(file).subarray(0, 40));
     expect(run()).toBe(first);
     for (const file of kept) expect(statSync(file).size, file).toBeGreaterThan(40);
+  });
+
+  test.skipIf(!isRoot)("and whoever may not look into it starts as well (skipped unless run as root)", () => {
+    chmodSync(copy, 0o755);
+    chmodSync(join(copy, "dist/compiled"), 0o700);
+    const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), "dialects"], {
+      encoding: "utf8",
+      cwd: copy,
+      uid: 65_534,
+      gid: 65_534,
+      env: { PATH: process.env["PATH"], HOME: copy },
+    });
+    expect({ status, lines: stdout.split("\n").length > 5 }).toEqual({ status: 0, lines: true });
   });
 });
