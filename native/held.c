@@ -256,6 +256,44 @@ static int recover(const char *base) {
   return 0;
 }
 
+/*
+ * One user and one group exist in a sandbox, so a file of anybody else cannot be changed in place there. The first such
+ * file among as many as we have time for; the path is the caller's to free.
+ */
+static char *find_stranger(int folder, const char *path, uid_t uid, gid_t gid, long *left) {
+  size_t count = 0;
+  char **names = names_in(folder, &count), *found = NULL;
+  for (size_t i = 0; i < count && !found && *left > 0; i++, --*left) {
+    struct stamp st;
+    if (!look(folder, names[i], &st)) continue;
+    char *at = must(malloc(strlen(path) + strlen(names[i]) + 2));
+    sprintf(at, "%s%s%s", path, path[0] ? "/" : "", names[i]);
+    int fd = -1;
+    if (st.uid != uid || st.gid != gid) found = must(strdup(at));
+    else if (is_folder(&st) && (fd = open_folder(folder, names[i])) >= 0) found = find_stranger(fd, at, uid, gid, left);
+    if (fd >= 0) close(fd);
+    free(at);
+  }
+  if (names) free_names(names, count);
+  return found;
+}
+
+static int strangers(char **roots, int count) {
+  long left = 50000;
+  for (int i = 0; i < count; i++) {
+    int root = open(roots[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char *found = root < 0 ? NULL : find_stranger(root, "", geteuid(), getegid(), &left);
+    if (root >= 0) close(root);
+    if (!found) continue;
+    printf("{\"root\":%d,\"path\":", i);
+    json_text(stdout, found);
+    printf("}\n");
+    free(found);
+    return 0;
+  }
+  return 0;
+}
+
 static bool write_once(const char *path, const char *text) {
   int fd = open(path, O_WRONLY | O_CLOEXEC);
   bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
@@ -279,7 +317,7 @@ static void pass_own_modes(void) {
   if (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", users)) write_once("/proc/self/gid_map", groups);
 }
 
-/* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check`, `drop RUN`, `recover FOLDER`. */
+/* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check`, `drop RUN`, `recover FOLDER`, `strangers ROOT…`. */
 int held_main(int argc, char **argv) {
   struct rlimit files;
   const char *stop = getenv("CALLGATE_TEST_STOP");
@@ -295,6 +333,7 @@ int held_main(int argc, char **argv) {
   if (argc == 2 && strcmp(verb, "check") == 0) return reverse_run(argv[1], false, true);
   if (argc == 2 && strcmp(verb, "drop") == 0) return drop_run(argv[1]);
   if (argc == 2 && strcmp(verb, "recover") == 0) return recover(argv[1]);
-  fprintf(stderr, "usage: callgate-launcher held list|keep|undo|redo|check|drop|recover …\n");
+  if (argc > 1 && strcmp(verb, "strangers") == 0) return strangers(argv + 1, argc - 1);
+  fprintf(stderr, "usage: callgate-launcher held list|keep|undo|redo|check|drop|recover|strangers …\n");
   return 125;
 }

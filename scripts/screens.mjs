@@ -7,6 +7,9 @@ import { join, resolve } from "node:path";
 
 const screens = {
   exec: [`callgate exec "list . then run echo hello"`],
+  effects: [
+    `callgate sandbox --held ask -- sh -c 'rm rules.toml; echo more >> README.md; mkdir dist; seq 99 > dist/a.js; seq 99 > dist/b.js'`,
+  ],
   policy: [`callgate policy check --shell 'git status && rm -rf build'`],
   arguments: [`callgate call read_file '{"file_pat":"README.md"}'`],
   denied: [

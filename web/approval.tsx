@@ -54,6 +54,11 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
             Always: <code>{visible(always.rule)}</code>
           </button>
         )}
+        {request.effects?.direct === undefined ? null : (
+          <button type="button" disabled={isOff} onClick={() => send("direct")} title={visible(request.effects.direct)}>
+            Run it again directly
+          </button>
+        )}
         <button type="button" class="no" disabled={isOff} onClick={() => send("no")}>
           No
         </button>

@@ -1,14 +1,19 @@
 /** A question of the gate as an editor puts it: the command, the reason and the diff before anything else. */
 import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import type { PolicyNames } from "../gate/modes.ts";
+import { toVisibleLine } from "../gate/show.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../spec/stages.ts";
 import { describeCall, diffContent, textContent } from "./describe.ts";
 
 export function permissionCall(request: ApprovalRequest, cwd: string): ToolCallUpdate {
-  const { call, commands, reason, diff } = request;
+  const { call, commands, reason, diff, effects } = request;
   const { title, kind, locations } = describeCall(call.tool, JSON.stringify(call.input) ?? "", cwd);
   const lines = commands.map((words) => words.join(" "));
-  const shown = [reason, ...(lines.length === 0 ? [] : [`\`\`\`sh\n${lines.join("\n")}\n\`\`\``])].join("\n\n");
+  const did = (effects?.lines ?? []).map(({ mark, text }) => `${mark} ${toVisibleLine(text)}`);
+  const held = did.length === 0 ? [] : [`It has run. Nothing of this is kept yet:\n\`\`\`\n${did.join("\n")}\n\`\`\``];
+  const shown = [reason, ...(lines.length === 0 ? [] : [`\`\`\`sh\n${lines.join("\n")}\n\`\`\``]), ...held].join(
+    "\n\n",
+  );
   return {
     toolCallId: call.id,
     title,
@@ -21,9 +26,10 @@ export function permissionCall(request: ApprovalRequest, cwd: string): ToolCallU
 }
 
 /** 'Always' says which rule it writes: it is for this command, never for the tool as a whole. */
-export function permissionOptions({ always }: ApprovalRequest): PermissionOption[] {
+export function permissionOptions({ always, effects }: ApprovalRequest): PermissionOption[] {
+  const isHeld = effects !== undefined;
   return [
-    { optionId: "once", name: "Yes, this once", kind: "allow_once" },
+    { optionId: "once", name: isHeld ? "Keep what it did" : "Yes, this once", kind: "allow_once" },
     { optionId: "session", name: "Yes, for this session", kind: "allow_always" },
     ...(always === undefined
       ? []
@@ -34,7 +40,10 @@ export function permissionOptions({ always }: ApprovalRequest): PermissionOption
             kind: "allow_always" as const,
           },
         ]),
-    { optionId: "no", name: "No", kind: "reject_once" },
+    ...(effects?.direct === undefined
+      ? []
+      : [{ optionId: "direct", name: `Run it again directly (${effects.direct})`, kind: "allow_once" as const }]),
+    { optionId: "no", name: isHeld ? "Drop it" : "No", kind: "reject_once" },
     { optionId: "stop", name: "No, and stop", kind: "reject_once" },
   ];
 }
@@ -43,7 +52,7 @@ export function permissionOptions({ always }: ApprovalRequest): PermissionOption
 export function readPermission({ outcome }: RequestPermissionResponse, request: ApprovalRequest): ApprovalAnswer {
   if (outcome.outcome !== "selected") return { answer: "stop" };
   const chosen = permissionOptions(request).find(({ optionId }) => optionId === outcome.optionId)?.optionId;
-  return chosen === "once" || chosen === "session" || chosen === "always" || chosen === "stop"
+  return chosen === "once" || chosen === "session" || chosen === "always" || chosen === "direct" || chosen === "stop"
     ? { answer: chosen }
     : { answer: "no" };
 }

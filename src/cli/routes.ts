@@ -43,7 +43,10 @@ export const routes: Readonly<Record<string, Route>> = {
   model: { brief: "models of your own, known by their chat templates", load: () => import("./commands/model.ts") },
   schema: { brief: "a JSON Schema as a provider takes it", load: () => import("./commands/schema.ts") },
   patch: { brief: "apply a patch to this folder: all files or none", load: () => import("./commands/patch.ts") },
-  undo: { brief: "take back what the last turn's file tools did", load: () => import("./commands/undo.ts") },
+  undo: {
+    brief: "take back what the last turn's file tools or the last kept command did",
+    load: () => import("./commands/undo.ts"),
+  },
   policy: {
     brief: "what the rules say: check a command, test, suggest and replay rules",
     load: () => import("./commands/policy.ts"),

@@ -76,7 +76,7 @@ export interface NewMessage {
 
 /** A person's answer to a question. */
 export interface ApprovalReply {
-  readonly answer: "once" | "session" | "always" | "no" | "stop";
+  readonly answer: "once" | "session" | "always" | "direct" | "no" | "stop";
   readonly message?: string;
   /** Of the question: a changed question is not answered by an old click. */
   readonly hash: string;

@@ -47,6 +47,8 @@ export async function settle(
     return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
   if (answer === undefined) return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
+  // Offered only where a run was held.
+  if (answer.answer === "direct") return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
     const said = answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`;
     return { refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer) };

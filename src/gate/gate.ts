@@ -13,7 +13,7 @@ import { changed, remembered, settle, toRequest, type Question } from "./agree.t
 import { callHash } from "./approval.ts";
 import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
-import { heldGrant, judgeEffects, undoableGrant } from "./held.ts";
+import { heldGrant, heldUnasked, judgeEffects, undoableGrant } from "./held.ts";
 import { runAfter, runBefore } from "./hooks.ts";
 import { rememberPaths } from "./command/look.ts";
 import { asksNobody } from "./modes.ts";
@@ -67,7 +67,11 @@ async function pass(
   if (rewritten !== undefined) return { rewritten };
   const { verdict, policy, grant } = await judge(state, checked);
   const now = { options: state.options, policy };
-  if (verdict.decision === "deny") return refuse(now, checked, denial(verdict, policy));
+  if (verdict.decision === "deny") {
+    const tried = await heldUnasked(state, checked, verdict);
+    if (tried !== undefined) return permit(now, checked, tried, toHeldRuling(verdict));
+    return refuse(now, checked, denial(verdict, policy));
+  }
   if (verdict.decision === "allow")
     return permit(now, checked, await undoableGrant(state, checked, grant), toRuling(verdict));
   const held = asking.approved === undefined ? await heldGrant(state, checked) : undefined;

@@ -9,19 +9,21 @@ import type { Grant } from "../spec/access.ts";
 import type { Checked, Ran, Ruling } from "../spec/call.ts";
 import type { Choice, Effect, Effects } from "../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest, Judgement } from "../spec/stages.ts";
-import { memoryKeys } from "./approval.ts";
+import { callHash, memoryKeys } from "./approval.ts";
 import { decideEffects, suggestEffectRule, type EffectScene } from "./effect-rules.ts";
 import { needsNetwork as reachesOthers, talksToNetwork } from "./command/danger.ts";
 import { understand } from "./command/understand.ts";
+import { asksNobody } from "./modes.ts";
 import type { Policy } from "./policy.ts";
 import { trackedPaths } from "./git-index.ts";
 import { toGrant } from "./grant.ts";
 import { runBefore } from "./hooks.ts";
 import { isHarmlessDevice, isInsideAny, resolveReal } from "./paths.ts";
 import { pathWords } from "./reach.ts";
-import { joinRules, type Rule } from "./rules.ts";
+import type { Rule } from "./rules.ts";
 import type { GateState } from "./state.ts";
 import { describeRule } from "./suggest.ts";
+import type { Verdict } from "./verdict.ts";
 
 /**
  * The grant under which a call runs held where it would be asked about: no wider than what needs no question.
@@ -29,12 +31,24 @@ import { describeRule } from "./suggest.ts";
  */
 export async function heldGrant(state: GateState, checked: Checked): Promise<Grant | undefined> {
   const { options, policy, memory } = state;
-  if (options.held !== "asked" || options.approver === undefined) return undefined;
+  if (options.held !== "asked" || (options.approver === undefined && !mayBeKept(policy))) return undefined;
   if (!isHoldable(checked) || needsNetwork(checked, policy) || reachesElsewhere(checked, policy)) return undefined;
   const asked = toGrant(checked.access, policy, true);
   if (memoryKeys(checked, asked, policy).every((key) => memory.has(key))) return undefined;
   const grant: Grant = { ...toGrant(checked.access, policy, false), writes: "held" };
   return (await whyNotHeld(state, checked, grant)) === undefined ? grant : undefined;
+}
+
+/** Without anybody to ask, only a rule can keep what a command did: without such a rule it need not run. */
+function mayBeKept({ rules }: Policy): boolean {
+  return rules.effects.some(({ decision }) => decision === "allow");
+}
+
+/** In mode 'never' a command that is refused for its danger alone may run held where a rule can keep what it does. */
+export async function heldUnasked(state: GateState, checked: Checked, verdict: Verdict): Promise<Grant | undefined> {
+  const { policy } = state;
+  if (policy.settings.approval !== "never" || verdict.rule !== undefined || !mayBeKept(policy)) return undefined;
+  return heldGrant(state, checked);
 }
 
 /** With `undo = "all"` every confined command can be taken back: it is held too, and kept at once. */
@@ -123,30 +137,64 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
     ...(name === undefined ? {} : { rule: name }),
     commands: ran.ruling.commands ?? [],
   });
-  if (list.length === 0) return { choice: "none", ruling: rule("policy", "allow", "it changed nothing") };
+  const drop: typeof dropped = (ruling, code, words, stop) =>
+    dropped(
+      ruling,
+      code,
+      effects.direct === undefined ? words : `${words} It failed, because ${effects.direct}.`,
+      stop,
+    );
+  const isUndoable = ran.grant.writes === "undoable";
+  const again = effects.direct === undefined ? undefined : directGrant(state, ran);
+  if (isUndoable && again !== undefined && again.network === "off") {
+    // It needed no question, and failed only because it was to be undoable: what is written is all that it does.
+    const ruling = rule("policy", "allow", `run again directly, because ${effects.direct}; it cannot be taken back`);
+    return { choice: "none", ruling, direct: { grant: again, ruling } };
+  }
+  if (list.length === 0 && (again === undefined || !canAsk(state)))
+    return { choice: "none", ruling: rule("policy", "allow", "it changed nothing") };
   const call = { id: ran.id, tool: ran.tool.name, input: ran.input, effects: list };
   const hooked = await runBefore(options.hooks ?? [], call, signal);
   if (hooked !== undefined && "block" in hooked)
-    return dropped(rule("hook", "deny", hooked.block), "denied", `A hook did not let it be kept: ${hooked.block}`);
+    return drop(rule("hook", "deny", hooked.block), "denied", `A hook did not let it be kept: ${hooked.block}`);
   const scene = { workspace: policy.workspace, protect: policy.protect, isTracked: trackedPaths(policy.workspace) };
   const said = decideEffects(list, policy.rules.effects, scene);
   if (said?.decision === "deny")
-    return dropped(rule("rule", "deny", said.reason, said.rule), "denied", `Nothing of it was kept: ${said.reason}`);
+    return drop(rule("rule", "deny", said.reason, said.rule), "denied", `Nothing of it was kept: ${said.reason}`);
   if (said?.decision === "allow") return { choice: "all", ruling: rule("rule", "allow", said.reason, said.rule) };
-  if (ran.grant.writes === "undoable" && said === undefined)
+  if (isUndoable && said === undefined)
     return { choice: "all", ruling: rule("policy", "allow", "kept at once, and can be taken back") };
   const suggested = suggestEffectRule(list, scene);
   const key = suggested === undefined ? undefined : `effects ${describeRule(suggested)}`;
   if (said === undefined && key !== undefined && state.memory.has(key))
     return { choice: "all", ruling: rule("memory", "allow", "effects like these were kept earlier in this session") };
   const reason = said?.reason ?? ran.ruling.reason;
+  if (asksNobody(policy.settings.approval))
+    return drop(rule("policy", "deny", reason), "denied", "No rule keeps what it did, and nobody is asked.");
+  const seen = again === undefined ? undefined : callHash(ran, again, policy);
   const answer = await ask(state, ran, effects, reason, suggested, signal);
   if (answer === undefined)
-    return dropped(rule("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
-  if (answer.answer === "no" || answer.answer === "stop") return refused(rule, answer);
-  if (answer.answer !== "once") await remember(state, answer.answer, suggested, key);
+    return drop(rule("policy", "ask", reason), "needs_approval", `Nobody was there to keep what it did: ${reason}`);
+  if (answer.answer === "no" || answer.answer === "stop") return refused(rule, answer, drop);
+  if (answer.answer === "direct") {
+    if (again === undefined) return drop(rule("person", "deny", "it was not offered to run directly"), "rejected", "");
+    if (callHash(ran, again, state.policy) !== seen)
+      return drop(rule("policy", "deny", "it changed while it was being approved"), "rejected", "Call it again.");
+    const ruling = rule("person", "allow", `run again directly, because ${effects.direct}`);
+    return { choice: "none", ruling, direct: { grant: again, ruling } };
+  }
+  if (answer.answer !== "once") await remember(state, ran.id, answer.answer, suggested, key);
   const choice: Choice = answer.keep === undefined ? "all" : { paths: answer.keep };
   return { choice, ruling: rule("person", "allow", `kept (${answer.keep === undefined ? answer.answer : "in part"})`) };
+}
+
+/** What a yes before the run would have granted. */
+function directGrant({ policy }: GateState, ran: Ran): Grant {
+  return toGrant(ran.access, policy, ran.grant.writes === "held");
+}
+
+function canAsk({ options, policy }: GateState): boolean {
+  return options.approver !== undefined && !asksNobody(policy.settings.approval);
 }
 
 function dropped(
@@ -165,9 +213,10 @@ function dropped(
 function refused(
   rule: (by: Ruling["by"], decision: Ruling["decision"], reason: string) => Ruling,
   { answer, message }: { readonly answer: "no" | "stop"; readonly message?: string },
+  drop: typeof dropped,
 ): Judgement {
   const said = message === undefined || message === "" ? "." : `: ${message.slice(0, 4_000)}`;
-  return dropped(
+  return drop(
     rule("person", "deny", `the person said ${answer}${said === "." ? "" : said}`),
     "rejected",
     answer === "stop" ? `The user stopped the turn${said}` : `The user said no${said}`,
@@ -212,16 +261,19 @@ function alsoAllowed({ effects }: Rule): string {
 
 async function remember(
   state: GateState,
+  id: string,
   answer: "session" | "always",
   suggested: Rule | undefined,
   key: string | undefined,
 ): Promise<void> {
-  const { always } = state.options;
+  const { always, emit } = state.options;
   if (answer === "always" && suggested !== undefined && always !== undefined) {
     await always.save(suggested);
-    state.policy = { ...state.policy, rules: joinRules(state.policy.rules.rules, [suggested]) };
+    state.book.add(suggested);
   }
-  if (key !== undefined) state.memory.add(key);
+  if (key === undefined) return;
+  state.memory.add(key);
+  emit?.({ type: "approval.remembered", id, keys: [key] });
 }
 
 /** For `policy check --effects`: what the rules alone would say, without a person. */

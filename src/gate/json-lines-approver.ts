@@ -5,7 +5,8 @@ import { readLines } from "../base/lines.ts";
 import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
 
 /**
- * Requests as JSON lines out, answers as JSON lines in: `{"hash": …, "answer": "once"}`. An answer
+ * Requests as JSON lines out, answers as JSON lines in: `{"hash": …, "answer": "once"}`,
+ * for a held run with `"keep": [paths]` for a part of it. An answer
  * counts only for the hash it names; when the input ends, nobody can answer any more.
  */
 export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
@@ -41,7 +42,7 @@ function toAnswer(line: string): { readonly hash: string; readonly answer: Appro
   try {
     const value: unknown = JSON.parse(line);
     if (!isObject(value) || typeof value["hash"] !== "string") return undefined;
-    const answer = readAnswer(value["answer"], value["message"]);
+    const answer = readAnswer(value);
     return answer === undefined ? undefined : { hash: value["hash"], answer };
   } catch {
     // Not JSON: not an answer.
@@ -50,8 +51,13 @@ function toAnswer(line: string): { readonly hash: string; readonly answer: Appro
 }
 
 /** Anything but a word we know is no answer, and no answer is a no. */
-function readAnswer(answer: unknown, message: unknown): ApprovalAnswer | undefined {
-  if (answer === "once" || answer === "session" || answer === "always") return { answer };
+function readAnswer({ answer, message, keep }: Readonly<Record<string, unknown>>): ApprovalAnswer | undefined {
+  if (answer === "once" || answer === "session" || answer === "always") {
+    if (keep === undefined) return { answer };
+    // A part that cannot be read must not become all of it.
+    return Array.isArray(keep) && keep.every((path) => typeof path === "string") ? { answer, keep } : undefined;
+  }
+  if (answer === "direct") return { answer };
   if (answer === "no" || answer === "stop") return typeof message === "string" ? { answer, message } : { answer };
   return undefined;
 }

@@ -2,6 +2,8 @@
  * Text from a model or a tool as a person may safely be shown it: everything that could move the
  * cursor, hide, reorder or imitate is written out, so that what is seen is what is meant.
  */
+import type { EffectLine } from "../spec/effects.ts";
+
 // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
 /** Invisible, reordering, variation and tag characters, odd blanks, private use: by range, first and last code point. */
@@ -85,4 +87,22 @@ export function toQuotedBlock(text: string): string {
     .split("\n")
     .map((line) => `  │ ${line}`)
     .join("\n");
+}
+
+/** The paths of the lines with these numbers; undefined for a number that is not there. */
+export function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
+  const chosen = new Set<number>();
+  for (const word of words) {
+    const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(word) ?? [];
+    if (from === undefined || Number(from) < 1 || Number(to) > lines.length || Number(from) > Number(to))
+      return undefined;
+    for (let at = Number(from); at <= Number(to); at++) chosen.add(at - 1);
+  }
+  return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
+}
+
+/** For whoever kept the run that older ones had to make room for. */
+export function prunedWords(runs: readonly string[]): string {
+  const which = runs.length === 1 ? `the older run ${runs[0]}` : `${runs.length} older runs`;
+  return `${which} can no longer be taken back: there is room for fifty runs and two gigabytes`;
 }

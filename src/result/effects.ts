@@ -31,13 +31,16 @@ export function heldPart({ effects, settled }: Ran): Pick<Ended, "effects"> {
 }
 
 /** What the model must know beside the output: what of its changes is not there. */
-export function remarksOn({ kept, conflicts }: Settled, { list }: Effects): readonly string[] {
+export function remarksOn({ kept, conflicts }: Settled, { list, direct }: Effects): readonly string[] {
   const names = (paths: readonly string[]) => paths.slice(0, 20).join(", ") + (paths.length > 20 ? ", …" : "");
   return [
     ...(kept === "part"
       ? ["Only a part of what the command changed was kept; look at the files before you go on."]
       : []),
     ...(kept === "none" && list.length > 0 ? ["Nothing of what the command changed was kept."] : []),
+    ...(direct === undefined
+      ? []
+      : [`It ran with its writes held back, and ${direct}. Do it another way (mv copies instead), or tell the user.`]),
     ...(conflicts.length > 0 ? [`Not kept, because somebody else changed it meanwhile: ${names(conflicts)}.`] : []),
   ];
 }

@@ -84,7 +84,10 @@ async function attempt(reached: Reached, stages: Stages, setting: CallSetting): 
   const { signal } = setting;
   const permitted = await permit(reached, stages, setting);
   let ran = await run(permitted, reached, stages, setting);
-  if (ran.effects !== undefined) ran = await decideHeld(ran, ran.effects, stages, signal);
+  if (ran.effects !== undefined) {
+    const { decided, direct } = await decideHeld(ran, ran.effects, stages, signal);
+    ran = direct === undefined ? decided : await run({ ...permitted, ...direct }, reached, stages, setting);
+  }
   // What was held is decided by now; a second run of it would do again what was kept or dropped.
   const wider =
     ran.denied && ran.settled === undefined ? await stages.gate.widen(permitted, ran.denied, signal) : undefined;
@@ -105,7 +108,7 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
 }
 
 /** What a held command did is listed, judged, and only then kept or dropped. Whatever goes wrong on the way drops it. */
-async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: AbortSignal): Promise<Ran> {
+async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: AbortSignal): Promise<Decision> {
   const { id } = ran;
   const { run } = effects;
   stages.emit({ type: "effects.listed", id, run, ...summary(effects) });
@@ -116,12 +119,17 @@ async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: Ab
     await stages.runtime.settle(ran, "none");
     throw error;
   }
-  const { choice, ruling, error } = judgement;
+  const { choice, ruling, error, direct } = judgement;
   const kept = typeof choice === "string" ? choice : choice.paths;
   stages.emit({ type: "effects.decided", id, run, ruling, kept });
   const settled = await stages.runtime.settle(ran, choice);
   stages.emit({ type: "effects.settled", id, ...settled });
-  return extend(ran, { ruling, settled, remarks: remarksOn(settled, effects), ...defined({ error }) });
+  const decided = extend(ran, { ruling, settled, remarks: remarksOn(settled, effects), ...defined({ error }) });
+  return { decided, ...defined({ direct }) };
+}
+
+interface Decision extends Pick<Judgement, "direct"> {
+  readonly decided: Ran;
 }
 
 async function permit(reached: Reached, stages: Stages, setting: CallSetting): Promise<Permitted> {

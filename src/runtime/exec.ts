@@ -55,7 +55,7 @@ export interface ExecOptions {
   /** The sandbox stopped something, which the handler may not even notice. */
   readonly onDenied?: (denial: Denial) => void;
   /** A command has ended, and what it wrote is held. */
-  readonly onHeld?: (run: HeldRun, exitCode: number | null) => void;
+  readonly onHeld?: (run: HeldRun, end: Pick<ExecResult, "exitCode" | "output">) => void;
   /** Runs the lines, and is the shell whose login files make the environment. Left out: bash, and the user's own shell. */
   readonly shell?: string;
 }
@@ -103,7 +103,7 @@ export function createExec(options: ExecOptions): Exec {
     const denied = await launch.cleanup(end);
     if (launch.run !== undefined) {
       hasHeld = true;
-      options.onHeld?.(launch.run, end.exitCode);
+      options.onHeld?.(launch.run, end);
     }
     if (end.timedOut && denied === undefined && !request.isolated)
       options.onDenied?.({ what: "time", reason: `it did not end within ${Math.round(end.durationMs)} ms` });

@@ -6,7 +6,7 @@ import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
 import type { Denial, Grant } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
-import type { Exec, ExecChunk, Fetch, Files, StartedPrograms } from "../spec/capability.ts";
+import type { Exec, ExecChunk, ExecResult, Fetch, Files, StartedPrograms } from "../spec/capability.ts";
 import type { Answerer, Ask } from "../spec/question.ts";
 import type { ChangedText, Emit, Nest, Runtime } from "../spec/stages.ts";
 import type { Logger, ToolContext, ToolOutput, ToolProgress } from "../spec/tool.ts";
@@ -38,12 +38,11 @@ export interface CallScope {
   /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
   readonly onDenied: (denial: Denial) => void;
   /** A command of this call has ended, and what it wrote is held. */
-  readonly onHeld: (run: HeldRun, exitCode: number | null) => void;
+  readonly onHeld: (run: HeldRun, end: Pick<ExecResult, "exitCode" | "output">) => void;
 }
 
-interface Held {
+interface Held extends Pick<ExecResult, "exitCode" | "output"> {
   readonly run: HeldRun;
-  readonly exitCode: number | null;
 }
 
 export interface RuntimeOptions {
@@ -73,16 +72,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   /** Held, and not yet decided, by the call they are of. */
   const runs = new Map<string, HeldRun>();
 
-  async function readHeld(done: Ran, { run, exitCode }: Held, requests: readonly ProxiedRequest[]): Promise<Ran> {
+  async function readHeld(
+    done: Ran,
+    { run, exitCode, output }: Held,
+    requests: readonly ProxiedRequest[],
+  ): Promise<Ran> {
     runs.set(done.id, run);
-    const [{ listEffects }, { effectLines, effectsDiff, besideLines }] = await Promise.all([
+    const [{ listEffects }, { effectLines, effectsDiff, besideLines, whyDirect }] = await Promise.all([
       import("./effects/runs.ts"),
       import("./effects/show.ts"),
     ]);
     const list = await listEffects(run);
     const diff = effectsDiff(list, run);
-    const lines = [...besideLines({ denied: done.denied, exitCode, requests }), ...effectLines(list, run)];
-    return extend(done, { effects: { run: run.id, list, lines, ...defined({ diff }) } });
+    const direct = whyDirect({ exitCode, output });
+    const lines = [...besideLines({ denied: done.denied, exitCode, requests, direct }), ...effectLines(list, run)];
+    return extend(done, { effects: { run: run.id, list, lines, ...defined({ diff, direct }) } });
   }
 
   return {
@@ -96,7 +100,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         nest,
         idempotencyKey,
         onDenied: (denial) => denials.push(denial),
-        onHeld: (run, exitCode) => (held = { run, exitCode }),
+        onHeld: (run, end) => (held = { run, ...end }),
         onRequest(request) {
           if (requests.length < maxRequestsShown) requests.push(request);
           options.emit({ type: "exec.request", id: permitted.id, ...request });

@@ -57,7 +57,7 @@ export const newMessage = object(
 
 export const approval = object(
   {
-    answer: { enum: ["once", "session", "always", "no", "stop"] },
+    answer: { enum: ["once", "session", "always", "direct", "no", "stop"] },
     message: { type: "string", maxLength: 4_000 },
     hash: { type: "string", maxLength: 200 },
     keep: { type: "array", items: text, maxItems: 10_000 },

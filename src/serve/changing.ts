@@ -86,7 +86,7 @@ export async function approve(asked: Asked, service: Service): Promise<Reply> {
       answer: {
         answer: answer ?? "no",
         ...(message === undefined ? {} : { message }),
-        ...(keep === undefined || answer === "no" || answer === "stop" ? {} : { keep }),
+        ...(keep === undefined || answer === "no" || answer === "stop" || answer === "direct" ? {} : { keep }),
       },
       from: principal.name,
     },

@@ -32,6 +32,8 @@ export interface OpenedSession {
 /** What an undo took back, and what it left because somebody else had changed it. */
 export interface Undone {
   readonly undone: readonly Json[];
+  /** Held runs among them. */
+  readonly runs?: readonly string[];
   readonly conflicts: readonly string[];
 }
 
@@ -236,6 +238,7 @@ async function takeBetweenTurns(mail: Mail, { opened, journal, stored, options }
         options.onError?.(error, stored.id);
         return { undone: [], conflicts: [error instanceof Error ? error.message : String(error)] };
       });
+      for (const run of done?.runs ?? []) journal.append({ type: "effects.undone", run });
       journal.append({ type: "undo.done", mail: mail.id, ...(done ?? { undone: [], conflicts: [nothingKept] }) });
       await journal.commit();
       return;

@@ -50,6 +50,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
     },
     { pruned: list(string) },
   ],
+  "effects.undone": [{ run: string }],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],
   "diff.updated": [

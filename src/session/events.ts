@@ -24,6 +24,8 @@ export type SessionEvent =
   | HistoryCompacted
   /** Programs that an earlier process of the session had left running; they ended with it. */
   | { readonly type: "terminals.gone"; readonly terminals: readonly string[] }
+  /** What this kept run of the session did was taken back. */
+  | { readonly type: "effects.undone"; readonly run: string }
   | { readonly type: "warning"; readonly message: string }
   | { readonly type: "error"; readonly message: string; readonly kind?: string }
   /** These calls wait for answers that come later; the turn goes on with `session.resume()`. */

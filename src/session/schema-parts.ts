@@ -165,12 +165,16 @@ const approvalRequest = object(
   {
     always: object({ rule: string, alsoAllows: string, file: string }),
     diff: string,
-    effects: object({ run: string, list: list(ref("effect")), lines: list(effectLine) }, { diff: string }),
+    effects: object(
+      { run: string, list: list(ref("effect")), lines: list(effectLine) },
+      { diff: string, direct: string },
+    ),
   },
 );
 
 const approvalAnswer = anyOf(
   object({ answer: oneOf("once", "session", "always") }, { keep: words }),
+  object({ answer: oneOf("direct") }),
   object({ answer: oneOf("no", "stop") }, { message: string }),
 );
 

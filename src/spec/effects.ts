@@ -47,6 +47,8 @@ export interface Effects {
   readonly lines: readonly EffectLine[];
   /** Of the files that changed, cut to what a person can read. */
   readonly diff?: string;
+  /** It failed at something that does not work while held, and this is what: run directly, it may succeed. */
+  readonly direct?: string;
 }
 
 /** One line of the list. The text holds names that anybody may have chosen: whoever prints it makes them visible. */

@@ -64,6 +64,8 @@ export interface Judgement {
   readonly ruling: Ruling;
   /** What the model is told where nothing was kept. */
   readonly error?: CallError;
+  /** Somebody agreed that the call runs again, without being held. */
+  readonly direct?: Pick<Permitted, "grant" | "ruling">;
 }
 
 /** A call that a hook has changed: it goes through the line from the start. */
@@ -121,6 +123,8 @@ export interface ApprovalRequest {
 export type ApprovalAnswer =
   /** `keep`: of a held run, only these paths. */
   | { readonly answer: "once" | "session" | "always"; readonly keep?: readonly string[] }
+  /** Where a held run failed because it was held (`effects.direct`): nothing of it is kept, and it runs again, writing directly. */
+  | { readonly answer: "direct" }
   | { readonly answer: "no"; readonly message?: string }
   | { readonly answer: "stop"; readonly message?: string };
 

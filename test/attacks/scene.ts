@@ -1,7 +1,17 @@
 /** A workspace with things around it that a confined command must not reach, and a host that listens. */
 import { execFileSync } from "node:child_process";
 import { createSocket } from "node:dgram";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -83,7 +93,8 @@ function compileProbe(folder: string): string {
 
 function give(folder: string, owner: { readonly uid: number; readonly gid: number }): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    if (!name.includes("out-link")) chownSync(join(folder, name), owner.uid, owner.gid);
+    if (name.endsWith("out-link")) lchownSync(join(folder, name), owner.uid, owner.gid);
+    else if (!name.includes("out-link")) chownSync(join(folder, name), owner.uid, owner.gid);
   }
 }
 

@@ -97,6 +97,40 @@ describe.skipIf(!canHold)("sandbox --held (skipped where nothing can be held: ne
     expect(wrong.stderr).toContain("did you mean 'removes'?");
   });
 
+  test("where renaming a folder fails because it is held, that is said, and the way out", async () => {
+    const { workspace: cwd, env } = folder();
+    mkdirSync(join(cwd, "old"));
+    const words = ["--", "python3", "-c", "import os; os.rename('old', 'new')"];
+    const held = await run(["sandbox", "--held", "keep", ...words], { cwd, env });
+    expect(held.code).toBe(1);
+    expect(held.stderr).toContain("renaming a folder that was there does not work while held; without --held it runs");
+    const json = JSON.parse((await run(["sandbox", "--held", "keep", "--json", ...words], { cwd, env })).stdout);
+    expect(json).toMatchObject({ exitCode: 1, kept: "none", direct: expect.stringContaining("renaming a folder") });
+    expect((await run(["sandbox", ...words], { cwd, env })).code).toBe(0);
+  });
+
+  test("what cannot be taken back says why", async () => {
+    const { workspace: cwd, env } = folder();
+    const held = await run(["sandbox", "--held", "keep", "--json", "--", "sh", "-c", line], { cwd, env });
+    const { run: id } = JSON.parse(held.stdout);
+    await run(["undo", id], { cwd, env });
+    const twice = await run(["undo", id, "--json"], { cwd, env });
+    expect([twice.code, JSON.parse(twice.stdout)]).toEqual([
+      1,
+      {
+        ok: false,
+        run: id,
+        error: "it was taken back already (callgate undo RUN --redo does it again)",
+        conflicts: [],
+      },
+    ]);
+    const stranger = await run(["undo", "nobody", "--json"], { cwd, env });
+    expect(JSON.parse(stranger.stdout)).toMatchObject({ ok: false, error: expect.stringContaining("no run nobody") });
+    await run(["undo", id, "--redo"], { cwd, env });
+    const again = await run(["undo", id, "--redo"], { cwd, env });
+    expect(again.stderr).toContain("it was not taken back");
+  });
+
   test("where nothing can be held it is said before anything runs", async () => {
     const { workspace: cwd, env, read } = folder();
     const held = await run(["sandbox", "--held", "keep", "--", "sh", "-c", line], {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, expect, test } from "vitest";
+import { canHold } from "../runtime/effects/held.ts";
 import { program } from "./connect.ts";
 import { createClient, pixel, type ClientSetup } from "./served.ts";
 
@@ -87,6 +88,31 @@ test("a dangerous command is asked about through elicitation, in the client's ow
   expect(textOf(ended)).toContain("gone");
   expect(asked).toEqual([expect.stringContaining("rm -rf old")]);
 });
+
+test.skipIf(!canHold)(
+  "what a command did is shown through elicitation, and a part of it can be kept (needs bubblewrap)",
+  async () => {
+    const asked: string[] = [];
+    const { client, cwd } = await connect({
+      era: "modern",
+      answer: (message) => {
+        asked.push(message);
+        return { action: "accept", content: { answer: "once", lines: "2" } };
+      },
+    });
+    mkdirSync(join(cwd, "old"));
+    writeFileSync(join(cwd, "old/f"), "f\n");
+    const command = "rm -rf old; echo delta >> a.txt; echo done";
+    const ended = await client.callTool({ name: "shell_command", arguments: { command } });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain("shell_command has run. Nothing of what it did is kept yet; keep it?");
+    expect(asked[0]).toMatch(/^ {2}1 - old\/ \(1 file, 2 B\)\n {2}2 ~ a\.txt \(11 B → 17 B\)$/m);
+    expect(asked[0]).toContain("+delta");
+    expect(textOf(ended)).toContain("Only a part of what the command changed was kept");
+    expect(readFileSync(join(cwd, "a.txt"), "utf8")).toBe("alpha\nbeta\ndelta\n");
+    expect(readFileSync(join(cwd, "old/f"), "utf8")).toBe("f\n");
+  },
+);
 
 test.each(["legacy", "modern"] as const)(
   "a %s client is asked what a server behind us wants to know, after it agreed to the call",

@@ -36,7 +36,7 @@ interface Scene {
 interface SceneOptions {
   readonly answer?: (request: ApprovalRequest) => ApprovalAnswer | undefined;
   readonly gate?: Parameters<typeof createEngine>[0]["gate"];
-  readonly approval?: "on-request" | "unless-trusted";
+  readonly approval?: "never" | "on-request" | "unless-trusted";
 }
 
 function scene({
@@ -199,6 +199,71 @@ describe.skipIf(!canHold)(
       await call(mixed);
       expect(asked[0]?.effects).toBeUndefined();
       expect(read("b.txt")).toBe("two\n");
+    });
+
+    const renames = "mkdir d; date > d/f; sync; python3 -c \"import os; os.rename('old', 'new')\"";
+
+    test("where it failed because it was held, the question offers to run it directly", async () => {
+      const { call, asked, workspace, read, events } = scene({ answer: () => ({ answer: "direct" }) });
+      mkdirSync(join(workspace, "old"));
+      const ended = await call(renames);
+      expect(asked).toHaveLength(1);
+      expect(asked[0]?.effects?.direct).toContain("renaming a folder");
+      expect(asked[0]?.effects?.lines[0]?.text).toContain("renaming a folder that was there does not work while held");
+      expect(ended).toMatchObject({ ok: true, ruling: { by: "person" } });
+      expect(ended.grant?.writes).toBeUndefined();
+      expect([existsSync(join(workspace, "old")), existsSync(join(workspace, "new"))]).toEqual([false, true]);
+      expect(read("d/f")).toBeDefined();
+      const schema = toSchema(eventSchema);
+      for (const event of events)
+        expect(await schema.validate(JSON.parse(JSON.stringify(event)))).toMatchObject({ ok: true });
+    });
+
+    test("a failure that has nothing to do with being held offers nothing, and says nothing about it", async () => {
+      const { call, asked } = scene({ answer: () => ({ answer: "direct" }) });
+      const ended = await call("date > x; sync; false");
+      expect(asked[0]?.effects?.direct).toBeUndefined();
+      expect(ended).toMatchObject({ ok: false, code: "rejected", effects: { kept: "none" } });
+    });
+
+    test("nobody there to be asked: the model is told why it failed", async () => {
+      const { call, workspace } = scene({ answer: () => ({ answer: "no" }) });
+      mkdirSync(join(workspace, "old"));
+      const ended = await call(renames);
+      expect(JSON.stringify(ended.content)).toContain("renaming a folder that was there does not work while held");
+    });
+
+    test("with undo = all a command that cannot be held runs directly instead of failing", async () => {
+      const { call, asked, workspace } = scene({ approval: "on-request", gate: { undo: "all" } });
+      mkdirSync(join(workspace, "old"));
+      await call("python3 -c \"import os; os.rename('old', 'new')\"");
+      expect(existsSync(join(workspace, "new"))).toBe(true);
+      expect(asked).toEqual([]);
+    });
+
+    test("mode 'never': what is refused for its danger runs held where a rule can keep what it does, and only that is kept", async () => {
+      const dangerous = "rm -rf dist; mkdir dist; date > dist/x";
+      const rules = [{ effects: { only: ["dist/**"] }, decision: "allow" } as const];
+      const { call, asked, read, records } = scene({ approval: "never", gate: { rules } });
+      expect(await call(dangerous)).toMatchObject({ ok: true, effects: { kept: "all" }, ruling: { by: "rule" } });
+      expect(await call("rm -rf dist b.txt")).toMatchObject({ ok: false, code: "denied", effects: { kept: "none" } });
+      expect([asked.length, read("b.txt"), read("dist/x") === undefined]).toEqual([0, "two\n", false]);
+      expect(records.map(({ outcome }) => outcome)).toEqual(["permitted", "kept", "permitted", "dropped"]);
+      const without = scene({ approval: "never" });
+      const refused = await without.call(dangerous);
+      expect(refused).toMatchObject({ ok: false, code: "denied" });
+      expect(refused.effects).toBeUndefined();
+    });
+
+    test("'always' saves the rule that was shown, and it counts at once and in the next session", async () => {
+      const saved: unknown[] = [];
+      const always = { file: "rules.toml", save: async (rule: unknown) => void saved.push(rule) };
+      const { call, asked } = scene({ answer: () => ({ answer: "always" }), gate: { always } });
+      await call("mkdir -p dist; date > dist/x; sync");
+      expect(asked[0]?.always).toMatchObject({ file: "rules.toml" });
+      expect(saved).toEqual([{ effects: { only: ["dist/**"] }, decision: "allow" }]);
+      expect(await call("date > dist/y; sync")).toMatchObject({ ok: true, ruling: { by: "rule" } });
+      expect(asked).toHaveLength(1);
     });
 
     test("with undo = all every command that needs no question is held and kept at once", async () => {

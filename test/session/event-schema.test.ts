@@ -123,6 +123,7 @@ test("every event of a session that does everything fits the schema, and every t
     "effects.listed",
     "effects.decided",
     "effects.settled",
+    "effects.undone",
     "warning",
   ];
   expect(all.filter((type) => !seen.has(type)).toSorted()).toEqual(elsewhere.toSorted());

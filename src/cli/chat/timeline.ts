@@ -3,6 +3,7 @@ import { partsToText } from "../../base/content.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Ended } from "../../spec/call.ts";
 import { visible } from "./visible.ts";
+import { prunedWords } from "../../gate/show.ts";
 
 export interface TimelineOutput {
   /** The model's answer. */
@@ -50,6 +51,8 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
         return line(indent(visible(event.diff)));
       case "history.compacted":
         return line(`  the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
+      case "effects.settled":
+        return event.pruned === undefined ? undefined : line(`  ! ${prunedWords(event.pruned)}`);
       case "warning":
         return line(`  ! ${visible(event.message)}`);
       case "error":

@@ -2,11 +2,12 @@ import { realpathSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
+import { defined } from "../../base/json.ts";
 import { createFiles } from "../../runtime/files.ts";
 import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
 import type { UndoRecord } from "../../workspace/undo.ts";
 import { toggle } from "../config/flags.ts";
-import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
+import { exitCodes, print, printJson, runCommand, say } from "../io.ts";
 import { visible } from "../chat/visible.ts";
 import { runWords, undoable } from "../effects/undoable.ts";
 import type { Undoable, UndoableRun } from "../effects/undoable.ts";
@@ -47,17 +48,24 @@ async function undo(flags: Flags, wanted: string | undefined): Promise<number> {
   const all = await undoable(workspace, log);
   if (flags.list) return showList(all, flags);
   const state = flags.redo ? "undone" : "kept";
-  const found =
-    wanted === undefined
-      ? all.find((one) => one.state === state)
-      : (all.find(({ id }) => id === wanted) ?? nothing(`there is no run ${wanted} in ${workspace}`));
-  if (found === undefined)
-    return nothing(`there is nothing to ${flags.redo ? "do again" : "take back"} in ${workspace}`);
+  const found = all.find((one) => (wanted === undefined ? one.state === state : one.id === wanted));
+  if (found === undefined) {
+    const what = `nothing to ${flags.redo ? "do again" : "take back"}`;
+    return refuse(`there is ${wanted === undefined ? what : `no run ${wanted}`} in ${workspace}`, flags, wanted);
+  }
+  if (found.kind === "command" && found.state !== state)
+    return refuse(
+      flags.redo ? "it was not taken back" : "it was taken back already (callgate undo RUN --redo does it again)",
+      flags,
+      found.id,
+    );
   return found.kind === "files" ? undoFiles(found.turn, workspace, log, flags) : reverse(found, flags);
 }
 
-function nothing(words: string): never {
-  throw new UsageError(words, exitCodes.failed);
+function refuse(error: string, { json }: Flags, run: string | undefined): number {
+  if (json) printJson({ ok: false, ...defined({ run }), error, conflicts: [] });
+  else say(visible(`callgate: ${error}`));
+  return exitCodes.failed;
 }
 
 function showList(all: readonly Undoable[], { json }: Flags): number {
@@ -114,7 +122,7 @@ async function undoFiles(
   log: ReturnType<typeof createUndoLog>,
   { dryRun, json, redo }: Flags,
 ): Promise<number> {
-  if (redo) return nothing(`turn ${record.turn} was not taken back`);
+  if (redo) return refuse("it was not taken back", defined({ json }), record.turn);
   const grant = {
     policy: "workspace-write",
     confined: true,

@@ -1,7 +1,7 @@
 /** One command with its writes held back: what it did is listed, and kept, dropped or asked about. */
 import { matchPath } from "../../gate/rules.ts";
 import { createProcesses } from "../../runtime/processes.ts";
-import { listEffects, recoverRuns, settleRun } from "../../runtime/effects/runs.ts";
+import { findStranger, listEffects, recoverRuns, settleRun } from "../../runtime/effects/runs.ts";
 import type { HeldRun } from "../../runtime/process/child.ts";
 import { StartError } from "../../runtime/process/child.ts";
 import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts";
@@ -10,7 +10,9 @@ import type { Choice, Effect, Settled } from "../../spec/effects.ts";
 import { dirname } from "node:path";
 import { exitCodes, printJson, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
-import { effectLines, effectsDiff } from "../../runtime/effects/show.ts";
+import { effectLines, effectsDiff, whyDirect } from "../../runtime/effects/show.ts";
+import { chosenPaths, prunedWords } from "../../gate/show.ts";
+import { defined } from "../../base/json.ts";
 
 export interface HeldFlags {
   readonly held: "keep" | "drop" | "ask";
@@ -21,82 +23,123 @@ export interface HeldFlags {
 export async function runHeld(sandbox: Sandbox, launch: Launch, flags: HeldFlags): Promise<number> {
   const processes = createProcesses();
   try {
-    const confined = await sandbox.confine(launch, { apart: processes.spawner.name === "launcher" });
+    const apart = processes.spawner.name === "launcher";
+    const confined = await sandbox.confine(launch, { apart });
     const { run } = confined;
     if (run === undefined) throw new UsageError("what it writes cannot be held here", exitCodes.refused);
     await recoverRuns({ ...run, folder: dirname(run.folder) });
-    const at = Date.now();
-    const ending = await passThrough(processes, confined, flags.json);
-    const denied = await confined.cleanup(ending);
-    if (denied !== undefined)
-      say(
-        visible(
-          `callgate: ${denied.inferred ? "probably refused" : "refused"} by ${confined.sandbox}: ${denied.reason}`,
-        ),
+    const stranger = await findStranger(run);
+    if (stranger !== undefined)
+      throw new UsageError(
+        visible(`it cannot be held: ${stranger} belongs to another user or group`),
+        exitCodes.refused,
       );
-    const effects = await listEffects(run);
-    const choice = await choose(effects, run, flags);
-    const settled = await settleRun(run, choice, { at, command: launch.argv, cwd: launch.cwd });
-    report(effects, settled, ending, flags);
+    const at = Date.now();
+    const end = await passThrough(processes, confined, flags.json);
+    const denied = await confined.cleanup(end);
+    if (denied !== undefined) {
+      const how = denied.inferred ? "probably refused" : "refused";
+      say(visible(`callgate: ${how} by ${confined.sandbox}: ${denied.reason}`));
+    }
+    const held = { effects: await listEffects(run), direct: whyDirect(end) };
+    const choice = await choose(held, run, flags);
+    const settled = await settleRun(run, choice === "direct" ? "none" : choice, {
+      at,
+      command: launch.argv,
+      cwd: launch.cwd,
+    });
+    if (choice !== "direct") return report(held, settled, end, flags);
+    const direct = await sandbox.confine({ ...launch, grant: { ...launch.grant, writes: "direct" } }, { apart });
+    const ending = await passThrough(processes, direct, flags.json);
+    await direct.cleanup(ending);
+    if (flags.json)
+      printJson({ ...outcomeOf(ending), run: run.id, effects: [], kept: "none", conflicts: [], ran: "directly" });
     return ending.exitCode ?? exitCodes.failed;
   } finally {
     await processes.close();
   }
 }
 
-async function choose(effects: readonly Effect[], run: HeldRun, flags: HeldFlags): Promise<Choice> {
+interface HeldOutcome {
+  readonly effects: readonly Effect[];
+  /** Why it failed because it was held. */
+  readonly direct: string | undefined;
+}
+
+async function choose(held: HeldOutcome, run: HeldRun, flags: HeldFlags): Promise<Choice | "direct"> {
+  const { effects, direct } = held;
   if (flags.held === "drop") return "none";
   const workspace = run.roots[0] ?? "";
   const real = (path: string) => (path.startsWith("/") ? path : `${workspace}/${path}`);
   const { only } = flags;
-  const wanted: Choice =
-    only === undefined
-      ? "all"
-      : {
-          paths: effects
-            .map(({ path }) => path)
-            .filter((path) => only.some((pattern) => matchPath(real(path), pattern, workspace))),
-        };
-  if (flags.held === "keep" || effects.length === 0) return wanted;
-  return (await isAgreed(effects, run)) ? wanted : "none";
+  const isWanted = (path: string) =>
+    only === undefined || only.some((pattern) => matchPath(real(path), pattern, workspace));
+  const paths = effects.map(({ path }) => path).filter(isWanted);
+  const wanted: Choice = only === undefined ? "all" : { paths };
+  if (flags.held === "keep" || (effects.length === 0 && direct === undefined)) return wanted;
+  const answer = await ask(held, run);
+  return typeof answer === "object" ? { paths: answer.paths.filter(isWanted) } : answer === "all" ? wanted : answer;
 }
 
 /** No answer is a no. */
-async function isAgreed(effects: readonly Effect[], run: HeldRun): Promise<boolean> {
-  for (const { mark, text } of effectLines(effects, run)) say(visible(`${mark} ${text}`));
+async function ask({ effects, direct }: HeldOutcome, run: HeldRun): Promise<Choice | "direct"> {
+  const lines = effectLines(effects, run);
+  const { createTheme, paintDiff } = await import("../tui/theme.ts");
+  const theme = createTheme(process.stderr.isTTY && process.stderr.hasColors());
+  const { paintEffect } = await import("../tui/choose-effects.ts");
+  for (const [at, line] of lines.entries()) say(`${at + 1} ${paintEffect(line, theme)}`);
   const diff = effectsDiff(effects, run);
-  if (diff !== undefined) say(visible(diff));
+  if (diff !== undefined) say(paintDiff(visible(diff), theme));
+  if (direct !== undefined) say(`callgate: ${direct}`);
   if (!process.stdin.isTTY) {
     say("callgate: nobody can be asked here, so nothing is kept (--held keep keeps it)");
-    return false;
+    return "none";
   }
   const { createInterface } = await import("node:readline/promises");
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  const offers = [
+    ...(lines.length === 0 ? [] : ["y keeps all of it", "k 1 3-5 only these lines"]),
+    ...(direct === undefined ? [] : ["d runs it again directly"]),
+  ];
   try {
-    return /^y(?:es)?$/i.test((await lines.question("Keep this? [y/N] ")).trim());
+    const [letter = "", ...words] = (await reader.question(`${offers.join(", ")}, n drops it: `)).trim().split(/\s+/);
+    if (/^y(?:es)?$/i.test(letter)) return "all";
+    if (letter === "d" && direct !== undefined) return "direct";
+    const paths = letter === "k" ? chosenPaths(words, lines) : undefined;
+    return paths === undefined ? "none" : { paths };
   } finally {
-    lines.close();
+    reader.close();
   }
 }
 
-function report(
-  effects: readonly Effect[],
-  { run, kept, conflicts }: Settled,
-  { exitCode, signal }: Ending,
-  { json }: HeldFlags,
-): void {
-  if (json) return printJson({ exitCode, ...(signal === null ? {} : { signal }), run, effects, kept, conflicts });
-  const words = { all: "kept", part: "kept in part", none: effects.length === 0 ? "nothing was changed" : "dropped" };
-  say(`callgate: ${words[kept]}${kept === "none" ? "" : ` (callgate undo ${run} takes it back)`}`);
-  for (const path of conflicts) say(visible(`callgate: left alone, somebody else changed it meanwhile: ${path}`));
+function outcomeOf({ exitCode, signal }: Ending): { readonly exitCode: number | null; readonly signal?: string } {
+  return { exitCode, ...(signal === null ? {} : { signal }) };
 }
+
+function report(held: HeldOutcome, settled: Settled, ending: Ending, { json }: HeldFlags): number {
+  const { effects, direct } = held;
+  const { run, kept, conflicts, pruned } = settled;
+  if (json) printJson({ ...outcomeOf(ending), run, effects, kept, conflicts, ...defined({ direct, pruned }) });
+  else {
+    const words = { all: "kept", part: "kept in part", none: effects.length === 0 ? "nothing was changed" : "dropped" };
+    say(`callgate: ${words[kept]}${kept === "none" ? "" : ` (callgate undo ${run} takes it back)`}`);
+    for (const path of conflicts) say(visible(`callgate: left alone, somebody else changed it meanwhile: ${path}`));
+    if (direct !== undefined) say(`callgate: ${direct}; without --held it runs directly`);
+    if (pruned !== undefined) say(`callgate: ${prunedWords(pruned)}`);
+  }
+  return ending.exitCode ?? exitCodes.failed;
+}
+
+/** How much of the output is looked at for why it failed. */
+const tailBytes = 16_384;
 
 /** The command's output is ours; with JSON on our output, all of it goes to our errors. */
 async function passThrough(
   processes: ReturnType<typeof createProcesses>,
   confined: Confined,
   aside: boolean,
-): Promise<Ending> {
+): Promise<Ending & { readonly output: { readonly head: string; readonly tail: string } }> {
+  let tail = "";
   const child = await processes.spawner
     .start(
       // One command, so no sandbox is made ahead for a next one.
@@ -105,8 +148,10 @@ async function passThrough(
         liveBytes: Number.MAX_SAFE_INTEGER,
         tailBytes: 0,
         graceMs: 250,
-        onOutput: (stream, bytes) =>
-          void (stream === "stdout" && !aside ? process.stdout : process.stderr).write(bytes),
+        onOutput(stream, bytes) {
+          (stream === "stdout" && !aside ? process.stdout : process.stderr).write(bytes);
+          tail = (tail + Buffer.from(bytes).toString("latin1")).slice(-tailBytes);
+        },
         onDropped() {},
       },
     )
@@ -121,7 +166,7 @@ async function passThrough(
   }
   try {
     const { exitCode, signal } = await child.ended.catch(toUsageError);
-    return { exitCode, signal };
+    return { exitCode, signal, output: { head: "", tail } };
   } finally {
     for (const name of signals) process.off(name, pass);
     process.stdin.pause();

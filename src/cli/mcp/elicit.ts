@@ -95,7 +95,7 @@ function createYesOrNo({ engine, warn }: ElicitOptions) {
       signal,
     );
     if (answer === undefined || answer === "later") return undefined;
-    if (answer.answer === "no" || answer.answer === "stop") return { action: "decline" };
+    if (answer.answer === "no" || answer.answer === "stop" || answer.answer === "direct") return { action: "decline" };
     return { action: "accept", ...(question.mode === "form" ? { content: filled } : {}) };
   };
 }

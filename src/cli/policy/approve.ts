@@ -6,9 +6,15 @@ import { createWriteStream, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { ReadStream as TtyReadStream, type ReadStream, type WriteStream } from "node:tty";
 import type { Readable, Writable } from "node:stream";
-import { lookAlikes, toQuotedBlock, toVisibleCommand, toVisibleLine, toVisibleName } from "../../gate/show.ts";
+import {
+  chosenPaths,
+  lookAlikes,
+  toQuotedBlock,
+  toVisibleCommand,
+  toVisibleLine,
+  toVisibleName,
+} from "../../gate/show.ts";
 import type { Grant } from "../../spec/access.ts";
-import type { EffectLine } from "../../spec/effects.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../spec/stages.ts";
 import type { Asking, Person } from "../chat/person.ts";
 
@@ -176,6 +182,7 @@ function choices(request: ApprovalRequest): string {
       "  k  keep only these lines: k 1 3-5",
       "  s  keep it, and changes in the same folders for this session",
       ...alwaysChoice(request),
+      ...(request.effects.direct === undefined ? [] : ["  d  drop it, and run it again directly"]),
       "  n  drop it (n WORDS tells the model why)",
       "  q  drop it, and stop the turn",
     ].join("\n");
@@ -196,18 +203,6 @@ function alwaysChoice({ always }: ApprovalRequest): readonly string[] {
       ];
 }
 
-/** The paths of the lines with these numbers; undefined for a number that is not there. */
-function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
-  const chosen = new Set<number>();
-  for (const word of words) {
-    const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(word) ?? [];
-    if (from === undefined || Number(from) < 1 || Number(to) > lines.length || Number(from) > Number(to))
-      return undefined;
-    for (let at = Number(from); at <= Number(to); at++) chosen.add(at - 1);
-  }
-  return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
-}
-
 /** Only a letter we offered counts; an empty line is no yes. */
 export function readChoice(line: string, request: ApprovalRequest): ApprovalAnswer | undefined {
   const [letter = "", ...words] = line.trim().split(/\s+/);
@@ -222,6 +217,8 @@ export function readChoice(line: string, request: ApprovalRequest): ApprovalAnsw
     }
     case "s":
       return { answer: "session" };
+    case "d":
+      return request.effects?.direct === undefined ? undefined : { answer: "direct" };
     case "a":
       return request.always === undefined ? undefined : { answer: "always" };
     case "n":

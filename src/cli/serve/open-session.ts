@@ -2,9 +2,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, join, relative, resolve, isAbsolute } from "node:path";
-import { CallError } from "../../base/error.ts";
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
-import { createFiles } from "../../runtime/files.ts";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
 import {
   openSessionFolder,
@@ -13,12 +11,11 @@ import {
   type OpenSession,
   type PackStore,
   type SessionFolder,
-  type Undone,
 } from "../../serve/index.ts";
 import type { SessionOptions } from "../../session/index.ts";
-import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
 import { assemble } from "../assemble.ts";
 import type { Config } from "../config/config.ts";
+import { createKeptRuns, undoInSession } from "./undo-session.ts";
 import { prepareWorkspace, readBase } from "./workspace.ts";
 
 export interface SessionSource {
@@ -45,6 +42,7 @@ export function createOpener(source: SessionSource): OpenSession {
     const kept = await keepFolder(stored, cwd, { records, journal }, source);
     const { model, approval, sandbox, instructions } = settings;
     const own = [source.config.instructions, instructions].filter((text) => typeof text === "string").join("\n\n");
+    const runs = createKeptRuns(records);
     const assembled = await assemble({
       config: {
         ...source.config,
@@ -55,7 +53,10 @@ export function createOpener(source: SessionSource): OpenSession {
       cwd,
       env: source.env,
       approver,
-      onEvent,
+      onEvent(event) {
+        runs.heard(event);
+        onEvent(event);
+      },
       kept: {
         id,
         journal,
@@ -70,7 +71,7 @@ export function createOpener(source: SessionSource): OpenSession {
       session: assembled.session,
       close: assembled.close,
       async undo(turn) {
-        const done = await undo(cwd, id, turn, source.env);
+        const done = await undoInSession({ cwd, id, env: source.env, turns: runs.turns }, turn);
         await kept?.note();
         return done;
       },
@@ -113,30 +114,6 @@ async function keepFolder(
 function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way !== "" && !way.startsWith("..") && !isAbsolute(way);
-}
-
-async function undo(cwd: string, id: string, turn: string | undefined, env: NodeJS.ProcessEnv): Promise<Undone> {
-  const workspace = realpathSync(cwd);
-  const log = createUndoLog(undoFile(cwd, env));
-  const wanted = log.all().filter((record) => record.turn.startsWith(`${id}:`));
-  const record = turn === undefined ? wanted.at(-1) : wanted.findLast((one) => one.turn === `${id}:${turn}`);
-  if (record === undefined) return { undone: [], conflicts: ["there is nothing to take back"] };
-  const grant = {
-    policy: "workspace-write",
-    confined: true,
-    write: [workspace],
-    protect: [],
-    mask: [],
-    network: "off",
-  } as const;
-  try {
-    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }));
-    log.drop(record);
-    return { undone: done.map(({ path, action }) => ({ path: relative(workspace, path), action })), conflicts: [] };
-  } catch (error) {
-    if (!CallError.is(error)) throw error;
-    return { undone: [], conflicts: [error.message] };
-  }
 }
 
 const sandboxOrder = ["read-only", "workspace-write", "full-access"];

@@ -37,7 +37,7 @@ export function createApprovalView(tui: () => TUI, theme: Theme, restoreFocus: (
           return askReason(tui(), component, theme, (message) => finish({ answer: "no", message }));
         if (value === "part" && request.effects !== undefined) return choosePart(request.effects.lines);
         // The values are those of `choices`.
-        finish({ answer: value as "once" | "session" | "always" | "no" | "stop" });
+        finish({ answer: value as "once" | "session" | "always" | "direct" | "no" | "stop" });
       };
       list.onSelect = ({ value }) => choose(value);
       const choosePart = (lines: readonly EffectLine[]) => {
@@ -128,7 +128,7 @@ function isWriting(data: string): boolean {
 
 /** The first letters of the plain terminal's answers, and the number of each row. */
 function answerKeys(request: ApprovalRequest, choose: (value: string) => void): ReadonlyMap<string, () => void> {
-  const letters = { y: "once", k: "part", s: "session", a: "always", n: "no", q: "stop" };
+  const letters = { y: "once", k: "part", s: "session", a: "always", d: "direct", n: "no", q: "stop" };
   const rows = choices(request);
   return new Map<string, () => void>([
     ...Object.entries(letters)
@@ -149,6 +149,9 @@ function choices(request: ApprovalRequest) {
         description: "changes in the same folders",
       },
       ...(request.always ? [{ value: "always", label: "Keep all, always", description: "writes the rule above" }] : []),
+      ...(request.effects.direct === undefined
+        ? []
+        : [{ value: "direct", label: "Drop it, and run it again directly", description: request.effects.direct }]),
       { value: "no", label: "Drop it", description: "nothing has changed yet" },
       { value: "no-because", label: "Drop it, and say why" },
       { value: "stop", label: "Drop it, and stop the turn" },

@@ -63,6 +63,7 @@ const words: Readonly<Record<ApprovalAnswer["answer"], string>> = {
   once: "you said yes, once",
   session: "you said yes, for this session",
   always: "you said yes, always",
+  direct: "you said: run it directly",
   no: "you said no",
   stop: "you said stop",
 };

@@ -95,7 +95,11 @@ export const slashCommands: readonly Slash[] = [
     description: "what the last turn changed",
     run: (at) => at.note(at.lastDiff() ?? "nothing has changed yet"),
   },
-  { name: "undo", description: "take the last turn's file changes back", run: (at) => at.runCommand(["undo"]) },
+  {
+    name: "undo",
+    description: "take back what the last file changes or the last kept command did",
+    run: (at) => at.runCommand(["undo"]),
+  },
   {
     name: "export",
     description: "write this session to a file (.md, .html or .json)",

@@ -1,6 +1,7 @@
 /** The conversation on the screen: one block per thing that happened, the newest growing in place. */
 import { Container, getImageDimensions, Image, Spacer, type Component } from "@earendil-works/pi-tui";
 import { partsToText, type ImagePart, type Part } from "../../base/content.ts";
+import { prunedWords } from "../../gate/show.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
 import { describeInput, describePlan, firstLine } from "../chat/timeline.ts";
@@ -151,6 +152,8 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
       return showDiff(event.diff, theme);
     case "history.compacted":
       return theme.dim(`the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
+    case "effects.settled":
+      return event.pruned === undefined ? undefined : theme.warn(`! ${prunedWords(event.pruned)}`);
     case "warning":
       return theme.warn(`! ${visible(event.message)}`);
     case "error":

@@ -6,7 +6,7 @@ import {
   type InputRequest,
 } from "@modelcontextprotocol/server";
 import { defined, isObject } from "../../base/json.ts";
-import { toVisible, toVisibleCommand, toVisibleLine } from "../../gate/show.ts";
+import { toVisible, toVisibleCommand, toVisibleLine, chosenPaths } from "../../gate/show.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../index.ts";
 import {
   cannotAsk,
@@ -163,39 +163,72 @@ export function toQuestion(question: Elicitation): InputRequest {
 
 /** A JSON Schema object; the client refuses what its form grammar does not know. */
 type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
-export function toApproval({ call, reason, commands, diff, effects }: ApprovalRequest): InputRequest {
+export function toApproval(request: ApprovalRequest): InputRequest {
+  const { call, reason, commands, diff, effects } = request;
   const lines = [
     effects !== undefined
       ? `${call.tool} has run. Nothing of what it did is kept yet; keep it? Asked because: ${toVisible(reason)}`
       : `${call.tool} needs your approval: ${toVisible(reason)}`,
     ...commands.map((command) => `  $ ${toVisibleCommand(command)}`),
     `Arguments: ${toVisible(JSON.stringify(call.input))}`,
-    ...(effects?.lines ?? []).map(({ mark, text }) => `  ${mark} ${toVisibleLine(text)}`),
+    ...(effects?.lines ?? []).map(({ mark, text }, at) => `  ${at + 1} ${mark} ${toVisibleLine(text)}`),
     ...(diff === undefined ? [] : [toVisible(diff)]),
   ];
   return inputRequired.elicit({
     message: lines.join("\n"),
     requestedSchema: {
       type: "object",
-      properties: {
-        answer: {
-          type: "string",
-          title: "Allow it?",
-          description: "once: this call. session: the same again without asking. no: not at all.",
-          enum: ["once", "session", "no"],
-        },
-        reason: { type: "string", title: "If not, why not?" },
-      },
+      properties: { ...answerFields(request), reason: { type: "string", title: "If not, why not?" } },
       required: ["answer"],
     },
   });
 }
 
-/** What came from the client is untrusted: only the two words that mean yes are a yes. */
-export function toAnswer(response: unknown): ApprovalAnswer {
+interface TextField {
+  readonly type: "string";
+  readonly title: string;
+  readonly description: string;
+  readonly enum?: string[];
+}
+
+function answerFields({ effects }: ApprovalRequest): Record<string, TextField> {
+  if (effects === undefined)
+    return {
+      answer: {
+        type: "string",
+        title: "Allow it?",
+        description: "once: this call. session: the same again without asking. no: not at all.",
+        enum: ["once", "session", "no"],
+      },
+    };
+  const direct =
+    effects.direct === undefined
+      ? ""
+      : ` direct: drop it and run it again without holding it, because ${effects.direct}.`;
+  return {
+    answer: {
+      type: "string",
+      title: "Keep it?",
+      description: `once: keep what it did. session: keep it, and changes in the same folders without asking. no: drop it.${direct}`,
+      enum: ["once", "session", ...(effects.direct === undefined ? [] : ["direct"]), "no"],
+    },
+    lines: {
+      type: "string",
+      title: "Keep only these lines",
+      description: "Numbers, such as 1 3-5. Empty: all of them.",
+    },
+  };
+}
+
+/** What came from the client is untrusted: only a word that was offered counts, and what cannot be read is a no. */
+export function toAnswer(response: unknown, { effects }: Pick<ApprovalRequest, "effects">): ApprovalAnswer {
   const content = isObject(response) && response["action"] === "accept" ? response["content"] : undefined;
-  const answer = isObject(content) ? content["answer"] : undefined;
-  if (answer === "once" || answer === "session") return { answer };
-  const message = isObject(content) ? content["reason"] : undefined;
-  return { answer: "no", ...(typeof message === "string" && message !== "" ? { message } : {}) };
+  const { answer, lines, reason } = isObject(content) ? content : {};
+  if (answer === "direct" && effects?.direct !== undefined) return { answer };
+  if (answer === "once" || answer === "session") {
+    if (effects === undefined || lines === undefined || lines === "") return { answer };
+    const keep = typeof lines === "string" ? chosenPaths(lines.trim().split(/[\s,]+/), effects.lines) : undefined;
+    return keep === undefined ? { answer: "no", message: "the lines to keep could not be read" } : { answer, keep };
+  }
+  return { answer: "no", ...(typeof reason === "string" && reason !== "" ? { message: reason } : {}) };
 }

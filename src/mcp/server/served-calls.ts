@@ -45,10 +45,11 @@ export function createServedCalls({ approver, multiRound = createMultiRound() }:
     stop: AbortSignal,
   ): Promise<Ended> => {
     const place = takePlace(turns, stop);
-    const client = createElicitingClient({
+    const aside = {
       ...channel,
       put: (...questions) => place.aside(() => channel.put(...questions)),
-    });
+    } satisfies typeof channel;
+    const client = createElicitingClient(aside, channel);
     const endings = [approver?.register(asked.id, client), place.leave];
     try {
       const ended = await conversation.run(asked, stop, { beforeRun: place.enter, onEvent: tellClient(channel) });
@@ -80,13 +81,18 @@ export function createServedCalls({ approver, multiRound = createMultiRound() }:
   };
 }
 
-function createElicitingClient(channel: ElicitationChannel): ElicitingClient & ClientAnswerer {
+/** Other calls go on while a person is asked, except about a held run: it is decided before the next one begins. */
+function createElicitingClient(
+  channel: ElicitationChannel,
+  inPlace: ElicitationChannel,
+): ElicitingClient & ClientAnswerer {
   return {
     ...createClientAnswerer(channel),
     async approve(request, signal) {
       if (!canAsk(channel.client, "form")) return undefined;
-      const responses = await channel.put({ answer: toApproval(request) }, signal);
-      return responses === undefined ? undefined : toAnswer(responses["answer"]);
+      const { put } = request.effects === undefined ? channel : inPlace;
+      const responses = await put({ answer: toApproval(request) }, signal);
+      return responses === undefined ? undefined : toAnswer(responses["answer"], request);
     },
     async elicit(question, signal) {
       if (!canAsk(channel.client, question.mode === "url" ? "page" : "form")) return undefined;

@@ -5,7 +5,7 @@ import type { Grant } from "../../spec/access.ts";
 import { StartError, type Spawner } from "../process/child.ts";
 import { runToEnd } from "../process/run.ts";
 import type { Sandbox } from "../sandbox/backend.ts";
-import { dropRun, listEffects, recoverRuns } from "./runs.ts";
+import { dropRun, findStranger, listEffects, recoverRuns } from "./runs.ts";
 
 export interface HeldTrial {
   readonly sandbox: Pick<Sandbox, "confine">;
@@ -16,7 +16,7 @@ export interface HeldTrial {
 
 const probeName = ".callgate-probe";
 
-/** Why not, in words that follow "because"; undefined: a file was written, seen in the list, and is nowhere. */
+/** Why not, in words that follow "because"; undefined: a file was written, seen in the list, and is nowhere, and everything there is ours. */
 export async function tryHeld({ sandbox, spawner, grant, cwd }: HeldTrial): Promise<string | undefined> {
   const [folder = cwd] = grant.write;
   const launch = {
@@ -36,6 +36,8 @@ export async function tryHeld({ sandbox, spawner, grant, cwd }: HeldTrial): Prom
     await dropRun(confined.run);
     // The first held run of a process: what an earlier one left when it was killed is finished or removed.
     await recoverRuns({ ...confined.run, folder: dirname(confined.run.folder) });
+    const stranger = await findStranger(confined.run);
+    if (stranger !== undefined) return `${stranger} belongs to another user or group`;
     const isSeen = effects.some(({ path, kind }) => path === probeName && kind === "added");
     return isSeen ? undefined : "what was written did not arrive where it is held";
   } catch (error) {

@@ -82,6 +82,12 @@ export async function recoverRuns(place: Pick<HeldRun, "folder" | "uid" | "gid">
   return lines.map((line) => ({ run: String(line["run"]), state: String(line["state"]) as Recovered["state"] })); // as native/settle.c says it
 }
 
+/** A file that belongs to another user or group: one user and one group exist in a sandbox. Large trees are looked at in part. */
+export async function findStranger(run: HeldRun): Promise<string | undefined> {
+  const [line] = await ask(run, ["strangers", ...run.roots]);
+  return line === undefined ? undefined : placed(line, run);
+}
+
 export interface Recovered {
   readonly run: string;
   readonly state: "kept" | "undone" | "dropped";

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { Denial } from "../../spec/access.ts";
+import type { CapturedOutput } from "../../spec/capability.ts";
 import type { Effect, EffectLine } from "../../spec/effects.ts";
 import type { ProxiedRequest } from "../proxy.ts";
 import { unifiedDiff } from "../diff-text.ts";
@@ -40,10 +41,33 @@ export interface Beside {
   readonly denied: Denial | undefined;
   readonly exitCode: number | null;
   readonly requests: readonly ProxiedRequest[];
+  readonly direct: string | undefined;
+}
+
+/** What fails in an overlay though it works on the disk below, by the words that programs say it with. */
+const heldFailures: readonly (readonly [RegExp, string])[] = [
+  [/cross-device link|\bEXDEV\b/i, "renaming a folder that was there does not work while held"],
+  [
+    /Value too large for defined data type|\bEOVERFLOW\b/i,
+    "changing a file of another user or group in place does not work while held",
+  ],
+];
+
+/** Undefined: it succeeded, or failed as it would have without being held, as far as its output says. */
+export function whyDirect({
+  exitCode,
+  output,
+}: {
+  readonly exitCode: number | null;
+  readonly output: Pick<CapturedOutput, "head" | "tail">;
+}): string | undefined {
+  if (exitCode === 0) return undefined;
+  const said = `${output.head}\n${output.tail}`;
+  return heldFailures.find(([pattern]) => pattern.test(said))?.[1];
 }
 
 /** How it failed, what it was refused, and whom it asked over the network: none of that is undone by dropping it. */
-export function besideLines({ denied, exitCode, requests }: Beside): readonly EffectLine[] {
+export function besideLines({ denied, exitCode, requests, direct }: Beside): readonly EffectLine[] {
   const line = (mark: EffectLine["mark"], text: string): EffectLine => ({ mark, text, paths: [] });
   const made = new Map<string, number>();
   for (const { method, host, port, allowed } of requests) {
@@ -56,7 +80,7 @@ export function besideLines({ denied, exitCode, requests }: Beside): readonly Ef
       : [
           line(
             "!",
-            `it ended with exit code ${exitCode ?? "none"}; renaming a folder that was there does not work while held, so it may have to run directly`,
+            `it ended with exit code ${exitCode ?? "none"}${direct === undefined ? "" : `; ${direct}, so it may have to run directly`}`,
           ),
         ]),
     ...(denied === undefined ? [] : [line("!", `refused: ${denied.what} ${denied.target ?? ""} (${denied.reason})`)]),

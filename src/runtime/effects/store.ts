@@ -67,22 +67,27 @@ export function toRun({ run, roots }: RunRecord, place: string): HeldRun {
   return { id: run, folder, roots, ...(isRoot && uid !== 0 ? { uid, gid } : {}) };
 }
 
-const maxRuns = 50;
-const maxBytes = 2_000_000_000;
+export interface Bounds {
+  readonly runs: number;
+  readonly bytes: number;
+}
+
+const bounds: Bounds = { runs: 50, bytes: 2_000_000_000 };
 
 /** Drops the oldest until the rest is within bounds: fifty runs, two gigabytes, a quarter of the free disk. */
 export async function makeRoom(
   place: string,
   newest: string,
   drop: (run: HeldRun) => Promise<void>,
+  most: Bounds = bounds,
 ): Promise<readonly string[]> {
   const runs = readRuns(place);
   const { bavail, bsize } = statfsSync(place);
   let total = runs.reduce((sum, { bytes }) => sum + bytes, 0);
-  const limit = Math.min(maxBytes, (bavail * bsize + total) / 4);
+  const limit = Math.min(most.bytes, (bavail * bsize + total) / 4);
   const pruned: string[] = [];
   for (const record of runs) {
-    if (runs.length - pruned.length <= maxRuns && total <= limit) break;
+    if (runs.length - pruned.length <= most.runs && total <= limit) break;
     if (record.run === newest) continue; // what was kept just now can always be taken back
     await drop(toRun(record, place));
     pruned.push(record.run);

@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
-import { canHold, createHeldWorkspace, grantFor, owners, snapshot } from "./held.ts";
+import { dropRun, recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
+import { canHold, createHeldWorkspace, grantFor, owners, snapshot, type Undecided } from "./held.ts";
+import { tryHeld } from "../../../src/runtime/effects/probe.ts";
+import { makeRoom, readRuns } from "../../../src/runtime/effects/store.ts";
+import { createProcesses } from "../../../src/runtime/processes.ts";
 import { createSandbox } from "../../../src/runtime/sandbox/sandbox.ts";
 
 describe.skipIf(!canHold).each(owners)(
@@ -155,8 +158,37 @@ describe.skipIf(!canHold).each(owners)(
         chownSync(join(workspace, "a"), 0, 5);
         const sandbox = createSandbox({ machine: { stateDir: held.home } });
         expect(await sandbox.whyNotHeld(grantFor(workspace), workspace)).toContain("another user or group");
+        await fresh("mkdir -p d/e; echo a > d/e/a");
+        chownSync(join(workspace, "d/e/a"), 0, 5);
+        const processes = createProcesses();
+        const trial = { sandbox, spawner: processes.spawner, grant: grantFor(workspace), cwd: workspace };
+        expect(await tryHeld(trial)).toBe("d/e/a belongs to another user or group");
+        chownSync(join(workspace, "d/e/a"), 0, 0);
+        expect(await tryHeld(trial)).toBeUndefined();
+        await processes.close();
         await sandbox.close();
       });
+
+    test("the store is bounded: the oldest runs go first, never the newest, and it is said which went", async () => {
+      await fresh("echo 0 > a");
+      const runs: Undecided[] = [];
+      for (let at = 1; at <= 5; at++) {
+        runs.push(await held.hold(`echo ${at}0000 > a`));
+        await runs.at(-1)?.settle("all");
+      }
+      const [first] = runs;
+      const place = dirname(first!.run.folder);
+      const ids = () => readRuns(place).map(({ run }) => run);
+      const before = ids();
+      const newest = before.at(-1)!;
+      expect(await makeRoom(place, newest, dropRun, { runs: 3, bytes: 1e9 })).toEqual(before.slice(0, -3));
+      expect(ids()).toEqual(before.slice(-3));
+      expect(ids()).not.toContain(first!.run.id);
+      expect(await makeRoom(place, newest, dropRun, { runs: 99, bytes: 1 })).toEqual(before.slice(-3, -1));
+      expect(ids()).toEqual([newest]);
+      expect(readdirSync(place).filter((name) => name.startsWith("r"))).toEqual([newest]);
+      expect(readFileSync(join(workspace, "a"), "utf8")).toBe("50000\n");
+    });
   },
 );
 

@@ -24,7 +24,7 @@ describe.skipIf(!canHold).each(owners)(
 
     test(
       "dropped: nothing changed, inodes and ctimes included; kept: as if run directly; undone: as before",
-      { timeout: 1_800_000 },
+      { timeout: 7_200_000 },
       async () => {
         await fc.assert(
           fc.asyncProperty(program, async (line) => {

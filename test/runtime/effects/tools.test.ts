@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { canHold, createHeldWorkspace, snapshot } from "./held.ts";
 
-const has = (program: string) => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+const has = (program: string) => spawnSync("sh", ["-c", `${program} --version`]).status === 0;
+const tsc = fileURLToPath(new URL("../../../node_modules/typescript/bin/tsc", import.meta.url));
 const git = "git -c user.name=n -c user.email=e@e -c gc.auto=0 -c init.defaultBranch=main";
 const dated = "export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z HOME=/nowhere;";
 const repository = `${git} init -q .; echo one > a; mkdir d; echo two > d/b; ${git} add .; ${git} commit -qm first`;
@@ -47,6 +49,16 @@ const rows: readonly { name: string; needs: string; before?: string; line: strin
     before: "tar cf /tmp/effects-t.tar src; cp /tmp/effects-t.tar t.tar; rm -rf src",
     line: "tar xf t.tar",
   },
+  {
+    name: "tsc",
+    needs: "node",
+    line: `node ${tsc} --strict --outDir out src/code.ts; node ${tsc} --noEmit src/wrong.ts`,
+  },
+  {
+    name: "pytest",
+    needs: "python3 -m pytest",
+    line: "export HOME=$PWD/.home; python3 -B -m pytest -q -p no:cacheprovider src >/dev/null; code=$?; python3 -m pytest -q src >/dev/null; find . -name __pycache__ -o -name .pytest_cache | sort > found; rm -rf src/__pycache__ .pytest_cache .home; exit $code",
+  },
   { name: "npm ci", needs: "npm", line: npm("ci") },
   { name: "npm uninstall", needs: "npm", before: npm("ci"), line: npm("uninstall local") },
   {
@@ -57,7 +69,7 @@ const rows: readonly { name: string; needs: string; before?: string; line: strin
 ];
 
 function npm(words: string): string {
-  return `export HOME=$PWD/.home npm_config_cache=$PWD/.cache; npm ${words} --offline --no-audit --no-fund --loglevel=error; rm -rf .home .cache; sed -i /resolved/d node_modules/.package-lock.json 2>/dev/null; :`;
+  return `export HOME=$PWD/.home npm_config_cache=$PWD/.cache; npm ${words} --offline --no-audit --no-fund --loglevel=error; code=$?; rm -rf .home .cache; sed -i /resolved/d node_modules/.package-lock.json 2>/dev/null; exit $code`;
 }
 
 describe.skipIf(!canHold)("real tools, held and kept (skipped where nothing can be held: needs bubblewrap)", () => {
@@ -101,6 +113,9 @@ const project: Readonly<Record<string, string>> = {
   "src/a.txt": "hello\n",
   "src/b.txt": "hello hello\n",
   "src/m.py": "print('hello')\n",
+  "src/test_sum.py": "def test_right():\n    assert 1 + 1 == 2\ndef test_wrong():\n    assert 1 + 1 == 3\n",
+  "src/code.ts": "export const two: number = 1 + 1;\n",
+  "src/wrong.ts": "export const two: string = 1 + 1;\n",
   Makefile: "all: out/a out/b\nout/%: src/%.txt\n\t@mkdir -p out && cp $< $@\nclean:\n\t@rm -rf out\n",
   "package.json": '{"name":"p","version":"1.0.0","dependencies":{"local":"file:dep"}}\n',
   "package-lock.json":

@@ -1,0 +1,92 @@
+/** Deciding about what a held command did, in a drawn session and with plain lines. Needs tmux and bubblewrap. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { partsToText } from "../../src/base/content.ts";
+import type { ModelRequest } from "../../src/spec/model.ts";
+import { createScriptedModel, serveModel, type ModelServer, type ScriptedAnswer } from "../../src/testing/index.ts";
+import { canHold } from "../runtime/effects/held.ts";
+import { ensureBuilt, tempFolder } from "./run.ts";
+import { hasTmux, openTerminal, type Terminal } from "./tmux.ts";
+
+let server: ModelServer;
+let open: Terminal | undefined;
+
+beforeAll(async () => {
+  ensureBuilt();
+  const answers = Array.from({ length: 20 }, () => answer);
+  server = await serveModel(createScriptedModel(answers, "scripted"));
+}, 60_000);
+afterEach(() => open?.close());
+afterAll(() => server.close());
+
+const command = "rm old.txt; echo two >> kept.txt; mkdir dist; date > dist/a; date > dist/b; sync";
+
+function answer(request: ModelRequest): ScriptedAnswer {
+  const last = request.input.at(-1)!;
+  if (last.type === "result") return { text: `I saw: ${partsToText(last.content).split("\n").at(-1)}` };
+  return { calls: [{ name: "shell_command", input: { command } }] };
+}
+
+function start(...args: readonly string[]): Terminal & { read(name: string): string | undefined } {
+  const cwd = tempFolder("work");
+  for (const name of ["old.txt", "kept.txt"]) writeFileSync(join(cwd, name), "one\n");
+  const model = ["--base-url", server.baseUrl, "--wire", "responses", "--model", "scripted"];
+  open = openTerminal({ cwd, size: [100, 60], args: [...model, "--approval", "unless-trusted", ...args] });
+  const read = (name: string) => (existsSync(join(cwd, name)) ? readFileSync(join(cwd, name), "utf8") : undefined);
+  return { ...open, read };
+}
+
+async function ask(terminal: Terminal, words: string): Promise<void> {
+  terminal.type(words);
+  await terminal.sees(words);
+  terminal.key("Enter");
+}
+
+/** A key counts once the question has been in sight, and nobody has typed, for a moment: pressed now and then until it does. */
+async function press(terminal: Terminal, key: string, until: string): Promise<void> {
+  await expect
+    .poll(
+      () => {
+        if (!terminal.screen().includes(until)) terminal.type(key);
+        return terminal.screen();
+      },
+      { timeout: 60_000, interval: 1_500 },
+    )
+    .toContain(until);
+}
+
+const isPossible = hasTmux && canHold;
+
+describe.skipIf(!isPossible)("what a held command did (needs tmux, bubblewrap)", { timeout: 90_000 }, () => {
+  test("is listed, deletions first, and chosen from with the keyboard; the rest stays as it was", async () => {
+    const terminal = start();
+    await terminal.sees("scripted");
+    await ask(terminal, "do it");
+    const shown = await terminal.sees("Choose what to keep");
+    const order = ["- old.txt (4 B)", "~ kept.txt (4 B → 8 B)", "+ dist/ (2 files"].map((line) => shown.indexOf(line));
+    expect(order.every((at, index) => at > (order[index - 1] ?? 0))).toBe(true);
+    expect(shown).toContain("+two");
+    expect([terminal.read("old.txt"), terminal.read("dist/a")]).toEqual(["one\n", undefined]);
+    await press(terminal, "k", "[x] - old.txt");
+    terminal.key("Space");
+    await terminal.sees("[ ] - old.txt");
+    terminal.key("Enter");
+    await terminal.sees("Only a part");
+    expect([terminal.read("old.txt"), terminal.read("kept.txt")]).toEqual(["one\n", "one\ntwo\n"]);
+    expect(terminal.read("dist/b")).toBeDefined();
+  });
+
+  test("is chosen from by line numbers where nothing is drawn", async () => {
+    const terminal = start("--plain");
+    await terminal.sees("›");
+    await ask(terminal, "do it");
+    await terminal.sees(/1 - old\.txt \(4 B\)[\s\S]*more lines\. Enter shows them/);
+    terminal.key("Enter");
+    await terminal.sees("k  keep only these lines");
+    await ask(terminal, "k 2-3");
+    await terminal.sees("I saw: ");
+    expect([terminal.read("old.txt"), terminal.read("kept.txt")]).toEqual(["one\n", "one\ntwo\n"]);
+    expect(terminal.read("dist/a")).toBeDefined();
+  });
+});
