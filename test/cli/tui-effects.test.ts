@@ -48,10 +48,13 @@ async function press(terminal: Terminal, key: string, until: string): Promise<vo
   await expect
     .poll(
       () => {
-        if (!terminal.screen().includes(until)) terminal.type(key);
+        if (!terminal.screen().includes(until)) {
+          terminal.type(key.trimEnd());
+          if (key.endsWith("\n")) terminal.key("Enter");
+        }
         return terminal.screen();
       },
-      { timeout: 60_000, interval: 1_500 },
+      { timeout: 60_000, interval: 2_000 },
     )
     .toContain(until);
 }
@@ -84,8 +87,7 @@ describe.skipIf(!isPossible)("what a held command did (needs tmux, bubblewrap)",
     await terminal.sees(/1 - old\.txt \(4 B\)[\s\S]*more lines\. Enter shows them/);
     terminal.key("Enter");
     await terminal.sees("k  keep only these lines");
-    await ask(terminal, "k 2-3");
-    await terminal.sees("I saw: ");
+    await press(terminal, "k 2-3\n", "I saw: ");
     expect([terminal.read("old.txt"), terminal.read("kept.txt")]).toEqual(["one\n", "one\ntwo\n"]);
     expect(terminal.read("dist/a")).toBeDefined();
   });
