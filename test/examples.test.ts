@@ -34,6 +34,16 @@ test.each(Object.keys(shown))("%s is at most 60 lines", (name) => {
   ).toBeLessThanOrEqual(60);
 });
 
+test.each(["ai-sdk", "agents", "langchain", "web-page", "recipe-anthropic", "recipe-openai", "recipe-genai"])(
+  "%s.ts, an engine in somebody else's program, is at most 40 lines",
+  (name) => {
+    const lines = readFileSync(join(root, "examples", `${name}.ts`), "utf8")
+      .trimEnd()
+      .split("\n");
+    expect(lines.length).toBeLessThanOrEqual(40);
+  },
+);
+
 const needs: Readonly<Record<string, Need>> = { "data-analyst.ts": "sqlite3" };
 
 for (const name of examples)
