@@ -19,7 +19,7 @@ const recipes = {
     shown: /It says: remember the milk/,
     model: () => [
       (request) => {
-        const tool = request.tools.find(({ name }) => /callgate__read_file$/.test(name));
+        const tool = request.tools.find(({ name }) => name.endsWith("callgate__read_file"));
         if (tool === undefined)
           return { text: `no such tool among ${request.tools.map(({ name }) => name).join(" ")}` };
         const results = JSON.stringify(request.input.filter(({ type }) => type === "result"));

@@ -17,7 +17,7 @@ import type { Approver } from "../spec/stages.ts";
 import { createApprover } from "./approver.ts";
 import { modes } from "./permission.ts";
 import { configOptions, modelNames, modeState } from "./pickers.ts";
-import { readMcpServers, readPrompt } from "./prompt.ts";
+import { readMcpServers, type readPrompt } from "./prompt.ts";
 import { readUnsaved } from "./unsaved.ts";
 import { chunk, createUpdates } from "./updates.ts";
 

@@ -6,7 +6,7 @@ import { visibleWidth } from "@earendil-works/pi-tui";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { openPromptHistory } from "../../src/cli/chat/prompt-history.ts";
-import { guard } from "../../src/cli/tui/approval-view.ts";
+import { describeRequest, guard } from "../../src/cli/tui/approval-view.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
 import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
@@ -256,4 +256,22 @@ test("code is coloured by its language, line by line, and not one character of i
   expect(lines.map(stripVTControlCharacters).join("\n")).toBe(code);
   for (const line of lines) expect(line).toContain("\u001B[");
   expect(highlight(code, "no-such-language")).toEqual(code.split("\n"));
+});
+
+test("a question says whether a yes gives it a network", () => {
+  const ask = (network: "off" | "on" | readonly string[]) =>
+    describeRequest(
+      {
+        call: { id: "1", tool: "shell_command", input: {} },
+        reason: "it is not known",
+        access: { commands: [{ shell: "git push" }] },
+        grant: { policy: "workspace-write", confined: true, write: ["/w"], protect: [], mask: [], network },
+        commands: [["git", "push"]],
+        hash: "abc",
+      },
+      createTheme(false),
+    );
+  expect(ask("off")).toContain("runs confined (workspace-write), without a network");
+  expect(ask("on")).toContain("with the whole network");
+  expect(ask(["example.org"])).toContain("with a network to example.org");
 });

@@ -187,7 +187,12 @@ function whereItRuns({ access, grant }: ApprovalRequest): string {
   if (servers.length > 0) return `runs on the MCP server ${servers.join(", ")}, with that server's powers`;
   if (grant.writes === "held")
     return `ran confined, its writes held back; what it sent over the network, if any was granted, is sent`;
-  return grant.confined ? `runs confined (${grant.policy})` : "runs unconfined";
+  return grant.confined ? `runs confined (${grant.policy}), ${describeNetwork(grant.network)}` : "runs unconfined";
+}
+
+function describeNetwork(network: ApprovalRequest["grant"]["network"]): string {
+  if (network === "off") return "without a network";
+  return network === "on" ? "with the whole network" : `with a network to ${network.map(toVisibleLine).join(", ")}`;
 }
 
 /** Everything the person agrees to: the tool, its whole input, what it touches, why it asks. */
