@@ -61,8 +61,8 @@ function codeTool(registry: Registry, options: CodeModeOptions): AnyTool {
       return told.text;
     },
     input: freeform({ label: "code" }),
-    access: (code, { cwd }) => ({ commands: [{ argv: ["node", "--input-type=module", "--eval", code], cwd }] }),
-    // What it changes, it changes by calls, and each is judged for itself.
+    // By itself it can only look: nothing is writable and there is no network. What it changes, it changes by calls,
+    // and each of them is judged for itself.
     mutates: false,
     parallel: true,
     timeoutMs: longestMs,

@@ -104,7 +104,7 @@ describe("declarations", () => {
         const text = toDeclarations([{ name, description, parameters, outputSchema: output as never }]);
         expect(() => parseAst(text, { lang: "ts" }), text).not.toThrow();
       }),
-      { numRuns: Number(process.env["RUNS"] ?? 100) },
+      { numRuns: Number(process.env["RUNS"] ?? 40) },
     );
   });
 });
@@ -253,6 +253,18 @@ describe.skipIf(sandboxes.length === 0)("a script (needs a sandbox)", () => {
     expect({ ok, made: existsSync(join(folder, "made")) }).toEqual({ ok: false, made: false });
     expect(text).toMatch(/EROFS|EACCES/);
     await engine.close();
+  });
+
+  test("is let through where rules deny commands, which do not start in it either, and not where a rule denies it", async () => {
+    const rules = [{ command: "rm", decision: "deny" }] as const;
+    const { engine, run } = open({ gate: { rules }, approval: "unless-trusted" });
+    const script = 'return require("node:child_process").spawnSync("rm", ["--version"]).status';
+    const { ok, text } = await run(script);
+    expect(ok).toBe(true);
+    expect(text).not.toBe("0");
+    const denying = open({ gate: { rules: [{ tool: "run_code", decision: "deny" }] } });
+    expect(await denying.run("return 1")).toMatchObject({ ok: false, code: "denied" });
+    await Promise.all([engine.close(), denying.engine.close()]);
   });
 
   test("cannot get out: the whole escape suite, started by a script", async () => {
