@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { openPromptHistory } from "../../src/cli/chat/prompt-history.ts";
 import { describeRequest, guard } from "../../src/cli/tui/approval-view.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
+import { createCallBlock } from "../../src/cli/tui/call-block.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
 import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
 import { loadHighlight } from "../../src/cli/tui/highlight.ts";
@@ -274,4 +275,13 @@ test("a question says whether a yes gives it a network", () => {
   expect(ask("off")).toContain("runs confined (workspace-write), without a network");
   expect(ask("on")).toContain("with the whole network");
   expect(ask(["example.org"])).toContain("with a network to example.org");
+});
+
+test("a call that another call made is shown as such", () => {
+  const lines = (parent?: string) =>
+    createCallBlock(createTheme(false), { name: "look", arguments: "{}", ...(parent === undefined ? {} : { parent }) })
+      .component.render(60)
+      .join("\n");
+  expect(lines("call_1")).toContain("↳ ● look");
+  expect(lines()).not.toContain("↳");
 });

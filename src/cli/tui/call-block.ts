@@ -1,7 +1,7 @@
 /** One call on the screen: a line while it runs, with the last lines of its output; then how it ended. */
 import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
-import type { Ended } from "../../spec/call.ts";
+import type { Asked, Ended } from "../../spec/call.ts";
 import type { ApprovalAnswer } from "../../spec/stages.ts";
 import { describeInput } from "../chat/timeline.ts";
 import { visible } from "../chat/visible.ts";
@@ -24,15 +24,17 @@ const lineWidth = 160;
 /** Of an unfinished line: enough to fill any screen. */
 const maxHeldChars = 4_096;
 
-export function createCallBlock(theme: Theme, asked: { readonly name: string; readonly arguments: string }): CallBlock {
+export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "arguments" | "parent">): CallBlock {
   const component = createHangingText("");
+  // Made by another call: a script, an agent.
+  const inside = asked.parent === undefined ? "" : theme.dim("↳ ");
   const plain = `${visible(asked.name)} ${describeInput({ arguments: asked.arguments, input: parseInput(asked.arguments) })}`;
   const label = plain.replace(/^\S+/, theme.strong).replace(/ .*$/s, theme.dim);
   let tail: readonly string[] = [];
   let held = "";
   let said = "";
   const draw = (head: string, lines: readonly string[]) =>
-    component.setText([`${head}${said}`, ...lines.map((line) => theme.dim(`  ${cut(line)}`))].join("\n"));
+    component.setText([`${inside}${head}${said}`, ...lines.map((line) => theme.dim(`  ${cut(line)}`))].join("\n"));
   draw(`${theme.accent("●")} ${label}`, []);
   return {
     component,
