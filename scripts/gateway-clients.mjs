@@ -18,7 +18,7 @@ const packages = [
 const folder = process.env.CLIENTS ?? join(tmpdir(), "callgate-gateway-clients");
 const bin = (name) => join(folder, "node_modules", ".bin", name);
 const upstreams = ["chat", "text:hermes", "responses", "messages", "gemini"];
-const timeoutMs = 120_000;
+const timeoutMs = 300_000;
 
 const prompt = "Do the job, step by step, until you are done.";
 const clients = {

@@ -216,8 +216,12 @@ function resultSum(callId: string, content: unknown): number {
 /** Ids and sealed state change on the way through a client; what was said does not. */
 function checksum(item: Item): number {
   switch (item.type) {
-    case "message":
+    case "message": {
+      const [first] = item.content;
+      // Most messages are one text, which may be long.
+      if (first?.type === "text" && item.content.length === 1) return crc32(`${item.role} ${first.text}`);
       return crc32(JSON.stringify([item.role, item.content]));
+    }
     case "call":
       return crc32(JSON.stringify([item.id, item.name, item.arguments]));
     case "result":

@@ -23,7 +23,7 @@ export interface StreamReader {
 const shortestRun = 1024;
 
 export function createStreamReader(codec: Codec, options?: DecodeOptions): StreamReader {
-  const bytes = new TextDecoder("utf-8", { ignoreBOM: true });
+  const bytes = createTextReader();
   const sse = createSseReader();
   const decoder = codec.createDecoder(options);
   let count = 0;
@@ -52,11 +52,49 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   }
 
   return {
-    push: (chunk) => coalesce(read(typeof chunk === "string" ? chunk : bytes.decode(chunk, { stream: true }))),
-    end: () => coalesce([...read(bytes.decode()), ...decode(sse.end()), ...decoder.end()]),
+    push: (chunk) => coalesce(read(typeof chunk === "string" ? chunk : bytes.push(chunk))),
+    end: () => coalesce([...read(bytes.end()), ...decode(sse.end()), ...decoder.end()]),
     cut: () => decoder.end(),
     frames: () => count,
   };
+}
+
+/** Bytes to text. A decoder that is told of a stream is many times slower than one that is given whole characters. */
+function createTextReader(): { push(chunk: Uint8Array): string; end(): string } {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let rest: Uint8Array = new Uint8Array();
+  return {
+    push(chunk) {
+      const bytes = rest.length === 0 ? chunk : joinBytes(rest, chunk);
+      const cut = bytes.length - unfinished(bytes);
+      rest = bytes.slice(cut);
+      return decoder.decode(cut === bytes.length ? bytes : bytes.subarray(0, cut));
+    },
+    end() {
+      const last = rest;
+      rest = new Uint8Array();
+      return last.length === 0 ? "" : decoder.decode(last);
+    },
+  };
+}
+
+function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}
+
+/** How many bytes at the end are the beginning of a character. */
+function unfinished(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needed > back ? back : 0;
+  }
+  return 0;
 }
 
 /** The events of one streamed answer; deltas that arrive together are one. Ends with `answer.ended`, whatever the body does. */
