@@ -143,14 +143,6 @@ const clients = {
   ),
 };
 
-/** Whether the client's own API and habits let a thought of this upstream come back (facts of the clients, not of ours). */
-function canCarry(client, wire) {
-  if (wire.startsWith("text:")) return false;
-  // opencode sends no thoughts of these APIs back; it shows them to its user only.
-  if (wire === "chat") return !/^opencode (?:messages|responses)/.test(client);
-  return true;
-}
-
 async function runPair(client, wire) {
   const upstream = await startJobUpstream(wire);
   const gateway = await startGateway({
@@ -172,7 +164,7 @@ async function runPair(client, wire) {
   const { seen, thoughts } = upstream;
   const isEdited = readFileSync(join(workspace, "notes.txt"), "utf8") === "new words\n";
   for (const folder of [workspace, home]) rmSync(folder, { recursive: true, force: true });
-  const isCarried = seen.carried === thoughts || !canCarry(client, wire);
+  const isCarried = seen.carried === thoughts || wire.startsWith("text:");
   const ok = isEdited && /JOB DONE/.test(ended.output) && seen.problems.length === 0 && isCarried;
   const why = [...new Set(seen.problems)].join("; ");
   return { client, wire, ok, ...seen, seconds: ended.seconds, tail: ok ? "" : `${why}\n${ended.output.slice(-400)}` };
@@ -203,7 +195,7 @@ function writeResults(table) {
 
 *${new Date().toISOString().slice(0, 10)}, ${packages.map((name) => `${name} ${version(name)}`).join(", ")}; \`npm run gateway-clients\`*
 
-Each client does one job on each kind of upstream: read a file, run two commands at once of which one fails, edit, check, answer. The upstream is written without our codecs and refuses what strict providers refuse. In brackets: how many of its four thoughts came back with the last request, unchanged where they were signed. A model that only writes text has none; opencode does not send back unsigned thoughts of Messages and Responses.
+Each client does one job on each kind of upstream: read a file, run two commands at once of which one fails, edit, check, answer. The upstream is written without our codecs and refuses what strict providers refuse. In brackets: how many of its four thoughts came back with the last request, unchanged where they were signed. A model that only writes text has none.
 
 ${table}
 <!-- /gateway-clients -->`;
