@@ -56,16 +56,23 @@ export async function sendUntouched(
 }
 
 /** Which bytes announce a call, and which say that the answer has ended as it should. */
-const marks: Readonly<Record<WireName, { readonly calls: readonly Buffer[]; readonly end: RegExp }>> = {
-  chat: { calls: asBytes('"tool_calls":[', '"tool_calls": ['), end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
-  gemini: { calls: asBytes('"functionCall"'), end: /"finishReason"\s*:/ },
-  messages: { calls: asBytes('"tool_use"'), end: /"message_stop"/ },
-  responses: { calls: asBytes('_call"'), end: /"response\.(?:completed|incomplete|failed)"/ },
+const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: RegExp }>> = {
+  chat: { call: Buffer.from('"tool_calls":'), end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
+  gemini: { call: Buffer.from('"functionCall"'), end: /"finishReason"\s*:/ },
+  messages: { call: Buffer.from('"tool_use"'), end: /"message_stop"/ },
+  responses: { call: Buffer.from('_call"'), end: /"response\.(?:completed|incomplete|failed)"/ },
 };
 
-/** As bytes: a text would be turned into them for each chunk. */
-function asBytes(...texts: readonly string[]): readonly Buffer[] {
-  return texts.map((text) => Buffer.from(text));
+/** Where a call is announced; -1 where none is. Some Chat servers say with every word that there is none. */
+function findCall(bytes: Buffer, mark: Buffer, wire: WireName): number {
+  let at = bytes.indexOf(mark);
+  while (
+    wire === "chat" &&
+    at >= 0 &&
+    /^\s*(?:null|\[\s*\])/.test(bytes.toString("latin1", at + mark.length, at + overlap))
+  )
+    at = bytes.indexOf(mark, at + mark.length);
+  return at;
 }
 
 /** Longer than any mark: so much of a chunk's end is looked at again together with the next. */
@@ -79,7 +86,7 @@ export async function* holdCalls(
   wire: WireName,
   broken: (error: unknown) => JsonObject,
 ): AsyncGenerator<Uint8Array> {
-  const { calls, end } = marks[wire];
+  const { call, end } = marks[wire];
   const held: Uint8Array[] = [];
   const tail = createTail();
   let isHolding = false;
@@ -95,14 +102,14 @@ export async function* holdCalls(
       }
       const seam = Buffer.concat([before, bytes.subarray(0, overlap)]);
       before = (bytes.length < overlap ? Buffer.concat([before, bytes]) : bytes).subarray(-overlap);
-      const at = calls.map((mark) => bytes.indexOf(mark)).find((place) => place >= 0);
-      isHolding = at !== undefined || calls.some((mark) => seam.indexOf(mark) >= 0);
+      const at = findCall(bytes, call, wire);
+      isHolding = at >= 0 || findCall(seam, call, wire) >= 0;
       if (!isHolding) {
         yield chunk;
         continue;
       }
       // The frames before the one that holds the call need not wait with it.
-      const frame = at === undefined ? 0 : bytes.lastIndexOf("\n\n", at) + 2;
+      const frame = at < 0 ? 0 : bytes.lastIndexOf("\n\n", at) + 2;
       if (frame > 1) yield bytes.subarray(0, frame);
       held.push(bytes.subarray(frame > 1 ? frame : 0));
     }
