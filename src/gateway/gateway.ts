@@ -123,6 +123,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   server.headersTimeout = 30_000;
   server.requestTimeout = 120_000;
+  // Longer than clients keep a connection for their next request: one that is closed just then would fail it.
+  server.keepAliveTimeout = 75_000;
   server.maxConnections = 1024;
   await listen(server, options.port ?? 0, host);
 

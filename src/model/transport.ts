@@ -75,30 +75,38 @@ export function createTransport(
     post(url, body, headers, signal) {
       const { request, agent } = load(url.protocol);
       const length = body.reduce((sum, piece) => sum + piece.length, 0);
-      return new Promise((resolve, reject) => {
-        const outgoing = request(url, {
-          method: "POST",
-          agent,
-          headers: { ...headers, "content-length": String(length) },
-        });
-        const clock = watch(outgoing, limits, signal, reject);
-        outgoing.on("error", (error: NodeJS.ErrnoException) =>
-          reject(asTransportError(error, url, signal, clock.expired())),
-        );
-        outgoing.on("response", (incoming) => {
-          clock.answered();
-          const flat = Object.entries(incoming.headers).map(
-            ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value] as const,
-          );
-          resolve({
-            status: incoming.statusCode ?? 0,
-            headers: Object.fromEntries(flat),
-            body: readBody(incoming, clock, url, signal, bodyBytes),
+      const send = (isSecond: boolean): Promise<HttpAnswer> =>
+        new Promise((resolve, reject) => {
+          const outgoing = request(url, {
+            method: "POST",
+            agent: isSecond ? false : agent,
+            headers: { ...headers, "content-length": String(length) },
           });
+          const clock = watch(outgoing, limits, signal, reject);
+          let isAnswered = false;
+          outgoing.on("error", (error: NodeJS.ErrnoException) => {
+            // The server closed a kept connection while we took it up again: it never saw the request.
+            const isStale =
+              outgoing.reusedSocket && !isAnswered && (error.code === "ECONNRESET" || error.code === "EPIPE");
+            if (isStale && !isSecond && !signal.aborted && clock.expired() === undefined) resolve(send(true));
+            else reject(asTransportError(error, url, signal, clock.expired()));
+          });
+          outgoing.on("response", (incoming) => {
+            isAnswered = true;
+            clock.answered();
+            const flat = Object.entries(incoming.headers).map(
+              ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value] as const,
+            );
+            resolve({
+              status: incoming.statusCode ?? 0,
+              headers: Object.fromEntries(flat),
+              body: readBody(incoming, clock, url, signal, bodyBytes),
+            });
+          });
+          for (const piece of body) outgoing.write(piece);
+          outgoing.end();
         });
-        for (const piece of body) outgoing.write(piece);
-        outgoing.end();
-      });
+      return send(false);
     },
     close() {
       for (const agent of agents.values()) agent.destroy();
