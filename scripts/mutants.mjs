@@ -1,46 +1,61 @@
-// `npm run mutants`: breaks one line at a time in gate, router, result and runtime, and runs the nearest tests. A
-// mutant that no test notices is printed. `--count 60` of the generated ones, `--seed 1` which; the named ones always run.
-import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+// `npm run mutants`: breaks one line at a time in gate, router, result and runtime, and runs the tests that reach that
+// line. A mutant that no test notices is printed. `--count 120` of the generated ones, `--seed 1` which; the named ones
+// always run. `--reuse` takes the map of lines to tests of the last run.
+import { fork, spawn } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 const root = resolve(import.meta.dirname, "..");
 const { values } = parseArgs({
   options: {
-    count: { type: "string", default: "60" },
+    count: { type: "string", default: "120" },
     seed: { type: "string", default: "1" },
-    jobs: { type: "string", default: String(Math.max(1, Math.floor(availableParallelism() / 2))) },
+    jobs: { type: "string", default: "1" },
     file: { type: "string" },
+    reuse: { type: "boolean", default: false },
   },
 });
 
-/** The files that carry the promise, each with the tests nearest to it. */
-const gate = ["test/gate/gate.test.ts", "test/gate/stated.test.ts", "test/router/route.test.ts"];
-const targets = {
-  "src/gate/agree.ts": gate,
-  "src/gate/approval.ts": gate,
-  "src/gate/gate.ts": [...gate, "test/gate/hooks.test.ts"],
-  "src/gate/grant.ts": [...gate, "test/gate/grant.test.ts", "test/gate/laws.test.ts"],
-  "src/gate/hooks.ts": ["test/gate/hooks.test.ts", ...gate],
-  "src/gate/modes.ts": [...gate, "test/gate/modes.test.ts"],
-  "src/gate/options.ts": [...gate, "test/router/options.test.ts"],
-  "src/gate/policy.ts": [...gate, "test/gate/laws.test.ts", "test/gate/lines.test.ts"],
-  "src/gate/rules.ts": ["test/gate/rules.test.ts", "test/router/options.test.ts", "test/gate/laws.test.ts", ...gate],
-  "src/gate/verdict.ts": [...gate, "test/gate/modes.test.ts", "test/gate/laws.test.ts"],
-  "src/router/engine-options.ts": ["test/router/options.test.ts"],
-  "src/router/lanes.ts": ["test/router"],
-  "src/router/route.ts": ["test/router", "test/gate/gate.test.ts"],
-  "src/router/turns.ts": ["test/router"],
-  "src/result/layout.ts": ["test/result", "test/tools/shell.test.ts"],
-  "src/result/output.ts": ["test/result", "test/router/route.test.ts"],
-  "src/result/shape.ts": ["test/result", "test/router"],
-  "src/result/truncate.ts": ["test/result"],
-  "src/runtime/handler.ts": ["test/router"],
-  "src/runtime/rehearse.ts": ["test/runtime/rehearse.test.ts"],
-  "src/runtime/runtime.ts": ["test/router", "test/runtime/rehearse.test.ts"],
-};
+/** The files that carry the promise. */
+const targets = [
+  "src/gate/agree.ts",
+  "src/gate/approval.ts",
+  "src/gate/gate.ts",
+  "src/gate/grant.ts",
+  "src/gate/hooks.ts",
+  "src/gate/modes.ts",
+  "src/gate/options.ts",
+  "src/gate/policy.ts",
+  "src/gate/rules.ts",
+  "src/gate/verdict.ts",
+  "src/router/engine-options.ts",
+  "src/router/lanes.ts",
+  "src/router/route.ts",
+  "src/router/turns.ts",
+  "src/result/layout.ts",
+  "src/result/output.ts",
+  "src/result/shape.ts",
+  "src/result/truncate.ts",
+  "src/runtime/handler.ts",
+  "src/runtime/rehearse.ts",
+  "src/runtime/runtime.ts",
+];
+
+/** Where tests of these files lie. What takes minutes, or needs the whole machine, is left out. */
+const testFolders = ["test/gate", "test/router", "test/result"];
+const furtherTests = ["test/runtime/rehearse.test.ts", "test/tools/shell.test.ts", "test/session/chat-service.test.ts"];
+const slowTests = /attacks|code|dialects|languages|oracle|speed/;
 
 /** Mutants that once survived: they must never do so again. */
 const named = [
@@ -131,52 +146,121 @@ function copyOfTree() {
   return copy;
 }
 
-/** True where a test failed, or did not end in time. */
-function fails(copy, tests) {
-  const args = ["vitest", "run", "--bail=1", "--reporter=dot", "--testTimeout=20000", ...tests];
-  return new Promise((done) => {
-    const child = spawn("npx", args, { cwd: copy, stdio: "ignore", detached: true });
-    const limit = setTimeout(() => process.kill(-child.pid, "SIGKILL"), 180_000);
+/** Every test file that may notice a mutant. */
+function testFiles() {
+  const found = testFolders.flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith(".test.ts") && !slowTests.test(name))
+      .map((name) => `${folder}/${name}`),
+  );
+  return [...found, ...furtherTests];
+}
+
+/** Runs one test file on the code as it is; says how long it took and which lines of the targets it reaches. */
+function measure(copy, test) {
+  const report = mkdtempSync(join(tmpdir(), "callgate-mutants-map-"));
+  const include = targets.map((file) => `--coverage.include=${file}`);
+  const args = ["vitest", "run", test, "--maxWorkers=1", "--coverage", "--coverage.reporter=json"];
+  args.push(`--coverage.reportsDirectory=${report}`, "--coverage.reportOnFailure", ...include);
+  const from = Date.now();
+  return new Promise((done, fail) => {
+    const child = spawn("npx", args, { cwd: copy, stdio: "ignore" });
     child.on("close", (code) => {
-      clearTimeout(limit);
-      done(code !== 0);
+      if (code !== 0) return fail(new Error(`${test} fails without any mutant: nothing can be told from it`));
+      const whole = JSON.parse(readFileSync(join(report, "coverage-final.json"), "utf8"));
+      rmSync(report, { recursive: true, force: true });
+      const lines = Object.entries(whole).map(([path, { statementMap, s: hits }]) => {
+        const reached = Object.entries(statementMap).filter(([id]) => hits[id] > 0);
+        return [path.slice(copy.length + 1), reached.map(([, { start, end }]) => [start.line, end.line])];
+      });
+      done({ test, ms: Date.now() - from, reached: Object.fromEntries(lines) });
     });
   });
 }
 
-async function notices(copy, mutant) {
-  const path = join(copy, mutant.file);
-  const whole = readFileSync(path, "utf8");
-  writeFileSync(path, mutant.text);
-  const killed = await fails(copy, targets[mutant.file]);
-  writeFileSync(path, whole);
-  return killed;
-}
-
-const files = Object.keys(targets).filter((file) => values.file === undefined || file.includes(values.file));
-const generated = shuffle(files.flatMap(mutantsOf), Number(values.seed)).slice(0, Number(values.count));
-const queue = [...namedMutants().filter(({ file }) => files.includes(file)), ...generated];
-const total = queue.length;
-// A test that fails anyway would kill every mutant: first all of them run on the code as it is.
-const whole = copyOfTree();
-const broken = await fails(whole, [...new Set(files.flatMap((file) => targets[file]))]);
-rmSync(whole, { recursive: true, force: true });
-if (broken) {
-  console.error("The tests fail without any mutant: nothing can be told from them.");
-  process.exit(2);
-}
-const survivors = [];
-async function work() {
+/** For every test file its time and the lines it reaches. A test that fails anyway would kill every mutant: it throws. */
+async function mapTests() {
+  const kept = join(root, "node_modules", ".cache-mutants.json");
+  if (values.reuse && existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8"));
   const copy = copyOfTree();
-  for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-    const killed = await notices(copy, mutant);
-    const change = mutant.text.split("\n")[mutant.line - 1].trim();
-    console.log(`${killed ? "killed  " : "SURVIVED"} ${mutant.file}:${mutant.line}  ${change.slice(0, 120)}`);
-    if (!killed) survivors.push(mutant);
+  const map = [];
+  for (const test of testFiles()) {
+    map.push(await measure(copy, test));
+    console.log(`${(map.at(-1).ms / 1000).toFixed(1).padStart(6)} s  ${test}`);
   }
   rmSync(copy, { recursive: true, force: true });
+  writeFileSync(kept, JSON.stringify(map));
+  return map;
 }
+
+/** The tests that reach a line, the quickest first. */
+function testsOf(map, { file, line }) {
+  return map
+    .filter(({ reached }) => (reached[file] ?? []).some(([from, to]) => from <= line && line <= to))
+    .toSorted((a, b) => a.ms - b.ms)
+    .map(({ test }) => test);
+}
+
+/** A vitest that stays open in a process of its own, so that a mutant that never ends can be killed with it. */
+function openRunner(copy) {
+  const child = fork(join(root, "scripts", "mutants-runner.mjs"), [], { cwd: copy, stdio: "ignore", detached: true });
+  return {
+    notices: (mutant, tests) =>
+      new Promise((done) => {
+        const end = (answer) => {
+          clearTimeout(limit);
+          child.removeAllListeners();
+          done(answer);
+        };
+        const limit = setTimeout(() => end({ killedBy: "it does not end", dead: true }), 300_000);
+        child.once("message", end);
+        child.once("exit", () => end({ killedBy: "the process ended", dead: true }));
+        child.send({ file: mutant.file, text: mutant.text, tests });
+      }),
+    close: () => process.kill(-child.pid, "SIGKILL"),
+  };
+}
+
+const files = targets.filter((file) => values.file === undefined || file.includes(values.file));
+const generated = shuffle(files.flatMap(mutantsOf), Number(values.seed)).slice(0, Number(values.count));
+const chosen = [...namedMutants().filter(({ file }) => files.includes(file)), ...generated];
+// Now and then the code as it is takes a mutant's place: a test that fails on that would have killed anything.
+const queue = chosen.flatMap((mutant, index) => (index % 12 === 0 ? [mutant, { ...mutant, control: true }] : [mutant]));
+const total = chosen.length;
+const map = await mapTests();
+const survivors = [];
+
+async function work() {
+  const copy = copyOfTree();
+  let runner = openRunner(copy);
+  for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+    const path = join(copy, mutant.file);
+    const whole = readFileSync(path, "utf8");
+    const given = mutant.control ? { ...mutant, text: whole } : mutant;
+    const { killedBy, dead = false } = await runner.notices(given, testsOf(map, mutant));
+    writeFileSync(path, whole);
+    if (dead) {
+      runner.close();
+      runner = openRunner(copy);
+    }
+    if (mutant.control) {
+      if (killedBy !== undefined) throw new Error(`without any mutant in ${mutant.file} a test fails: ${killedBy}`);
+      continue;
+    }
+    const change = mutant.text.split("\n")[mutant.line - 1].trim();
+    console.log(`${killedBy ? "killed  " : "SURVIVED"} ${mutant.file}:${mutant.line}  ${change.slice(0, 120)}`);
+    if (killedBy) console.log(`           ${killedBy.slice(0, 140)}`);
+    else survivors.push(mutant);
+  }
+  runner.close();
+  rmSync(copy, { recursive: true, force: true });
+}
+
 await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+for (const folder of ["gate", "router", "result", "runtime"]) {
+  const of = (list) => list.filter(({ file }) => file.startsWith(`src/${folder}/`)).length;
+  console.log(`${folder}: ${of(chosen) - of(survivors)} of ${of(chosen)}`);
+}
 const score = (100 * (total - survivors.length)) / total;
 console.log(`${total} mutants, ${total - survivors.length} killed: ${score.toFixed(1)} %`);
 process.exitCode = score >= 90 && !survivors.some((mutant) => mutant.named) ? 0 : 1;

@@ -70,6 +70,15 @@ row(
 row("E6", (await engine.call("container.exec", { command: ["true"], workdir: "." })).ok);
 const slow = await engine.call("shell_command", { command: "sleep 0.5; echo slept", timeout_ms: 300 });
 row("E7", "E15", slow.text.trim(), "|", asked.at(-1)?.slice(0, 22));
+const before = asked.length;
+const twice = { command: ["sleep", "0.4"], timeout_ms: 300 };
+await engine.call("shell", twice);
+await engine.call("shell", twice);
+row("E7", `approved for the session: asked ${asked.length - before} time for two calls`);
 const opened = await engine.call("exec_command", { cmd: "cat", tty: true, yield_time_ms: 250 });
-row("E9", /session (\d+)/.test(opened.text));
+const session_id = Number(/session (\d+)/.exec(opened.text)?.[1]);
+const typed = await engine.call("write_stdin", { session_id, chars: "hello\n", yield_time_ms: 500 });
+row("E9", typed.text.includes("hello") ? "answers" : typed.text);
+const stopped = await engine.call("write_stdin", { session_id, chars: "\u0003", yield_time_ms: 2_000 });
+row("E9", stopped.exitCode === undefined ? stopped.text : `Ctrl-C ended it with ${stopped.exitCode}`);
 await engine.close();

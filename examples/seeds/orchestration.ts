@@ -1,8 +1,8 @@
 /** Orchestration: handlers, lanes, the turn's gate, features, errors. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine, defineTool, Fault } from "callgate";
+import { createEngine, defineTool, Fault, type Json } from "callgate";
 import { createSession, familyOf, selectProfile } from "callgate/session";
 import { createScriptedModel, testSyncTool } from "callgate/testing";
 import { builtins } from "callgate/tools";
@@ -32,7 +32,9 @@ const engine = createEngine({
   workspace,
   approval: "auto",
   sandbox: "none",
+  service: { webSearch: async (query: string) => `found: ${query}` },
 });
+const say = async (name: string, input: Json) => (await engine.call(name, input)).text.trim();
 engine.on((event) => event.type === "call.waiting" && events.push(event.state));
 
 row("B1", engine.registry.list().length > 30, typeof engine.run);
@@ -46,7 +48,22 @@ const both = await Promise.all(
   [1, 2].map(() => engine.call("test_sync_tool", { barrier: { id: "b", participants: 2, timeout_ms: 5_000 } })),
 );
 row("B3", both.every(({ ok }) => ok) ? "both passed the barrier" : "did not meet");
-row("B4", (await engine.call("shell", { command: ["true"], sandbox_permissions: "require_escalated" })).ok);
+const asked: string[] = [];
+const careful = createEngine({
+  tools: builtins,
+  workspace,
+  approval: "on-request",
+  sandbox: "workspace-write",
+  approver: {
+    async ask({ reason }) {
+      asked.push(reason);
+      return { answer: "yes" };
+    },
+  },
+});
+const escalated = { command: ["echo", "outside"], sandbox_permissions: "require_escalated", justification: "to see" };
+row("B4", (await careful.call("shell", escalated)).text.trim(), "|", asked.join("; "));
+await careful.close();
 let open = () => {};
 const lanes = engine.lanes({
   signal: new AbortController().signal,
@@ -56,18 +73,66 @@ const waiting = lanes.add({ id: "w", name: "change", kind: "function", arguments
 setTimeout(open, 20);
 await waiting;
 row("B7", "B22", events.join(" "));
+const commands = [
+  await say("shell", { command: ["echo", "array"] }),
+  await say("shell_command", { command: "echo string" }),
+  await say("local_shell", { command: ["echo", "local"] }),
+];
+const opened = await engine.call("exec_command", { cmd: "cat", tty: true, yield_time_ms: 250 });
+const session_id = Number(/session (\d+)/.exec(opened.text)?.[1]);
+const typed = await say("write_stdin", { session_id, chars: "typed\n", yield_time_ms: 500 });
+row("B8", ...commands, typed.includes("typed") ? "typed" : typed);
+mkdirSync(join(workspace, "deep"));
+writeFileSync(join(workspace, "deep", "b.ts"), "class A {\n  one() {\n    return 1;\n  }\n}\n");
+row("B9", await say("read_file", { file_path: "a.txt", offset: 3, limit: 1 }));
+const around = { file_path: "deep/b.ts", mode: "indentation", indentation: { anchor_line: 3, max_levels: 1 } };
+row("B9", (await say("read_file", around)).replaceAll("\n", " "));
+row("B9", (await say("list_dir", { dir_path: ".", depth: 2 })).includes("b.ts") ? "b.ts is listed" : "not listed");
+row("B9", await say("grep_files", { pattern: "return 1", path: "deep" }));
+const patch = "*** Begin Patch\n*** Update File: deep/b.ts\n@@\n-    return 1;\n+    return 2;\n*** End Patch\n";
+await engine.call("apply_patch", { input: patch });
+const freeform = patch.replace("return 1", "return 2").replace("+    return 2", "+    return 3");
+const call = { id: "p", name: "apply_patch", kind: "custom", arguments: freeform, askedAt: 0 } as const;
+await engine.run(call);
 row(
-  "B8",
-  ["shell", "shell_command", "local_shell", "exec_command", "write_stdin"].every((name) => engine.registry.find(name)),
+  "B9",
+  "both forms of the patch:",
+  readFileSync(join(workspace, "deep", "b.ts"), "utf8")
+    .split("\n")[2]
+    ?.trim(),
 );
-row("B9", (await engine.call("read_file", { file_path: "a.txt", limit: 1 })).text.trim());
-row("B10", (await engine.call("update_plan", { plan: [{ step: "one", status: "in_progress" }] })).ok);
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+writeFileSync(join(workspace, "pixel.png"), Buffer.from(pixel, "base64"));
+row("B10", (await engine.call("view_image", { path: "pixel.png" })).content.map(({ type }) => type).join(" "));
+row("B10", await say("update_plan", { plan: [{ step: "one", status: "in_progress" }] }));
+row("B10", await say("web_search", { query: "callgate" }));
+row("B10", await say("test_sync_tool", { sleep_after_ms: 1 }));
 row("B12", selectProfile({ model: "gpt-5", features: { UnifiedExec: true, WebSearchRequest: true } }).tools.join(" "));
 row("B13", ["gpt-5-codex", "codex-mini-latest", "gpt-5", "gpt-5-mini"].map(familyOf).join(" "));
 row(
   "B20",
   selectProfile({ model: "gpt-5", config: { shell_type: "local", apply_patch_tool_type: "function" } }).tools.join(" "),
 );
+// Not below the temp folder: a command in the sandbox has one of its own.
+const outside = mkdtempSync("/var/tmp/callgate-outside-");
+const steps: string[] = [];
+const escalating = createEngine({
+  tools: builtins,
+  workspace,
+  approval: "on-failure",
+  sandbox: "workspace-write",
+  approver: {
+    async ask() {
+      steps.push("asked");
+      return { answer: "yes" };
+    },
+  },
+});
+escalating.on((event) => event.type === "call.permitted" && steps.push(event.grant.confined ? "ran confined" : "ran"));
+const again = await escalating.call("shell_command", { command: `echo kept > '${join(outside, "x")}'` });
+row("B15", steps.join(", then "), "|", again.ok ? readFileSync(join(outside, "x"), "utf8").trim() : again.text);
+await escalating.close();
+rmSync(outside, { recursive: true });
 const told = createSession({ id: "b", engine, model: createScriptedModel([{ calls: [{ name: "fatal" }] }]) });
 for await (const event of told.send("go")) if (event.type === "error") row("B16", event.message);
 await told.close();

@@ -1,5 +1,5 @@
 /** The tool system: schemas, dispatch, policies, errors, metrics, each shown by one line of output. */
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEngine, defineTool, normalize } from "callgate";
@@ -64,7 +64,10 @@ const remote = defineTool({
   run: () => "42 rows",
 });
 
+const log: string[] = [];
+const write = (message: string, data?: object) => void log.push(`${message} ${Object.keys(data ?? {}).join(" ")}`);
 const engine = createEngine({
+  log: { debug: write, info: write, warn: write, error: write },
   tools: [...builtins, save, slowFact, broken, remote],
   workspace,
   approval: "auto",
@@ -90,6 +93,11 @@ row(
 const names = chat.tools.map((tool) => String(Object(tool["function"]).name));
 row("A6", names.includes("mcp__database__query"), names.join() === names.toSorted().join());
 row("A7", (await engine.call("web_search", { query: "callgate" })).text);
+await engine.call("apply_patch", { files: [{ path: "made.txt", content: "made by a patch\n" }] });
+row("A7", readFileSync(join(workspace, "made.txt"), "utf8").trim());
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+writeFileSync(join(workspace, "pixel.png"), Buffer.from(pixel, "base64"));
+row("A7", (await engine.call("view_image", { path: "pixel.png" })).content.map(({ type }) => type).join(" "));
 const decoder = codecs.chat.createDecoder();
 const frame = (value: object) => decoder.push({ data: JSON.stringify(value) });
 frame({
@@ -131,9 +139,12 @@ for (const [approval, sandbox] of [
   ["auto", "none"],
   ["interactive", "restricted"],
   ["disabled", "read-only"],
-] as const)
-  await createEngine({ tools: [], workspace, approval, sandbox }).close();
-row("A16", "every name is taken");
+] as const) {
+  const named = createEngine({ tools: builtins, workspace, approval, sandbox });
+  const { ok, code } = await named.call("local_shell", { command: "touch made-by-a-command" });
+  row("A16", approval, sandbox, ok ? "ran" : code);
+  await named.close();
+}
 row("A24", (await engine.call("local_shell", { command: "rm -rf junk && echo gone" })).text.split("\n")[1]);
 const off = createEngine({ tools: builtins, workspace, approval: "disabled" });
 row("A24", (await off.call("read_file", { file_path: "a.txt" })).text.split("\n")[0]);
@@ -169,8 +180,42 @@ row("A17", asked.length, "of 11 asked");
 row("A18", (await careful.call("database/query", {})).text.split("\n")[0]);
 await careful.close();
 row("A19", (await engine.call("nothing_like_it", {})).text.split(".")[0]);
+row("A19", (await engine.call("save_file", { filename: 5 })).code);
+row("A19", (await engine.call("local_shell", { command: "sleep 5", timeout_ms: 50 })).code ?? "timeout in its words");
+// What the sandbox refuses: the model is told how to ask for more.
+const approver = { ask: async () => undefined };
+const confined = createEngine({
+  tools: builtins,
+  workspace,
+  approval: "interactive",
+  approver,
+  result: { layout: "seed" },
+});
+const refused = await confined.call("local_shell", { command: "touch /usr/callgate-x" });
+row("A19", "A23", /Permission denied. Use .*/.exec(refused.text)?.[0] ?? refused.text);
+await confined.close();
 row("A23", (await engine.call("broken", {})).text.split("\n")[0]);
 await engine.call("slow_fact", { topic: "x" });
+let together = 0;
+let meet = () => {};
+const met = new Promise<void>((resolve) => (meet = resolve));
+engine.registry.add({
+  ...slowFact,
+  name: "meet",
+  cache: undefined,
+  run: async () => {
+    if (++together === 2) meet();
+    await met;
+    return "met";
+  },
+});
+const lanes = engine.lanes({ signal: new AbortController().signal });
+const pair = await Promise.all(
+  ["1", "2"].map((id) =>
+    lanes.add({ id, name: "meet", kind: "function", arguments: '{"topic":"x"}', askedAt: Date.now() }),
+  ),
+);
+row("A20", pair.every(({ ok }) => ok) ? "two calls at once" : "one after the other", "|", log.at(-1));
 row("A20", (await engine.call("slow_fact", { topic: "x" })).text);
 row("A21", engine.metrics.snapshot()["slow_fact"]?.calls, engine.metrics.snapshot()["slow_fact"]?.cacheHits);
 row("A22", (await engine.call("save_file", { filename: "a", content: "b", options: {} })).text);

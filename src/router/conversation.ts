@@ -25,7 +25,15 @@ import { offerTo, specsFor, type Offered, type ToolsForOptions } from "./offered
 import type { LazyGate } from "./lazy-gate.ts";
 import { checkOutput, createOwnGate, createOwnRuntime, howToAsk, toSituation, type EngineParts } from "./own-stages.ts";
 import { decide, type Stages } from "./route.ts";
-import { createRunner, toAsked, withText, type CallResult, type LanesOptions, type RunOptions } from "./runner.ts";
+import {
+  createRunner,
+  never,
+  toAsked,
+  withText,
+  type CallResult,
+  type LanesOptions,
+  type RunOptions,
+} from "./runner.ts";
 
 /** Options of `engine.conversation`. */
 export interface ConversationOptions {
@@ -68,7 +76,7 @@ export interface Conversation {
   /** One call down the whole line, by name and input. */
   call(name: string, input?: Json | string, signal?: AbortSignal): Promise<CallResult>;
   /** The same as a wire asked for it. A call whose id is in use at the moment gets another, told in what comes back. */
-  run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
+  run(asked: Asked, signal?: AbortSignal, options?: RunOptions): Promise<Ended>;
   /** What would happen to a call now, and the question that would be asked: nothing runs, nothing is counted. */
   decide(asked: Asked, signal?: AbortSignal): Promise<Decided>;
   /** The calls of one turn: those that only look run together, those that change wait. */
@@ -99,9 +107,6 @@ export interface OpenConversation extends Conversation {
   refresh(): void;
   readonly lazyGate: LazyGate;
 }
-
-/** For calls that nobody will interrupt. */
-const never = new AbortController().signal;
 
 // oxlint-disable-next-line max-lines-per-function -- everything that belongs to one conversation is held by one closure
 export function createConversation(

@@ -41,7 +41,7 @@ export interface CallResult extends Ended {
 }
 
 export interface Runner {
-  run(asked: Asked, signal: AbortSignal, options?: RunOptions): Promise<Ended>;
+  run(asked: Asked, signal?: AbortSignal, options?: RunOptions): Promise<Ended>;
   lanes(options: LanesOptions): Lanes;
   /** The call that is really meant, where it only names another. */
   meant(asked: Asked): Asked;
@@ -61,6 +61,8 @@ export interface RunnerOptions {
 
 const nothing: Recorder = { async started() {}, async ended() {} };
 const ignore = () => undefined;
+/** For calls that nobody will interrupt. */
+export const never = new AbortController().signal;
 
 export function createRunner({ id, registry, stages, count }: RunnerOptions): Runner {
   /** The calls running now, by id, each with whoever follows it. */
@@ -122,7 +124,7 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
   });
 
   return {
-    run: (asked, signal, options = {}) =>
+    run: (asked, signal = never, options = {}) =>
       runOne(meant(asked), createLanes(laneOptions(signal, options)), { signal, depth: 0 }, options),
     lanes: ({ signal, ready, ...options }) => createLanes(laneOptions(signal, options, ready)),
     meant,

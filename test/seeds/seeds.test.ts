@@ -1,6 +1,6 @@
 /** docs/seeds.md is true: every row's program, command or test is there, and says the line that decides. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,14 +15,19 @@ const run = promisify(execFile);
 interface Row {
   readonly id: string;
   readonly how: string;
-  readonly line: string;
+  /** Each of them decides. */
+  readonly lines: readonly string[];
 }
 
 const rows: readonly Row[] = [
   ...readFileSync(join(root, "docs/seeds.md"), "utf8").matchAll(/^\| ([A-E]\d+) \| (.*) \|$/gm),
 ].map(([, id = "", rest = ""]) => {
   const cells = rest.split(/(?<!\\) \| /).map((cell) => cell.replaceAll("\\|", "|"));
-  return { id, how: cells.at(-2) ?? "", line: (cells.at(-1) ?? "").replace(/^`|`$/g, "") };
+  return {
+    id,
+    how: cells.at(-2) ?? "",
+    lines: [...(cells.at(-1) ?? "").matchAll(/`([^`]+)`/g)].map(([, line = ""]) => line),
+  };
 });
 
 const printed = new Map<string, Promise<string>>();
@@ -60,18 +65,26 @@ test("every row of what was asked for is there, once", () => {
   expect(rows.map(({ id }) => id)).toEqual(wanted);
 });
 
-const runnable = (row: Row) => !row.how.startsWith("`callgate sandbox") || has("bubblewrap");
+/** Rows in which a sandbox refuses something. */
+const confined = new Set(["A19", "A23", "B5", "B15"]);
+const runnable = ({ id }: Row) => !confined.has(id) || has("bubblewrap");
 
-test.each(rows.filter(runnable))("$id", { timeout: 150_000 }, async ({ id, how, line }) => {
+/** What running a row gives: what its program prints for it, what its command says, or the file of its test. */
+async function evidence({ id, how }: Row): Promise<string> {
   const example = /\]\(\.\.\/examples\/seeds\/([\w-]+\.ts)\)/.exec(how)?.[1];
   const page = /^\[[\w.-]+\]\(([\w-]+\.md)\)$/.exec(how)?.[1];
   const code = /^`(.*)`$/.exec(how)?.[1] ?? "";
   if (example !== undefined) {
     const said = (await runExample(example)).split("\n").filter((one) => one.split(" ").includes(id));
-    expect(said.join("\n")).toContain(line);
-  } else if (page !== undefined) expect(readFileSync(join(root, "docs", page), "utf8")).toContain(line);
-  else if (code.startsWith("test/")) {
-    expect(existsSync(join(root, code))).toBe(true);
-    expect(readFileSync(join(root, code), "utf8")).toContain(line);
-  } else expect(await runLine(code)).toContain(line);
+    return said.join("\n");
+  }
+  if (page !== undefined) return readFileSync(join(root, "docs", page), "utf8");
+  // A test of this folder runs with it; here only that it is still there under its name.
+  return code.startsWith("test/seeds/") ? readFileSync(join(root, code), "utf8") : runLine(code);
+}
+
+test.each(rows.filter(runnable))("$id", { timeout: 150_000 }, async (row) => {
+  const seen = await evidence(row);
+  expect(row.lines).not.toEqual([]);
+  for (const line of row.lines) expect(seen).toContain(line);
 });
