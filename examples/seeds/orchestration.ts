@@ -57,7 +57,7 @@ const careful = createEngine({
   approver: {
     async ask({ reason }) {
       asked.push(reason);
-      return { answer: "yes" };
+      return { answer: "once" };
     },
   },
 });
@@ -124,7 +124,7 @@ const escalating = createEngine({
   approver: {
     async ask() {
       steps.push("asked");
-      return { answer: "yes" };
+      return { answer: "once" };
     },
   },
 });

@@ -199,21 +199,23 @@ await engine.call("slow_fact", { topic: "x" });
 let together = 0;
 let meet = () => {};
 const met = new Promise<void>((resolve) => (meet = resolve));
-engine.registry.add({
-  ...slowFact,
-  name: "meet",
-  cache: undefined,
-  run: async () => {
-    if (++together === 2) meet();
-    await met;
-    return "met";
-  },
-});
+engine.registry.add(
+  defineTool({
+    name: "meet",
+    description: "Ends when it runs twice at once.",
+    input: { type: "object", properties: {} },
+    mutates: false,
+    parallel: true,
+    run: async () => {
+      if (++together === 2) meet();
+      await met;
+      return "met";
+    },
+  }),
+);
 const lanes = engine.lanes({ signal: new AbortController().signal });
 const pair = await Promise.all(
-  ["1", "2"].map((id) =>
-    lanes.add({ id, name: "meet", kind: "function", arguments: '{"topic":"x"}', askedAt: Date.now() }),
-  ),
+  ["1", "2"].map((id) => lanes.add({ id, name: "meet", kind: "function", arguments: "{}", askedAt: Date.now() })),
 );
 row("A20", pair.every(({ ok }) => ok) ? "two calls at once" : "one after the other", "|", log.at(-1));
 row("A20", (await engine.call("slow_fact", { topic: "x" })).text);

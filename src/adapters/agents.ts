@@ -1,9 +1,10 @@
 /** Entry of `callgate/agents`: an engine's tools for the OpenAI Agents SDK, with its interruptions. */
 import type { FunctionTool, RunContext } from "@openai/agents-core";
 import { partsToText, type Part } from "../base/content.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { ApprovalRequest } from "../spec/stages.ts";
 import type { FunctionSpec } from "../spec/model.ts";
-import { closedSchema, createHostCalls, type AdapterOptions, type ToolHost } from "./calls.ts";
+import { adapterFields, closedSchema, createHostCalls, type AdapterOptions, type ToolHost } from "./calls.ts";
 
 export { createCallFolder } from "./call-store.ts";
 export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
@@ -20,6 +21,7 @@ export interface AgentsOptions extends AdapterOptions {
  * to text and back, and to another process, and `state.approve` counts for exactly the call it was given for.
  */
 export function toAgentsTools(engine: ToolHost, options: AgentsOptions = {}): FunctionTool[] {
+  checkOptions("toAgentsTools", options, optionsShape<AgentsOptions>({ ...adapterFields, onQuestion: "function" }));
   const calls = createHostCalls(engine, options);
   const toTool = ({ name, description, parameters }: FunctionSpec) => ({
     type: "function" as const,

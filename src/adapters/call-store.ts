@@ -1,4 +1,5 @@
 /** Where a host's open questions and the calls they were about are kept, between requests and over restarts. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -52,8 +53,12 @@ export interface CallFolderOptions {
   readonly keepMs?: number;
 }
 
+const callFolderShape = optionsShape<CallFolderOptions>({ keepMs: { above: 0 } });
+
 /** One small file for each call, readable by its owner only. Several processes may use one folder. */
-export function createCallFolder(folder: string, { keepMs = 30 * 24 * 3_600_000 }: CallFolderOptions = {}): CallStore {
+export function createCallFolder(folder: string, options: CallFolderOptions = {}): CallStore {
+  checkOptions("createCallFolder", options, callFolderShape);
+  const { keepMs = 30 * 24 * 3_600_000 } = options;
   let prepared: Promise<void> | undefined;
   const ready = () => (prepared ??= prepare(folder, keepMs));
   const file = (key: string, ending: string) =>

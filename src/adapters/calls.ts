@@ -31,6 +31,12 @@ export interface AdapterOptions {
   readonly store?: CallStore;
 }
 
+/** Checked where an engine is handed to a host: a word nobody knows is a mistake. */
+export const adapterFields = {
+  only: "strings",
+  store: { methods: ["claim"], words: "a store of calls, as createCallFolder makes it" },
+} as const;
+
 /** One call as a host hands it over. */
 export interface HostCall {
   readonly id: string;

@@ -2,11 +2,19 @@
 import { ToolMessage } from "@langchain/core/messages";
 import { DynamicStructuredTool } from "@langchain/core/tools";
 import { partsToText, type Part } from "../base/content.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { isObject, type JsonObject } from "../base/json.ts";
 import type { Ended } from "../spec/call.ts";
 import type { ApprovalRequest } from "../spec/stages.ts";
 import type { FunctionSpec } from "../spec/model.ts";
-import { closedSchema, createHostCalls, type AdapterOptions, type HostCall, type ToolHost } from "./calls.ts";
+import {
+  adapterFields,
+  closedSchema,
+  createHostCalls,
+  type AdapterOptions,
+  type HostCall,
+  type ToolHost,
+} from "./calls.ts";
 
 export { createCallFolder } from "./call-store.ts";
 export type { CallFolderOptions, CallStore, KeptCall } from "./call-store.ts";
@@ -28,6 +36,7 @@ export interface LangChainQuestion {
  * have ended are remembered by thread and id, and give the same result without a second run.
  */
 export function toLangChainTools(engine: ToolHost, options: AdapterOptions = {}): DynamicStructuredTool[] {
+  checkOptions("toLangChainTools", options, optionsShape<AdapterOptions>(adapterFields));
   const calls = createHostCalls(engine, { ...options, everyCallOnce: true });
 
   const run = async (spec: FunctionSpec, input: unknown, config: CallConfig) => {

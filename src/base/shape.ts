@@ -107,6 +107,14 @@ export function checkOptions(owner: string, value: unknown, shape: Shape): void 
   if (problem) throw new TypeError(`${owner}: ${problem.message}`);
 }
 
+/** The options of one function: a shape for each name its type has, and no other name. */
+export function optionsShape<Options>(
+  fields: { readonly [Name in keyof Required<Options>]: Shape },
+  ...required: readonly (keyof Options & string)[]
+): Shape {
+  return { fields, required, noun: "option" };
+}
+
 /** How a shape is written in the docs. */
 export function describeShape(shape: Shape): string {
   if (typeof shape === "string") return shape === "strings" ? "list of strings" : shape;

@@ -154,10 +154,6 @@ async function putTogether(
     limits: { ...readLimits(config), ...options.limits },
     // Only OpenAI itself is known to have it: others on this wire skip or refuse the trigger.
     compaction: model.wire === "responses" && model.provider === "openai" ? "provider" : "model",
-    // Before its first item a request was tried again already, by the model; here it is a stream that broke off.
-    isRetryable: (answer) =>
-      answer.outcome === "truncated" ||
-      (answer.items.length > 0 && answer.error !== undefined && model.isRetryable(answer.error)),
     request: readRequest(config, options.outputSchema),
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(journalPath === undefined ? {} : { journal: openForWriting(journalPath) }),

@@ -69,6 +69,7 @@ export async function engineOptions(
     ...(config.defaults === undefined ? {} : { defaults: config.defaults as NonNullable<EngineOptions["defaults"]> }),
     ...defined({ spillDir, keepBytes: config.tool_output_keep_bytes }),
     ...defined({ loginFiles: config.login_files, commandLimits: readLimits(config.command_limits) }),
+    ...defined({ maxCommands: config.max_commands }),
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
       ...(profile === undefined ? {} : { layout: profile.layout }),

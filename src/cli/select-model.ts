@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { stateDir } from "../base/paths.ts";
 import type { Dialect } from "../dialect/index.ts";
 import type { Model, ModelRequest } from "../spec/model.ts";
-import { isRetryable } from "../model/failure.ts";
 import { createProviderModel, type ProviderModelOptions } from "../model/provider-model.ts";
 import { guessProvider, providerForWire, providers, type Provider } from "../model/providers.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
@@ -21,7 +20,6 @@ export interface SelectedModel {
   readonly provider: string;
   /** Where it was found, to be found again: the provider, named or guessed, and an address of one's own. */
   readonly named: { readonly provider?: string; readonly base_url?: string };
-  readonly isRetryable: typeof isRetryable;
   close(): Promise<void>;
 }
 
@@ -103,7 +101,6 @@ export async function selectModel(
     named: isOffline
       ? { provider: "offline" }
       : defined({ provider: config.provider, base_url: withoutLogin(config.base_url) }),
-    isRetryable,
     async close() {
       http.close();
       await server?.close();

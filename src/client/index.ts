@@ -2,6 +2,7 @@
  * Entry of `callgate/client`: a typed client of `callgate serve`, for programs and for the page. Plain `fetch`, so it
  * runs in a browser as well as in Node.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { Json } from "../base/json.ts";
 import type { SessionEvent } from "../session/events.ts";
@@ -139,8 +140,11 @@ export interface Client {
   watch(signal: AbortSignal): AsyncGenerator<SessionRow>;
 }
 
+const clientShape = optionsShape<ClientOptions>({ url: "string", token: "string", fetch: "function" });
+
 /** A client of a `callgate serve`, for programs and pages: `createClient({ url, token })`. */
 export function createClient(options: ClientOptions = {}): Client {
+  checkOptions("createClient", options, clientShape);
   const { url = "", token, fetch: send = (input, init) => fetch(input, init) } = options;
   const headers: Record<string, string> = {
     "x-callgate": "1",

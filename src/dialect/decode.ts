@@ -1,4 +1,5 @@
 /** Text with calls in it to events of the neutral model, piece by piece or whole. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Answer, AnswerEnd, Finish, Item, ModelEvent } from "../spec/model.ts";
 import type { Dialect } from "./dialect.ts";
 import { findDialect } from "./dialects.ts";
@@ -37,8 +38,22 @@ export interface TextCallDecoder {
   end(finish?: Finish): readonly ModelEvent[];
 }
 
+const textDecoderShape = optionsShape<TextDecoderOptions>(
+  {
+    dialect: "any",
+    tools: { list: "any" },
+    startsIn: "any",
+    recover: { oneOf: ["default", "strict"] },
+    maxArguments: { above: 0 },
+    idPrefix: "string",
+    nextIndex: "function",
+  },
+  "dialect",
+);
+
 /** A reader of one answer that is written in a dialect. Calls are done only when the answer has ended. */
 export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder {
+  checkOptions("createTextDecoder", options, textDecoderShape);
   const dialect = typeof options.dialect === "string" ? findDialect(options.dialect) : options.dialect;
   const tools = createToolTable(options.tools ?? []);
   const prefix = options.idPrefix ?? "call_";

@@ -1,4 +1,5 @@
 /** From a question to a person's answer, and what the answer is worth: bound to the exact call, remembered as said. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Checked, type Ruling } from "../spec/call.ts";
@@ -105,7 +106,7 @@ async function ask(
   if (approver === undefined) return undefined;
   const request = await toRequest(state, checked, question, hash);
   emit?.({ type: "approval.asked", id: checked.id, request });
-  const given = await approver.ask(request, signal);
+  const given = checkAnswer(await approver.ask(request, signal));
   // A call of a call cannot be put aside: its maker is running.
   if (given === "later" && checked.parent === undefined)
     throw new Waiting(`The call ${checked.id} waits for an answer.`);
@@ -113,6 +114,21 @@ async function ask(
   emit?.({ type: "approval.answered", id: checked.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;
+}
+
+const answerShape = optionsShape<{ readonly answer: string; readonly keep: unknown; readonly message: unknown }>(
+  {
+    answer: { oneOf: ["once", "session", "always", "no", "stop"] satisfies ApprovalAnswer["answer"][] },
+    keep: "strings",
+    message: "string",
+  },
+  "answer",
+);
+
+/** A word that is no answer is nobody's yes: the approver's author has to mend it. */
+export function checkAnswer(given: ApprovalAnswer | "later" | undefined): ApprovalAnswer | "later" | undefined {
+  if (given !== undefined && given !== "later") checkOptions("the approver's answer", given, answerShape);
+  return given;
 }
 
 /** The question as it is put to a person. The hash is taken before the diff is made: it vouches for what is shown. */

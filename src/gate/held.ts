@@ -2,6 +2,7 @@
  * Held runs: a command that would be asked about before runs with its writes held back instead, and what it
  * did is judged here, by rules, by what was agreed to earlier, or by a person. No answer is a drop.
  */
+import { checkAnswer } from "./agree.ts";
 import { createHash } from "node:crypto";
 import { stableStringify } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
@@ -248,7 +249,7 @@ async function ask(
     ...(effects.diff === undefined ? {} : { diff: effects.diff }),
   };
   emit?.({ type: "approval.asked", id: ran.id, request });
-  const given = await approver.ask(request, signal);
+  const given = checkAnswer(await approver.ask(request, signal));
   const answer = given === "later" ? undefined : given; // it has run: it cannot wait
   emit?.({ type: "approval.answered", id: ran.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");

@@ -2,6 +2,7 @@
  * Nothing a project brings (settings, tools, MCP servers, rules, hooks, instructions) counts before the user has
  * trusted it, and trust is in the content: one changed byte asks again.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -49,8 +50,11 @@ interface Entry {
   readonly files: Readonly<Record<string, string>>;
 }
 
+const trustShape = optionsShape<{ readonly stateDir: string }>({ stateDir: "string" }, "stateDir");
+
 /** The list of trusted workspaces, kept in `stateDir`. */
 export function createTrust(options: { readonly stateDir: string }): Trust {
+  checkOptions("createTrust", options, trustShape);
   const file = join(options.stateDir, "trust.json");
   const load = () => readEntries(file);
   const status = (workspace: string): TrustStatus => {

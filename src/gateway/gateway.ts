@@ -2,6 +2,8 @@
  * `callgate gateway`: one local server that speaks every wire to whatever client comes, and asks whatever model is
  * configured. This file is the door: who may come in, what is read, and which endpoint answers.
  */
+import { checkOptions } from "../base/shape.ts";
+import { gatewayShape, type GatewayOptions } from "./options.ts";
 import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { defined, isObject } from "../base/json.ts";
@@ -27,42 +29,6 @@ import { createToolCache } from "./tool-cache.ts";
 import { createConversation, refusal } from "./stored-responses.ts";
 import { createUpstreams, type RouteOptions } from "./upstreams.ts";
 
-/** Options of `startGateway`. */
-export interface GatewayOptions {
-  /** From the names clients ask for to the models that answer. The first that matches counts. */
-  readonly routes: readonly RouteOptions[];
-  /** Keys of clients. An empty list lets nobody in; `"none"` lets everybody on this machine in. */
-  readonly keys: readonly ClientKey[] | (() => readonly ClientKey[]) | "none";
-  /** 0 takes a free one. */
-  readonly port?: number;
-  /** Loopback unless told otherwise. */
-  readonly host?: string;
-  /** Web pages of these origins may ask. Left out: none may. */
-  readonly origins?: readonly string[];
-  /** Journals, budgets and what clients cannot carry themselves are kept below this folder. Left out: nothing is. */
-  readonly stateDir?: string;
-  /** Journals are written only with a `stateDir`. */
-  readonly journal?: boolean;
-  /** Signs what clients carry for us and makes the placeholders of secrets. Left out: a new one each start. */
-  readonly secret?: string;
-  /** Values that models never see. */
-  readonly secrets?: readonly string[];
-  readonly budget?: Omit<BudgetOptions, "file">;
-  /** What the user's policy says of a call. Left out: calls are not judged. */
-  readonly judge?: Judge;
-  /** Refused calls do not reach the client. Otherwise they are only told. */
-  readonly enforce?: boolean;
-  readonly search?: Search;
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly maxBodyBytes?: number;
-  readonly keepAliveMs?: number;
-  /** A GenAI span for each request, and its tokens, where the host has OpenTelemetry (`createTelemetry`). */
-  readonly telemetry?: Pick<Telemetry, "exchanged">;
-  readonly onRequest?: (record: RequestRecord) => void;
-  readonly onError?: (error: unknown) => void;
-  readonly now?: () => number;
-}
-
 /** A gateway that listens. */
 export interface Gateway {
   /** `http://127.0.0.1:PORT` */
@@ -74,6 +40,7 @@ export interface Gateway {
 
 /** Starts a server that speaks Responses, Chat Completions, Messages and Gemini, and asks the models you configured. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  checkOptions("startGateway", options, gatewayShape);
   const { now = Date.now, host = "127.0.0.1", stateDir } = options;
   const secret = options.secret ?? randomBytes(32).toString("hex");
   const state = createStateStore(stateDir === undefined ? {} : { file: `${stateDir}/gateway/state.jsonl` });

@@ -1,6 +1,7 @@
 /** Entry of `callgate/gateway`: any agent, any model, with the same governance that our own sessions have. */
 export { startGateway, temporaryKey } from "./gateway.ts";
-export type { Gateway, GatewayOptions } from "./gateway.ts";
+export type { Gateway } from "./gateway.ts";
+export type { GatewayOptions } from "./options.ts";
 export type { RequestRecord } from "./turn.ts";
 export type { Judge, Refusal } from "./govern.ts";
 export { createPolicyJudge } from "./client-tools.ts";

@@ -3,6 +3,7 @@
  * `/completions`. In such a prompt a marker is a token whoever wrote it, so strings from outside have the template's
  * markers broken first.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
 import { neutralize, type Dialect } from "../dialect/index.ts";
 import { renderTemplate, type SpecialTokens, type TemplateProfile } from "../template/index.ts";
@@ -18,8 +19,16 @@ export interface CompletionOptions {
   readonly now?: () => Date;
 }
 
+const completionsCodecShape = optionsShape<CompletionOptions>(
+  { template: "string", profile: "table", dialect: "any", tokens: "table", now: "function" },
+  "template",
+  "profile",
+  "dialect",
+);
+
 /** A codec for raw completion endpoints: the prompt is rendered here, by the model's own chat template. */
 export function createCompletionsCodec(options: CompletionOptions): Codec {
+  checkOptions("createCompletionsCodec", options, completionsCodecShape);
   return {
     ...chat,
     path: () => "/completions",

@@ -2,6 +2,7 @@
  * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
  * providers; it knows nothing of tools, gates or sessions.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined, isObject, parseJson } from "../base/json.ts";
 import { createRedactor, secretsInHeaders, type Redact } from "../base/redact.ts";
 import { describeMs } from "../base/text.ts";
@@ -40,14 +41,39 @@ export interface HttpModel extends Model {
 /** Whoever wants more patience than this is told to the user instead. */
 const maxWaitMs = 60_000;
 
+const httpModelShape = optionsShape<HttpModelOptions>(
+  {
+    codec: { methods: ["encodeRequest", "createDecoder"], words: "a codec of callgate/wire" },
+    baseUrl: "string",
+    model: "string",
+    headers: { each: "string" },
+    keyName: "string",
+    encode: "table",
+    thinkTags: "boolean",
+    limits: {
+      fields: { connectMs: { above: 0 }, firstByteMs: { above: 0 }, silenceMs: { above: 0 }, totalMs: { above: 0 } },
+      noun: "limit",
+    },
+    answerLimits: "table",
+    retries: { above: -1 },
+    transport: "any",
+    sleep: "function",
+  },
+  "codec",
+  "baseUrl",
+  "model",
+);
+
 /** A model at an address, in the wire of the codec given. `createProviderModel` knows the providers' addresses. */
 export function createHttpModel(options: HttpModelOptions): HttpModel {
+  checkOptions("createHttpModel", options, httpModelShape);
   const transport = options.transport ?? createTransport(options.limits, options.answerLimits?.bodyBytes);
   const retries = options.retries ?? 3;
   const sleep = options.sleep ?? wait;
   const headers = { "content-type": "application/json", accept: "text/event-stream", ...options.headers };
   const writeBody = createBodyWriter();
-  const urlOf = (model: string) => new URL(`${options.baseUrl.replace(/\/$/, "")}${options.codec.path(model, true)}`);
+  const base = toBase(options);
+  const urlOf = (model: string) => new URL(`${base}${options.codec.path(model, true)}`);
   const ownUrl = urlOf(options.model);
   const compactUrl = new URL(`${ownUrl.href}/compact`);
 
@@ -192,4 +218,10 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
     }
     signal.addEventListener("abort", done, { once: true });
   });
+}
+
+/** Clients of the Messages API name the host alone, and take `/v1` for granted. */
+function toBase({ baseUrl, codec }: HttpModelOptions): string {
+  const base = baseUrl.replace(/\/$/, "");
+  return codec.name === "messages" && /^https?:\/\/[^/?#]+$/.test(base) ? `${base}/v1` : base;
 }

@@ -1,3 +1,4 @@
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined } from "../base/json.ts";
 import type { Codec, EncodeOptions, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
@@ -55,8 +56,27 @@ export const loadCodec: Readonly<Record<WireName, () => Promise<Codec>>> = {
   gemini: async () => (await import("../wire/gemini/index.ts")).gemini,
 };
 
+const providerModelShape = optionsShape<ProviderModelOptions>(
+  {
+    model: "string",
+    limits: "table",
+    answerLimits: "table",
+    retries: { above: -1 },
+    keyName: "string",
+    provider: "string",
+    baseUrl: "string",
+    wire: "string",
+    apiKey: "string",
+    thinkTags: "boolean",
+    codec: "any",
+    env: "table",
+  },
+  "model",
+);
+
 /** A model by its provider's name, or by an address: `createProviderModel({ provider: "anthropic", model: "…" })`. */
 export async function createProviderModel(options: ProviderModelOptions): Promise<HttpModel> {
+  checkOptions("createProviderModel", options, providerModelShape);
   const { wire, ...address } = resolveProvider(options);
   const { model, limits, answerLimits, retries } = options;
   const codec = options.codec ?? (await loadCodec[wire]());

@@ -1,4 +1,5 @@
 import { defined } from "../base/json.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOptions } from "../dialect/index.ts";
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
@@ -18,8 +19,16 @@ export interface TextModelOptions {
   readonly markers?: readonly string[];
 }
 
+const textModelShape = optionsShape<TextModelOptions>({
+  native: "boolean",
+  teach: "boolean",
+  startsIn: "function",
+  markers: "strings",
+});
+
 /** A model that only writes text, given tools through a dialect: taught in the prompt, read back from the answer. */
 export function createTextModel(inner: Model, dialect: string | Dialect, options: TextModelOptions = {}): Model {
+  checkOptions("createTextModel", options, textModelShape);
   return {
     name: inner.name,
     ask(asked, signal, how) {

@@ -1,4 +1,5 @@
 /** A folder of tool files to tools: the path is the name (seed 002). Dropping a file in is how a user adds a tool. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { readdir } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -42,8 +43,15 @@ interface Found {
 const runsTypeScript = Boolean((process as { features?: { typescript?: unknown } }).features?.typescript);
 const endings = new Set([".js", ".mjs", ".cjs", ".ts", ".mts"]);
 
+const loadToolsShape = optionsShape<LoadOptions>({
+  prefix: "string",
+  group: { oneOf: ["path", "innermost"] },
+  log: { methods: ["info", "warn"], words: "a logger with debug, info, warn and error" },
+});
+
 /** Every tool in a folder and the folders below it. The files are imported, so load only folders you trust. */
 export async function loadTools(dir: string, options: LoadOptions = {}): Promise<LoadedTools> {
+  checkOptions("loadTools", options, loadToolsShape);
   const { prefix = "internal", group = "path", log } = options;
   const naming = { prefix, group, note: (message: string, file: string) => log?.warn(message, { file }) };
   const refused: Refusal[] = [];

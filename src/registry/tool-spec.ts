@@ -1,5 +1,6 @@
 /** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
 import { isFreeform, type Freeform } from "../spec/freeform.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
@@ -140,11 +141,24 @@ function toCustom(tool: AnyTool, { syntax, definition }: Freeform, description: 
   return { kind: "custom", name: tool.name, description, format };
 }
 
+const specShape = optionsShape<SpecOptions>({
+  only: "strings",
+  situation: "any",
+  custom: "boolean",
+  native: "boolean",
+  short: "boolean",
+  forms: "table",
+  normalize: "string",
+  services: "strings",
+  preferServices: "boolean",
+});
+
 /**
  * The tools of an engine, or a list of them, as a model is told. Sorted by name, so that the same tools are the same
  * bytes and prompt caches hit. TypeError for a name in `only` that no tool has.
  */
 export function toToolSpecs(from: ToolSource | readonly AnyTool[], options: SpecOptions = {}): readonly ToolSpec[] {
+  checkOptions("toToolSpecs", options, specShape);
   const all = "registry" in from ? from.registry.list() : from;
   const situation = options.situation ?? ("registry" in from ? from.situation() : undefined);
   return chosen(all, options.only)

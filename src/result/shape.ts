@@ -96,7 +96,7 @@ function seedErrorText(error: CallError, elevation: string | undefined): string 
 
 /** The fields an ending shares with the states before it: plain JSON, so never the tool itself. */
 function ending(call: Asked & Partial<Permitted>, endedAt: number) {
-  const { id, name, kind, arguments: raw, askedAt, namespace, parent, untyped } = call;
+  const { id, name, kind, arguments: raw, askedAt, namespace, parent, markerless, untyped } = call;
   const { input, access, grant, ruling, notes } = call;
   return {
     id,
@@ -106,6 +106,7 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
     askedAt,
     ...(namespace === undefined ? {} : { namespace }),
     ...(parent === undefined ? {} : { parent }),
+    ...(markerless === undefined ? {} : { markerless }),
     ...(untyped === undefined ? {} : { untyped }),
     ...(call.tool === undefined ? {} : { tool: call.tool.name }),
     ...(input === undefined ? {} : { input }),

@@ -2,6 +2,7 @@
  * Turns, requests to models and calls as OpenTelemetry metrics and GenAI spans, where the host has OpenTelemetry. Only
  * its API is used, and only if it is there: without `@opentelemetry/api` nothing happens and nothing is needed.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type * as api from "@opentelemetry/api";
 import type { Ended } from "../spec/call.ts";
 import type { Usage } from "../spec/model.ts";
@@ -64,8 +65,11 @@ export interface TelemetryOptions {
   readonly version?: string;
 }
 
+const telemetryShape = optionsShape<TelemetryOptions>({ api: "any", version: "string" });
+
 /** Undefined when the host has no OpenTelemetry. */
 export async function createTelemetry(options: TelemetryOptions = {}): Promise<Telemetry | undefined> {
+  checkOptions("createTelemetry", options, telemetryShape);
   const found = (options.api as Api | undefined) ?? (await findApi()); // the option says what it must be
   if (!found) return undefined;
   const tracer = found.trace.getTracer("callgate", options.version);

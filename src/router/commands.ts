@@ -3,12 +3,14 @@ import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environme
 import { createExec, warmUp, type ExecOptions } from "../runtime/exec.ts";
 import type { KeptFile } from "../runtime/process/recording.ts";
 import { tryHeld } from "../runtime/effects/probe.ts";
+import type { Places } from "../runtime/process/places.ts";
 import { createProcesses, type Processes } from "../runtime/processes.ts";
 import type { CallScope } from "../runtime/runtime.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../spec/access.ts";
 import type { OwnTerminals } from "../runtime/terminal.ts";
+import { CallError } from "../base/error.ts";
 import { defined } from "../base/json.ts";
 import type { Logger } from "../spec/tool.ts";
 import type { Exec, Limits } from "../spec/capability.ts";
@@ -20,6 +22,7 @@ export interface CommandOptions {
   readonly environment?: EnvironmentPolicy;
   readonly launcher?: string;
   readonly commandLimits?: Limits;
+  readonly maxCommands?: number;
   readonly loginFiles?: boolean;
   readonly log?: Logger;
 }
@@ -42,9 +45,9 @@ export interface Commands {
 }
 
 export function createCommands(options: CommandOptions): Commands {
-  const { cwd, environment, launcher, loginFiles, log, commandLimits, kept } = options;
+  const { cwd, environment, launcher, loginFiles, log, commandLimits, maxCommands, kept } = options;
   const processes = createProcesses({
-    ...defined({ launcher, loginFiles }),
+    ...defined({ launcher, loginFiles, maxCommands }),
     onWarning: (text) => log?.warn(text),
   });
   const sandbox = triedBeforeHeld(createSandbox(defined({ kept })), processes);
@@ -52,13 +55,36 @@ export function createCommands(options: CommandOptions): Commands {
   const shared = { processes, sandbox, cwd, env, ...defined({ environment, limits: commandLimits }) };
   return {
     sandbox,
-    exec: (scope) => createExec({ ...shared, ...execScope(scope) }),
+    exec(scope) {
+      const exec = createExec({ ...shared, ...execScope(scope) });
+      // What a command's own call starts (a program that calls tools) must not wait for the place of its maker.
+      return scope.nested ? exec : inPlaces(exec, processes.places, scope);
+    },
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
     terminals: (conversation) => processes.terminals.of(conversation),
     async close() {
       await processes.close();
       await sandbox.close();
     },
+  };
+}
+
+/** Its commands wait until there is a place for them. Terminals have a limit of their own. */
+function inPlaces(exec: Exec, places: Places, { conversation, signal }: CommandScope): Exec {
+  const inPlace = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const leave = await places.take(conversation, signal).catch(() => {
+      throw new CallError("aborted", "the call was stopped before the command started");
+    });
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+  return {
+    ...exec,
+    run: (request) => inPlace(() => exec.run(request)),
+    shell: (line, request) => inPlace(() => exec.shell(line, request)),
   };
 }
 

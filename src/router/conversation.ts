@@ -5,9 +5,17 @@
  */
 import type { CallError } from "../base/error.ts";
 import { defined, type Json, type JsonObject } from "../base/json.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
 import { createMemory, type Memory } from "../gate/memory.ts";
-import { toSettings, type ApprovalName, type PolicyNames, type SandboxName } from "../gate/modes.ts";
+import {
+  approvalNames,
+  sandboxNames,
+  toSettings,
+  type ApprovalName,
+  type PolicyNames,
+  type SandboxName,
+} from "../gate/modes.ts";
 import { checkPolicyChange } from "../gate/options.ts";
 import type { OfferSettings } from "../registry/profile.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -22,8 +30,15 @@ import type { EncodedRequest, EncodeOptions, WireName } from "../wire/codec.ts";
 import type { ConversationHost } from "./host.ts";
 import type { Lanes } from "./lanes.ts";
 import { offerTo, specsFor, type Offered, type ToolsForOptions } from "./offered.ts";
-import type { LazyGate } from "./lazy-gate.ts";
-import { checkOutput, createOwnGate, createOwnRuntime, howToAsk, toSituation, type EngineParts } from "./own-stages.ts";
+import {
+  checkOutput,
+  createOwnGate,
+  createOwnRuntime,
+  howToAsk,
+  toSituation,
+  type EngineParts,
+  type LazyGate,
+} from "./own-stages.ts";
 import { decide, type Stages } from "./route.ts";
 import {
   createRunner,
@@ -108,6 +123,16 @@ export interface OpenConversation extends Conversation {
   readonly lazyGate: LazyGate;
 }
 
+const conversationShape = optionsShape<ConversationOptions>({
+  id: "string",
+  approver: { methods: ["ask"], words: "an approver: an object with a function 'ask'" },
+  approval: { oneOf: approvalNames },
+  sandbox: { oneOf: sandboxNames },
+  layout: { oneOf: ["plain", "seed", "codex", "codex-json"] },
+  memory: { methods: ["has", "add"], words: "a memory, as createMemory makes it" },
+  filesRead: "any",
+});
+
 // oxlint-disable-next-line max-lines-per-function -- everything that belongs to one conversation is held by one closure
 export function createConversation(
   id: string,
@@ -115,6 +140,7 @@ export function createConversation(
   machine: ConversationHost,
   engine: EngineParts,
 ): OpenConversation {
+  checkOptions("conversation", own, conversationShape);
   const { registry, host } = engine;
   const listeners = new Set<(event: CallEvent) => void>();
   const memory = own.memory ?? createMemory();

@@ -108,6 +108,7 @@ const engineShape: Shape = {
       } satisfies Record<keyof Limits, Shape>,
       noun: "limit",
     },
+    maxCommands: { above: 0 },
     loginFiles: "boolean",
     spillDir: "string",
     keepBytes: { above: 0 },

@@ -32,6 +32,8 @@ export interface HostOptions {
   readonly launcher?: string;
   /** What each command may use up, where it differs from the defaults (`defaultLimits`); 0 is no limit. */
   readonly commandLimits?: Limits;
+  /** How many commands run at once, in all conversations together; the rest wait, and places are shared out fairly. */
+  readonly maxCommands?: number;
   /** False: the user's login files do not make the environment of commands. */
   readonly loginFiles?: boolean;
   readonly log?: Logger;
@@ -71,13 +73,13 @@ export interface ConversationHost {
 export function createHost(options: HostOptions): Host {
   const workspace = realpathSync(options.workspace ?? process.cwd());
   const cwd = resolve(workspace, options.cwd ?? ".");
-  const { environment, launcher, onFileChange, commandLimits, loginFiles, log } = options;
+  const { environment, launcher, onFileChange, commandLimits, maxCommands, loginFiles, log } = options;
   const spillRoot = options.spillDir ?? join(tempRoot(), `callgate-output-${randomBytes(9).toString("base64url")}`);
   const { keepBytes = defaultKeepBytes } = options;
   const commands = createLazyCommands({
     cwd,
     kept: spillRoot,
-    ...defined({ environment, launcher, commandLimits, loginFiles, log }),
+    ...defined({ environment, launcher, commandLimits, maxCommands, loginFiles, log }),
   });
 
   let opened = 0;

@@ -57,7 +57,9 @@ export function createLanes(options: LaneOptions): Lanes {
 }
 
 async function waitFor(ready: Promise<void>, asked: Asked, { onWait }: LaneOptions): Promise<void> {
-  const isReady = await Promise.race([ready.then(() => true), Promise.resolve(false)]);
+  // A promise that is settled already answers before a few turns of the queue are over.
+  const notYet = Promise.resolve().then(() => undefined);
+  const isReady = await Promise.race([ready.then(() => true), notYet.then(() => false)]);
   if (isReady) return;
   onWait?.(asked, "waiting");
   await ready;

@@ -2,6 +2,9 @@
 import type { Json } from "../base/json.ts";
 import type { Memory } from "../gate/memory.ts";
 import { asksNobody, type PolicyNames } from "../gate/modes.ts";
+import { toBaseGrant } from "../gate/grant.ts";
+import { createPolicy, type GateOptions } from "../gate/options.ts";
+import type { Policy } from "../gate/policy-type.ts";
 import type { RuleBook } from "../gate/rules.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Metrics } from "../result/metrics.ts";
@@ -12,7 +15,6 @@ import type { Ended, Permitted } from "../spec/call.ts";
 import type { Approver, CallEvent, Emit, Gate, PolicySettings, Runtime } from "../spec/stages.ts";
 import type { AnyTool, Logger, Situation } from "../spec/tool.ts";
 import type { ConversationHost, Host } from "./host.ts";
-import { createLazyGate, type LazyGate } from "./lazy-gate.ts";
 import type { EngineOptions } from "./engine-options.ts";
 import { withCache } from "./result-cache.ts";
 
@@ -58,6 +60,36 @@ export function createOwnGate(
     rules: book.rules.rules,
     readableRoots: [...(options.gate?.readableRoots ?? []), machine.spillDir],
   });
+}
+
+export interface LazyGate extends Gate {
+  /** Gets ready for the first call while nobody waits for it. */
+  load(): Promise<unknown>;
+}
+
+/**
+ * The gate, loaded with the first call: understanding commands is a large part of the engine, and a
+ * session that only talks needs none of it. What is granted by default can be asked for at once.
+ */
+function createLazyGate(options: GateOptions): LazyGate {
+  let loading: Promise<Gate> | undefined;
+  let loaded: Gate | undefined;
+  let policy: Policy | undefined;
+  const ownPolicy = () => (policy ??= createPolicy(options));
+  const load = async (): Promise<Gate> => {
+    const { createGate } = await import("../gate/gate.ts");
+    return (loaded = createGate(options, ownPolicy()));
+  };
+  const gate = () => loaded ?? (loading ??= load());
+  return {
+    load: async () => gate(),
+    pass: async (checked, signal, asking) => (await gate()).pass(checked, signal, asking),
+    decide: async (checked, rehearse) => (await gate()).decide(checked, rehearse),
+    widen: async (permitted, denied, signal) => (await gate()).widen(permitted, denied, signal),
+    judge: async (ran, effects, signal) => (await gate()).judge(ran, effects, signal),
+    after: async (ended, signal) => (await gate()).after(ended, signal),
+    baseGrant: () => loaded?.baseGrant() ?? toBaseGrant(ownPolicy()),
+  };
 }
 
 export function createOwnRuntime(

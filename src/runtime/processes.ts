@@ -7,6 +7,7 @@ import type { LoginEnv } from "./process/login-env.ts";
 import type { Spawner } from "./process/child.ts";
 import { createLauncherSpawner } from "./process/launcher.ts";
 import { launcherPath } from "./process/launcher-path.ts";
+import { createPlaces, type Places } from "./process/places.ts";
 import { createPlainSpawner } from "./process/plain.ts";
 import { createTerminalHost } from "./terminal.ts";
 import type { TerminalHost } from "./terminal.ts";
@@ -16,6 +17,8 @@ export interface Processes {
   readonly spawner: Spawner;
   readonly loginEnv: LoginEnv;
   readonly terminals: TerminalHost;
+  /** Shared out between conversations. */
+  readonly places: Places;
   /** Ends every command and terminal that is still there. */
   close(): Promise<void>;
 }
@@ -28,6 +31,8 @@ export interface ProcessesOptions {
   /** Told what a person should know: that login files are slow. */
   readonly onWarning?: (text: string) => void;
   readonly maxTerminals?: number;
+  /** How many commands run at once. */
+  readonly maxCommands?: number;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -49,6 +54,7 @@ export function createProcesses(options: ProcessesOptions = {}): Processes {
       },
     }),
     terminals,
+    places: createPlaces(options.maxCommands),
     async close() {
       await terminals.closeAll();
       await spawner.close();

@@ -63,7 +63,7 @@ interface Sides {
 }
 
 function recordingFiles({ workspace, cwd, grant }: RehearseOptions) {
-  const looking: Grant = { ...grant, policy: "read-only", confined: true, write: [], network: "off" };
+  const looking: Grant = { ...grant, policy: "read-only", write: [], network: "off" };
   const real = createFiles({ workspace, cwd, grant: looking });
   // Asked only where a path leads to, as the call itself would ask; nothing is written through it.
   const places = createFiles({

@@ -29,6 +29,8 @@ export interface CallScope {
   /** The call's own id. */
   readonly id: string;
   readonly idempotencyKey: string;
+  /** It was made by another call's handler. */
+  readonly nested: boolean;
   readonly grant: Grant;
   readonly signal: AbortSignal;
   readonly onOutput: (chunk: ExecChunk) => void;
@@ -162,6 +164,7 @@ function createContext(
     ...told,
     id,
     idempotencyKey,
+    nested: permitted.parent !== undefined,
     grant,
     onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
     onPrograms: (programs) => emit({ type: "exec.programs", id, ...programs }),

@@ -2,6 +2,7 @@
  * Who runs which session when. A wake says no more than "look at this session": whoever is woken loads it, goes on
  * until it waits or has nothing to do, and ends. A wake too many does no harm.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 export interface Dispatcher {
   /** From now on wakes are run, on this process or another. */
   start(run: (id: string) => Promise<void>): Promise<void>;
@@ -27,8 +28,16 @@ export interface LocalDispatcherOptions {
   readonly now?: () => number;
 }
 
+const localDispatcherShape = optionsShape<LocalDispatcherOptions>({
+  places: { above: 0 },
+  placesPerTenant: "function",
+  onError: "function",
+  now: "function",
+});
+
 /** In this process: a queue for each tenant, served in turn, so that one with many sessions does not hold up the others. */
 export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dispatcher {
+  checkOptions("createLocalDispatcher", options, localDispatcherShape);
   const { places = 200, placesPerTenant = () => Infinity, onError, now = Date.now } = options;
   /** Waiting, by tenant. The order of the map is the order in which tenants are served. */
   const queues = new Map<string, Set<string>>();

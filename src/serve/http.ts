@@ -2,6 +2,7 @@
  * The service over HTTP. This file is the door: what a request must look like, who it comes from, what it may do, and
  * how an answer or a refusal is written.
  */
+import { checkOptions } from "../base/shape.ts";
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
@@ -11,27 +12,11 @@ import { toSchema } from "../schema/schema.ts";
 import { answerPage } from "./page.ts";
 import { Problem } from "./problem.ts";
 import { toOpenApi } from "./openapi.ts";
+import { serveShape, type ServeOptions } from "./serve-options.ts";
 import type { Reply } from "./asked.ts";
 import { findRoute, type Match } from "./routes.ts";
 import { countByStatus, type Service } from "./service.ts";
 import { hashToken, issueToken, type Principal } from "./tenants.ts";
-
-/** Options of `startServing`. */
-export interface ServeOptions {
-  readonly service: Service;
-  /** 0 takes a free one. */
-  readonly port?: number;
-  /** Loopback unless told otherwise. */
-  readonly host?: string;
-  /** Names that the service is reached by, where it is not loopback. Left out: any. */
-  readonly names?: readonly string[];
-  /** Pages of these origins may ask, besides the service's own. */
-  readonly origins?: readonly string[];
-  /** The folder of the page. Left out: a hint stands in its place. */
-  readonly page?: string;
-  readonly maxBodyBytes?: number;
-  readonly onError?: (error: unknown, where: string) => void;
-}
 
 /** A service that listens. */
 export interface Serving {
@@ -54,6 +39,7 @@ interface Door extends ServeOptions {
 
 /** Puts a service behind an HTTP API and its page. */
 export async function startServing(options: ServeOptions): Promise<Serving> {
+  checkOptions("startServing", options, serveShape);
   const { service, host = "127.0.0.1" } = options;
   const door: Door = { ...options, links: new Map(), openApi: toOpenApi(service.version) };
   let closing: Promise<void> | undefined;

@@ -2,10 +2,12 @@
 export { createLocalDispatcher } from "./dispatcher.ts";
 export type { Dispatcher, LocalDispatcherOptions, WakeOptions } from "./dispatcher.ts";
 export { startServing } from "./http.ts";
-export type { ServeOptions, Serving } from "./http.ts";
+export type { Serving } from "./http.ts";
+export type { ServeOptions } from "./serve-options.ts";
 export { Problem } from "./problem.ts";
 export { createRunner } from "./runner.ts";
-export type { OpenedSession, OpenRequest, OpenSession, Runner, RunnerOptions, Undone } from "./runner.ts";
+export type { Runner } from "./runner.ts";
+export type { OpenedSession, OpenRequest, OpenSession, RunnerOptions, Undone } from "./open-session.ts";
 export { openSessionFolder } from "./session-folder.ts";
 export type { SessionFolder, SessionFolderOptions } from "./session-folder.ts";
 export { createFolderBlobs } from "../store/packs.ts";

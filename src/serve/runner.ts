@@ -2,53 +2,14 @@
  * One wake of one session: its records are loaded, what was sent to it is taken, the turn goes on until it waits for a
  * person or has nothing to do. Nothing of the session is kept here afterwards. The same for every store.
  */
-import type { Json, JsonObject } from "../base/json.ts";
-import type { Session, SessionEvent, SessionJournal } from "../session/index.ts";
+import type { JsonObject } from "../base/json.ts";
+import { checkOptions } from "../base/shape.ts";
+import type { Session, SessionEvent } from "../session/index.ts";
 import type { MessageItem } from "../spec/model.ts";
-import type { Approver } from "../spec/stages.ts";
-import type { StoredRecord } from "../store/journal.ts";
 import { Fenced, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { runnerShape, type OpenedSession, type RunnerOptions, type Undone } from "./open-session.ts";
 import { createLiveQuestions, createStatus, isLive, readApproval, type LiveQuestions } from "./standing.ts";
 import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
-
-/** What a session is opened with; the rest is the opener's to know. */
-export interface OpenRequest {
-  readonly stored: StoredSession;
-  readonly records: readonly StoredRecord[];
-  readonly journal: SessionJournal;
-  readonly approver: Approver;
-  readonly onEvent: (event: SessionEvent) => void;
-}
-
-/** A session that was opened for one wake. */
-export interface OpenedSession {
-  readonly session: Session;
-  /** Takes the last turn's changes back, or those of the turn named. Left out: nothing can be taken back here. */
-  undo?(turn?: string): Promise<Undone>;
-  /** Ends what was opened for it; the session itself is closed before. */
-  close(): Promise<void>;
-}
-
-/** What an undo took back, and what it left because somebody else had changed it. */
-export interface Undone {
-  readonly undone: readonly Json[];
-  /** Held runs among them. */
-  readonly runs?: readonly string[];
-  readonly conflicts: readonly string[];
-}
-
-/** Opens a session from what the store says of it. */
-export type OpenSession = (request: OpenRequest) => Promise<OpenedSession>;
-
-/** Options of `createRunner`. */
-export interface RunnerOptions {
-  readonly store: SessionStore;
-  readonly open: OpenSession;
-  /** Asked before each turn: a reason why the tenant may not go on now (a budget), or undefined. */
-  readonly refuse?: (session: StoredSession) => Promise<string | undefined>;
-  readonly onEvent?: (session: StoredSession, event: SessionEvent) => void;
-  readonly onError?: (error: unknown, id: string) => void;
-}
 
 /** Runs a session until it is idle, waits for a person, or has failed. */
 export interface Runner {
@@ -64,6 +25,7 @@ const maxFences = 3;
 
 /** The one runner: whichever dispatcher wakes a session, this is what runs it. */
 export function createRunner(options: RunnerOptions): Runner {
+  checkOptions("createRunner", options, runnerShape);
   const { store } = options;
   const live = new Set<Session>();
   const state = { isDraining: false };

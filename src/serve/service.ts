@@ -1,4 +1,5 @@
 /** `callgate serve` without HTTP: the store, whoever runs sessions, and what every route needs of them. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { SessionRow } from "../client/index.ts";
 import type { SessionEvent } from "../session/index.ts";
@@ -8,7 +9,8 @@ import { takenMail, type NewMail, type SessionStore, type StoredSession } from "
 import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
 import { Problem } from "./problem.ts";
-import { createRunner, type OpenSession } from "./runner.ts";
+import type { OpenSession } from "./open-session.ts";
+import { createRunner } from "./runner.ts";
 import {
   createRates,
   createUsageBook,
@@ -97,9 +99,37 @@ export interface Service extends Pick<
   stop(): Promise<void>;
 }
 
+const serviceShape = optionsShape<ServiceOptions>(
+  {
+    store: "table",
+    tokens: "table",
+    open: "function",
+    dispatcher: "table",
+    places: { above: 0 },
+    limits: "function",
+    checkSettings: "function",
+    look: "any",
+    toMarkdown: "function",
+    version: "string",
+    operator: "string",
+    model: "string",
+    folder: "string",
+    onError: "function",
+    now: "function",
+    random: "function",
+  },
+  "store",
+  "tokens",
+  "checkSettings",
+  "look",
+  "version",
+  "model",
+);
+
 /** A service over a store; `startServing` gives it an address. */
 /* oxlint-disable-next-line max-lines-per-function -- one service: its functions share what is counted and who runs */
 export async function createService(options: ServiceOptions): Promise<Service> {
+  checkOptions("createService", options, serviceShape);
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
   const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });
   const metrics = createServeMetrics();

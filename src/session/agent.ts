@@ -3,6 +3,7 @@
  * take over from one. As a tool it has limits of its own, and its calls are calls of the one that asked: judged by the
  * same rules, in the same journal, with the call of the agent as their parent.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { text } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
 import { defined, isObject, parseJson, type Json } from "../base/json.ts";
@@ -65,8 +66,35 @@ export interface AskAgent {
   readonly signal?: AbortSignal;
 }
 
+const agentShape = optionsShape<AgentOptions>(
+  {
+    name: "string",
+    description: "string",
+    agents: { list: "any" },
+    handOffs: { list: "any" },
+    model: "any",
+    tools: "any",
+    output: "any",
+    instructions: "any",
+    limits: "any",
+    price: "any",
+    contextWindow: "any",
+    request: "any",
+    isRetryable: "any",
+    journal: "any",
+    workspace: "any",
+    approval: "any",
+    sandbox: "any",
+    approver: "any",
+  },
+  "name",
+  "description",
+  "model",
+);
+
 /** An agent: asked by itself, given to another as a tool, or handed a conversation. */
 export function createAgent<const S extends InputSchema = InputSchema>(options: AgentOptions<S>): Agent<OutputOf<S>> {
+  checkOptions("createAgent", options, agentShape);
   const { name, description, agents = [], handOffs = [] } = options;
   if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name))
     throw new TypeError(`createAgent: the name '${name}' is not letters, digits, '_' and '-', beginning with a letter`);

@@ -2,6 +2,7 @@
  * Many conversations behind one function, for a server of one's own: a message in, simple chunks out. Each
  * conversation is a session with its journal; it is opened when it is spoken to and closed when it has been idle.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined } from "../base/json.ts";
 import { partsToText } from "../base/content.ts";
 import type { Engine } from "../router/engine.ts";
@@ -79,8 +80,32 @@ interface Conversation {
   waiting: number;
 }
 
+const chatServiceShape = optionsShape<ChatServiceOptions>(
+  {
+    engine: { methods: ["run", "lanes", "on"], words: "an engine, as createEngine makes it" },
+    model: {
+      either: ["function", { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" }],
+      words: "a model, or a function that gives one",
+    },
+    approver: "function",
+    store: { methods: ["open", "read"], words: "a store of conversations, as createConversationFolder makes it" },
+    tools: "function",
+    maxOpen: { above: 0 },
+    instructions: "string",
+    limits: "any",
+    offer: "any",
+    price: "any",
+    contextWindow: "any",
+    request: "any",
+    isRetryable: "any",
+  },
+  "engine",
+  "model",
+);
+
 /** A chat backend: give it an engine, a model and a store of conversations. */
 export function createChatService(options: ChatServiceOptions): ChatService {
+  checkOptions("createChatService", options, chatServiceShape);
   const { store, maxOpen = 100 } = options;
   const open = new Map<string, Conversation>();
   let closed = false;

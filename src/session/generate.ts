@@ -3,6 +3,7 @@
  * checked value out. What is made for it is closed with it.
  */
 import { defined } from "../base/json.ts";
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createQueue } from "../base/queue.ts";
 import { toToolSpecs } from "../registry/tool-spec.ts";
 import { createEngine, type Engine, type EngineOptions } from "../router/engine.ts";
@@ -72,6 +73,30 @@ export type OutputOf<S> = InputSchema extends S ? undefined : Infer<S>;
 /** A model that goes on for ever is stopped, unless `limits` says otherwise. */
 export const defaultLimits = { maxRequests: 50 };
 
+const generateShape = optionsShape<GenerateOptions>(
+  {
+    model: { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" },
+    prompt: "any",
+    tools: { list: "any" },
+    engine: { methods: ["run", "lanes", "on"], words: "an engine, as createEngine makes it" },
+    output: "any",
+    signal: "any",
+    instructions: "any",
+    limits: "any",
+    price: "any",
+    contextWindow: "any",
+    request: "any",
+    isRetryable: "any",
+    journal: "any",
+    workspace: "any",
+    approval: "any",
+    sandbox: "any",
+    approver: "any",
+  },
+  "model",
+  "prompt",
+);
+
 /** Asks a model once, with tools if you like, and gives back its text or a value of your schema. */
 export async function generate<const S extends InputSchema = InputSchema>(
   options: GenerateOptions<S>,
@@ -83,6 +108,7 @@ export async function generate<const S extends InputSchema = InputSchema>(
 export function stream<const S extends InputSchema = InputSchema>(
   options: GenerateOptions<S>,
 ): GenerateStream<OutputOf<S>> {
+  checkOptions("generate", options, generateShape);
   return play(options, (engine) => {
     const names = options.tools?.map(({ name }) => name);
     const tools = names === undefined ? undefined : toToolSpecs(engine, { only: names });

@@ -59,6 +59,7 @@ export interface SessionOptions {
    * checked, and asked for again where it does not fit; `turn.ended` has it as `output`.
    */
   readonly output?: InputSchema;
+  /** Which answers that failed are asked for again. Left out: a stream that broke off. */
   readonly isRetryable?: (answer: Answer) => boolean;
   /** Sees what each turn changes on disk. */
   readonly changes?: ChangeTracker;

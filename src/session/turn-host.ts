@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { partsToText, text } from "../base/content.ts";
 import { defined } from "../base/json.ts";
-import type {
+import type { Answer,
   CallItem,
   Item,
   MessageItem,
@@ -44,6 +44,13 @@ export interface Shared {
   readonly answers?: AnswerCheck;
   /** The engine's line, with what belongs to this session alone. */
   readonly calls: Conversation;
+}
+
+const passing: ReadonlySet<string> = new Set(["rate_limit", "overloaded", "network"]);
+
+/** A stream that broke off is asked for again. Before its first item the model has tried again already. */
+function brokeOff({ outcome, items, error }: Answer): boolean {
+  return outcome === "truncated" || (items.length > 0 && passing.has(error?.type ?? ""));
 }
 
 export function createHost(shared: Shared, turn: number, signal: AbortSignal, spent?: Spent): TurnHost {
@@ -109,7 +116,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       history.book(answer);
       emit({ type: "usage.updated", usage: answer.usage, ...totals(shared) });
     },
-    isRetryable: options.isRetryable ?? (() => false),
+    isRetryable: options.isRetryable ?? brokeOff,
     sleep: (ms) => sleep(ms, undefined, { signal }).catch(() => undefined), // an interruption is seen by whoever asked
   };
 }

@@ -3,6 +3,7 @@
  * changed, taken out or put in shows. How far the chain had come is kept apart, so that cutting off
  * its end shows too. `verifyAudit` says what is wrong, and where.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
 import {
   closeSync,
@@ -65,8 +66,12 @@ interface Head {
 
 const start: Head = { count: 0, hash: "0".repeat(64) };
 
+const auditShape = optionsShape<AuditOptions>({ path: "string", headPath: "string", now: "function" }, "path");
+
 /** Opens an audit log, or begins one. A line that was cut off by a crash is repaired. */
-export function createAudit({ path, headPath = `${path}.head`, now = Date.now }: AuditOptions): Audit {
+export function createAudit(options: AuditOptions): Audit {
+  checkOptions("createAudit", options, auditShape);
+  const { path, headPath = `${path}.head`, now = Date.now } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Where our own last line ended: as long as nobody else has written, nothing need be read back.
   let own: Head & { readonly size: number } = { ...start, size: -1 };
@@ -135,6 +140,7 @@ export interface VerifyOptions {
 
 /** Reads an audit log and says whether anything was changed, taken out or cut off. */
 export function verifyAudit(path: string, options: VerifyOptions = {}): AuditReport {
+  checkOptions("verifyAudit", options, optionsShape<VerifyOptions>({ headPath: "string", head: "string" }));
   const lines = readFileSync(path, "utf8").split("\n");
   // After the last line break there is nothing, or a line that was not finished.
   const torn = Buffer.byteLength(lines.pop() ?? "");

@@ -1,4 +1,5 @@
 /** Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each. Nothing to install. */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import {
   appendFileSync,
   existsSync,
@@ -50,9 +51,16 @@ interface Mailbox {
 
 const maxRecent = 2_000;
 
+const fileStoreShape = optionsShape<FileStoreOptions>(
+  { folder: "string", ownTenant: "string", now: "function" },
+  "folder",
+);
+
 /** A session store in a folder, for a service of one process. Throws where another process serves this folder. */
 /* oxlint-disable-next-line max-lines-per-function -- one store: its functions share the folder and what is held of it */
-export function createFileStore({ folder, ownTenant, now = Date.now }: FileStoreOptions): SessionStore {
+export function createFileStore(options: FileStoreOptions): SessionStore {
+  checkOptions("createFileStore", options, fileStoreShape);
+  const { folder, ownTenant, now = Date.now } = options;
   const root = join(folder, "serve");
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const unlock = lockFile(join(root, "sessions"));

@@ -1,3 +1,4 @@
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Model, ModelEvent } from "../spec/model.ts";
 import type { Codec } from "../wire/codec.ts";
@@ -22,8 +23,11 @@ export interface ModelServerOptions {
   readonly onRequest?: (wire: string, body: unknown) => void;
 }
 
+const serveModelShape = optionsShape<ModelServerOptions>({ dialect: "string", onRequest: "function" });
+
 /** Puts a model behind all four wires on 127.0.0.1, for tests. */
 export async function serveModel(model: Model, options: ModelServerOptions = {}): Promise<ModelServer> {
+  checkOptions("serveModel", options, serveModelShape);
   const served = options.dialect === undefined ? model : speakText(model, options.dialect);
   const { createServer } = process.getBuiltinModule("node:http");
   const server: Server = createServer((request, response) => {

@@ -182,6 +182,24 @@ describe("a person is asked", () => {
     expect((await permit(one.pass(checked(run("npm run build --verbose")), signal))).ruling.by).toBe("rule");
   });
 
+  test.each(["yes", "allow", "", "ONCE", 1, null])(
+    "the answer %j is none: nothing runs, and the author is told",
+    async (word) => {
+      const one = gate({
+        approver: { ask: async () => ({ answer: word }) as never },
+        settings: { approval: "unless-trusted" },
+      });
+      await expect(one.pass(checked(run("npm test")), signal)).rejects.toThrow(TypeError);
+    },
+  );
+
+  test("a rule that cannot be written down is no yes: the call does not run", async () => {
+    const { approver } = answering({ answer: "always" });
+    const save = () => Promise.reject(new Error("disk full"));
+    const one = gate({ approver, settings: { approval: "unless-trusted" }, always: { file: "/rules.toml", save } });
+    await expect(one.pass(checked(run("npm test")), signal)).rejects.toThrow("disk full");
+  });
+
   test("always is not offered for what would allow everything", async () => {
     const { asked, approver } = answering({ answer: "once" });
     const one = gate({ settings, approver, always: { file: "/rules.toml", save: async () => undefined } });
@@ -548,4 +566,12 @@ describe("a yes is bound to what will run", () => {
     expect(await codeOf(gate({ settings, approver }).pass(checked(run("make x")), signal))).toBe("stale");
     rmSync(join(workspace.ws, "Makefile"));
   });
+});
+
+test("a place that a rule allows can be written by a redirection without a question", () => {
+  const rules: Rule[] = [{ path: `${workspace.out}/log.txt`, decision: "allow" }];
+  const settings = { approval: "unless-trusted", sandbox: "workspace-write" } as const;
+  expect(workspace.decide("echo x > {OUT}/log.txt", { settings }).decision).toBe("ask");
+  expect(workspace.decide("echo x > {OUT}/log.txt", { settings, rules }).decision).toBe("allow");
+  expect(workspace.decide("echo x > {OUT}/other.txt", { settings, rules }).decision).toBe("ask");
 });

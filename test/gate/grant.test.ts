@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { isWithin, widenGrant } from "../../src/gate/grant.ts";
+import { isWithin, toBaseGrant, widenGrant } from "../../src/gate/grant.ts";
+import { createPolicy } from "../../src/gate/options.ts";
+import type { Rule } from "../../src/gate/rules.ts";
 import type { Grant } from "../../src/spec/access.ts";
 
 const grant: Grant = {
@@ -70,4 +72,28 @@ test("a grant is within another where it is wider in nothing", () => {
   expect(isWithin({ ...grant, write: ["/ws/a"] }, grant)).toBe(true);
   expect(isWithin({ ...grant, write: [], protect: [] }, grant)).toBe(true);
   expect(isWithin({ ...grant, write: ["/x"] }, { ...grant, write: ["/"] })).toBe(true);
+});
+
+test("more time than was granted is wider, the same or less is not", () => {
+  expect(isWithin({ ...grant, patience: 10 }, grant)).toBe(false);
+  expect(isWithin(grant, { ...grant, patience: 10 })).toBe(true);
+  expect(isWithin({ ...grant, patience: 10 }, { ...grant, patience: 10 })).toBe(true);
+  expect(widenGrant({ ...grant, patience: 10 }, { what: "time", reason: "x" }).patience).toBe(100);
+});
+
+test("a rule that allows one place opens it for writing; a pattern, a bare name, a read or an ask opens nothing", () => {
+  const writable = (rule: Rule) =>
+    toBaseGrant(
+      createPolicy({
+        settings: { approval: "on-request", sandbox: "workspace-write" },
+        workspace: "/ws",
+        confinement: { name: "test", available: true },
+        rules: [rule],
+      }),
+    ).write.filter((path) => path.startsWith("/data"));
+  expect(writable({ path: "/data/out", decision: "allow" })).toEqual(["/data/out"]);
+  expect(writable({ path: "/data/out", access: "write", decision: "allow" })).toEqual(["/data/out"]);
+  expect(writable({ path: "/data/*", decision: "allow" })).toEqual([]);
+  expect(writable({ path: "/data/out", access: "read", decision: "allow" })).toEqual([]);
+  expect(writable({ path: "/data/out", decision: "ask" })).toEqual([]);
 });

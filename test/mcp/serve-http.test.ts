@@ -1,7 +1,10 @@
 /** Our server over HTTP, driven by the SDK's own client in both eras of the protocol. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { Client } from "@modelcontextprotocol/client";
+import { builtins } from "../../src/tools/index.ts";
 import { connectHttp, pixel, serveHere, type ClientSetup, type Era } from "./served.ts";
 
 const cleanups: (() => Promise<void>)[] = [];
@@ -128,6 +131,52 @@ test("two clients are asked each for their own call", async () => {
     two.callTool({ name: "note", arguments: { text: "second" } }),
   ]);
   expect(ran.notes.toSorted()).toEqual(["first", "second"]);
+});
+
+test("two clients share no power: no yes, no terminal, no file read, no kept output", async () => {
+  const { connect, engine } = await start({ more: builtins });
+  writeFileSync(join(engine.workspace, "shared.txt"), "one\n");
+  const asked: string[] = [];
+  const person = (who: string) => (message: string) => {
+    asked.push(`${who}: ${/\w+/.exec(message)?.[0]}`);
+    return { action: "accept" as const, content: { answer: "session" } };
+  };
+  const one = await connect({ era: "legacy", answer: person("one") });
+  const two = await connect({ era: "legacy", answer: person("two") });
+  const say = async (client: Client, name: string, input: Record<string, unknown>) => {
+    const { content, isError = false } = await client.callTool({ name, arguments: input });
+    return { isError, text: content.map((part) => (part.type === "text" ? part.text : "")).join("") };
+  };
+  const note = { text: "a note" };
+  await say(one, "note", note);
+  await say(one, "note", note);
+  expect(asked).toHaveLength(1);
+  await say(two, "note", note);
+  expect(asked.map((line) => line.slice(0, 3))).toEqual(["one", "two"]);
+
+  // What one has read is out of date once the other wrote it, and only for the one.
+  const write = (client: Client) => say(client, "internal_file_write", { path: "shared.txt", content: "two\n" });
+  await say(one, "read_file", { file_path: "shared.txt" });
+  expect((await write(two)).isError).toBe(false);
+  expect(await write(one)).toMatchObject({ isError: true, text: expect.stringMatching(/changed/) });
+  expect((await write(two)).isError).toBe(false);
+
+  const opened = await say(one, "exec_command", { cmd: "cat", tty: true, yield_time_ms: 250 });
+  const session_id = Number(/session (\d+)/.exec(opened.text)?.[1]);
+  expect(session_id).toBeGreaterThan(0);
+  expect((await say(two, "write_stdin", { session_id, chars: "hello\n" })).isError).toBe(true);
+  expect((await say(two, "write_stdin", { session_id: 1, chars: "" })).text).not.toContain(String(session_id));
+
+  const fileOf = ({ text }: { readonly text: string }) => /whole in (\S+?)[\s,;\]]/.exec(text)?.[1] ?? "";
+  const first = fileOf(await say(one, "shell_command", { command: "seq 1 60000" }));
+  const second = fileOf(await say(two, "shell_command", { command: "seq 2 60001" }));
+  expect([first, second].map((file) => readFileSync(file, "utf8").split("\n")[0])).toEqual(["1", "2"]);
+  // Its own output each reads unasked; for the other's the person is asked.
+  const before = asked.length;
+  expect((await say(two, "read_file", { file_path: second, limit: 1 })).isError).toBe(false);
+  expect(asked).toHaveLength(before);
+  await say(two, "read_file", { file_path: first, limit: 1 });
+  expect(asked).toHaveLength(before + 1);
 });
 
 test.each(eras)("a %s client is told when the tools change", async (era) => {

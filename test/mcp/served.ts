@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createEngine, defineTool, freeform, result } from "../../src/index.ts";
+import { createEngine, defineTool, freeform, result, type AnyTool } from "../../src/index.ts";
 import { createElicitingApprover, serveMcp, type ServeOptions } from "../../src/mcp/index.ts";
 
 export const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -79,14 +79,20 @@ export function tools(ran: Ran) {
   ];
 }
 
-export async function serveHere(options: Partial<ServeOptions> & { approval?: "unless-trusted" | "never" } = {}) {
+interface HereOptions extends Partial<ServeOptions> {
+  readonly approval?: "unless-trusted" | "never";
+  /** Besides the small ones. */
+  readonly more?: readonly AnyTool[];
+}
+
+export async function serveHere({ approval = "unless-trusted", more = [], ...options }: HereOptions = {}) {
   const ran: Ran = { notes: [], aborted: [] };
   const approver = createElicitingApprover();
   const engine = createEngine({
     workspace: mkdtempSync(join(tmpdir(), "callgate-served-")),
-    tools: tools(ran),
+    tools: [...tools(ran), ...more],
     approver,
-    approval: options.approval ?? "unless-trusted",
+    approval,
     sandbox: "full-access",
   });
   const serving = await serveMcp({ port: 0, engine, approver, version: "0", tell: () => undefined, ...options });

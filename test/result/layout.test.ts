@@ -49,3 +49,11 @@ test("a death by signal has the exit code a shell would give, and the time limit
   expect(codes).toEqual([130, 137, 159, null]);
   expect(exitCodeOf({ ...died, signal: "SIGKILL", timedOut: true })).toBe(124);
 });
+
+test("nothing to remark leaves no notes; what there is stands in them, in order", () => {
+  expect(layoutExec({ ...outcome, exitCode: 0, notes: [] }, "plain", whole)).toBe("out\nerr\n");
+  expect(layoutExec({ ...outcome, exitCode: 0, notes: ["one", "two"] }, "codex", whole)).toMatch(/one\ntwo$/);
+  expect(layoutExec({ ...outcome, exitCode: 0, heldOpen: true, notes: ["one"] }, "codex", whole)).toMatch(
+    /kept the output open.*\none$/,
+  );
+});

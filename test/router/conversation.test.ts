@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import {
   createEngine,
   defineTool,
@@ -279,11 +279,14 @@ test("a freeform tool takes its text, and the very JSON it is advertised with", 
 
 test("an engine that is closed leaves nothing of any conversation running", async () => {
   const { engine, workspace } = makeEngine();
-  const mark = join(workspace, "still-here");
-  await engine.conversation().call("exec_command", { cmd: `sleep 1; touch ${mark}`, tty: false, yield_time_ms: 250 });
+  const cmd = "echo $$ > pid; exec sleep 600";
+  const opened = await engine.conversation().call("exec_command", { cmd, tty: false, yield_time_ms: 250 });
+  expect(opened.text).toContain("session");
+  await vi.waitFor(() => expect(existsSync(join(workspace, "pid"))).toBe(true), { timeout: 30_000 });
+  const pid = Number(readFileSync(join(workspace, "pid"), "utf8"));
+  expect(() => process.kill(pid, 0)).not.toThrow();
   await engine.close();
-  await new Promise((resolve) => setTimeout(resolve, 1_300));
-  expect(existsSync(mark)).toBe(false);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 30_000 });
 });
 
 test("a decision without a run: nothing runs, is asked or counted; a yes to its hash lets exactly that call run later", async () => {
@@ -407,4 +410,38 @@ test("a tool that calls itself is stopped, and a call inside a stopped call is s
   expect(await running).toMatchObject({ ok: false, code: "aborted" });
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(codes.toSorted()).toEqual(["parent aborted", "wait aborted"]);
+});
+
+test("commands at once are limited, and a conversation that wants many leaves the next place to another", async () => {
+  const queued: (() => void)[] = [];
+  const isQueued = () => new Promise<void>((resolve) => queued.push(resolve));
+  const sh = defineTool({
+    name: "sh",
+    description: "Runs a line.",
+    input: { type: "object", properties: { line: { type: "string" } }, required: ["line"] },
+    parallel: true,
+    async run({ line }, ctx) {
+      const running = ctx.exec.run({ argv: ["sh", "-c", line] });
+      queued.shift()?.();
+      return (await running).output.head;
+    },
+  });
+  const { engine, workspace } = makeEngine({ maxCommands: 2, approval: "auto", tools: [sh] });
+  const [greedy, modest] = [engine.conversation({ id: "greedy" }), engine.conversation({ id: "modest" })];
+  const until = (file: string) => `while [ ! -e ${file} ]; do sleep 0.05; done`;
+  await engine.call("sh", { line: "true" });
+  const start = async (conversation: typeof greedy, line: string) => {
+    const isThere = isQueued();
+    const call = conversation.call("sh", { line });
+    await isThere;
+    return { call };
+  };
+  const first = await start(greedy, until("go1"));
+  const more = [await start(greedy, until("go2")), await start(greedy, `touch third; ${until("go2")}`)];
+  const other = await start(modest, "if [ -e third ]; then echo late; else echo in time; fi");
+  writeFileSync(join(workspace, "go1"), "");
+  expect((await other.call).text.trim()).toBe("in time");
+  writeFileSync(join(workspace, "go2"), "");
+  const ends = await Promise.all([first, ...more].map(({ call }) => call));
+  expect(ends.map(({ ok }) => ok)).toEqual([true, true, true]);
 });

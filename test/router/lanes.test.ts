@@ -99,3 +99,51 @@ test("whatever the order, a changing call never overlaps another call", async ()
     { numRuns: 40 },
   );
 });
+
+test("a call that waits for the host is told of, once before and once after; one that need not wait is not", async () => {
+  const told: string[] = [];
+  const base = {
+    isParallel: () => false,
+    isMutating: ({ name }: Asked) => name.startsWith("change"),
+    run: async (asked: Asked) => end(asked),
+    onWait: ({ name }: Asked, state: string) => told.push(`${name} ${state}`),
+  };
+  let open = () => {};
+  const waiting = createLanes({ ...base, ready: new Promise<void>((resolve) => (open = resolve)) });
+  await waiting.add(ask("look1"));
+  const changing = waiting.add(ask("change1"));
+  await tick();
+  expect(told).toEqual(["change1 waiting"]);
+  open();
+  await changing;
+  expect(told).toEqual(["change1 waiting", "change1 released"]);
+  await createLanes({ ...base, ready: Promise.resolve() }).add(ask("change2"));
+  expect(told).toHaveLength(2);
+});
+
+test("a call that gave up its turn for a call of its own goes on only when it has a turn again", async () => {
+  const finish = new Map<string, () => void>();
+  const log: string[] = [];
+  const lanes = createLanes({
+    isParallel: ({ name }) => name.startsWith("look"),
+    isMutating: () => false,
+    async run(asked, inner) {
+      log.push(`${asked.name} runs`);
+      if (asked.name === "look1") await inner.add(ask("inner"), { signal: new AbortController().signal, depth: 1 });
+      else await new Promise<void>((resolve) => finish.set(asked.name, resolve));
+      log.push(`${asked.name} done`);
+      return end(asked);
+    },
+  });
+  const all = [lanes.add(ask("look1"))];
+  await tick();
+  all.push(lanes.add(ask("alone")));
+  await tick();
+  finish.get("inner")!();
+  await tick();
+  // The one that was in line meanwhile runs alone: the maker of the inner call waits for it.
+  expect(log).toEqual(["look1 runs", "inner runs", "inner done", "alone runs"]);
+  finish.get("alone")!();
+  await Promise.all(all);
+  expect(log.slice(4)).toEqual(["alone done", "look1 done"]);
+});

@@ -426,3 +426,46 @@ test("nothing runs before its start is recorded", async () => {
   await running;
   expect(order).toEqual(["recording", "recorded", "ran"]);
 });
+
+test("what a call was asked with is in its end, under its own words", async () => {
+  const asked = {
+    id: "c1",
+    name: "add",
+    namespace: "callgate",
+    kind: "function",
+    arguments: '{"a":1,"b":2}',
+    askedAt: 0,
+    markerless: true,
+  } as const;
+  const engine = engineWith([add]);
+  const { namespace, markerless, tool, notes } = await engine.run(asked);
+  expect({ namespace, markerless, tool, notes }).toEqual({
+    namespace: "callgate",
+    markerless: true,
+    tool: "add",
+    notes: undefined,
+  });
+  const { namespace: _none, markerless: _no, ...bare } = asked;
+  expect(Object.keys(await engine.run(bare))).not.toContain("namespace");
+  expect(Object.keys(await engine.run(bare))).not.toContain("markerless");
+});
+
+test("a call that a hook rewrites keeps its namespace; one that a hook refuses carries that ruling", async () => {
+  const asked = {
+    id: "c1",
+    name: "add",
+    namespace: "n",
+    kind: "function",
+    arguments: '{"a":1,"b":2}',
+    askedAt: 0,
+  } as const;
+  let rewrites = 0;
+  const rewriting = engineWith([add], {
+    gate: { hooks: [{ before: () => (rewrites++ === 0 ? { input: { a: 5, b: 5 } } : undefined) }] },
+  });
+  expect(await rewriting.run(asked)).toMatchObject({ namespace: "n", structured: 10 });
+  const refusing = engineWith([add], { gate: { hooks: [{ before: () => ({ block: "not today" }) }] } });
+  const refused = await refusing.run(asked);
+  expect(refused.ruling).toMatchObject({ decision: "deny", by: "hook" });
+  expect(refused.ruling?.reason).toContain("not today");
+});

@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createEngine, defineTool } from "../../src/index.ts";
+import { createEngine, defineTool, type Approver, type Json } from "../../src/index.ts";
 import { createChatService, createConversationFolder, type ChatChunk } from "../../src/session/index.ts";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
+import { builtins } from "../../src/tools/index.ts";
 
 const add = defineTool({
   name: "add",
@@ -164,4 +165,77 @@ test("a model's error is a chunk, not an exception", async () => {
     { type: "error", message: "wrong key" },
     { type: "done", reason: "error" },
   ]);
+});
+
+test("two people of one service share no power: no yes, no terminal, no file read, no kept output, no call id", async () => {
+  const workspace = folder();
+  writeFileSync(join(workspace, "shared.txt"), "one\n");
+  const asked: string[] = [];
+  const approver = (who: string): Approver => ({
+    async ask({ call }) {
+      asked.push(`${who}: ${call.tool}`);
+      return { answer: "session" };
+    },
+  });
+  const engine = createEngine({ tools: builtins, workspace, approval: "on-request", sandbox: "full-access" });
+  let terminal = 0;
+  // Every answer has the same call id, as some models have it.
+  const call = (name: string, input: Json): ScriptedStep => ({ calls: [{ id: "call_1", name, input }] });
+  const write =
+    (chars: string, session_id: () => number): ScriptedStep =>
+    () => ({
+      calls: [{ id: "call_1", name: "write_stdin", input: { session_id: session_id(), chars } }],
+    });
+  const models = new Map([
+    [
+      "anna",
+      createScriptedModel([
+        call("read_file", { file_path: "shared.txt" }),
+        call("shell_command", { command: "chmod 777 shared.txt" }),
+        call("shell_command", { command: "seq 1 60000" }),
+        call("exec_command", { cmd: "cat", tty: true, yield_time_ms: 250 }),
+        { text: "done" },
+        call("internal_file_write", { path: "shared.txt", content: "three\n" }),
+        { text: "done" },
+      ]),
+    ],
+    [
+      "ben",
+      createScriptedModel([
+        call("internal_file_write", { path: "shared.txt", content: "two\n" }),
+        call("shell_command", { command: "chmod 777 shared.txt" }),
+        call("shell_command", { command: "seq 2 60001" }),
+        write("hello\n", () => terminal),
+        write("", () => 1),
+        { text: "done" },
+      ]),
+    ],
+  ]);
+  const chat = createChatService({ engine, model: (who) => models.get(who)!, approver, tools: () => [] });
+  const results = async (who: string) =>
+    (await collect(chat.handleStream(who, "go"))).flatMap((chunk) => (chunk.type === "tool_result" ? [chunk] : []));
+
+  const anna = await results("anna");
+  terminal = Number(/session (\d+)/.exec(anna[3]?.content ?? "")?.[1]);
+  expect(terminal).toBeGreaterThan(0);
+  const ben = await results("ben");
+
+  // What Anna has read is out of date since Ben wrote it: his knowing it is not hers.
+  expect(ben[0]?.ok).toBe(true);
+  const [late] = await results("anna");
+  expect(late).toMatchObject({ ok: false, content: expect.stringMatching(/changed/) });
+  expect(readFileSync(join(workspace, "shared.txt"), "utf8")).toBe("two\n");
+  // Anna's yes for the session is not Ben's.
+  expect(asked).toEqual(["anna: shell_command", "ben: shell_command"]);
+  // One id, two files, each whole.
+  const fileOf = (content = "") => /whole in (\S+?)[\s,;\]]/.exec(content)?.[1] ?? "";
+  const [first, second] = [fileOf(anna[2]?.content), fileOf(ben[2]?.content)];
+  expect(first).not.toBe(second);
+  expect(readFileSync(first, "utf8").split("\n")[0]).toBe("1");
+  expect(readFileSync(second, "utf8").split("\n")[0]).toBe("2");
+  // Nor is Anna's terminal Ben's, by its number, nor is the number told.
+  expect(ben.slice(3).map(({ ok }) => ok)).toEqual([false, false]);
+  expect(ben[4]?.content).not.toContain(String(terminal));
+  await chat.close();
+  await engine.close();
 });

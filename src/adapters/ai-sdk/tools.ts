@@ -1,12 +1,13 @@
 import type { ToolSet } from "ai";
 import { partsToText, type Part } from "../../base/content.ts";
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { createQueue } from "../../base/queue.ts";
 import { isObject, type Json } from "../../base/json.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { ApprovalRequest } from "../../spec/stages.ts";
 import type { FunctionSpec } from "../../spec/model.ts";
 import { createRunningText } from "../../session/running-text.ts";
-import { createHostCalls, failureOf, type AdapterOptions, type ToolHost } from "../calls.ts";
+import { adapterFields, createHostCalls, failureOf, type AdapterOptions, type ToolHost } from "../calls.ts";
 
 /** What a tool gives to the AI SDK: to its callbacks, to `steps`, and to a page. The model is told `content` only. */
 export interface AiSdkOutput {
@@ -46,6 +47,7 @@ export interface AiSdkTools {
  * answer that comes back counts for exactly that call. A call that fails throws, so that the SDK shows it as an error.
  */
 export function toAiSdkTools(engine: ToolHost, options: AdapterOptions = {}): AiSdkTools {
+  checkOptions("toAiSdkTools", options, optionsShape<AdapterOptions>(adapterFields));
   const calls = createHostCalls(engine, options);
   const specs = calls.tools();
   const ask = (name: string, input: unknown, { toolCallId, messages = [] }: CallOptions) =>

@@ -1,5 +1,5 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import type { JsonObject } from "../../base/json.ts";
+import { defined, type JsonObject } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import type { Approver } from "../../spec/stages.ts";
@@ -67,6 +67,8 @@ interface Offer {
   readonly specs: readonly ToolSpec[];
   /** The one named, the provider's, the profile's; else the one that can carry every tool. */
   readonly wire: string;
+  /** The dialect taught beside it, where the model may use either. */
+  readonly taught?: string;
 }
 
 /** The list is that of a session in which a person can be asked. */
@@ -88,11 +90,12 @@ async function offer(given: ToolsFlags): Promise<Offer> {
   const specs = offerToModel(engine, profile, config, chooseProvider(config).name)();
   await loaded.close();
   await engine.close();
-  return { config, specs, wire };
+  const taught = /^native\+text:(.+)$/.exec(profile.form)?.[1];
+  return { config, specs, wire, ...defined({ taught }) };
 }
 
 async function show(given: ToolsFlags): Promise<void> {
-  const { config, specs, wire } = await offer(given);
+  const { config, specs, wire, taught } = await offer(given);
   if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
   if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
   if (!isWireName(wire))
@@ -102,7 +105,11 @@ async function show(given: ToolsFlags): Promise<void> {
   const codec = await loadCodec[wire]();
   const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: specs }, options);
   showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
-  if (!given.json) for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
+  if (given.json) return;
+  for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
+  if (taught === undefined) return;
+  print("\nThe model may write a call as text too. It is taught this:\n");
+  await showText(specs, taught);
 }
 
 /** Not the wires' own `isWireName`: that would load all of them. */

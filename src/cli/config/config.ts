@@ -36,7 +36,8 @@ export interface LoadedConfig {
 }
 
 export const userConfigFile = (env: NodeJS.ProcessEnv) => join(configDir(env), "callgate.toml");
-export const projectConfigFile = (cwd: string) => join(cwd, ".callgate", "callgate.toml");
+/** The last one wins. */
+const projectConfigFiles = (cwd: string) => [join(cwd, "callgate.toml"), join(cwd, ".callgate", "callgate.toml")];
 
 export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
   const files: string[] = [];
@@ -47,8 +48,8 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
     files.push(user);
     config = await readConfigFile(user, readFileSync(user, "utf8"));
   }
-  const project = projectConfigFile(sources.cwd);
-  if (existsSync(project)) {
+  for (const project of projectConfigFiles(sources.cwd)) {
+    if (!existsSync(project) || project === user) continue;
     const content = readFileSync(project, "utf8");
     if (sources.isTrusted?.(project, content)) {
       files.push(project);

@@ -190,6 +190,10 @@ export const configKeys = {
     about:
       "what one command may use up: processes and threads (4096), memory_bytes (4/5 of the machine's), file_bytes of one file (8 GiB), open_files of one process (65536), temp_bytes (4 GiB); 0: no limit",
   },
+  max_commands: {
+    type: "number",
+    about: "how many commands run at once (16, or 8 for each processor); more wait for their turn",
+  },
   login_files: {
     type: "boolean",
     about: "whether your login files make the environment of commands (true); they are read once and kept for an hour",

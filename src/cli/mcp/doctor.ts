@@ -79,7 +79,9 @@ async function look(config: ServerConfig, { engine, tokens, cwd }: LookContext):
       ...refused.map(({ tool, reason }) => `${tool} is left out: ${reason}`),
       ...changed.map((tool) => `${tool} is held back: it changed since it was looked at`),
     ];
-    return { server: config.name, ok: problems.length === 0, tools: tools.length, startMs, problems };
+    // A tool that had to be left out is told; the server works all the same with the others.
+    const ok = changed.length === 0 && (tools.length > 0 || problems.length === 0);
+    return { server: config.name, ok, tools: tools.length, startMs, problems };
   } catch (error) {
     const problem = connection.problem() ?? (error instanceof Error ? error.message : String(error));
     const startMs = Math.round(performance.now() - startedAt);

@@ -2,6 +2,7 @@
  * Logging in to HTTP servers with OAuth: found out where, registered, proved with PKCE, kept on disk,
  * renewed by one process at a time. A browser is only opened by somebody who asked for a login.
  */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomBytes } from "node:crypto";
 import {
   auth,
@@ -67,8 +68,14 @@ export class LoginNeeded extends Error {
   }
 }
 
+const tokenStoreShape = optionsShape<TokenStoreOptions>(
+  { stateDir: "string", env: "table", keyring: "any", now: "function", patienceMs: { above: -1 } },
+  "stateDir",
+);
+
 /** Logins by OAuth, kept in the system's keyring where there is one, else in `stateDir`. */
 export function createTokenStore(options: TokenStoreOptions): TokenStore {
+  checkOptions("createTokenStore", options, tokenStoreShape);
   const { stateDir, keyring } = options;
   const fileOf = (config: ServerConfig) =>
     config.transport.kind === "http" && config.transport.bearerTokenEnv === undefined

@@ -1,4 +1,5 @@
 /** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not, or a transport of your own. */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { createMultiRound } from "./multi-round.ts";
@@ -7,8 +8,29 @@ import { serveOverHttp } from "./serve-http.ts";
 import type { ServeOptions, Serving } from "./serve-options.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
+const serveMcpShape = optionsShape<ServeOptions>(
+  {
+    engine: { methods: ["run", "lanes", "on"], words: "an engine, as createEngine makes it" },
+    approver: { methods: ["ask"], words: "an approver, as createElicitingApprover makes it" },
+    shows: "function",
+    resources: "any",
+    prompts: "table",
+    port: { above: -1 },
+    token: "string",
+    version: "string",
+    tell: "function",
+    sessions: "table",
+    transport: "any",
+    stdio: "table",
+  },
+  "engine",
+  "version",
+  "tell",
+);
+
 /** Offers an engine's tools to MCP clients, over stdio or HTTP. */
 export async function serveMcp(options: ServeOptions): Promise<Serving> {
+  checkOptions("serveMcp", options, serveMcpShape);
   const { engine, approver, shows, resources, prompts, version } = options;
   const multiRound = createMultiRound();
   const served: McpServerOptions = {

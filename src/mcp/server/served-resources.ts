@@ -1,4 +1,5 @@
 /** What a client may read beside calling tools: files of ours, each under an address that is no path. */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { defined } from "../../base/json.ts";
 import type { Completions } from "./completions.ts";
 
@@ -58,8 +59,16 @@ export interface ServedResourcesOptions {
 /** A client's context holds far less; what is longer is read by tools, by range. */
 const maxReadBytes = 4 * 1024 * 1024;
 
+const servedResourcesShape = optionsShape<ServedResourcesOptions>(
+  { folders: { list: "table" }, readText: "function" },
+  "folders",
+  "readText",
+);
+
 /** The files of some folders as resources for `serveMcp`. */
-export function createServedResources({ folders, readText }: ServedResourcesOptions): ServedResources {
+export function createServedResources(options: ServedResourcesOptions): ServedResources {
+  checkOptions("createServedResources", options, servedResourcesShape);
+  const { folders, readText } = options;
   const addressOf = (kind: string, name: string) => `callgate://${kind}/${encodeURIComponent(name)}`;
   const within = (some: readonly ResourceFolder[]) =>
     some.flatMap((folder) => folder.files().map((file) => ({ folder, file })));

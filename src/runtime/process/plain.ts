@@ -1,4 +1,5 @@
 /** Commands through Node's own child_process: works everywhere, forks the whole Node process for each. */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -86,8 +87,15 @@ export interface StartOptions {
   readonly detached?: boolean;
 }
 
+const startConfinedShape = optionsShape<StartOptions>({
+  stdio: { oneOf: ["pipe", "inherit", "ignore"] },
+  input: "boolean",
+  detached: "boolean",
+});
+
 /** Starts a confined command by Node's own spawn, without limits of time and output: probes, servers, the command line. */
 export function startConfined(launch: Confined, options: StartOptions = {}): ChildProcess {
+  checkOptions("startConfined", options, startConfinedShape);
   if (launch.landlock !== undefined) return startConfined(appliedByLauncher(launch), options);
   const { stdio = "pipe", input = false, detached = false } = options;
   const [program = "", ...args] = launch.argv;

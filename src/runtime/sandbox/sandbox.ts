@@ -3,6 +3,7 @@
  * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
  * confines less than it was asked to: where nothing here can, it says so and runs nothing.
  */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { statSync } from "node:fs";
 import { defined } from "../../base/json.ts";
 import { CallError } from "../../base/error.ts";
@@ -46,8 +47,23 @@ export interface SandboxOptions {
   readonly allowPrivate?: boolean;
 }
 
+const sandboxShape = optionsShape<SandboxOptions>({
+  machine: "table",
+  only: "string",
+  backends: { list: "any" },
+  container: {
+    fields: { program: { oneOf: ["podman", "docker"] }, image: "string" },
+    required: ["program", "image"],
+    noun: "option",
+  },
+  launcher: "any",
+  kept: "string",
+  allowPrivate: "boolean",
+});
+
 /** Finds how commands can be confined here; the tries are made when it is first used. */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
+  checkOptions("createSandbox", options, sandboxShape);
   const machine = thisMachine(options.machine);
   const session = createSession(machine, options.kept);
   let found: Promise<Candidate | undefined> | undefined;

@@ -14,7 +14,7 @@ import { encodePart, skipSignature, wire } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
   const target = options.target ?? "gemini";
-  const { own, rest } = splitOwn(request, encodeNative);
+  const { own, rest } = splitOwn(request, (spec) => encodeNative(spec, request));
   const { tools, book, dropped } = lowerTools(rest, { target, history: request.input });
   const { generationConfig, toolConfig, ...more } = settingsFor(request.extra, wire);
   const { system, turns } = prepareHistory(request, { wire, isSaid: () => true });
@@ -27,6 +27,10 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     ]),
     toolConfig: nonEmpty({
       ...(tools.length === 0 || request.toolChoice === undefined ? {} : encodeChoice(request.toolChoice, book)),
+      // Asked for wherever a tool of the provider's stands beside ours: the API takes both only so.
+      ...(tools.length > 0 && own.some((tool) => "googleSearch" in tool)
+        ? { includeServerSideToolInvocations: true }
+        : {}),
       ...jsonObject(object(toolConfig)),
     }),
     generationConfig: nonEmpty({ ...encodeSettings(request), ...jsonObject(object(generationConfig)) }),
@@ -40,8 +44,12 @@ function nonEmpty<T extends object>(value: T): T | undefined {
 }
 
 /** Tools of this API's own (search, code, maps): each is a key with its settings. */
-function encodeNative(spec: NativeSpec): JsonObject | undefined {
-  return spec.wire === wire ? { [spec.type]: spec.options ?? {} } : undefined;
+function encodeNative(spec: NativeSpec, { model, tools }: ModelRequest): JsonObject | undefined {
+  if (spec.wire === wire) return { [spec.type]: spec.options ?? {} };
+  if (spec.type !== "web_search") return undefined;
+  // Models before the third generation refuse a request that has their own search and functions.
+  const refused = /^(models\/)?gemini-[12]\b/.test(model) && tools.some(({ kind }) => kind !== "native");
+  return refused ? undefined : { googleSearch: {} };
 }
 
 /** The OpenAPI subset has its own field; any other target is JSON Schema. */

@@ -92,3 +92,26 @@ describe("reading a statement", () => {
     expect(inlineParameters(sql, readStatement(sql), ["it's", 1.5, null])).toBe("select 'it''s', '?', 1.5, NULL");
   });
 });
+
+describe.skipIf(!hasDriver || !has("bubblewrap"))("under the default sandbox (needs sqlite3 and bubblewrap)", () => {
+  test("a file that is there already is changed and read, the journal beside it included, without a word on stderr", async () => {
+    const at = engineIn(newWorkspace(), { sandbox: "workspace-write" });
+    const warnings: unknown[] = [];
+    const listen = (warning: unknown) => warnings.push(warning);
+    process.on("warning", listen);
+    const update = async (sql: string) => {
+      const { changes } = JSON.parse(await at.ask("internal_database_update", { database: "db.sqlite", sql }));
+      return changes as number;
+    };
+    await update("create table t (a integer)");
+    expect(await update("insert into t values (1), (2)")).toBe(2);
+    expect(await update("update t set a = a + 1 where a = 2")).toBe(1);
+    expect(
+      await at.ask("internal_database_query", { database: "db.sqlite", sql: "select sum(a) as s from t" }),
+    ).toContain("4");
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", listen);
+    expect(warnings).toEqual([]);
+    await at.engine.close();
+  });
+});

@@ -16,15 +16,24 @@ interface Driver {
 /** A SQLite file through whichever driver is there: Node's own, better-sqlite3, or the sqlite3 program. */
 export async function openSqlite(path: string, use: Use, ctx: ToolContext): Promise<Connection> {
   const readOnly = use === "read";
-  const builtIn = (await tryImport("node:sqlite")) as
-    | { DatabaseSync: new (path: string, options: object) => Driver }
-    | undefined;
+  const builtIn = nodeSqlite();
   if (builtIn) return fromDriver("node:sqlite", new builtIn.DatabaseSync(path, { readOnly }), use);
   const better = (await tryImport("better-sqlite3")) as
     | { default: new (path: string, options: object) => Driver }
     | undefined;
   if (better) return fromDriver("better-sqlite3", new better.default(path, { readonly: readOnly }), use);
   return fromProgram(path, use, ctx);
+}
+
+/** Node's own driver, from 22.5 on. Its warning that it is new is for us, not for whoever runs the tool. */
+function nodeSqlite(): { readonly DatabaseSync: new (path: string, options: object) => Driver } | undefined {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return process.getBuiltinModule("node:sqlite");
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 async function tryImport(name: string): Promise<unknown> {

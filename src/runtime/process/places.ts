@@ -1,0 +1,75 @@
+/**
+ * How many commands of an engine run at once. Where more are wanted, each conversation gets its share: the next place
+ * goes to the one that has the fewest, whoever asked first among equals. One that starts a hundred commands makes the
+ * others wait for at most one of them to end.
+ */
+import { availableParallelism } from "node:os";
+
+export interface Places {
+  /** Waits for a place; gives back the function that leaves it. Rejects with the signal's reason when that fires first. */
+  take(owner: string, signal: AbortSignal): Promise<() => void>;
+}
+
+/** Commands mostly wait: more than there are processors, but not without end. */
+export const defaultPlaces = Math.max(16, 8 * availableParallelism());
+
+interface Waiting {
+  readonly owner: string;
+  readonly come: () => void;
+}
+
+export function createPlaces(limit: number = defaultPlaces): Places {
+  const running = new Map<string, number>();
+  const waiting: Waiting[] = [];
+  let taken = 0;
+
+  const countOf = (owner: string) => running.get(owner) ?? 0;
+  const enter = (owner: string) => {
+    taken++;
+    running.set(owner, countOf(owner) + 1);
+  };
+  const leave = (owner: string) => {
+    taken--;
+    if (countOf(owner) > 1) running.set(owner, countOf(owner) - 1);
+    else running.delete(owner);
+    const next = waiting.reduce<Waiting | undefined>(
+      (best, one) => (best === undefined || countOf(one.owner) < countOf(best.owner) ? one : best),
+      undefined,
+    );
+    if (next === undefined) return;
+    waiting.splice(waiting.indexOf(next), 1);
+    enter(next.owner);
+    next.come();
+  };
+  const leaver = (owner: string) => {
+    let left = false;
+    return () => {
+      if (!left) leave(owner);
+      left = true;
+    };
+  };
+
+  return {
+    take(owner, signal) {
+      if (taken < limit) {
+        enter(owner);
+        return Promise.resolve(leaver(owner));
+      }
+      return new Promise((resolve, reject) => {
+        const stop = () => {
+          waiting.splice(waiting.indexOf(one), 1);
+          reject(signal.reason);
+        };
+        const one: Waiting = {
+          owner,
+          come() {
+            signal.removeEventListener("abort", stop);
+            resolve(leaver(owner));
+          },
+        };
+        waiting.push(one);
+        signal.addEventListener("abort", stop, { once: true });
+      });
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createPlaces } from "../../../src/runtime/process/places.ts";
+
+const never = new AbortController().signal;
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("never more than the limit run, nobody is forgotten, and a place goes to whoever has the fewest", async () => {
+  const owners = fc.array(fc.constantFrom("anna", "ben", "cleo"), { minLength: 1, maxLength: 25 });
+  await fc.assert(
+    fc.asyncProperty(owners, fc.integer({ min: 1, max: 4 }), async (asking, limit) => {
+      const places = createPlaces(limit);
+      const running: { readonly owner: string; readonly leave: () => void }[] = [];
+      const count = (owner: string) => running.filter((one) => one.owner === owner).length;
+      const waiting: string[] = [];
+      for (const owner of asking) {
+        waiting.push(owner);
+        void places.take(owner, never).then((leave) => {
+          waiting.splice(waiting.indexOf(owner), 1);
+          running.push({ owner, leave });
+        });
+      }
+      await tick();
+      let ended = 0;
+      while (running.length > 0) {
+        expect(running.length).toBeLessThanOrEqual(limit);
+        expect(waiting.length === 0 || running.length === limit).toBe(true);
+        running.shift()?.leave();
+        ended++;
+        const fewest = Math.min(...waiting.map(count));
+        const before = running.length;
+        await tick();
+        const [came] = running.slice(before);
+        if (came !== undefined) expect(count(came.owner) - 1).toBe(fewest);
+      }
+      expect(ended).toBe(asking.length);
+    }),
+  );
+});
+
+test("whoever is stopped while it waits takes no place, and leaving twice frees one place only", async () => {
+  const places = createPlaces(1);
+  const leave = await places.take("anna", never);
+  const stop = new AbortController();
+  const stopped = places.take("ben", stop.signal);
+  const later = places.take("cleo", never);
+  stop.abort(new Error("stopped"));
+  await expect(stopped).rejects.toThrow("stopped");
+  leave();
+  leave();
+  const last = await later;
+  let came = false;
+  void places.take("anna", never).then(() => (came = true));
+  await tick();
+  expect(came).toBe(false);
+  last();
+  await tick();
+  expect(came).toBe(true);
+});
