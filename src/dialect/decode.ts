@@ -97,8 +97,9 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
 
 /** A whole answer at once: the same path, one push and the end. */
 export function decodeText(text: string, options: TextDecoderOptions & { readonly finish?: Finish }): Answer {
-  const decoder = createTextDecoder(options);
-  const events = [...decoder.push(text), ...decoder.end(options.finish)];
+  const { finish, ...reading } = options;
+  const decoder = createTextDecoder(reading);
+  const events = [...decoder.push(text), ...decoder.end(finish)];
   const items: Item[] = [];
   let end: AnswerEnd = { outcome: "ok" };
   for (const event of events) {

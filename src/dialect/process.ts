@@ -34,12 +34,13 @@ interface OpenMessage {
 }
 
 /** The same, one event at a time. */
-export function createTextCallStep(options: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
+export function createTextCallStep(given: TextCallOptions): (event: ModelEvent) => readonly ModelEvent[] {
+  const { history, conversation, ...options } = given;
   let items = 0;
   const nextIndex = () => items++;
   const places = new Map<number, number>();
   const messages = new Map<number, OpenMessage>();
-  const before = (options.history ?? []).filter((item) => item.type === "call").length;
+  const before = (history ?? []).filter((item) => item.type === "call").length;
   let called = false;
   let answerId = "";
 
@@ -53,8 +54,8 @@ export function createTextCallStep(options: TextCallOptions): (event: ModelEvent
 
   /** Ids must not come twice, in a conversation or in two: they name the conversation, and how many calls were before. */
   function idPrefix(): string {
-    const named = options.conversation === undefined ? answerId : hash8(options.conversation);
-    const seed = options.history === undefined || before === 0 ? "" : String(before);
+    const named = conversation === undefined ? answerId : hash8(conversation);
+    const seed = history === undefined || before === 0 ? "" : String(before);
     return ["call", named, seed, messages.size === 0 ? "" : String(messages.size), ""]
       .filter((part, at) => part !== "" || at === 4)
       .join("_");

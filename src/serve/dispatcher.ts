@@ -1,8 +1,9 @@
+import { checkOptions, optionsShape } from "../base/shape.ts";
+
 /**
  * Who runs which session when. A wake says no more than "look at this session": whoever is woken loads it, goes on
  * until it waits or has nothing to do, and ends. A wake too many does no harm.
  */
-import { checkOptions, optionsShape } from "../base/shape.ts";
 export interface Dispatcher {
   /** From now on wakes are run, on this process or another. */
   start(run: (id: string) => Promise<void>): Promise<void>;

@@ -1,4 +1,3 @@
-import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { CallError } from "../../index.ts";
 import { createHunkParser, type Hunk } from "./parse.ts";
 
@@ -30,11 +29,11 @@ export interface ProgressOptions {
   readonly json?: boolean;
 }
 
-const patchProgressShape = optionsShape<ProgressOptions>({ json: "boolean" });
-
 /** Follows a patch as it arrives, with the parser that will read it in the end; costs each character once. */
 export function createPatchProgress(options: ProgressOptions = {}): PatchProgressReader {
-  checkOptions("createPatchProgress", options, patchProgressShape);
+  const unknown = Object.keys(options).find((name) => name !== "json");
+  if (unknown !== undefined)
+    throw new TypeError(`createPatchProgress: there is no option '${unknown}'; there is 'json'`);
   const parser = createHunkParser();
   const decode = options.json === true ? createStringReader() : (delta: string) => delta;
   let rest = "";
