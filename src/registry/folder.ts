@@ -1,8 +1,11 @@
 /** A folder of tool files to tools: the path is the name (seed 002). Dropping a file in is how a user adds a tool. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
+import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { basename, extname, join, relative } from "node:path";
+import { createRequire } from "node:module";
+import { basename, dirname, extname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import { compileFunction } from "node:vm";
 import { isObject } from "../base/json.ts";
 import { checkDeclaration, fromObject, type ToolObject } from "./define.ts";
 import { folderName, partFault } from "../spec/name.ts";
@@ -131,7 +134,7 @@ async function loadFile({ file, groups: folders, action }: Found, naming: Naming
 
 /** `export default`, `export const tool`, or `module.exports`. */
 async function importTool(file: string): Promise<Record<string, unknown>> {
-  const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  const module = await importFile(file);
   for (const candidate of [module["default"], module["tool"], module["module.exports"], module]) {
     if (isObject(candidate) && (typeof candidate["handler"] === "function" || typeof candidate["run"] === "function"))
       return candidate;
@@ -139,6 +142,28 @@ async function importTool(file: string): Promise<Record<string, unknown>> {
   throw new TypeError(
     "exports no tool: use export default (or module.exports) with description, inputSchema and handler, or a defineTool",
   );
+}
+
+/** In a project of ES modules a file that says `module.exports` is CommonJS all the same. */
+async function importFile(file: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (error) {
+    const isCommonJs =
+      error instanceof ReferenceError &&
+      /^(module|exports|require) is not defined in ES module scope/.test(error.message);
+    if (!isCommonJs || !file.endsWith(".js")) throw error;
+    const module = { exports: {} as Record<string, unknown> };
+    const wrapped = compileFunction(
+      readFileSync(file, "utf8"),
+      ["module", "exports", "require", "__filename", "__dirname"],
+      {
+        filename: file,
+      },
+    );
+    wrapped(module, module.exports, createRequire(file), file, dirname(file));
+    return { default: module.exports };
+  }
 }
 
 function nameMismatch(given: string, action: string, prefix: string): string {

@@ -16,11 +16,11 @@ export interface Reading {
 
 export function reading(
   text: string | readonly string[],
-  options: TextDecoderOptions & { readonly finish?: Finish },
+  { finish, ...options }: TextDecoderOptions & { readonly finish?: Finish },
 ): Reading {
   const decoder = createTextDecoder({ startsIn: "text", ...options });
   const pieces = typeof text === "string" ? [text] : text;
-  const events = [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end(options.finish)];
+  const events = [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end(finish)];
   const items: Item[] = [];
   let issues: unknown;
   for (const event of events) {

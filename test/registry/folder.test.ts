@@ -110,3 +110,14 @@ test("a folder that is not there is told at once", async () => {
     /cannot read the tools folder .*ENOENT/,
   );
 });
+
+test("in a project of ES modules a file with module.exports is a tool all the same; one that is broken is told", async () => {
+  const root = await folder({
+    "package.json": '{"type":"module"}',
+    "shout.js": `const { EOL } = require("node:os");\n${cjs("shout")}`,
+    "broken.js": "module.exports = nobody;",
+  });
+  const { tools, refused } = await loadTools(root);
+  expect(tools.map(({ name }) => name)).toEqual(["internal_shout"]);
+  expect(refused.map(({ reason }) => reason)).toEqual([expect.stringContaining("nobody is not defined")]);
+});

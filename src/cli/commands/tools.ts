@@ -104,7 +104,9 @@ async function show(given: ToolsFlags): Promise<void> {
   const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
   const codec = await loadCodec[wire]();
   const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: specs }, options);
-  showTools((body["tools"] as readonly JsonObject[] | undefined) ?? [], given.json);
+  // Whatever a wire makes of the list, its field is a list of objects, or is left out when there is none.
+  const tools = (body["tools"] as readonly JsonObject[] | undefined) ?? [];
+  showTools(given.json ? tools : tools.flatMap(declarations), given.json);
   if (given.json) return;
   for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
   if (taught === undefined) return;
@@ -153,9 +155,15 @@ function toMcp(spec: ToolSpec): readonly JsonObject[] {
   }));
 }
 
+/** Gemini puts all functions into one entry; its own tools are keys without a name. */
+function declarations(entry: JsonObject): readonly JsonObject[] {
+  const functions = entry["functionDeclarations"];
+  return Array.isArray(functions) ? (functions as readonly JsonObject[]) : [entry];
+}
+
 function nameOf(tool: JsonObject): string {
   const inner = tool["function"] as JsonObject | undefined;
-  return String(tool["name"] ?? inner?.["name"] ?? tool["type"] ?? "");
+  return String(tool["name"] ?? inner?.["name"] ?? tool["type"] ?? Object.keys(tool)[0] ?? "");
 }
 
 function descriptionOf(tool: JsonObject): string {
