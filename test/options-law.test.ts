@@ -31,6 +31,7 @@ import {
   stream,
 } from "../src/session/index.ts";
 import { createAudit, verifyAudit } from "../src/store/index.ts";
+import { createDbosDispatcher, createPostgresPacks, createPostgresStore } from "../src/serve/postgres.ts";
 import { createScriptedModel, serveModel } from "../src/testing/index.ts";
 import { createPatchProgress } from "../src/tools/index.ts";
 import { codecs } from "../src/wire/index.ts";
@@ -92,6 +93,9 @@ const factories: Readonly<Record<string, (unknown: object) => unknown>> = {
       model: "m",
       ...more,
     }),
+  createDbosDispatcher: (more) => createDbosDispatcher({ database: {} as never, store: {} as never, ...more }),
+  createPostgresStore: (more) => createPostgresStore({ database: {} as never, ...more }),
+  createPostgresPacks: (more) => createPostgresPacks({ database: {} as never, ...more }),
   startServing: (more) => startServing({ service: {} as never, ...more }),
   startGateway: (more) => startGateway({ routes: [], keys: [], ...more }),
   createClient: (more) => createClient({ url: "http://127.0.0.1:1", ...more }),

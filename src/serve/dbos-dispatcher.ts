@@ -3,6 +3,7 @@
  * is never a step of the engine, since engines run a step again that was cut off: a wake says "look at this session",
  * and the session's records say what is left to do. DBOS is loaded here, and only where a database is used.
  */
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import { randomUUID } from "node:crypto";
 import type { ClientBase } from "pg";
 import type { Database, Queries } from "../store/postgres/database.ts";
@@ -36,9 +37,24 @@ const stickyMs = 2_000;
 /** A session nobody runs is left alone for this long: a wake may be on its way. */
 const quietMs = 5_000;
 
+const dispatcherShape = optionsShape<DbosDispatcherOptions>(
+  {
+    database: "table",
+    store: "table",
+    places: { above: 0 },
+    placesPerTenant: { above: 0 },
+    lookMs: { above: 0 },
+    onError: "function",
+    now: "function",
+  },
+  "database",
+  "store",
+);
+
 /** Joins the workers of a database: each wake is run by one of them, and those of a dead one by another. */
 /* oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs */
 export async function createDbosDispatcher(options: DbosDispatcherOptions): Promise<Dispatcher> {
+  checkOptions("createDbosDispatcher", options, dispatcherShape);
   const { database, store, places = 200, placesPerTenant = 50, lookMs = 500, onError, now = Date.now } = options;
   const { DBOS, DBOSClient } = await loadEngine();
   const logger = createLogger((message) => onError?.(new Error(message), "dispatcher"));

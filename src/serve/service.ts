@@ -105,6 +105,7 @@ const serviceShape = optionsShape<ServiceOptions>(
     tokens: "table",
     open: "function",
     dispatcher: "table",
+    shared: "table",
     places: { above: 0 },
     limits: "function",
     checkSettings: "function",

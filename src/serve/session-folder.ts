@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import type { StoredRecord } from "../store/journal.ts";
 import type { PackStore } from "../store/packs.ts";
 import { createFolderStates } from "../workspace/folder-states.ts";
-import type { OpenRequest } from "./runner.ts";
+import type { OpenRequest } from "./open-session.ts";
 
 /** Options of `openSessionFolder`. */
 export interface SessionFolderOptions extends Pick<OpenRequest, "records" | "journal"> {

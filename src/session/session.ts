@@ -59,12 +59,11 @@ export interface OpenTurnState {
   readonly waiting: readonly string[];
 }
 
-// oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs
-
 /**
  * One conversation with a model: it asks, runs the calls, gives the results back, and repeats that until the model is
  * done.
  */
+// oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs
 export function createSession(given: SessionOptions): Session {
   checkOptions("createSession", given, sessionShape);
   const { options, layout, offer } = withOffer(given);

@@ -1,4 +1,5 @@
 /** Pieces of sessions' folders in PostgreSQL; large ones in a store of their own, of which the row has the name. */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { blobName, type BlobStore, type PackStore } from "../packs.ts";
 import type { Database } from "./database.ts";
 
@@ -11,8 +12,15 @@ export interface PostgresPacksOptions {
   readonly maxBytes?: number;
 }
 
+const packsShape = optionsShape<PostgresPacksOptions>(
+  { database: "table", blobs: "table", maxBytes: { above: 0 } },
+  "database",
+);
+
 /** Sessions' folders in the database, large pieces elsewhere. */
-export function createPostgresPacks({ database, blobs, maxBytes = 1024 * 1024 }: PostgresPacksOptions): PackStore {
+export function createPostgresPacks(options: PostgresPacksOptions): PackStore {
+  checkOptions("createPostgresPacks", options, packsShape);
+  const { database, blobs, maxBytes = 1024 * 1024 } = options;
   return {
     async add(session, pack) {
       const isLarge = blobs !== undefined && pack.length > maxBytes;

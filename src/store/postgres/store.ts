@@ -1,4 +1,5 @@
 /** Sessions in PostgreSQL, for any number of processes. An append is one statement, and the record's number is its fence. */
+import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
 import type { StoredRecord } from "../journal.ts";
@@ -26,6 +27,11 @@ export interface PostgresStoreOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+const storeShape = optionsShape<PostgresStoreOptions>(
+  { database: "table", frozenAfterMs: { above: 0 }, onError: "function" },
+  "database",
+);
+
 /** A session store in PostgreSQL. */
 export interface PostgresStore extends SessionStore {
   /** Who lives, and who holds what. */
@@ -36,6 +42,7 @@ export interface PostgresStore extends SessionStore {
 
 /** Sessions in PostgreSQL, for any number of processes; closing it closes the database. */
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  checkOptions("createPostgresStore", options, storeShape);
   const { database, frozenAfterMs, onError } = options;
   const told = onError === undefined ? {} : { onError };
   const hold = createHold(database, { ...told, ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }) });

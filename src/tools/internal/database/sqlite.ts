@@ -30,7 +30,8 @@ function nodeSqlite(): { readonly DatabaseSync: new (path: string, options: obje
   const { emitWarning } = process;
   process.emitWarning = () => undefined;
   try {
-    return process.getBuiltinModule("node:sqlite");
+    // Its types say more than we use, and differ between versions of Node.
+    return process.getBuiltinModule("node:sqlite") as unknown as ReturnType<typeof nodeSqlite>;
   } finally {
     process.emitWarning = emitWarning;
   }
