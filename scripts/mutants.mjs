@@ -193,13 +193,19 @@ async function mapTests() {
   return map;
 }
 
+/** A mutant that none of these notice is a survivor, whatever some distant test would have said. */
+const nearestTests = 8;
+/** Parameters and brackets are no statements, and a map of another day is a few lines off. */
+const slack = values.reuse ? 20 : 4;
+
 /** The tests that reach a line, those of its folder first, the quickest before the others. */
 function testsOf(map, { file, line }) {
   const folder = file.replace(/^src/, "test").replace(/[^/]+$/, "");
   const distance = ({ test, ms }) => (test.startsWith(folder) ? 0 : 1_000_000) + ms;
   return map
-    .filter(({ reached }) => (reached[file] ?? []).some(([from, to]) => from <= line && line <= to))
+    .filter(({ reached }) => (reached[file] ?? []).some(([from, to]) => from - slack <= line && line <= to + slack))
     .toSorted((a, b) => distance(a) - distance(b))
+    .slice(0, nearestTests)
     .map(({ test }) => test);
 }
 

@@ -57,3 +57,12 @@ test("nothing to remark leaves no notes; what there is stands in them, in order"
     /kept the output open.*\none$/,
   );
 });
+
+test("codex, a process that may go on: how it ended, or under which number it runs", () => {
+  const session = { ...outcome, chunkId: "abc123" };
+  expect(layoutExec(session, "codex", whole)).toContain("Process exited with code 3");
+  expect(layoutExec({ ...session, exitCode: 0 }, "codex", whole)).toContain("Process exited with code 0");
+  expect(layoutExec({ ...session, exitCode: null, sessionId: 77 }, "codex", whole)).toContain(
+    "Process running with session ID 77",
+  );
+});

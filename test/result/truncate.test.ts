@@ -90,3 +90,10 @@ describe("whatever the text and the budget", () => {
 function hasLoneSurrogate(text: string): boolean {
   return /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
 }
+
+test("bytes count as bytes, not as characters", () => {
+  const cut = truncate("é".repeat(1_000), { ...wide, maxBytes: 1_500 });
+  expect(cut.bytes).toBeGreaterThan(0);
+  expect(Buffer.byteLength(cut.text)).toBeLessThanOrEqual(1_500);
+  expect(truncate("é".repeat(1_000), { ...wide, maxBytes: 2_000 }).bytes).toBe(0);
+});
