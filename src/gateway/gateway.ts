@@ -13,8 +13,7 @@ import { RequestError } from "../wire/index.ts";
 import { type BudgetOptions, createBudget } from "./budget.ts";
 import { findEndpoint, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
-import type { RequestRecord, Services } from "./turn.ts";
-import type { Judge } from "./govern.ts";
+import type { Services } from "./turn.ts";
 import { createGatewayJournal } from "./journal.ts";
 import { type ClientKey, findKey, hashKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
@@ -22,12 +21,11 @@ import { bodyFor, checkQuestion, failWith, isTheirs, readJson, type Refused } fr
 import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
 import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { writeJson } from "./reply.ts";
-import type { Search } from "./search.ts";
 import { createSecrets } from "./secrets.ts";
 import { createStateStore, fieldOf } from "./state.ts";
 import { createToolCache } from "./tool-cache.ts";
 import { createConversation, refusal } from "./stored-responses.ts";
-import { createUpstreams, type RouteOptions } from "./upstreams.ts";
+import { createUpstreams } from "./upstreams.ts";
 
 /** A gateway that listens. */
 export interface Gateway {
