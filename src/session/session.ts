@@ -63,7 +63,7 @@ export interface OpenTurnState {
  * One conversation with a model: it asks, runs the calls, gives the results back, and repeats that until the model is
  * done.
  */
-// oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs
+/* oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs */
 export function createSession(given: SessionOptions): Session {
   checkOptions("createSession", given, sessionShape);
   const { options, layout, offer } = withOffer(given);
