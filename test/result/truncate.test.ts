@@ -92,8 +92,8 @@ function hasLoneSurrogate(text: string): boolean {
 }
 
 test("bytes count as bytes, not as characters", () => {
-  const cut = truncate("é".repeat(1_000), { ...wide, maxBytes: 1_500 });
-  expect(cut.bytes).toBeGreaterThan(0);
-  expect(Buffer.byteLength(cut.text.replace(/\[….*…\]/, ""))).toBeLessThanOrEqual(1_500);
-  expect(truncate("é".repeat(1_000), { ...wide, maxBytes: 2_000 }).bytes).toBe(0);
+  const text = "é".repeat(1_000);
+  expect(truncate(text, { ...wide, maxBytes: 1_500 }).bytes).toBeGreaterThan(0);
+  expect(truncate(text, { ...wide, maxBytes: 1_999 }).bytes).toBeGreaterThan(0);
+  expect(truncate(text, { ...wide, maxBytes: 2_000 }).bytes).toBe(0);
 });
