@@ -51,15 +51,12 @@ interface Mailbox {
 
 const maxRecent = 2_000;
 
-const fileStoreShape = optionsShape<FileStoreOptions>(
-  { folder: "string", ownTenant: "string", now: "function" },
-  "folder",
-);
+const shape = optionsShape<FileStoreOptions>({ folder: "string", ownTenant: "string", now: "function" }, "folder");
 
 /** A session store in a folder, for a service of one process. Throws where another process serves this folder. */
 /* oxlint-disable-next-line max-lines-per-function -- one store: its functions share the folder and what is held of it */
 export function createFileStore(options: FileStoreOptions): SessionStore {
-  checkOptions("createFileStore", options, fileStoreShape);
+  checkOptions("createFileStore", options, shape);
   const { folder, ownTenant, now = Date.now } = options;
   const root = join(folder, "serve");
   mkdirSync(root, { recursive: true, mode: 0o700 });
