@@ -7,7 +7,7 @@ import { gatewayShape, type GatewayOptions } from "./options.ts";
 import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { defined, isObject } from "../base/json.ts";
-import type { ModelExchange, Telemetry } from "../result/telemetry.ts";
+import type { ModelExchange } from "../result/telemetry.ts";
 import { createTransport } from "../model/transport.ts";
 import { RequestError } from "../wire/index.ts";
 import { type BudgetOptions, createBudget } from "./budget.ts";

@@ -1,3 +1,4 @@
+import type { Telemetry } from "../result/telemetry.ts";
 import { optionsShape } from "../base/shape.ts";
 import type { BudgetOptions } from "./budget.ts";
 import type { Judge } from "./govern.ts";

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { partsToText, text } from "../base/content.ts";
 import { defined } from "../base/json.ts";
-import type { Answer,
+import type {
+  Answer,
   CallItem,
   Item,
   MessageItem,
