@@ -10,7 +10,7 @@ import { defined, isObject } from "../base/json.ts";
 import type { ModelExchange } from "../result/telemetry.ts";
 import { createTransport } from "../model/transport.ts";
 import { RequestError } from "../wire/index.ts";
-import { type BudgetOptions, createBudget } from "./budget.ts";
+import { createBudget } from "./budget.ts";
 import { findEndpoint, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
 import type { Services } from "./turn.ts";
