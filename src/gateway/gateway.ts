@@ -13,7 +13,7 @@ import { RequestError } from "../wire/index.ts";
 import { createBudget } from "./budget.ts";
 import { findEndpoint, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
-import type { Services } from "./turn.ts";
+import type { RequestRecord, Services } from "./turn.ts";
 import { createGatewayJournal } from "./journal.ts";
 import { type ClientKey, findKey, hashKey } from "./keys.ts";
 import { createMetrics, type GatewayMetrics } from "./metrics.ts";
