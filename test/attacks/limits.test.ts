@@ -88,9 +88,9 @@ describe.each(["bwrap", "bwrap-bound-proc", "landlock"])(
     });
 
     test.skipIf(!here)("memory that is filled", async () => {
-      const result = await run("python3 -c 'x=[bytearray(1<<20) for _ in range(3000)]; import time; time.sleep(30)'", {
-        memoryBytes: 300 * mib,
-      });
+      const fill =
+        "const all = []; for (let i = 0; i < 3000; i++) all.push(Buffer.alloc(1 << 20, 1)); setTimeout(() => all, 30000)";
+      const result = await run(`node -e '${fill}'`, { memoryBytes: 300 * mib });
       expect(result.limit).toBe("memoryBytes");
       expect(result.denied?.reason).toContain("memory");
       await goesOn();
