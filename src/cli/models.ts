@@ -14,6 +14,8 @@ export interface ModelRecord {
   /** How requests go out: native messages with a text answer, taught in the prompt, or rendered by us. */
   readonly request: "chat+text" | "text" | "completions";
   readonly dialect: string | Dialect;
+  /** The dialect as this template writes calls and results, where requests carry them as text. */
+  readonly writes?: Dialect;
   readonly profile: Omit<TemplateProfile, "dialect">;
   readonly template: {
     readonly from: string;

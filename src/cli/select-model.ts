@@ -93,6 +93,8 @@ export async function selectModel(
     keyName: config.api_key_env ?? (config.provider && provider.keyEnv) ?? "CALLGATE_API_KEY",
     // A dialect reads the text itself, thoughts and all.
     ...(wanted.dialect === undefined ? {} : { thinkTags: false }),
+    // A template wants words where Chat may have null, and asks for the names of tools.
+    ...(wanted.native === true ? { quirks: { emptyContent: true, resultNames: true } } : {}),
   });
   return {
     model: wanted.dialect === undefined ? await speakForm(http, wanted.form) : await speakDialect(http, wanted, record),
@@ -198,6 +200,7 @@ async function speakDialect(http: Model, wanted: WantedWire, record: ModelRecord
   return createTextModel(http, dialect, {
     native,
     teach: native && profile?.tools === false,
+    ...(record?.writes === undefined || dialect !== record.dialect ? {} : { writes: record.writes }),
     ...(profile === undefined ? {} : { markers: profile.markers, startsIn: (request) => startOf(profile, request) }),
   });
 }

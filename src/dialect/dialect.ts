@@ -28,6 +28,11 @@ export interface Dialect {
   /** One tag per tool. */
   readonly tags?: TagRules;
   readonly stop?: readonly string[];
+  /**
+   * How ids of the history are written, the same in a call and in its result: `functions` is `functions.NAME:N`,
+   * `nine` nine letters and digits, `position` the call's number in the conversation. As they are unless told.
+   */
+  readonly ids?: "functions" | "nine" | "position";
   readonly result: ResultForm;
 }
 
@@ -58,6 +63,15 @@ export interface Block {
   readonly whole?: boolean;
   /** `[name(` opens it inside text too, for declared names. */
   readonly pythonInText?: boolean;
+  /** How the calls of one answer are written. Unless told, each gets a block of its own, and a list holds them all. */
+  readonly layout?: Layout;
+}
+
+/** What stands before the first call of an answer, between two, and behind the last. */
+export interface Layout {
+  readonly open: string;
+  readonly between: string;
+  readonly close: string;
 }
 
 /** How a call is written between its markers. */
@@ -71,6 +85,10 @@ export interface JsonBody {
   /** `{"NAME": {…}}` */
   readonly nameAsKey?: boolean;
   readonly list?: boolean;
+  /** The key that an id is written under, before the name or behind the arguments. */
+  readonly id?: { readonly key: string; readonly at: "first" | "last" };
+  /** Written over several lines, each level by so many spaces. */
+  readonly indent?: number;
   /** Calls may follow one another with nothing but a line end between them. */
   readonly lines?: boolean;
 }
@@ -103,10 +121,14 @@ export interface TaggedBody {
   /** Ends an opening tag. */
   readonly end?: string;
   readonly trim: "none" | "one-newline";
-  /** How we write the tags. `{name}`; and what a value is: `{string}` true or false, `{type}` JSON's word, `{kind}` text or json. */
+  /** How we write the tags. `{name}`; the call's `{index}` in its answer, from 1; and what a value is: `{string}` true or false, `{type}` JSON's word, `{kind}` text or json. */
   readonly tags: { readonly call: string; readonly parameter: string };
   /** Values of one line are written between the tags, without line ends. */
   readonly inline?: boolean;
+  /** No line ends between the elements. */
+  readonly compact?: boolean;
+  /** Written as Python prints them: `True`, `False`, `None`. */
+  readonly python?: boolean;
   /** A call may stand without its block, if the tool is declared. */
   readonly bare?: boolean;
   readonly cdata?: boolean;
@@ -152,6 +174,8 @@ export interface PythonBody {
   readonly list: "brackets" | "lines";
   /** `name.call(…)` */
   readonly suffix?: string;
+  /** The quote that strings are written with, where it can hold them; double unless told. */
+  readonly quote?: "'";
 }
 
 /** `call:name{key:value}` with strings between tokens. */
@@ -159,6 +183,8 @@ export interface QuotedBody {
   readonly kind: "quoted";
   readonly prefix: string;
   readonly quote: string;
+  /** Keys are written in the order of the alphabet. */
+  readonly sorted?: boolean;
 }
 
 /** `Action: name`, `Action Input: …` */
@@ -183,11 +209,13 @@ export interface TagRules {
   readonly bareNames?: boolean;
 }
 
-/** How a result goes back. `{name}`, `{id}`, `{text}` are filled in. */
+/** How results go back. `{name}`, `{id}`, `{index}`, `{text}`, `{json}`, `{ok}`, `{error}` are filled in. */
 export interface ResultForm {
-  readonly role: "user" | "assistant";
+  /** `tool`: a Chat message of that role per result, and the server's template writes the rest. */
+  readonly role: "user" | "assistant" | "tool";
   readonly each: string;
-  readonly error?: string;
   readonly open?: string;
+  /** Between two results; a line end unless told. */
+  readonly between?: string;
   readonly close?: string;
 }

@@ -48,7 +48,7 @@ function mergeBlocks(blocks: readonly Block[]): readonly Block[] {
     for (const open of block.open) {
       const same = merged.get(open);
       const bodies = [...(same?.bodies ?? []), ...block.bodies];
-      const { own: _own, ...rest } = block;
+      const { own: _own, layout: _layout, ...rest } = block;
       merged.set(open, {
         ...rest,
         open: [open],

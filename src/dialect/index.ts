@@ -17,6 +17,7 @@ export type {
   Body,
   CodeblockBody,
   JsonBody,
+  Layout,
   NamedBody,
   PairsBody,
   PythonBody,

@@ -71,14 +71,19 @@ function renderPrompt(
 ): string {
   const list = Array.isArray(messages) ? messages.filter(isObject) : [];
   const safe = list.map((message) => toTemplateMessage(message, options));
+  const offered = Array.isArray(tools) ? tools.filter(isObject) : [];
+  const now = options.now?.() ?? new Date();
   return renderTemplate(options.template, {
     messages: options.profile.system ? safe : withoutSystem(safe),
-    ...(Array.isArray(tools) && tools.length > 0 ? { tools } : {}),
+    ...(offered.length > 0 ? { tools: offered } : {}),
+    // FireFunction's words for the same.
+    functions: offered.length > 0 ? JSON.stringify(offered.map((tool) => tool["function"] ?? {})) : "",
+    datetime: now.toISOString().slice(0, 10),
     add_generation_prompt: true,
     bos_token: options.tokens?.bos ?? "",
     eos_token: options.tokens?.eos ?? "",
     ...more,
-    ...defined({ now: options.now?.() }),
+    now,
   });
 }
 

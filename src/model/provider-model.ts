@@ -1,6 +1,6 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined } from "../base/json.ts";
-import type { Codec, EncodeOptions, WireName } from "../wire/codec.ts";
+import type { Codec, EncodeOptions, Quirks, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
 import { providerForWire, providers, type Provider } from "./providers.ts";
 
@@ -19,6 +19,8 @@ export interface ProviderModelOptions extends Pick<
   readonly apiKey?: string;
   /** Left out: as the provider's row says. `false` under a dialect, which reads the text itself, thoughts and all. */
   readonly thinkTags?: boolean;
+  /** Habits of this one model, beside its provider's. */
+  readonly quirks?: Quirks;
   /** Instead of the wire's own, such as the one that renders prompts for completion endpoints. */
   readonly codec?: Codec;
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -42,7 +44,7 @@ export function resolveProvider(options: ProviderModelOptions): ProviderAddress 
     wire: options.wire ?? provider.wire,
     baseUrl: options.baseUrl ?? provider.baseUrl,
     headers: { ...provider.headers, ...authHeader(provider, findKey(options, provider)) },
-    encode: { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) },
+    encode: { target: provider.target, quirks: { ...provider.quirks, ...options.quirks } },
     thinkTags: options.thinkTags ?? provider.thinkTags === true,
     ...defined({ keyName }),
   };

@@ -1,6 +1,14 @@
 import { defined } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
-import { teach, toTextRequest, wrapTextCalls, type Dialect, type TextDecoderOptions } from "../dialect/index.ts";
+import {
+  findDialect,
+  teach,
+  toTextRequest,
+  wrapTextCalls,
+  type Dialect,
+  type TextDecoderOptions,
+} from "../dialect/index.ts";
+import { spellId } from "../dialect/write/call.ts";
 import type { Model, ModelRequest, ToolSpec } from "../spec/model.ts";
 import { spellNames } from "../spec/name.ts";
 
@@ -15,6 +23,8 @@ export interface TextModelOptions {
   readonly teach?: boolean;
   /** Where an answer to this request begins; in text unless told. */
   readonly startsIn?: (request: ModelRequest) => TextDecoderOptions["startsIn"];
+  /** The dialect in the layout of the model's own template, for the calls and results of the history. */
+  readonly writes?: Dialect;
   /** Markers of the model's turns, broken in results. */
   readonly markers?: readonly string[];
 }
@@ -44,19 +54,33 @@ export function createTextModel(inner: Model, dialect: string | Dialect, options
       const sent =
         options.native === true
           ? toNativeRequest(request, dialect, options)
-          : toTextRequest(request, dialect, options.markers);
+          : toTextRequest(request, options.writes ?? dialect, options.markers);
       return wrapTextCalls(inner.ask(sent, signal, how), reading);
     },
   };
 }
 
 /** The request as it is; only a list of tools that the template would leave out is told in words. */
-function toNativeRequest(request: ModelRequest, dialect: string | Dialect, options: TextModelOptions): ModelRequest {
+function toNativeRequest(asked: ModelRequest, dialect: string | Dialect, options: TextModelOptions): ModelRequest {
+  const request = withOwnIds(asked, typeof dialect === "string" ? findDialect(dialect) : dialect);
   if (options.teach !== true || request.tools.length === 0) return request;
   const told = [request.instructions, teach(dialect, request.tools)].filter(
     (part) => part !== undefined && part !== "",
   );
   return { ...request, instructions: told.join("\n\n") };
+}
+
+/** Some templates write an id as their models spell it, and refuse or garble all others. */
+function withOwnIds(request: ModelRequest, dialect: Dialect): ModelRequest {
+  if (dialect.ids !== "functions" && dialect.ids !== "nine") return request;
+  const ids = new Map<string, string>();
+  for (const item of request.input)
+    if (item.type === "call") ids.set(item.id, spellId(dialect, item.id, item.name, ids.size));
+  const input = request.input.map((item) => {
+    if (item.type === "call") return { ...item, id: ids.get(item.id) ?? item.id };
+    return item.type === "result" ? { ...item, callId: ids.get(item.callId) ?? item.callId } : item;
+  });
+  return { ...request, input };
 }
 
 /**

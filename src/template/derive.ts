@@ -5,9 +5,10 @@
 import { decodeText, encodeCalls, type Dialect } from "../dialect/index.ts";
 import { stableStringify } from "../base/json.ts";
 import { deriveBlocks, type Shown } from "./derive-blocks.ts";
-import { idOf, one, probeTools, two, words, type ProbeCall } from "./probe.ts";
+import { layoutsOf } from "./history.ts";
+import { idOf, one, probeSets, probeTools, two, words, type ProbeCall } from "./probe.ts";
 import { readSet, type ShownSet } from "./read-probes.ts";
-import { turnOf, type Renderings } from "./renderings.ts";
+import { commonStart, outOfMarker, turnOf, type Renderings } from "./renderings.ts";
 
 export interface Derived {
   readonly dialect: Dialect;
@@ -27,7 +28,21 @@ export function deriveDialect(sets: readonly ShownSet[], renderings: Renderings)
   }
   // Reading only a part of what is shown is no reading of the model, unless strings are what the template breaks.
   const plain = sets.filter(({ set }) => set.name === "one" || set.name === "two" || set.name === "empty").length;
-  return best !== undefined && best.read >= plain ? best : undefined;
+  if (best === undefined || best.read < plain) return undefined;
+  return { ...best, dialect: laidOut(best.dialect, renderings) };
+}
+
+/** With what the template puts around and between calls, if it can be written and read back. */
+function laidOut(dialect: Dialect, renderings: Renderings): Dialect {
+  const calls = renderings.get("res2")?.includes("qzsecondvalue") === true ? two : one;
+  for (const form of layoutsOf(dialect, renderings, calls)) {
+    const [block] = form.blocks;
+    // Only the layout is taken: what is read stays what it was.
+    if (block?.layout === undefined || block.bodies[0] !== dialect.blocks[0]?.bodies[0]) continue;
+    const found = { ...dialect, blocks: [{ ...dialect.blocks[0]!, layout: block.layout }, ...dialect.blocks.slice(1)] };
+    if (isSound(found)) return found;
+  }
+  return dialect;
 }
 
 function shownOf(sets: readonly ShownSet[], renderings: Renderings): Shown | undefined {
@@ -74,7 +89,9 @@ function resultOf(renderings: Renderings): Dialect["result"] {
   const text = renderings.get("resbase");
   const at = text?.indexOf(words.result) ?? -1;
   if (text === undefined || at < 0) return plain;
-  const before = /(<[^<>]{1,48}>[^<>]{0,64}){1,3}$/.exec(text.slice(text.indexOf(words.question), at))?.[0];
+  const called = renderings.ofSet(probeSets[0]!) ?? "";
+  const start = Math.min(at, outOfMarker(text, commonStart(called, text)));
+  const before = /(<[^<>]{1,48}>[^<>]{0,64}){1,3}$/.exec(text.slice(start, at))?.[0];
   const after = /^\s*(<[^<>]{1,48}>)/.exec(text.slice(at + words.result.length))?.[0];
   if (before === undefined || after === undefined) return plain;
   const id = idOf(one[0]!, 0, renderings.manner);

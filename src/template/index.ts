@@ -1,4 +1,5 @@
 /** Entry of `callgate/template`: chat templates rendered, and asked how their model speaks. Pure: runs in a browser. */
+export { historyForm, type HistoryForm } from "./history.ts";
 export { inferFromTemplate, unknownProfile, type InferOptions, type TemplateProfile } from "./infer.ts";
 export {
   defaultLimits as templateLimits,

@@ -186,15 +186,14 @@ function writes(dialect: Dialect, calls: readonly ProbeCall[], turn: string | un
   if (turn === undefined) return 0;
   const text = encodeCalls(
     dialect,
-    calls.map((call, index) => ({ name: call.name, id: `abcdefgh${index}`, arguments: spacedJson(call.arguments) })),
+    calls.map((call, index) => ({
+      name: call.name,
+      id: `abcdefgh${index}`,
+      arguments: JSON.stringify(call.arguments),
+    })),
     probeTools,
   );
   return agreement(turn, text);
-}
-
-/** As templates print it: with a space after colons and commas. */
-export function spacedJson(value: object): string {
-  return JSON.stringify(value, null, 1).replace(/\n\s*/g, " ").replace(/^\{ /, "{").replace(/ \}$/, "}");
 }
 
 /** 2: word for word. 1: up to spaces. */

@@ -1,5 +1,6 @@
 /** The conversations a template is asked to render: two tools, words nobody else writes, one thing changed at a time. */
 import type { JsonObject } from "../base/json.ts";
+import { spacedJson } from "../dialect/write/spelling.ts";
 import type { TemplateContext } from "./render.ts";
 
 export interface ProbeCall {
@@ -126,7 +127,8 @@ export function callMessage(calls: readonly ProbeCall[], manner: Manner, more: M
       type: "function",
       function: {
         name: call.name,
-        arguments: manner.arguments === "object" ? call.arguments : JSON.stringify(call.arguments),
+        // As Python prints it.
+        arguments: manner.arguments === "object" ? call.arguments : spacedJson(JSON.stringify(call.arguments)),
       },
     })),
   };
@@ -136,7 +138,7 @@ export function idOf(call: ProbeCall, index: number, manner: Manner): string {
   return manner.ids === "short" ? `abcdefgh${index}` : `functions.${call.name}:${index}`;
 }
 
-function results(calls: readonly ProbeCall[], manner: Manner): readonly Message[] {
+export function resultMessages(calls: readonly ProbeCall[], manner: Manner): readonly Message[] {
   return calls.map((call, index) => ({
     role: "tool",
     name: call.name,
@@ -188,10 +190,10 @@ export function conversations(manner: Manner) {
     altkey: { messages: [user, called(changed.key)] },
     altval: { messages: [user, called(changed.value)] },
     twoargs: { messages: [user, called(changed.twoArguments)] },
-    res: { messages: [user, called(one), ...results(one, manner)], prompt: true },
-    resbase: { messages: [user, called(one), ...results(one, manner)] },
-    res2: { messages: [user, called(two), ...results(two, manner)], prompt: true },
-    restext: { messages: [user, called(one), ...results(one, manner), answer] },
+    res: { messages: [user, called(one), ...resultMessages(one, manner)], prompt: true },
+    resbase: { messages: [user, called(one), ...resultMessages(one, manner)] },
+    res2: { messages: [user, called(two), ...resultMessages(two, manner)], prompt: true },
+    restext: { messages: [user, called(one), ...resultMessages(one, manner), answer] },
   } satisfies Readonly<Record<string, Conversation>>;
 }
 
@@ -216,7 +218,7 @@ export function contextOf(conversation: Conversation, manner: Manner, tokens: Sp
   return {
     messages: conversation.messages,
     ...(conversation.tools === false
-      ? {}
+      ? { functions: "" }
       : { tools, functions: JSON.stringify(tools.map((tool) => tool.function)), xml_tools: tools }),
     add_generation_prompt: conversation.prompt === true,
     bos_token: tokens.bos ?? "<s>",

@@ -27,7 +27,8 @@ export function speakText(model: Model, dialect: string): Model {
 /** Without markers, and in a message that goes to a tool, a call must be the whole: nothing can be said beside it. */
 function isWhole(dialect: string): boolean {
   const { blocks, channels } = findDialect(dialect) ?? { blocks: [] };
-  return channels === "muse" || (blocks.length > 0 && blocks.every(({ whole }) => whole === true));
+  const written = blocks.find(({ layout }) => layout !== undefined) ?? blocks[0];
+  return channels === "muse" || written?.whole === true;
 }
 
 /** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */

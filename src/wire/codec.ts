@@ -63,6 +63,8 @@ export interface Quirks {
   readonly laterSystem?: boolean;
   /** Call ids must match this many characters of [a-zA-Z0-9]. */
   readonly idLength?: number;
+  /** Results carry their tool's name: chat templates ask for it. */
+  readonly resultNames?: boolean;
   /** Chat servers that take `custom` tools. */
   readonly customTools?: boolean;
   /** Chat servers that take `tool_choice: {type: "allowed_tools"}`; for all others the list itself is cut down. */

@@ -3,6 +3,7 @@
  * derived from seed and position, so that a replay invents the same. On the way out an id is made legal for the
  * provider, with a hash suffix when it had to change: cleaning alone makes different ids collide.
  */
+import { exactId, hashHex } from "../base/hash.ts";
 import type { Item } from "../spec/model.ts";
 
 export function inventId(seed: string, position: number, prefix = "call_"): string {
@@ -68,39 +69,10 @@ export const idRules = {
 
 /** The same id if it is legal, else a cleaned one with a hash of the true id at its end. */
 export function legalId(id: string, rule: IdRule): string {
-  if (rule.exact === true) return isPlain(id) && id.length === rule.max ? id : exactId(id, rule.max);
+  if (rule.exact === true) return exactId(id, rule.max);
   const clean = rule.anyCharacter === true ? id : id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   if (clean === id && id !== "" && id.length <= rule.max) return id;
   return `${clean.slice(0, rule.max - 9)}_${hashHex(id, 8)}`;
-}
-
-function isPlain(id: string): boolean {
-  return /^[a-zA-Z0-9]+$/.test(id);
-}
-
-/** Base 36 spends more of the few characters there are. */
-function exactId(id: string, length: number): string {
-  const digits = hashHex(id, Math.ceil(length * 1.5)).match(/.{1,8}/g) ?? [];
-  const text = digits.map((hex) => Number.parseInt(hex, 16).toString(36).padStart(6, "0")).join("");
-  return text.slice(0, length).padEnd(length, "0");
-}
-
-/** A hash for short names and ids, the same in every run; never for secrets. */
-
-/** So many hex digits, which depend on all of the text. */
-export function hashHex(text: string, digits: number): string {
-  let hex = "";
-  for (let lane = 0; hex.length < digits; lane++) hex += hash32(text, lane).toString(16).padStart(8, "0");
-  return hex.slice(0, digits);
-}
-
-/** FNV-1a over UTF-16 units with a final mix; each lane starts elsewhere, so lanes are independent. */
-function hash32(text: string, lane: number): number {
-  let hash = 0x811c9dc5 ^ Math.imul(lane, 0x9e3779b1);
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 /** Indexes for the items of one answer: the one its server wants where that is free, else the next after all others. */

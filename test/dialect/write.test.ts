@@ -172,7 +172,7 @@ describe("a request for a model that only writes text", () => {
     const words = said?.type === "message" && said.content[0]?.type === "text" ? said.content[0].text : "";
     expect(decodeText(words, { dialect: "hermes", tools: request.tools }).items).toMatchObject([
       { type: "message" },
-      { type: "call", name: "write_file", arguments: '{"path":"a"}' },
+      { type: "call", name: "write_file", arguments: '{"path": "a"}' },
     ]);
   });
 
@@ -189,7 +189,7 @@ test("a prompt is the same for the same tools in any order, and shows the tool's
     examples: [{ input: { n: 42 } }],
   };
   expect(teach("hermes", [writeFile, other])).toBe(teach("hermes", [other, writeFile]));
-  expect(teach("hermes", [other])).toContain('{"n":42}');
+  expect(teach("hermes", [other])).toContain('{"n": 42}');
 });
 
 test("every dialect of the corpus is known by its name, and aliases lead to one", () => {

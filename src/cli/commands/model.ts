@@ -1,8 +1,14 @@
 /** `callgate model`: models of one's own, known by their chat templates. */
 import { existsSync } from "node:fs";
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { lookUpDialect } from "../../dialect/index.ts";
-import { inferFromTemplate, type TemplateProfile } from "../../template/index.ts";
+import { findDialect, lookUpDialect } from "../../dialect/index.ts";
+import {
+  historyForm,
+  inferFromTemplate,
+  type HistoryForm,
+  type TemplateProfile,
+  type TemplateSource,
+} from "../../template/index.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { findModel, hashOf, listModels, removeModel, saveModel, wireOf, type ModelRecord } from "../models.ts";
@@ -53,10 +59,12 @@ async function addModel(model: string, flags: AddFlags): Promise<number> {
   const profile = inferFromTemplate(source.template, { tokens: source.tokens });
   const chosen = chooseRequest(profile, flags.wire);
   const { dialect: _dialect, ...facts } = profile;
+  const form = historyFormFor(chosen, source);
   const record: ModelRecord = {
     name: model,
     baseUrl: flags["base-url"],
     ...chosen,
+    ...(form === undefined ? {} : { writes: form.dialect }),
     profile: facts,
     template: {
       from,
@@ -71,11 +79,27 @@ async function addModel(model: string, flags: AddFlags): Promise<number> {
   if (flags.json === true) printJson(record);
   else {
     show(record);
+    if (form !== undefined) print(`${"history".padEnd(14)}${agreements[form.agrees]}`);
     if (before !== undefined && before.template.sha256 !== record.template.sha256)
       say("callgate: the template is another than before; the record was made anew");
     say(`callgate: kept in ${file}; use it with --model ${model}`);
   }
   return exitCodes.done;
+}
+
+const agreements: Readonly<Record<HistoryForm["agrees"], string>> = {
+  exact: "calls and results as the template itself writes them",
+  spaces: "calls and results as the template itself writes them, but for spaces",
+  no: "calls and results in the dialect's own form: the template's cannot be had with plain messages",
+};
+
+/** Only where calls and results go out as text does it matter how the template writes them. */
+function historyFormFor(
+  { request, dialect }: Pick<ModelRecord, "request" | "dialect">,
+  { template, tokens }: TemplateSource,
+): HistoryForm | undefined {
+  if (request !== "text") return undefined;
+  return historyForm(template, typeof dialect === "string" ? findDialect(dialect) : dialect, { tokens });
 }
 
 async function fromFile(path: string) {

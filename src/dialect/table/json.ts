@@ -12,6 +12,7 @@ const longcatPairs: PairsBody = {
   trim: "none",
 };
 const list = { kind: "json", list: true } as const;
+const cohereList = { ...list, name: ["tool_name", "name"], args: ["parameters", "arguments"] } as const;
 
 export const jsonDialects: readonly Dialect[] = [
   {
@@ -78,14 +79,22 @@ export const jsonDialects: readonly Dialect[] = [
       {
         open: ["[TOOL_CALLS]"],
         close: [],
-        bodies: [list, { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"], direct: true }],
+        bodies: [
+          { ...list, id: { key: "id", at: "last" } },
+          { kind: "named", separator: ["[ARGS]"], id: ["[CALL_ID]"], direct: true },
+        ],
         own: 1,
         between: ["[TOOL_CALLS]", ","],
       },
     ],
     reasoning: [{ open: ["[THINK]"], close: ["[/THINK]"] }],
     results: ["[TOOL_RESULTS]"],
-    result: { role: "user", each: '[TOOL_RESULTS]{"content": {json}, "call_id": "{id}"}[/TOOL_RESULTS]' },
+    ids: "nine",
+    result: {
+      role: "user",
+      each: '[TOOL_RESULTS]{"content": {text}, "call_id": "{id}"}[/TOOL_RESULTS]',
+      between: "",
+    },
   },
   {
     name: "llama3-json",
@@ -101,7 +110,15 @@ export const jsonDialects: readonly Dialect[] = [
         bodies: [llamaJson, { kind: "python", list: "brackets", suffix: ".call" }],
         between: [";", "<|python_tag|>"],
       },
-      { open: [], close: [], bodies: [llamaJson], between: [";"], whole: true },
+      {
+        open: [],
+        close: [],
+        bodies: [llamaJson],
+        between: [";"],
+        whole: true,
+        // The tag is for built-in tools; the templates write all others without it.
+        layout: { open: "", between: "; ", close: "" },
+      },
     ],
     result: plainResult,
   },
@@ -111,7 +128,7 @@ export const jsonDialects: readonly Dialect[] = [
     title: "A bare JSON list",
     models: ["any model held to a JSON schema"],
     trust: "markerless",
-    blocks: [{ open: [], close: [], bodies: [json], whole: true }],
+    blocks: [{ open: [], close: [], bodies: [json], whole: true, layout: { open: "[", between: ", ", close: "]" } }],
     reasoning: [think],
     result: plainResult,
   },
@@ -176,7 +193,13 @@ export const jsonDialects: readonly Dialect[] = [
     blocks: [{ open: ["<TOOLCALL>"], close: ["</TOOLCALL>"], bodies: [list] }],
     reasoning: [think],
     results: ["<TOOL_RESPONSE>"],
-    result: { role: "user", each: "<TOOL_RESPONSE>[{json}]</TOOL_RESPONSE>" },
+    result: {
+      role: "user",
+      open: "<TOOL_RESPONSE>[",
+      each: "{text}",
+      between: ", ",
+      close: "]</TOOL_RESPONSE>",
+    },
   },
   {
     name: "internlm2",
@@ -207,7 +230,7 @@ export const jsonDialects: readonly Dialect[] = [
       },
     ],
     reasoning: [{ open: ["<|inner_prefix|>"], close: ["<|inner_suffix|>"] }],
-    result: { role: "user", each: "[{json}]" },
+    result: { role: "user", open: "[", each: "{text}", between: ", ", close: "]" },
   },
   {
     name: "cohere-action",
@@ -219,15 +242,20 @@ export const jsonDialects: readonly Dialect[] = [
       {
         open: ["<|START_ACTION|>"],
         close: ["<|END_ACTION|>"],
-        bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }],
+        bodies: [{ ...cohereList, id: { key: "tool_call_id", at: "first" } }],
+        layout: { open: "<|START_ACTION|>[\n    ", between: ",\n    ", close: "\n]<|END_ACTION|>" },
       },
     ],
     reasoning: [{ open: ["<|START_THINKING|>"], close: ["<|END_THINKING|>"] }],
     drop: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"],
     results: ["<|START_TOOL_RESULT|>"],
+    ids: "position",
     result: {
       role: "user",
-      each: '<|START_TOOL_RESULT|>[{"tool_call_id": "{id}", "results": {"0": {json}}, "is_error": {error}}]<|END_TOOL_RESULT|>',
+      open: "<|START_TOOL_RESULT|>[\n    ",
+      each: '{\n        "tool_call_id": "{id}",\n        "results": {\n            "0": {json}\n        },\n        "is_error": {error}\n    }',
+      between: ",\n    ",
+      close: "\n]<|END_TOOL_RESULT|>",
     },
   },
   {
@@ -240,12 +268,13 @@ export const jsonDialects: readonly Dialect[] = [
       {
         open: ["Action:\n```json\n", "Action: ```json\n"],
         close: ["```"],
-        bodies: [{ kind: "json", list: true, name: ["tool_name", "name"], args: ["parameters", "arguments"] }],
+        bodies: [{ ...cohereList, indent: 4 }],
+        layout: { open: "Action:\n```json\n[\n    ", between: ",\n    ", close: "\n]```" },
       },
     ],
     drop: ["<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"],
     results: ["<results>"],
-    result: { role: "user", each: "<results>\n{text}\n</results>" },
+    result: { role: "user", each: "<results>\n{text}</results>" },
   },
   {
     name: "gigachat3",
@@ -279,10 +308,24 @@ function toolCallsList(name: string): Dialect {
     title: name === "minimax-m1" ? "JSON lines in <tool_calls>" : "JSON list in <tool_calls>",
     models: [models],
     trust: "special-token",
-    blocks: [{ open: ["<tool_calls>"], close: ["</tool_calls>"], bodies: [name === "minimax-m1" ? json : list] }],
+    blocks: [
+      {
+        open: ["<tool_calls>"],
+        close: ["</tool_calls>"],
+        bodies: [name === "minimax-m1" ? json : list],
+        ...(name === "minimax-m1"
+          ? { layout: { open: "<tool_calls>\n", between: "\n", close: "\n</tool_calls>" } }
+          : {}),
+      },
+    ],
     reasoning: name === "apriel" ? [apriel, think] : [think],
     stray: ["</answer>", "[END FINAL RESPONSE]"],
     drop: name === "hunyuan-a13b" ? ["<answer>", "</answer>"] : [],
-    result: name === "apriel" ? { role: "user", each: "<|begin_tool_result|>{text}" } : plainResult,
+    result:
+      name === "apriel"
+        ? { role: "user", each: "<|begin_tool_result|>\n{text}" }
+        : name === "minimax-m1"
+          ? { role: "user", each: "tool result: {text}", between: "\n\n" }
+          : plainResult,
   };
 }

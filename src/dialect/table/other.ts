@@ -14,10 +14,12 @@ interface DeepseekCall {
   readonly before: string;
   readonly separator: string;
   readonly after?: readonly string[];
+  /** Between two calls of a section. */
+  readonly between: string;
 }
 
 /** A section of calls; and a call alone, as distills forget the outer marker. */
-function deepseekBlocks({ before, separator, after }: DeepseekCall): readonly Block[] {
+function deepseekBlocks({ before, separator, after, between }: DeepseekCall): readonly Block[] {
   const open = "<｜tool▁call▁begin｜>";
   const body: NamedBody = {
     kind: "named",
@@ -30,6 +32,7 @@ function deepseekBlocks({ before, separator, after }: DeepseekCall): readonly Bl
       open: ["<｜tool▁calls▁begin｜>"],
       close: ["<｜tool▁calls▁end｜>"],
       bodies: [{ ...body, before: [`${open}${before}`] }],
+      layout: { open: "<｜tool▁calls▁begin｜>", between, close: "<｜tool▁calls▁end｜>" },
     },
     { open: [open], close: [], bodies: [before === "" ? body : { ...body, before: [before] }] },
   ];
@@ -44,7 +47,7 @@ export const otherDialects: readonly Dialect[] = [
     title: "Name and fenced JSON between tokens",
     models: ["DeepSeek V3", "DeepSeek R1 and distills", "Cogito"],
     trust: "special-token",
-    blocks: deepseekBlocks({ before: "function<｜tool▁sep｜>", separator: "\n", after: ["```json"] }),
+    blocks: deepseekBlocks({ before: "function<｜tool▁sep｜>", separator: "\n", after: ["```json"], between: "\n" }),
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     drop: outputMarks,
@@ -61,12 +64,12 @@ export const otherDialects: readonly Dialect[] = [
     title: "Name and JSON between tokens",
     models: ["DeepSeek V3.1", "DeepSeek V3.2-Exp"],
     trust: "special-token",
-    blocks: deepseekBlocks({ before: "", separator: "<｜tool▁sep｜>" }),
+    blocks: deepseekBlocks({ before: "", separator: "<｜tool▁sep｜>", between: "" }),
     reasoning: [think],
     stray: ["<｜end▁of▁sentence｜>"],
     drop: outputMarks,
     results: ["<｜tool▁output▁begin｜>", "<｜tool▁outputs▁begin｜>"],
-    result: { role: "user", each: "<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>" },
+    result: { role: "user", each: "<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>", between: "" },
   },
   {
     name: "kimi-k2",
@@ -88,6 +91,7 @@ export const otherDialects: readonly Dialect[] = [
             kimi: true,
           },
         ],
+        layout: { open: "<|tool_calls_section_begin|>", between: "", close: "<|tool_calls_section_end|>" },
       },
       {
         open: ["<|tool_call_begin|>"],
@@ -104,6 +108,7 @@ export const otherDialects: readonly Dialect[] = [
     ],
     reasoning: [thinkUntilSection],
     results: ["## Return of functions."],
+    ids: "functions",
     result: { role: "user", each: "## Return of {id}\n{text}" },
   },
   {
@@ -122,11 +127,13 @@ export const otherDialects: readonly Dialect[] = [
         ],
         own: 1,
         between: ["[TOOL_CALLS]"],
+        layout: { open: "[TOOL_CALLS]", between: "[TOOL_CALLS]", close: "" },
       },
     ],
     reasoning: [{ open: ["[THINK]"], close: ["[/THINK]"] }],
     results: ["[TOOL_RESULTS]"],
-    result: { role: "user", each: "[TOOL_RESULTS]{id}[TOOL_CONTENT]{text}[/TOOL_RESULTS]" },
+    ids: "nine",
+    result: { role: "user", each: "[TOOL_RESULTS]{id}[TOOL_CONTENT]{text}[/TOOL_RESULTS]", between: "" },
   },
   {
     name: "functionary-v3.2",
@@ -209,7 +216,7 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["<|tool_call_start|>"],
         close: ["<|tool_call_end|>"],
-        bodies: [json, { kind: "python", list: "brackets" }],
+        bodies: [{ kind: "python", list: "brackets", quote: "'" }, json],
       },
     ],
     reasoning: [think],
@@ -225,13 +232,18 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["<|tool_call>"],
         close: ["<tool_call|>"],
-        bodies: [{ kind: "quoted", prefix: "call:", quote: '<|"|>' }],
+        bodies: [{ kind: "quoted", prefix: "call:", quote: '<|"|>', sorted: true }],
+        layout: { open: "<|tool_call>", between: "<tool_call|><|tool_call>", close: "<tool_call|>" },
       },
     ],
     reasoning: [{ open: ["<|channel>thought\n", "<|channel>"], close: ["<channel|>"] }],
     stray: ["<tool_call|>", "<tool_response|>", "<turn|>"],
     results: ["<|tool_response>"],
-    result: { role: "user", each: '<|tool_response>response:{name}{value:<|"|>{text}<|"|>}<tool_response|>' },
+    result: {
+      role: "user",
+      each: '<|tool_response>response:{name}{value:<|"|>{text}<|"|>}<tool_response|>',
+      between: "",
+    },
   },
   {
     name: "functiongemma",
@@ -242,7 +254,7 @@ export const otherDialects: readonly Dialect[] = [
       {
         open: ["<start_function_call>"],
         close: ["<end_function_call>"],
-        bodies: [{ kind: "quoted", prefix: "call:", quote: "<escape>" }],
+        bodies: [{ kind: "quoted", prefix: "call:", quote: "<escape>", sorted: true }],
       },
     ],
     results: ["<start_function_response>"],

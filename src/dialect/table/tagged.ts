@@ -1,5 +1,5 @@
 /** Dialects with an element per parameter, or with key and value elements. */
-import type { Dialect, TaggedBody } from "../dialect.ts";
+import type { Block, Body, Dialect, TaggedBody } from "../dialect.ts";
 import {
   glmPairs,
   invokeTagged,
@@ -13,7 +13,25 @@ import {
   toolResponseMarks,
 } from "./parts.ts";
 
-const bareQwen: TaggedBody = { ...qwenTagged, bare: true };
+const bareQwen: TaggedBody = { ...qwenTagged, bare: true, python: true };
+
+/** All calls of an answer in one section, each on lines of its own. */
+function section(open: string, close: string, body: Body, more: Partial<Block> = {}): Block {
+  return {
+    open: [open],
+    close: [close],
+    bodies: [body],
+    layout: { open: `${open}\n`, between: "\n", close: `\n${close}` },
+    ...more,
+  };
+}
+
+/** Blocks that follow one another without a line end. */
+function closely(block: Block, line: string): Block {
+  const open = `${block.open[0]!}${line}`;
+  const close = `${line}${block.close[0]!}`;
+  return { ...block, layout: { open, between: `${close}${open}`, close } };
+}
 
 /** The same tags behind a prefix. */
 function prefixed(prefix: string, extra: Partial<TaggedBody> = {}): TaggedBody {
@@ -33,10 +51,12 @@ function qwenLike(name: string, models: readonly string[], aliases: readonly str
     title: "<function=NAME> with <parameter=KEY>",
     models,
     trust: "special-token",
-    blocks: [toolCall(bareQwen)],
+    // Step's templates put nothing between two calls, and nothing around a result.
+    blocks: [name === "step3.5" ? closely(toolCall(bareQwen), "\n") : toolCall(bareQwen)],
     reasoning: [thinkUntilCall],
     results: toolResponseMarks,
-    result: toolResponse,
+    result:
+      name === "step3.5" ? { role: "user", each: "<tool_response>{text}</tool_response>", between: "" } : toolResponse,
   };
 }
 
@@ -47,10 +67,11 @@ function glmLike(name: string, models: readonly string[], aliases: readonly stri
     title: "NAME with <arg_key> and <arg_value>",
     models,
     trust: "special-token",
-    blocks: [toolCall({ ...glmPairs, compact: name === "glm-4.7" })],
+    blocks: [name === "glm-4.7" ? closely(toolCall({ ...glmPairs, compact: true }), "") : toolCall({ ...glmPairs })],
     reasoning: [thinkUntilCall],
     results: ["<|observation|>", ...toolResponseMarks],
-    result: toolResponse,
+    result:
+      name === "glm-4.7" ? { role: "user", each: "<tool_response>{text}</tool_response>", between: "" } : toolResponse,
   };
 }
 
@@ -61,7 +82,7 @@ const dsmlTags = {
 
 function dsml(
   name: string,
-  section: string,
+  element: string,
   models: readonly string[],
   result: Dialect["result"],
   results: readonly string[],
@@ -72,11 +93,7 @@ function dsml(
     models,
     trust: "special-token",
     blocks: [
-      {
-        open: [`<｜DSML｜${section}>`],
-        close: [`</｜DSML｜${section}>`],
-        bodies: [prefixed("｜DSML｜", { bare: true, tags: dsmlTags })],
-      },
+      section(`<｜DSML｜${element}>`, `</｜DSML｜${element}>`, prefixed("｜DSML｜", { bare: true, tags: dsmlTags })),
     ],
     reasoning: [name === "deepseek-v4" ? thinkUntilCall : think],
     stray: ["<｜end▁of▁sentence｜>"],
@@ -96,7 +113,13 @@ export const taggedDialects: readonly Dialect[] = [
     models: ["ByteDance Seed-OSS"],
     notes: "Values stand inline: every space is data.",
     trust: "special-token",
-    blocks: [{ open: ["<seed:tool_call>"], close: ["</seed:tool_call>"], bodies: [{ ...qwenTagged, trim: "none" }] }],
+    blocks: [
+      {
+        open: ["<seed:tool_call>"],
+        close: ["</seed:tool_call>"],
+        bodies: [{ ...qwenTagged, trim: "none", python: true }],
+      },
+    ],
     reasoning: [{ open: ["<seed:think>"], close: ["</seed:think>"] }],
     drop: ["<seed:eos>"],
     result: plainResult,
@@ -117,7 +140,9 @@ export const taggedDialects: readonly Dialect[] = [
     title: "<function=NAME>JSON</function>",
     models: ["Functionary 3.1"],
     trust: "special-token",
-    blocks: [{ open: [], close: [], bodies: [{ ...bareQwen, json: true }] }],
+    blocks: [
+      { open: [], close: [], bodies: [{ ...bareQwen, json: true }], layout: { open: "", between: "", close: "" } },
+    ],
     result: plainResult,
   },
   glmLike("glm-4.5", ["GLM-4.5", "GLM-4.6"], ["glm4.5", "glm45"]),
@@ -136,10 +161,16 @@ export const taggedDialects: readonly Dialect[] = [
         close: ["</tool_calls>"],
         bodies: [{ ...glmPairs, call: { open: "<tool_call>", close: "</tool_call>" }, separator: "<tool_sep>" }, json],
         suffixed: true,
+        layout: { open: "<tool_calls>\n", between: "\n", close: "\n</tool_calls>" },
       },
     ],
     reasoning: [think],
-    result: plainResult,
+    result: {
+      role: "user",
+      open: "<tool_responses>\n",
+      each: "<tool_response>\n{text}\n</tool_response>",
+      close: "\n</tool_responses>",
+    },
   },
   {
     name: "minimax-m2",
@@ -148,7 +179,7 @@ export const taggedDialects: readonly Dialect[] = [
     models: ["MiniMax M2"],
     notes: "Values stand inline: every space is data.",
     trust: "special-token",
-    blocks: [{ open: ["<minimax:tool_call>"], close: ["</minimax:tool_call>"], bodies: [invokeTagged] }],
+    blocks: [section("<minimax:tool_call>", "</minimax:tool_call>", invokeTagged)],
     reasoning: [think],
     results: ["<response>"],
     result: { role: "user", each: "<response>{text}</response>" },
@@ -159,18 +190,12 @@ export const taggedDialects: readonly Dialect[] = [
     models: ["MiniMax M3"],
     trust: "special-token",
     blocks: [
-      {
-        open: ["]<]minimax[>[<tool_call>"],
-        close: ["]<]minimax[>[</tool_call>"],
-        bodies: [
-          {
-            ...invokeTagged,
-            call: [{ open: "]<]minimax[>[<invoke", close: "]<]minimax[>[</invoke>" }],
-            tags: { call: ']<]minimax[>[<invoke name="{name}">', parameter: "]<]minimax[>[<{name}>" },
-            nested: "]<]minimax[>[",
-          },
-        ],
-      },
+      section("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>", {
+        ...invokeTagged,
+        call: [{ open: "]<]minimax[>[<invoke", close: "]<]minimax[>[</invoke>" }],
+        tags: { call: ']<]minimax[>[<invoke name="{name}">', parameter: "]<]minimax[>[<{name}>" },
+        nested: "]<]minimax[>[",
+      }),
     ],
     reasoning: [{ open: ["<mm:think>"], close: ["</mm:think>"] }, think],
     results: ["<response>"],
@@ -183,9 +208,13 @@ export const taggedDialects: readonly Dialect[] = [
     { role: "user", each: "<result>{text}</result>", open: "<function_results>\n", close: "\n</function_results>" },
     ["<function_results>"],
   ),
-  dsml("deepseek-v4", "tool_calls", ["DeepSeek V4"], { role: "user", each: "<tool_result>{text}</tool_result>" }, [
-    "<tool_result>",
-  ]),
+  dsml(
+    "deepseek-v4",
+    "tool_calls",
+    ["DeepSeek V4"],
+    { role: "user", each: "<tool_result>{text}</tool_result>", between: "\n\n" },
+    ["<tool_result>"],
+  ),
   {
     name: "kimi-k3",
     title: "<|open|>call with typed arguments",
@@ -202,12 +231,14 @@ export const taggedDialects: readonly Dialect[] = [
             parameter: [{ open: "<|open|>argument", close: "<|close|>argument<|sep|>" }],
             end: "<|sep|>",
             trim: "none",
+            compact: true,
             tags: {
-              call: '<|open|>call tool="{name}" index="1"<|sep|>',
+              call: '<|open|>call tool="{name}" index="{index}"<|sep|>',
               parameter: '<|open|>argument key="{name}" type="{type}"<|sep|>',
             },
           },
         ],
+        layout: { open: "<|open|>tools<|sep|>", between: "", close: "<|close|>tools<|sep|>" },
       },
     ],
     reasoning: [{ open: ["<|open|>think<|sep|>"], close: ["<|close|>think<|sep|>"] }],
@@ -233,7 +264,9 @@ export const taggedDialects: readonly Dialect[] = [
             tags: { call: '<function name="{name}">', parameter: '<param name="{name}">' },
             trim: "none",
             bare: true,
+            compact: true,
             cdata: true,
+            python: true,
           },
         ],
       },
@@ -263,7 +296,7 @@ export const taggedDialects: readonly Dialect[] = [
     title: "<dots_function_call> with <invoke>",
     models: ["dots"],
     trust: "special-token",
-    blocks: [{ open: ["<dots_function_call>"], close: ["</dots_function_call>"], bodies: [invokeTagged, json] }],
+    blocks: [section("<dots_function_call>", "</dots_function_call>", invokeTagged, { bodies: [invokeTagged, json] })],
     reasoning: [think],
     result: plainResult,
   },
@@ -281,6 +314,6 @@ export const taggedDialects: readonly Dialect[] = [
         bodies: [prefixed("atem:", { undeclared: "json" })],
       },
     ],
-    result: { role: "user", each: '<tool_output name="{name}">{text}</tool_output>' },
+    result: { role: "user", each: '<tool_output name="{name}">\n{text}\n</tool_output>' },
   },
 ];

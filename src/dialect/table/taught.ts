@@ -40,6 +40,7 @@ const functionCalls: Block = {
   open: ["<function_calls>"],
   close: ["</function_calls>"],
   bodies: [invoke, { kind: "python", list: "lines" }],
+  layout: { open: "<function_calls>\n", between: "\n", close: "\n</function_calls>" },
 };
 
 export const taughtDialects: readonly Dialect[] = [

@@ -3,7 +3,7 @@ import { isObject, typeName, type Json, type JsonObject } from "../../base/json.
 import type { Body, Dialect, JsonBody, NamedBody, PairsBody, TaggedBody } from "../dialect.ts";
 import { encodeAttribute } from "../read/header.ts";
 import { customKey, type TextTool } from "../tools.ts";
-import { markerFree, toElements, toPython, toQuoted } from "./spelling.ts";
+import { markerFree, spacedJson, toElements, toPython, toQuoted } from "./spelling.ts";
 
 export interface Written {
   readonly name: string;
@@ -14,9 +14,14 @@ export interface Written {
   readonly tool: TextTool | undefined;
   /** Which call of the conversation it is, from 0. */
   readonly position: number;
+  /** Which call of its answer it is, from 1. */
+  readonly index: number;
 }
 
-/** `safe`: the arguments as one JSON object without any character that could be markup. */
+/** No string is held by it, so all are quoted as JSON. */
+const unwritable = "";
+
+/** One call; what stands around several is the block's. `safe`: the arguments as one JSON object without any character that could be markup. */
 export function writeBody(body: Body, call: Written, safe: boolean): string {
   switch (body.kind) {
     case "json":
@@ -27,52 +32,52 @@ export function writeBody(body: Body, call: Written, safe: boolean): string {
       return writeTagged(body, call, safe);
     case "pairs":
       return writePairs(body, call, safe);
-    case "python": {
-      const text = writePython(call);
-      return body.list === "brackets" && body.suffix === undefined ? `[${text}]` : text;
-    }
+    case "python":
+      return writePython(call, body.quote);
     case "quoted":
-      return `${body.prefix}${call.name}${toQuoted(call.args, body.quote)}`;
+      return `${body.prefix}${call.name}${toQuoted(call.args, safe ? unwritable : body.quote, body.sorted)}`;
     case "action":
-      return ` ${call.name}\n${body.input[0]} ${call.json}`;
+      return ` ${call.name}\n${body.input[0]} ${spacedJson(call.json)}`;
     case "codeblock":
       return writeCodeblock(call, safe);
   }
 }
 
 export function writeJson(body: JsonBody, call: Written): string {
-  const name = body.name?.[0] ?? "name";
-  const id = call.id === undefined ? "" : name === "tool_name" ? `"tool_call_id": ${JSON.stringify(call.id)}, ` : "";
-  const object =
-    body.nameAsKey === true
-      ? `{${JSON.stringify(call.name)}: ${call.json}}`
-      : `{${id}${JSON.stringify(name)}: ${JSON.stringify(call.name)}, ${JSON.stringify(body.args?.[0] ?? "arguments")}: ${call.json}}`;
-  return body.list === true ? `[${object}]` : object;
+  const json = spacedJson(call.json);
+  const key = JSON.stringify(body.name?.[0] ?? "name");
+  const pair = `${key}: ${JSON.stringify(call.name)}, ${JSON.stringify(body.args?.[0] ?? "arguments")}: ${json}`;
+  const id = body.id === undefined || call.id === undefined ? "" : `"${body.id.key}": ${JSON.stringify(call.id)}`;
+  const [first, last] = body.id?.at === "first" ? [id, ""] : ["", id];
+  const entries = [first, pair, last].filter((entry) => entry !== "").join(", ");
+  const object = body.nameAsKey === true ? `{${JSON.stringify(call.name)}: ${json}}` : `{${entries}}`;
+  if (body.indent === undefined) return object;
+  // Inside a list: one level further in than alone.
+  const { indent } = body;
+  return spacedJson(object, indent).replaceAll("\n", `\n${" ".repeat(indent)}`);
 }
 
 function writeNamed(body: NamedBody, call: Written): string {
-  const own = new RegExp(`^functions\\.[^:]+:\\d+$`).test(call.id ?? "")
-    ? call.id!
-    : `functions.${call.name}:${call.position}`;
-  const name = body.kimi === true ? own : call.name;
-  const id = body.id !== undefined && /^[A-Za-z0-9]{9}$/.test(call.id ?? "") ? `${body.id[0]}${call.id}` : "";
+  const name = body.kimi === true ? (call.id ?? `functions.${call.name}:${call.position}`) : call.name;
+  const id = body.id === undefined || call.id === undefined ? "" : `${body.id[0]}${call.id}`;
   const first = body.idFirst === undefined ? "" : `${call.id ?? `call_${call.position}`}${body.idFirst[0]}`;
   const open = body.after === undefined ? "" : `${body.after[0]}\n`;
   const close = body.after === undefined ? "" : "\n```";
-  return `${body.before?.[0] ?? ""}${first}${name}${id}${body.separator[0]}${open}${call.json}${close}${body.close?.[0] ?? ""}`;
+  return `${body.before?.[0] ?? ""}${first}${name}${id}${body.separator[0]}${open}${spacedJson(call.json)}${close}${body.close?.[0] ?? ""}`;
 }
 
 function writeTagged(body: TaggedBody, call: Written, safe: boolean): string {
-  const open = fill(body.tags.call, call.name, null);
+  const open = fill(body.tags.call, call.name, null).replace("{index}", String(call.index));
   const close = body.call[0]!.close;
-  if (body.json === true) return `${open}${safe ? markerFree(call.json) : call.json}${close}`;
+  const line = body.compact === true ? "" : "\n";
+  if (body.json === true) return `${open}${safe ? markerFree(call.json) : spacedJson(call.json)}${close}`;
   if (safe) return `${open}\n${markerFree(call.json)}\n${close}`;
   if (body.nested !== undefined) return `${open}${toElements(call.args, body.nested)}${close}`;
   const end = body.parameter[0]!.close;
   const parameters = Object.entries(call.args).map(
-    ([key, value]) => `${fill(body.tags.parameter, key, value)}${valueText(value, body)}${end}\n`,
+    ([key, value]) => `${fill(body.tags.parameter, key, value)}${valueText(value, body)}${end}${line}`,
   );
-  return `${open}\n${parameters.join("")}${close}`;
+  return `${open}${line}${parameters.join("")}${close}`;
 }
 
 function fill(template: string, name: string, value: Json): string {
@@ -86,11 +91,14 @@ function fill(template: string, name: string, value: Json): string {
     .replace("{name}", () => quoted);
 }
 
-function valueText(
-  value: Json,
-  body: { readonly trim: "none" | "one-newline"; readonly cdata?: boolean; readonly inline?: boolean },
-): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+function valueText(value: Json, body: Pick<TaggedBody, "trim" | "cdata" | "inline" | "python">): string {
+  const isWord = typeof value === "boolean" || value === null;
+  const text =
+    typeof value === "string"
+      ? value
+      : body.python === true && isWord
+        ? toPython(value)
+        : spacedJson(JSON.stringify(value));
   if (body.cdata === true && /[<&\n]/.test(text)) return `<![CDATA[${text.replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
   return body.trim === "none" || (body.inline === true && !text.includes("\n")) ? text : `\n${text}\n`;
 }
@@ -107,11 +115,11 @@ function writePairs(body: PairsBody, call: Written, safe: boolean): string {
   return `${head}${pairs.join("")}${line}${tail}`;
 }
 
-function writePython(call: Written): string {
+function writePython(call: Written, quote: string | undefined): string {
   const entries = Object.entries(call.args);
   const plain = entries.every(([key]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(key));
-  if (!plain) return `${call.name}(**${toPython(call.args)})`;
-  return `${call.name}(${entries.map(([key, value]) => `${key}=${toPython(value)}`).join(", ")})`;
+  if (!plain) return `${call.name}(**${toPython(call.args, quote)})`;
+  return `${call.name}(${entries.map(([key, value]) => `${key}=${toPython(value, quote)}`).join(", ")})`;
 }
 
 function writeCodeblock(call: Written, safe: boolean): string {

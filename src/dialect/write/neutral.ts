@@ -146,8 +146,8 @@ export function markersOf(dialect: Dialect): readonly string[] {
     ...block.bodies.flatMap(bodyMarkers),
   ]);
   const reasoning = (dialect.reasoning ?? []).flatMap(({ open, close }) => [...open, ...close]);
-  const { each, open = "", close = "" } = dialect.result;
-  const wrapper = `${open}${each}${close}`.match(/<[^\s<>{}"]+/g) ?? [];
+  const { each, open = "", between = "", close = "" } = dialect.result;
+  const wrapper = `${open}${each}${between}${close}`.match(/<[^\s<>{}"]+/g) ?? [];
   const channel =
     dialect.channels === "functionary"
       ? [">>>"]

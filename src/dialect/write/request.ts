@@ -1,10 +1,10 @@
 /** A request with tools as one without: taught in the prompt, calls and results of the history as text. */
 import { defined } from "../../base/json.ts";
 import { partsToText, text, type Part } from "../../base/content.ts";
-import type { CallItem, Item, MessageItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, Item, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { Dialect } from "../dialect.ts";
 import { findDialect } from "../dialects.ts";
-import { encodeCalls } from "./call.ts";
+import { encodeCalls, spellId } from "./call.ts";
 import { encodeResults } from "./result.ts";
 import { teach } from "./teach.ts";
 
@@ -78,7 +78,9 @@ function historyToText(
 ): readonly [items: readonly Item[], following: ReadonlySet<Item>] {
   const items: Item[] = [];
   const following = new Set<Item>();
-  const names = new Map(request.input.flatMap((item) => (item.type === "call" ? [[item.id, item.name] as const] : [])));
+  const asked = new Map<string, AskedCall>();
+  for (const item of request.input)
+    if (item.type === "call") asked.set(item.id, { name: item.name, position: asked.size });
   let position = 0;
   for (let at = 0; at < request.input.length; at++) {
     const item = request.input[at]!;
@@ -94,7 +96,7 @@ function historyToText(
       at += calls.length - 1;
     } else if (item.type === "result") {
       const results = run(request.input, at, (one): one is ResultItem => one.type === "result");
-      items.push(resultsMessage(results, names, request, dialect, markers));
+      items.push(...resultMessages(results, asked, request, dialect, markers));
       at += results.length - 1;
     } else if (item.type !== "reasoning") items.push(item);
   }
@@ -111,30 +113,44 @@ function run<T extends Item>(items: readonly Item[], from: number, is: (item: It
   return found;
 }
 
-function resultsMessage(
+/** A call that a result answers. */
+interface AskedCall {
+  readonly name: string;
+  readonly position: number;
+}
+
+function resultMessages(
   results: readonly ResultItem[],
-  names: ReadonlyMap<string, string>,
+  asked: ReadonlyMap<string, AskedCall>,
   request: ModelRequest,
   dialect: Dialect,
   markers: readonly string[],
-): MessageItem {
-  const write = () => {
-    const told = results.map((result) => ({
-      name: result.name ?? names.get(result.callId) ?? "tool",
-      id: result.callId,
-      text: partsToText(result.content),
-      ok: result.ok,
-    }));
-    return encodeResults(dialect, told, request.tools, markers);
-  };
+): readonly Item[] {
+  const { role } = dialect.result;
   const media = results.flatMap(({ content }) =>
     content.filter((part) => part.type !== "text" && part.type !== "resource"),
   );
-  return {
-    type: "message",
-    role: dialect.result.role,
-    content: [text(once(results[0]!, request, `${dialect.name} ${results.length}`, write)), ...media],
-  };
+  const told = results.map((result) => {
+    const call = asked.get(result.callId);
+    return {
+      name: result.name ?? call?.name ?? "tool",
+      id: result.callId,
+      text: partsToText(result.content),
+      ok: result.ok,
+      ...defined({ position: call?.position }),
+    };
+  });
+  if (role === "tool") {
+    const each = told.map((result): Item => {
+      const tool_call_id = spellId(dialect, result.id, result.name, result.position ?? 0);
+      const content = encodeResults(dialect, [result], request.tools, markers);
+      return { type: "other", wire: "chat", raw: { role: "tool", tool_call_id, name: result.name, content } };
+    });
+    return media.length === 0 ? each : [...each, { type: "message", role: "user", content: media }];
+  }
+  const write = () => encodeResults(dialect, told, request.tools, markers);
+  const words = once(results[0]!, request, `${dialect.name} ${results.length}`, write);
+  return [{ type: "message", role, content: [text(words), ...media] }];
 }
 
 /** Templates want speakers to alternate. */

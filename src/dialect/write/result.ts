@@ -2,8 +2,9 @@
 import type { Dialect } from "../dialect.ts";
 import { findDialect } from "../dialects.ts";
 import { encodeAttribute } from "../read/header.ts";
-import { neutralize } from "./neutral.ts";
 import type { ToolLike } from "../tools.ts";
+import { spellId } from "./call.ts";
+import { neutralize } from "./neutral.ts";
 
 /** A result that is to be written in a dialect. */
 export interface ResultText {
@@ -11,6 +12,8 @@ export interface ResultText {
   readonly id: string;
   readonly text: string;
   readonly ok: boolean;
+  /** Which call of the conversation it answers, from 0. */
+  readonly position?: number;
 }
 
 /** One result, as a model that speaks the dialect expects it. */
@@ -26,21 +29,22 @@ export function encodeResults(
   markers: readonly string[] = [],
 ): string {
   const spoken = typeof dialect === "string" ? findDialect(dialect) : dialect;
-  const { each, open = "", close = "" } = spoken.result;
+  const { each, open = "", between = "\n", close = "" } = spoken.result;
   const told = /\{error\}|\{ok\}/.test(each);
-  const written = results.map((result) => {
+  const written = results.map((result, index) => {
     const text = neutralize(result.ok || told ? result.text : `Error: ${result.text}`, spoken, tools, markers);
     const values = new Map([
       ["name", each.includes('"{name}"') ? encodeAttribute(result.name) : result.name],
-      ["id", encodeAttribute(result.id)],
+      ["id", encodeAttribute(spellId(spoken, result.id, result.name, result.position ?? index))],
+      ["index", String(index + 1)],
       ["text", text],
       ["json", JSON.stringify(text)],
-      ["error", String(!result.ok)],
+      ["error", result.ok ? "null" : "true"],
       ["ok", String(result.ok)],
     ]);
-    return each.replace(/\{(name|id|text|json|error|ok)\}/g, (_whole, key: string) => values.get(key)!);
+    return each.replace(/\{(name|id|index|text|json|error|ok)\}/g, (_whole, key: string) => values.get(key)!);
   });
-  return `${open}${written.join(open === "" ? "\n" : "")}${close}`;
+  return `${open}${written.join(between)}${close}`;
 }
 
 /** Where the server should stop the model, so that it does not invent the result of its own call. */

@@ -153,7 +153,7 @@ function encodeTurn(turn: Turn, speech: Speech): readonly JsonObject[] {
     case "other":
       return [turn.item.raw];
     case "assistant":
-      return [...encodeSaid(turn.items, speech), ...encodeResults(turn.results, speech)];
+      return [...encodeSaid(turn.items, speech), ...encodeResults(turn, speech)];
   }
 }
 
@@ -227,14 +227,20 @@ function wireId(id: string, quirks: Quirks): string {
 /** Marks a failed result in its text: this wire has no flag for it. */
 export const errorTag = "Error: ";
 
-function encodeResults(results: readonly ResultItem[], { quirks }: Speech): readonly JsonObject[] {
+function encodeResults(
+  { items, results }: Extract<Turn, { role: "assistant" }>,
+  { book, quirks }: Speech,
+): readonly JsonObject[] {
   const media: Part[] = [];
+  const calls = items.filter((item) => item.type === "call");
   const messages = results.map((result) => {
     const split = splitResult(result.content);
     if (split.media.length > 0)
       media.push(text(`[from the result of ${result.name ?? "the call"} ${result.callId}]`), ...split.media);
     const content = result.ok || split.text.startsWith("Error") ? split.text : errorTag + split.text;
-    return { role: "tool", tool_call_id: wireId(result.callId, quirks), content };
+    const call = quirks.resultNames === true ? calls.find(({ id }) => id === result.callId) : undefined;
+    const name = call === undefined ? undefined : book.spell(call.name, call.namespace);
+    return defined({ role: "tool", tool_call_id: wireId(result.callId, quirks), name, content });
   });
   return media.length === 0 ? messages : [...messages, { role: "user", content: encodeContent(media) }];
 }
