@@ -128,9 +128,15 @@ export function parseTemplate(source: string, limits: TemplateLimits = {}): Pars
 
 type Token = ReturnType<typeof tokenize>[number];
 
+/** Tests whose argument may stand without parentheses. */
+const withArgument: ReadonlySet<string> = new Set(
+  "sameas eq equalto ne divisibleby gt greaterthan ge lt lessthan le".split(" "),
+);
+const primaries: ReadonlySet<string> = new Set(["Identifier", "StringLiteral", "NumericLiteral"]);
+
 /**
- * The parser knows tests without arguments only. `x is divisibleby(2)` becomes the filter `x|is divisibleby(2)`,
- * and `x is in y` is `x in y`.
+ * The parser knows tests without arguments only. `x is divisibleby(2)` and `x is divisibleby 2` become the filter
+ * `x|is divisibleby(2)`, and `x is in y` is `x in y`.
  */
 function withTests(tokens: readonly Token[]): Token[] {
   const result: Token[] = [];
@@ -139,18 +145,19 @@ function withTests(tokens: readonly Token[]): Token[] {
     const negated = tokens[at + 1]?.value === "not";
     const name = tokens[negated ? at + 2 : at + 1];
     const next = tokens[negated ? at + 3 : at + 2];
-    if (token.type !== "Identifier" || token.value !== "is" || name?.type !== "Identifier") result.push(token);
-    else if (name.value === "in") result.push(...(negated ? [tokens[at + 1]!, name] : [name]));
-    else if (next?.type === "OpenParen")
-      result.push(
-        { ...token, type: "Pipe", value: "|" },
-        { ...name, value: `is ${negated ? "not " : ""}${name.value}` },
-      );
-    else {
-      result.push(token);
-      continue;
-    }
-    if (token.type === "Identifier" && token.value === "is" && name?.type === "Identifier") at += negated ? 2 : 1;
+    const isTest = token.type === "Identifier" && token.value === "is" && name?.type === "Identifier";
+    const isBare = next !== undefined && withArgument.has(name?.value ?? "") && primaries.has(next.type);
+    if (isTest && name.value === "in") {
+      result.push(...(negated ? [tokens[at + 1]!, name] : [name]));
+      at += negated ? 2 : 1;
+    } else if (isTest && (next?.type === "OpenParen" || isBare)) {
+      const called = { ...name, value: `is ${negated ? "not " : ""}${name.value}` };
+      result.push({ ...token, type: "Pipe", value: "|" }, called);
+      at += negated ? 2 : 1;
+      if (!isBare) continue;
+      result.push({ ...name, type: "OpenParen", value: "(" }, next, { ...name, type: "CloseParen", value: ")" });
+      at++;
+    } else result.push(token);
   }
   return result;
 }

@@ -53,6 +53,8 @@ const tests: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["in", (value, [container]) => contains(container, value)],
   ["gt", (value, [other]) => compare(value, other) > 0],
   ["ge", (value, [other]) => compare(value, other) >= 0],
+  ["greaterthan", (value, [other]) => compare(value, other) > 0],
+  ["lessthan", (value, [other]) => compare(value, other) < 0],
   ["lt", (value, [other]) => compare(value, other) < 0],
   ["le", (value, [other]) => compare(value, other) <= 0],
 ]);

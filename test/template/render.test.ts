@@ -14,6 +14,7 @@ describe("values print as Python prints them", () => {
     ["{{ 'a' * 3 ~ 1 }}", {}, "aaa1"],
     ["{% for k, v in d | dictsort %}{{ k }}={{ v }};{% endfor %}", { d: { b: 1, a: 2 } }, "a=2;b=1;"],
     ["{{ d.items() | list | length }}", { d: { items: 1, b: 2 } }, "2"],
+    ["{{ y is divisibleby 3 }}{{ y is not eq 4 }}{{ y is sameas true or y is gt 2 }}", { y: 4 }, "FalseFalseTrue"],
     ["{{ 'x' if y is divisibleby(2) else 'z' }}{{ 1 is in [1] }}{{ 2 is not in [1] }}", { y: 4 }, "xTrueTrue"],
     ["{% for x in l if x > 1 %}{{ loop.index }}{{ x }}{% else %}none{% endfor %}", { l: [1, 2, 3] }, "1223"],
     [
