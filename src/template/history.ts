@@ -20,6 +20,7 @@ import {
 } from "./probe.ts";
 import { commonStart, createRenderings, turnOf, type Renderings } from "./renderings.ts";
 
+/** A dialect in a template's own layout, and how near it comes. */
 export interface HistoryForm {
   /** The dialect with the layout and the result form of this template: for writing; calls are read with the plain one. */
   readonly dialect: Dialect;
@@ -27,6 +28,7 @@ export interface HistoryForm {
   readonly agrees: "exact" | "spaces" | "no";
 }
 
+/** Finds how a template writes calls and results, for requests that carry them as plain text. */
 export function historyForm(
   source: string,
   dialect: Dialect,
