@@ -153,6 +153,9 @@ function createWriter(open: OpenCall, index: number, log: EventLog, maxArguments
   };
 }
 
+/** What was meant is a guess: a person is asked, as where nothing marks a call. */
+const doubtful: readonly Repair[] = ["duplicate-argument", "mixed-forms"];
+
 function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallItem {
   const { head, tool } = call;
   const fields: Record<string, Json> = { dialect: options.dialect };
@@ -170,8 +173,7 @@ function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallIt
     arguments: call.input ?? (tool?.custom === true ? "" : call.args.toString()),
     complete,
     ...(head.untyped === true ? { untyped: true } : {}),
-    // Which of two values was meant is a guess: a person is asked, as where nothing marks a call.
-    ...(head.markerless === true || call.repairs.has("duplicate-argument") ? { markerless: true } : {}),
+    ...(head.markerless === true || doubtful.some((repair) => call.repairs.has(repair)) ? { markerless: true } : {}),
     extra: { wire: "text", fields },
   };
 }

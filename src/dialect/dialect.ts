@@ -25,6 +25,8 @@ export interface Dialect {
   readonly results?: readonly string[];
   /** Read by channel headers instead of blocks. */
   readonly channels?: "harmony" | "muse" | "inkling" | "functionary";
+  /** The blocks are those of several dialects: an answer keeps to the form of its first call, and others are doubted. */
+  readonly mixed?: boolean;
   /** One tag per tool. */
   readonly tags?: TagRules;
   readonly stop?: readonly string[];

@@ -72,6 +72,7 @@ function createAuto(): Dialect {
     models: ["any model whose dialect is not known"],
     notes: "Marked forms only. Name the dialect where you know it: the same opener means different things.",
     trust: "special-token",
+    mixed: true,
     blocks: mergeBlocks(parts.flatMap(({ blocks }) => blocks)),
     reasoning: [
       think,

@@ -82,6 +82,7 @@ function* isSet(input: Input): Reading<boolean> {
 function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
   out(take(input, 1));
   let comma = "";
+  const keys = new Set<string>();
   for (let first = true; ; first = false) {
     const space = yield* skipFiller(input, style, notes);
     if (space === undefined) return "cut";
@@ -98,15 +99,34 @@ function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth:
       comma = ",";
     }
     out(comma + space);
-    const outcome = yield* readPair(input, out, style, notes, depth);
+    const outcome = yield* readPair(input, out, style, notes, depth, keys);
     if (outcome !== "ok") return outcome;
     comma = yield* readComma(input, out, style, notes);
   }
 }
 
-function* readPair(input: Input, out: Sink, style: Style, notes: Notes, depth: number): Reading<Outcome> {
-  const key = yield* readKey(input, out, style, notes);
+function* readPair(
+  input: Input,
+  out: Sink,
+  style: Style,
+  notes: Notes,
+  depth: number,
+  keys: Set<string>,
+): Reading<Outcome> {
+  let name = "";
+  const key = yield* readKey(
+    input,
+    (piece) => {
+      name += piece;
+      out(piece);
+    },
+    style,
+    notes,
+  );
   if (key !== "ok") return key;
+  // Which of two values was meant, nobody knows.
+  if (keys.has(name)) notes.add("duplicate-argument");
+  keys.add(name);
   const before = yield* skipFiller(input, style, notes);
   if (before === undefined || peek(input) < 0) return "cut";
   if (peek(input) !== 0x3a) return "bad";

@@ -2,11 +2,12 @@
 export const repairs = {
   "bad-escape": "a backslash before a character that needs none",
   "bare-name": "the tool's name without its tag or marker, elements of its parameters below",
+  cdata: "a value inside `<![CDATA[…]]>` where values are plain text",
   comment: "a comment in JSON",
   "control-character": "a raw line end or tab inside a JSON string",
   "double-encoded": "a list or object as a JSON string of itself",
   "duplicate-argument":
-    "a parameter given again where the schema wants no list: the last one counts, and a person is asked",
+    "a parameter or a key given again where the schema wants no list: the last one counts, and a person is asked",
   "escaped-newline": "the two characters `\\n` between tags instead of a line end",
   "glued-attribute": "no space before the first attribute of a tag",
   "implicit-close": "a closing tag or marker left out where only one thing could follow",
@@ -16,6 +17,7 @@ export const repairs = {
   "missing-block": "a call without the block around it",
   "missing-comma": "no comma between two values",
   "missing-prefix": "a call without the word before its name",
+  "mixed-forms": "a call in another form than the answer's first one: a person is asked",
   "name-from-arguments": "a counter instead of a name; only one tool takes these arguments",
   "name-in-text": "`<function>NAME</function>` instead of `<function=NAME>`",
   "nameless-parameter": "`<parameter>NAME</parameter>VALUE`",

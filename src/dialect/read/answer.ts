@@ -16,14 +16,13 @@ import {
   wordUntil,
   type Reading,
 } from "../input.ts";
-import { createBlockReader, type BlockReader } from "./block.ts";
+import { createBlockReader, withSuffix, type BlockReader } from "./block.ts";
 import { readChannels } from "./channels.ts";
-import { createHeldCalls, type Context } from "./context.ts";
+import { createHeldCalls, doubted, type Context } from "./context.ts";
 import { createQuote, type Quote } from "./quote.ts";
 import { headerAt } from "./header.ts";
 import { closeOfResult, type Opening, type Plan } from "./plan.ts";
 import { nameAt } from "./python-body.ts";
-import { withSuffix } from "./suffix.ts";
 import { readBareName, readTag, toolAt } from "./tag-body.ts";
 
 /** `unknown`: the prompt may have opened the thoughts; nothing is handed on before that is known. */
@@ -110,27 +109,28 @@ function* readText(context: Context, plan: Plan): Reading<void> {
     emit.text(text);
   };
   yield* readWhole(context, plan);
+  let form: BlockReader | undefined;
   for (;;) {
     const marker = yield* textUntil(input, plan.inText, say);
     if (marker === undefined) return;
     const opening = plan.openings.get(marker)!;
+    const reader = "reader" in opening ? opening.reader : undefined;
+    const isOther = plan.dialect.mixed === true && form !== undefined && reader !== undefined && reader !== form;
     if (opening.does === "tick") yield* quote.tick(input, say);
     else if (opening.does === "result" && emit.hasCalls()) return yield* dropRest(context);
     else if (quote.inside() || (quote.indented() && opening.does !== "tag" && !tokens.test(marker)))
       say(take(input, 1));
-    else if (!(yield* open(quote.indented() ? doubted(context) : context, plan, opening, marker, quote)))
+    else if (!(yield* open(doubted(context, quote.indented(), isOther), plan, opening, marker, quote)))
       say(take(input, 1));
-    else if (emit.afterCall()) quote.called();
+    else if (emit.afterCall()) {
+      form ??= reader;
+      quote.called();
+    }
   }
 }
 
 /** Markers that are single tokens of a vocabulary, which a page or a person hardly ever holds. */
 const tokens = /^(?:<[|｜]|\]<\]|\[[A-Z_]+\])/;
-
-/** Calls that may be an example: a person is asked before they run. */
-function doubted(context: Context): Context {
-  return { ...context, call: (head) => context.call({ ...head, markerless: true }) };
-}
 
 /** Acts on a marker. False: it was only text. */
 function* open(context: Context, plan: Plan, opening: Opening, marker: string, quote: Quote): Reading<boolean> {
@@ -288,8 +288,7 @@ function* readPythonInText(context: Context, plan: Plan): Reading<boolean> {
   const name = input.buffer.slice(input.at + at, input.at + at + length);
   const reader = plan.blocks.find(({ block }) => block.pythonInText === true);
   if (length === 0 || reader === undefined || context.tools.find(name) === undefined) return false;
-  const call: Context["call"] = (head) => context.call({ ...head, markerless: true });
-  yield* reader.read({ ...fresh(context), call }, "", true);
+  yield* reader.read(doubted(fresh(context), true, false), "", true);
   yield* skipStray(context, plan);
   return true;
 }

@@ -1,5 +1,5 @@
 /** One block: from its opener to its end, whatever bodies it holds. Text that turns out to be no call goes back as text. */
-import type { Block, Body } from "../dialect.ts";
+import type { Block, Body, TagPair } from "../dialect.ts";
 import {
   afterSpace,
   codeAt,
@@ -20,11 +20,9 @@ import { readJsonBody } from "./json-body.ts";
 import { readActionBody, readCodeblockBody } from "./line-body.ts";
 import { createNamedMarks, readNamedBody } from "./named-body.ts";
 import { createPairsMarks, readPairsBody } from "./pairs-body.ts";
-import { nameAt, readPythonBody } from "./python-body.ts";
-import { readQuotedBody } from "./quoted-body.ts";
-import { readTaggedBody } from "./tagged-body.ts";
+import { nameAt, readPythonBody, readQuotedBody } from "./python-body.ts";
+import { readNestedBody, readTaggedBody } from "./tagged-body.ts";
 import { createTaggedMarks } from "./tagged-marks.ts";
-import { readNestedBody } from "./nested-body.ts";
 
 /** A block with its markers sorted once. */
 export interface BlockReader {
@@ -271,4 +269,21 @@ function* startsPython(context: Context): Reading<boolean> {
   const code = yield* codeAt(input);
   const offset = code === 0x5b ? yield* afterSpace(input, 1) : 0;
   return (yield* nameAt(input, offset)) > 0;
+}
+
+/** Hunyuan's tags may all carry one suffix, `<tool_call:k7>`: the same block, written with it. */
+export function withSuffix(block: Block, suffix: string): Block {
+  const mark = (tag: string) => (tag.endsWith(">") ? `${tag.slice(0, -1)}:${suffix}>` : tag);
+  const pair = (one: TagPair): TagPair => ({ open: mark(one.open), close: mark(one.close) });
+  const body = (one: Body): Body =>
+    one.kind === "pairs"
+      ? {
+          ...one,
+          key: pair(one.key),
+          value: pair(one.value),
+          ...(one.call === undefined ? {} : { call: pair(one.call) }),
+          ...(one.separator === undefined ? {} : { separator: mark(one.separator) }),
+        }
+      : one;
+  return { ...block, open: block.open.map(mark), close: block.close.map(mark), bodies: block.bodies.map(body) };
 }

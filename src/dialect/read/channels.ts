@@ -17,8 +17,10 @@ import {
   type Reading,
 } from "../input.ts";
 import { readLiteral } from "../literal.ts";
+import { customKey } from "../tools.ts";
 import type { Context } from "./context.ts";
 import { readJsonBody } from "./json-body.ts";
+import { onlyText } from "./line-body.ts";
 import type { Plan } from "./plan.ts";
 
 export function* readChannels(context: Context, plan: Plan): Reading<void> {
@@ -126,16 +128,20 @@ function* museHeader(context: Context, first: boolean): Reading<string | undefin
 const inklingHeads = createScanner(["<|message_model|>", "<|message_user|>", "<|content_"]);
 const inklingEnds = createScanner(["<|end_message|>", "<|message_model|>", "<|message_user|>", "<|content_"]);
 
+/** `<|message_model|>NAME<|content_invoke_tool_json|>{"name": …, "args": {…}}<|end_message|>`; `_text` has the tool's plain input. */
 function* readInkling(context: Context): Reading<void> {
   const { input, emit } = context;
+  let recipient = "";
   for (;;) {
     const mark = yield* textUntil(input, inklingHeads, emit.text);
     if (mark === undefined) return;
     if (mark === "<|message_user|>") return emit.issue("fabricated-result");
     if (mark === "<|message_model|>") {
       take(input, mark.length);
-      // The recipient is written a second time inside the call.
-      if ((yield* wordUntil(input, "<")) === undefined) return;
+      // The recipient is written a second time inside a call with JSON.
+      const name = yield* wordUntil(input, "<");
+      if (name === undefined) return;
+      recipient = name.trim();
       continue;
     }
     take(input, mark.length);
@@ -150,15 +156,28 @@ function* readInkling(context: Context): Reading<void> {
       const raw = stopRecording(input);
       if (result === "none") emit.text(raw);
       yield* textUntil(input, inklingEnds, result === "none" ? emit.text : () => {});
-    } else
+    } else if (kind === "invoke_tool_text" && recipient !== "") yield* readPlainInput(context, recipient);
+    else
       yield* textUntil(
         input,
         inklingEnds,
-        kind === "thinking" ? emit.reasoning : kind === "text" ? emit.text : () => {},
+        kind === "thinking" ? emit.reasoning : kind.endsWith("text") ? emit.text : () => {},
       );
     if (kind === "thinking") emit.endReasoning();
     yield* skipMarker(input, ["<|end_message|>"]);
   }
+}
+
+/** Text for a tool that takes text, or for its only parameter that does. */
+function* readPlainInput(context: Context, name: string): Reading<void> {
+  const writer = context.call({ name, untyped: true });
+  let text = "";
+  const end = yield* textUntil(context.input, inklingEnds, (piece) => (text += piece));
+  const key = writer.tool?.custom === true ? customKey : onlyText(writer);
+  if (end === undefined) return writer.fail(cutWhy);
+  if (key === undefined) return writer.fail("the tool takes no plain text");
+  writer.write(JSON.stringify({ [key]: text }));
+  writer.close();
 }
 
 const functionaryMark = createScanner([">>>"]);

@@ -68,3 +68,12 @@ export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: C
     },
   };
 }
+
+/** Calls that may be an example, or that speak another dialect than those before: a person is asked before they run. */
+export function doubted(context: Context, mayBeQuoted: boolean, isOther: boolean): Context {
+  if (!mayBeQuoted && !isOther) return context;
+  const more = isOther ? (["mixed-forms"] as const) : [];
+  const call: Context["call"] = (head) =>
+    context.call({ ...head, repairs: [...(head.repairs ?? []), ...more], markerless: true });
+  return { ...context, call };
+}

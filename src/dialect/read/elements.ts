@@ -88,6 +88,11 @@ export function elementToJson(inner: string, schema: unknown, rules: ElementRule
   const types = typesOf(node, rules.root, 0);
   const text = () => (rules.entities ? decodeEntities(inner) : inner);
   const word = inner.trim();
+  if (word.startsWith("<![CDATA[") && word.endsWith("]]>")) {
+    rules.notes.add("cdata");
+    const raw = word.slice("<![CDATA[".length, -"]]>".length).replaceAll("]]]]><![CDATA[>", "]]>");
+    return textToJson(raw, types.size === 0 ? undefined : types, rules.notes);
+  }
   const nested =
     depth < depthLimit && (types.size === 0 || !types.has("string")) ? contentOf(inner, rules.prefix) : undefined;
   if (nested !== undefined && nested.elements.length > 0 && nested.text.trim() === "") {

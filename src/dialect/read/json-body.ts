@@ -123,6 +123,7 @@ function* readNamedKey(context: Context, draft: Draft): Reading<Outcome> {
 function* readFields(context: Context, draft: Draft): Reading<Outcome> {
   const { input } = context;
   take(input, 1);
+  const keys = new Set<string>();
   for (let first = true; ; first = false) {
     if ((yield* skipFiller(input, {}, draft.notes)) === undefined) return "cut";
     let code = yield* codeAt(input);
@@ -138,6 +139,8 @@ function* readFields(context: Context, draft: Draft): Reading<Outcome> {
     }
     const key = yield* readField(context, draft);
     if (typeof key !== "object") return key;
+    if (keys.has(key.name)) draft.notes.add("duplicate-argument");
+    keys.add(key.name);
     const outcome = yield* readValueOf(context, draft, key.name);
     if (outcome !== "ok") return outcome;
   }

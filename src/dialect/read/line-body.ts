@@ -56,7 +56,7 @@ function* readLine(context: Context, body: ActionBody, writer: CallWriter): Read
   return true;
 }
 
-function onlyText(writer: CallWriter): string | undefined {
+export function onlyText(writer: CallWriter): string | undefined {
   const properties = writer.tool?.parameters?.["properties"];
   const names = isObject(properties) ? Object.keys(properties) : [];
   return names.length === 1 && isPlainText(wantedOf(writer.tool?.parameters, names[0]!)) ? names[0] : undefined;

@@ -9,10 +9,13 @@ import {
   skipMarker,
   skipSpace,
   textUntil,
+  type Input,
   type Reading,
   type Scanner,
 } from "../input.ts";
 import { readLiteral } from "../literal.ts";
+import type { Outcome } from "../quoting.ts";
+import type { Notes } from "../repairs.ts";
 import { createNotes, type Context, type Result } from "./context.ts";
 import { isObject } from "../../base/json.ts";
 import { declares } from "../values.ts";
@@ -90,13 +93,14 @@ function* readWord(context: Context, { body, ends, inWord }: NamedMarks): Readin
 function* readArguments(context: Context, body: NamedBody, head: string, id: string | undefined): Reading<Result> {
   const { input } = context;
   const code = yield* codeAt(input);
-  if (code >= 0 && code !== 0x7b) return "none";
+  if (code >= 0 && code !== 0x7b && code !== 0x22) return "none";
   const notes = createNotes();
   const named = body.kimi === true ? kimiName(context, head) : { name: head, id };
   let writer: CallWriter | undefined;
   let json = "";
   if (named.name !== undefined) writer = start(context, named.name, named.id);
-  const outcome = yield* readLiteral(input, writer?.write ?? ((piece) => (json += piece)), {}, notes);
+  const write = writer?.write ?? ((piece: string) => void (json += piece));
+  const outcome = code === 0x22 ? yield* readEncoded(input, write, notes) : yield* readLiteral(input, write, {}, notes);
   if (writer === undefined) {
     writer = start(context, (outcome === "ok" ? toolForArguments(context, json) : undefined) ?? head, named.id);
     writer.repairs.add("name-from-arguments");
@@ -109,6 +113,27 @@ function* readArguments(context: Context, body: NamedBody, head: string, id: str
   }
   writer.fail(outcome === "cut" ? cutWhy : "the arguments are not JSON");
   return "broken";
+}
+
+/** The arguments as a JSON string of themselves. */
+function* readEncoded(input: Input, write: (json: string) => void, notes: Notes): Reading<Outcome> {
+  let text = "";
+  const outcome = yield* readLiteral(input, (piece) => (text += piece), {}, notes);
+  if (outcome !== "ok") return outcome;
+  const inner: unknown = JSON.parse(text);
+  const object = typeof inner === "string" ? objectIn(inner) : undefined;
+  if (object === undefined) return "bad";
+  notes.add("double-encoded");
+  write(object);
+  return "ok";
+}
+
+function objectIn(text: string): string | undefined {
+  try {
+    return isObject(JSON.parse(text)) ? text : undefined;
+  } catch {
+    return undefined; // A text that holds no JSON stands for no arguments.
+  }
 }
 
 function start(context: Context, name: string, id: string | undefined): CallWriter {

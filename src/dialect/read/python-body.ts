@@ -1,9 +1,9 @@
-/** Calls in Python's syntax, `name(key=value)`: read as literals, never evaluated. */
+/** Calls in a language's syntax, Python's `name(key=value)` and Gemma's `call:name{key:value}`: read as literals, never evaluated. */
 import { isObject } from "../../base/json.ts";
-import type { PythonBody } from "../dialect.ts";
+import type { PythonBody, QuotedBody } from "../dialect.ts";
 import { cutWhy, type CallWriter } from "../calls.ts";
 import { codesOf, digits, letters } from "../codes.ts";
-import { codeAt, isSpace, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
+import { codeAt, isSpace, skipMarker, skipSpace, take, wordUntil, type Input, type Reading } from "../input.ts";
 import { readLiteral } from "../literal.ts";
 import type { Outcome } from "../quoting.ts";
 import type { Context, Result } from "./context.ts";
@@ -114,4 +114,22 @@ function* readArgument(context: Context, writer: CallWriter, given: Set<string>)
   writer.write(`${given.size === 0 ? "" : ","}${JSON.stringify(key)}:`);
   given.add(key);
   return yield* readLiteral(input, writer.write, python, writer.repairs);
+}
+
+/** `call:name{key:value}` with strings between quoting tokens. */
+export function* readQuotedBody(context: Context, body: QuotedBody): Reading<Result> {
+  const { input } = context;
+  const prefix = yield* skipMarker(input, [body.prefix]);
+  const name = (yield* wordUntil(input, "{<\n"))?.trim();
+  if (name === undefined || name === "" || (yield* codeAt(input)) !== 0x7b) return "none";
+  const writer = context.call({ name, repairs: prefix === undefined ? ["missing-prefix"] : [] });
+  context.opened.push(writer);
+  const outcome = yield* readLiteral(input, writer.write, { quote: body.quote }, writer.repairs);
+  if (outcome === "ok") {
+    writer.close();
+    yield* skipSpace(input);
+    return "ok";
+  }
+  writer.fail(outcome === "cut" ? cutWhy : "the arguments cannot be read");
+  return "broken";
 }

@@ -1,10 +1,25 @@
-/** Calls with one element per parameter and raw text between the tags. */
+/** Calls with one element per parameter: raw text between the tags, or elements that may hold elements (MiniMax M3). */
 import { cutWhy, type CallWriter } from "../calls.ts";
 import type { TagPair } from "../dialect.ts";
-import { codeAt, left, markerAt, skipMarker, skipSpace, take, type Input, type Reading } from "../input.ts";
+import {
+  afterSpace,
+  codeAt,
+  createScanner,
+  left,
+  markerAt,
+  skipMarker,
+  skipSpace,
+  take,
+  textUntil,
+  type Input,
+  type Reading,
+} from "../input.ts";
 import { readLiteral } from "../literal.ts";
+import type { Notes } from "../repairs.ts";
+import { normalizeLiteral } from "../values.ts";
 import { createArguments, type Arguments, type Told } from "./arguments.ts";
-import type { Context, Result } from "./context.ts";
+import { createNotes, tellCall, type Context, type Result } from "./context.ts";
+import { contentOf, objectToJson } from "./elements.ts";
 import type { Header } from "./header.ts";
 import { byProperties, type TaggedMarks } from "./tagged-marks.ts";
 import { callAt, isProperty, namelessAt, parameterAt, slipAt } from "./tagged-opens.ts";
@@ -134,4 +149,41 @@ function toldBy(header: Header): Told {
   const type = header.attributes.get("type");
   if (type === undefined) return undefined;
   return type === "string" || type === "text" ? "text" : "json";
+}
+
+/** The parameters are elements, each tag behind a token. */
+export function* readNestedBody(context: Context, marks: TaggedMarks): Reading<Result> {
+  const { input } = context;
+  const found = yield* callAt(context, marks);
+  if (found === undefined) return "none";
+  const { pair, header } = found;
+  take(input, pair.open.length + header.length);
+  let raw = "";
+  const ends = createScanner(marks.callCloses);
+  for (;;) {
+    const marker = yield* textUntil(input, ends, (text) => (raw += text));
+    if (marker === undefined) return tellNested(context, header.name, undefined);
+    const at = yield* afterSpace(input, marker.length);
+    const legal = (yield* codeAt(input, at)) < 0 || (yield* markerAt(input, marks.afterCall, at)) !== undefined;
+    const piece = take(input, marker.length);
+    if (legal) return tellNested(context, header.name, raw, marks.body.nested);
+    raw += piece;
+  }
+}
+
+function tellNested(context: Context, name: string, raw: string | undefined, prefix = ""): Result {
+  const repairs = createNotes();
+  const json = raw === undefined ? undefined : nestedToJson(context, name, raw, prefix, repairs);
+  return raw !== undefined && json === undefined ? "none" : tellCall(context, { name, repairs }, json);
+}
+
+function nestedToJson(context: Context, name: string, raw: string, prefix: string, notes: Notes): string | undefined {
+  if (raw.trimStart().startsWith("{")) {
+    notes.add("json-body");
+    return normalizeLiteral(raw, notes);
+  }
+  const content = contentOf(raw, prefix);
+  if (content === undefined || content.text.trim() !== "") return undefined;
+  const parameters = context.tools.find(name)?.parameters;
+  return objectToJson(content.elements, parameters, { prefix, entities: false, notes, root: parameters }, 0);
 }

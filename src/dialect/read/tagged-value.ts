@@ -34,7 +34,8 @@ export interface OpenValue {
 
 export function* readValue(context: Context, marks: TaggedMarks, value: OpenValue): Reading<Ending> {
   const { input } = context;
-  if (marks.body.cdata === true && (yield* readCdata(context, value.sink))) {
+  if (yield* readCdata(context, value.sink)) {
+    if (marks.body.cdata !== true) context.opened.at(-1)?.repairs.add("cdata");
     yield* skipSpace(input);
     return (yield* skipMarker(input, [value.close])) === undefined ? "bad" : "closed";
   }
