@@ -139,11 +139,22 @@ function fromReading(
 /** Reading a single call is the least; most dialects end there, so the other sets are read only then. */
 function candidateOf(dialect: Dialect, sets: readonly ShownSet[]): readonly Candidate[] {
   const single = sets.find(({ set }) => set.name === "one");
-  if (single === undefined || readSet(dialect, single) === undefined) return [];
+  if (single === undefined || !mayRead(dialect, single.turn.header + single.turn.rest)) return [];
+  if (readSet(dialect, single) === undefined) return [];
   const readings = sets.map((shown) => [shown, readSet(dialect, shown)] as const);
   const read = readings.flatMap(([shown, reading]) => (reading === undefined ? [] : [shown]));
   const sum = (of: "repairs" | "leftover") => readings.reduce((total, [, reading]) => total + (reading?.[of] ?? 0), 0);
   return [{ dialect, read, repairs: sum("repairs"), leftover: sum("leftover") }];
+}
+
+/** Without any of a dialect's openers there is nothing for it to read; looking for them is cheaper than reading. */
+function mayRead({ blocks, channels, tags }: Dialect, text: string): boolean {
+  if (channels !== undefined || tags !== undefined) return true;
+  return blocks.some(({ open, bodies, whole }) => {
+    const calls = bodies.flatMap((body) => (body.kind === "tagged" ? body.call.map((pair) => pair.open) : []));
+    if (open.length === 0 && (whole === true || calls.length === 0)) return true;
+    return [...open, ...calls].some((mark) => text.includes(mark));
+  });
 }
 
 type Score = readonly number[];

@@ -63,7 +63,12 @@ export interface Meter {
   entries(count: number): void;
 }
 
-export function createMeter(given: TemplateLimits, now: () => number): Meter {
+/** What several renderings of one template may spend together. */
+export interface Budget {
+  steps: number;
+}
+
+export function createMeter(given: TemplateLimits, now: () => number, budget?: Budget): Meter {
   const limits = { ...defaultLimits, ...given };
   const end = now() + limits.time;
   let steps = 0;
@@ -76,6 +81,7 @@ export function createMeter(given: TemplateLimits, now: () => number): Meter {
   return {
     step() {
       if (++steps > limits.steps) stop(`more than ${limits.steps} steps`);
+      if (budget !== undefined && --budget.steps < 0) stop("more steps than all its probes may take together");
       if ((steps & 255) === 0 && now() > end) stop(`more than ${limits.time} ms`);
     },
     enter() {

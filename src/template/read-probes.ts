@@ -2,6 +2,7 @@
 import { stableStringify } from "../base/json.ts";
 import { partsToText } from "../base/content.ts";
 import { decodeText, type Dialect } from "../dialect/index.ts";
+import { TemplateError } from "./limits.ts";
 import { probeSets, probeTools, type ProbeCall, type ProbeSet } from "./probe.ts";
 import { turnOf, type Renderings, type Turn } from "./renderings.ts";
 
@@ -11,6 +12,9 @@ export interface ShownSet {
   readonly turn: Turn;
 }
 
+/** Every dialect reads the turns, so they must not be long. */
+const longestTurn = 6 * 1024;
+
 export function shownSets(renderings: Renderings): readonly ShownSet[] {
   const prompt = renderings.get("gen") ?? renderings.get("base");
   if (prompt === undefined || !renderings.shows) return [];
@@ -18,6 +22,8 @@ export function shownSets(renderings: Renderings): readonly ShownSet[] {
     const text = renderings.ofSet(set);
     if (text === undefined) return [];
     const turn = turnOf(text, prompt, renderings.get("text"));
+    if (turn.rest.length > longestTurn)
+      throw new TemplateError("limit", `the template writes more than ${longestTurn} characters for a call`);
     return showsAll(turn.rest, set.calls) ? [{ set, turn }] : [];
   });
 }

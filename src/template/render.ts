@@ -32,8 +32,12 @@ export function renderTemplate(
   context: TemplateContext,
   limits: TemplateLimits = {},
 ): string {
-  const { program } = typeof template === "string" ? parseTemplate(template, limits) : template;
-  const meter = createMeter(limits, Date.now);
+  const parsed = typeof template === "string" ? parseTemplate(template, limits) : template;
+  return renderMetered(parsed, context, createMeter(limits, Date.now));
+}
+
+/** The same, counted by a meter of the caller's. */
+export function renderMetered({ program }: ParsedTemplate, context: TemplateContext, meter: Meter): string {
   const { now = new Date(), ...given } = context;
   try {
     const scope = createScope(meter, undefined, globals(meter, now));

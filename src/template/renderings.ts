@@ -1,6 +1,6 @@
 /** The probe conversations through one template: rendered when asked for, in the manner that shows a call. */
 import { parseTemplate, type ParsedTemplate } from "./parse.ts";
-import { TemplateError, type TemplateLimits } from "./limits.ts";
+import { createMeter, TemplateError, type Budget, type TemplateLimits } from "./limits.ts";
 import {
   contextOf,
   conversations,
@@ -14,7 +14,7 @@ import {
   type ProbeSet,
   type SpecialTokens,
 } from "./probe.ts";
-import { renderTemplate } from "./render.ts";
+import { renderMetered } from "./render.ts";
 
 export type ConversationName = keyof ReturnType<typeof conversations>;
 
@@ -33,14 +33,21 @@ export interface Renderings {
   readonly refusals: ReadonlySet<string>;
 }
 
+/** All probes of an honest template take some ten thousand steps and render a few thousand characters each. */
+const allSteps = 200_000;
+const longestText = 256 * 1024;
+const longestTime = 1_000;
+
 export function createRenderings(source: string, tokens: SpecialTokens, limits: TemplateLimits): Renderings {
   const parsed = parseTemplate(source, limits);
   const refusals = new Set<string>();
+  const budget: Budget = { steps: allSteps };
+  const spending = { time: longestTime, characters: longestText, ...limits };
   const rendered = new Map<string, string | undefined>();
 
   function render(conversation: Conversation, manner: Manner): string | undefined {
     try {
-      return renderTemplate(parsed, contextOf(conversation, manner, tokens), limits);
+      return renderMetered(parsed, contextOf(conversation, manner, tokens), createMeter(spending, Date.now, budget));
     } catch (error) {
       if (!(error instanceof TemplateError) || error.code === "limit") throw error;
       if (error.code === "refused") refusals.add(error.message);

@@ -155,3 +155,34 @@ test("on a raw completion endpoint the prompt is the template's own rendering, b
   expect(prompt).toContain(renderTemplate(template, { messages: [{ role: "user", content: "read it" }] }).trim());
   expect(first!.body["stop"]).toEqual(["<|im_end|>"]);
 }, 60_000);
+
+test("templates that ask for too much end with a clear error, in a small heap, and the next one is read", async () => {
+  const folder = tempFolder("hostile");
+  const said = "{% for m in messages %}{{ m.role }}{{ m.content }}{% for c in m.tool_calls or [] %}";
+  const call = "<tool_call>\n{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}\n</tool_call>";
+  const hostile = [
+    "{% for i in range(1000000000) %}x{% endfor %}",
+    "{% for a in range(3000) %}{% for b in range(3000) %}x{% endfor %}{% endfor %}",
+    `{% for a in range(300) %}{% for b in range(600) %}{% endfor %}{% endfor %}${said}${call}{% endfor %}{% endfor %}`,
+    "{% set n = namespace(s='x') %}{% for i in range(40) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
+    "{% set n = namespace(s=[1]) %}{% for i in range(40) %}{% set n.s = n.s + n.s %}{% endfor %}{{ n.s }}",
+    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    `{{ ${"(".repeat(20_000)}1${")".repeat(20_000)} }}`,
+    "{{ 'a\\nb' | indent(100000000) }}",
+    `${said}{{ '<tool_call>{<function=<think>' * 3000 }}${call}{% endfor %}{% endfor %}`,
+    `${said}${call}{% endfor %}{% endfor %}{{ '<tool_call>' * 1000000 }}`,
+  ];
+  const files = [...hostile, fixture("llama-bare")].map((source, index) => {
+    const file = join(folder, `${index}.jinja`);
+    writeFileSync(file, source);
+    return file;
+  });
+  const { code, stdout, stderr } = await run(["dialects", "infer", ...files], {
+    env: { NODE_OPTIONS: "--max-old-space-size=128" },
+  });
+  const whys = stderr.split("\n").filter((line) => line.includes("the template cannot be rendered"));
+  expect(whys, stderr).toHaveLength(hostile.length);
+  for (const why of whys) expect(why).toMatch(/asks for too much|nests too deeply|writes more than/);
+  expect(stdout.trim().split("\n").at(-1)).toContain("llama3-json");
+  expect(code).toBe(1);
+});
