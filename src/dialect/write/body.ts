@@ -37,14 +37,14 @@ export function writeBody(body: Body, call: Written, safe: boolean): string {
     case "quoted":
       return `${body.prefix}${call.name}${toQuoted(call.args, safe ? unwritable : body.quote, body.sorted)}`;
     case "action":
-      return ` ${call.name}\n${body.input[0]} ${spacedJson(call.json)}`;
+      return ` ${call.name}\n${body.input[0]} ${call.json}`;
     case "codeblock":
       return writeCodeblock(call, safe);
   }
 }
 
 export function writeJson(body: JsonBody, call: Written): string {
-  const json = spacedJson(call.json);
+  const { json } = call;
   const key = JSON.stringify(body.name?.[0] ?? "name");
   const pair = `${key}: ${JSON.stringify(call.name)}, ${JSON.stringify(body.args?.[0] ?? "arguments")}: ${json}`;
   const id = body.id === undefined || call.id === undefined ? "" : `"${body.id.key}": ${JSON.stringify(call.id)}`;
@@ -63,14 +63,14 @@ function writeNamed(body: NamedBody, call: Written): string {
   const first = body.idFirst === undefined ? "" : `${call.id ?? `call_${call.position}`}${body.idFirst[0]}`;
   const open = body.after === undefined ? "" : `${body.after[0]}\n`;
   const close = body.after === undefined ? "" : "\n```";
-  return `${body.before?.[0] ?? ""}${first}${name}${id}${body.separator[0]}${open}${spacedJson(call.json)}${close}${body.close?.[0] ?? ""}`;
+  return `${body.before?.[0] ?? ""}${first}${name}${id}${body.separator[0]}${open}${call.json}${close}${body.close?.[0] ?? ""}`;
 }
 
 function writeTagged(body: TaggedBody, call: Written, safe: boolean): string {
   const open = fill(body.tags.call, call.name, null).replace("{index}", String(call.index));
   const close = body.call[0]!.close;
   const line = body.compact === true ? "" : "\n";
-  if (body.json === true) return `${open}${safe ? markerFree(call.json) : spacedJson(call.json)}${close}`;
+  if (body.json === true) return `${open}${safe ? markerFree(call.json) : call.json}${close}`;
   if (safe) return `${open}\n${markerFree(call.json)}\n${close}`;
   if (body.nested !== undefined) return `${open}${toElements(call.args, body.nested)}${close}`;
   const end = body.parameter[0]!.close;

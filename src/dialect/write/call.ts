@@ -17,6 +17,8 @@ export interface CallText {
   readonly kind?: CallKind;
   /** JSON text, or the text itself for plain-text tools. */
   readonly arguments: string;
+  /** Where the call came from: one that was read from text keeps its arguments as the model wrote them. */
+  readonly extra?: { readonly wire: string };
 }
 
 /** One call, as a model that speaks the dialect would write it. */
@@ -74,7 +76,7 @@ function toWritten(
   const { json, args } = argumentsOf(call.arguments, call.kind === "custom" || tool?.custom === true);
   const isInvented = dialect.ids === "functions" || dialect.ids === "position";
   const id = call.id === undefined && !isInvented ? undefined : spellId(dialect, call.id ?? "", name, position);
-  return { name, id, json, args, tool, position, index };
+  return { name, id, json: call.extra?.wire === "text" ? json : spacedJson(json), args, tool, position, index };
 }
 
 function readsBack(dialect: Dialect, calls: readonly Written[], text: string): boolean {
@@ -107,9 +109,9 @@ function writeMessages(dialect: Dialect, calls: readonly Written[], safe: Readon
   const messages = calls.map((call) => {
     switch (dialect.channels) {
       case "harmony":
-        return `<|start|>assistant to=functions.${call.name}<|channel|>commentary json<|message|>${spacedJson(call.json)}<|call|>`;
+        return `<|start|>assistant to=functions.${call.name}<|channel|>commentary json<|message|>${call.json}<|call|>`;
       case "functionary":
-        return `>>>${call.name}\n${spacedJson(call.json)}`;
+        return `>>>${call.name}\n${call.json}`;
       case "inkling":
         return `<|message_model|>${call.name}<|content_invoke_tool_json|>${writeJson({ kind: "json", args: ["args"] }, call)}<|end_message|>`;
       default:

@@ -1,7 +1,7 @@
 /** A request with tools as one without: taught in the prompt, calls and results of the history as text. */
 import { defined } from "../../base/json.ts";
 import { partsToText, text, type Part } from "../../base/content.ts";
-import type { CallItem, Item, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, Item, MessageItem, ModelRequest, ResultItem, ToolChoice } from "../../spec/model.ts";
 import type { Dialect } from "../dialect.ts";
 import { findDialect } from "../dialects.ts";
 import { encodeCalls, spellId } from "./call.ts";
