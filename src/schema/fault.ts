@@ -5,6 +5,7 @@
  */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { findEndless, type Endless } from "./endless.ts";
+import { withPlainReferences } from "./references.ts";
 import { resolvePointer, subschemas } from "./subschema.ts";
 
 export interface Fault {
@@ -39,7 +40,7 @@ export interface Survey {
 }
 
 export function findFaults(root: JsonObject, options: FaultOptions = {}): readonly Fault[] {
-  return surveySchema(root, options).faults;
+  return surveySchema(withPlainReferences(root), options).faults;
 }
 
 export function surveySchema(root: JsonObject, options: FaultOptions = {}): Survey {

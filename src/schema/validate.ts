@@ -8,6 +8,7 @@ import type { JsonObject } from "../base/json.ts";
 import { explain, type Issue } from "./explain.ts";
 import { surveySchema, withoutFaults } from "./fault.ts";
 import { createMeter, type Metered } from "./meter.ts";
+import { withPlainReferences } from "./references.ts";
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -62,7 +63,8 @@ interface Prepared {
   readonly meter: Metered | undefined;
 }
 
-function prepare(schema: JsonObject, { compile: isOwn = false }: ValidateOptions): Prepared {
+function prepare(given: JsonObject, { compile: isOwn = false }: ValidateOptions): Prepared {
+  const schema = withPlainReferences(given);
   const { faults, nodes } = surveySchema(schema, { foreign: !isOwn });
   const sound = withoutFaults(schema, faults);
   return { sound, meter: isOwn ? undefined : createMeter(sound, nodes) };

@@ -20,7 +20,7 @@ function read(dialect: string, text: string) {
       ? [
           {
             name: item.name,
-            input: JSON.parse(item.arguments) as unknown,
+            input: item.complete ? (JSON.parse(item.arguments) as unknown) : undefined,
             complete: item.complete,
             asks: item.markerless === true,
             repairs: item.extra?.fields["repairs"] ?? [],

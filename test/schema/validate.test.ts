@@ -23,6 +23,45 @@ test.each<readonly [string, JsonObject, unknown, unknown]>([
   ["if then else", JSON.parse(conditional) as JsonObject, { k: 1, a: 1 }, { k: 1, b: 1 }],
   ["unevaluatedProperties", { allOf: [{ properties: { a: {} } }], unevaluatedProperties: false }, { a: 1 }, { b: 1 }],
   [
+    "a reference under an $id of its own",
+    {
+      $id: "http://example.com/root.json",
+      allOf: [{ $ref: "inner/part.json" }],
+      $defs: {
+        part: {
+          $id: "inner/part.json",
+          $defs: { inner: { properties: { a: { type: "string" } } } },
+          $ref: "#/$defs/inner",
+        },
+      },
+    },
+    { a: "x" },
+    { a: 1 },
+  ],
+  [
+    "an anchor under an $id of its own",
+    {
+      $ref: "part.json#here",
+      $defs: { part: { $id: "part.json", $defs: { x: { $anchor: "here", type: "integer" } } } },
+    },
+    1,
+    "x",
+  ],
+  [
+    "draft-07: what stands beside a reference names nothing",
+    {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      $id: "http://example.com/base/",
+      definitions: {
+        foo: { $id: "http://example.com/other/foo.json", type: "string" },
+        base: { $id: "foo.json", type: "number" },
+      },
+      allOf: [{ $id: "http://example.com/other/", $ref: "foo.json" }],
+    },
+    1,
+    "x",
+  ],
+  [
     "recursion",
     { type: "object", properties: { next: { $ref: "#" } }, additionalProperties: false },
     { next: { next: {} } },
