@@ -2,12 +2,21 @@
 import { nearest } from "../base/text.ts";
 import type { Block, Dialect } from "./dialect.ts";
 import { jsonDialects } from "./table/json.ts";
+import { listDialects } from "./table/lists.ts";
 import { otherDialects } from "./table/other.ts";
 import { think } from "./table/parts.ts";
+import { prefixedDialects } from "./table/prefixed.ts";
 import { taggedDialects } from "./table/tagged.ts";
 import { callgateDialect, taughtDialects } from "./table/taught.ts";
 
-const named: readonly Dialect[] = [...jsonDialects, ...taggedDialects, ...otherDialects, ...taughtDialects];
+const named: readonly Dialect[] = [
+  ...jsonDialects,
+  ...listDialects,
+  ...taggedDialects,
+  ...prefixedDialects,
+  ...otherDialects,
+  ...taughtDialects,
+];
 
 /** Dialects whose openers are theirs alone or are told apart by what follows. */
 const sniffed = [

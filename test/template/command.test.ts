@@ -174,7 +174,7 @@ test("templates that ask for too much end with a clear error, in a small heap, a
   ];
   const files = [...hostile, fixture("llama-bare")].map((source, index) => {
     const file = join(folder, `${index}.jinja`);
-    writeFileSync(file, source);
+    writeFileSync(file, `{% set all = messages %}${source}`);
     return file;
   });
   const { code, stdout, stderr } = await run(["dialects", "infer", ...files], {

@@ -6,6 +6,9 @@ export const think: Reasoning = { open: ["<think>"], close: ["</think>"] };
 export const thinkUntilCall: Reasoning = { ...think, callEnds: true };
 
 export const json: JsonBody = { kind: "json" };
+export const list = { kind: "json", list: true } as const;
+/** Llama's and InternLM's word for the arguments. */
+export const withParameters = { kind: "json", args: ["parameters", "arguments"] } as const;
 
 export const qwenTagged: TaggedBody = {
   kind: "tagged",
@@ -55,3 +58,14 @@ export const toolResponse: ResultForm = { role: "user", each: "<tool_response>\n
 export const plainResult: ResultForm = { role: "user", each: "Result of {name} ({id}):\n{text}" };
 
 export const toolResponseMarks = ["<tool_response>"];
+
+/** All calls of an answer in one section, each on lines of its own. */
+export function section(open: string, close: string, body: Body, more: Partial<Block> = {}): Block {
+  return {
+    open: [open],
+    close: [close],
+    bodies: [body],
+    layout: { open: `${open}\n`, between: "\n", close: `\n${close}` },
+    ...more,
+  };
+}
