@@ -58,7 +58,7 @@ function jsonAt(text: string, at: number): { readonly end: number; readonly valu
     else if (char === "{" || char === "[") depth++;
     else if ((char === "}" || char === "]") && --depth === 0) {
       try {
-        return { end: index + 1, value: JSON.parse(text.slice(at, index + 1)) };
+        return { end: index + 1, value: JSON.parse(text.slice(at, index + 1).replaceAll(idMark, "id")) };
       } catch {
         return undefined; // Brackets that are no JSON.
       }
@@ -194,5 +194,8 @@ function* quotedBlocks({ one: text }: Shown): Generator<Blocks> {
   const prefix = /\w+:$/.exec(before)?.[0] ?? "";
   const open = before.slice(0, before.length - prefix.length).trim();
   const close = text.slice(text.indexOf("}", nameAt) + 1).trim();
-  yield [{ open: [open], close: close === "" ? [] : [close], bodies: [{ kind: "quoted", prefix, quote: inside[1]! }] }];
+  const bodies = [{ kind: "quoted", prefix, quote: inside[1]! }] as const;
+  // What follows the last call may open its result.
+  for (const end of new Set([close, firstMarker(close)]))
+    yield [{ open: [open], close: end === "" ? [] : [end], bodies }];
 }

@@ -18,18 +18,21 @@ export interface Derived {
 export function deriveDialect(sets: readonly ShownSet[], renderings: Renderings): Derived | undefined {
   const shown = shownOf(sets, renderings);
   if (shown === undefined) return undefined;
-  let best: Derived | undefined;
+  let best: (Derived & { readonly repairs: number }) | undefined;
   for (const blocks of deriveBlocks(shown)) {
     const dialect = recordOf(blocks, renderings);
     const readings = sets.map((each) => readSet(dialect, each));
-    const read = readings.filter((reading) => reading?.repairs === 0).length;
-    if (read > (best?.read ?? 0) && isSound(dialect)) best = { dialect, read };
-    if (best?.read === sets.length) break;
+    const read = readings.filter((reading) => reading !== undefined).length;
+    // Some templates write what no dialect has, such as lists as Python prints them: a reading with a repair is the next best.
+    const repairs = readings.reduce((sum, reading) => sum + (reading?.repairs ?? 0), 0);
+    const isBetter = read > (best?.read ?? 0) || (read === best?.read && repairs < best.repairs);
+    if (isBetter && isSound(dialect)) best = { dialect, read, repairs };
+    if (best?.read === sets.length && best.repairs === 0) break;
   }
   // Reading only a part of what is shown is no reading of the model, unless strings are what the template breaks.
   const plain = sets.filter(({ set }) => set.name === "one" || set.name === "two" || set.name === "empty").length;
   if (best === undefined || best.read < plain) return undefined;
-  return { ...best, dialect: laidOut(best.dialect, renderings) };
+  return { dialect: laidOut(best.dialect, renderings), read: best.read };
 }
 
 /** With what the template puts around and between calls, if it can be written and read back. */

@@ -67,7 +67,8 @@ describe.each(all)("$name", ({ name, source }) => {
     const derived = deriveDialect(sets, renderings);
     if (underivable.has(name)) return expect(derived?.read ?? 0).toBeLessThan(sets.length);
     expect(derived?.read).toBe(sets.length);
-    for (const shown of sets) expect(readSet(derived!.dialect, shown)?.repairs).toBe(0);
+    const repairs = sets.reduce((sum, shown) => sum + (readSet(derived!.dialect, shown)?.repairs ?? 0), 0);
+    expect(repairs > 0, repaired.get(name)).toBe(repaired.has(name));
   });
 
   test("no marker of its turns survives in text from outside", () => {
@@ -112,10 +113,11 @@ describe.each(all)("$name", ({ name, source }) => {
   );
 });
 
-/** Channels, and a section that is never closed for one call. The list may only shrink. */
-const underivable: ReadonlySet<string> = new Set([
-  "meetkai-functionary-medium-v3.2",
-  "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+/** Channels. The list may only shrink. */
+const underivable: ReadonlySet<string> = new Set(["meetkai-functionary-medium-v3.2"]);
+/** What the template itself writes is no dialect's: read with a repair. The list may only shrink. */
+const repaired: ReadonlyMap<string, string> = new Map([
+  ["deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "a section that is never closed for one call"],
 ]);
 
 function countMarkers(text: string, markers: readonly string[]): number {

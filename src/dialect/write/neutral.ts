@@ -99,12 +99,18 @@ const chatTokens = [
   "[/AVAILABLE_TOOLS]",
   "[TOOL_RESULTS]",
   "[/TOOL_RESULTS]",
+  "[TOOL_CONTENT]",
+  "[gMASK]",
+  "<sop>",
+  "<role>",
+  "</role>",
+  "<begin_of_document>",
   "<｜begin▁of▁sentence｜>",
 ];
 
-/** Shapes of control tokens that count up or carry a word of their own. */
+/** Shapes of control tokens that count up or carry a word of their own, such as Hunyuan's `<tool_call:suffix>`. */
 const tokenShapes =
-  /<\|[A-Za-z][\w:▁-]{0,62}\|>|<｜[^<>｜\s]{1,62}｜>|<\/?SPECIAL_\d{1,4}>|<\|(?=[a-z_]{2,32}>)|<(?=[a-z_]{2,32}\|>)/g;
+  /<\/?(?:tool_calls?|tool_sep|tool_responses?|arg_key|arg_value|think):\w{1,32}>|<\|[A-Za-z][\w:▁-]{0,62}\|>|<｜[^<>｜\s]{1,62}｜>|<\/?SPECIAL_\d{1,4}>|<\|(?=[a-z_]{2,32}>)|<(?=[a-z_]{2,32}\|>)/g;
 
 /** `markers`: those of the model's own turns, as its chat template shows them. */
 export function neutralize(
