@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { stableStringify } from "../../src/base/json.ts";
 import { createTextDecoder, decodeText, encodeCall, neutralize, type Dialect } from "../../src/dialect/index.ts";
@@ -8,6 +9,8 @@ import { probeTools } from "../../src/template/probe.ts";
 import { readSet, shownSets } from "../../src/template/read-probes.ts";
 import { createRenderings } from "../../src/template/renderings.ts";
 import { renderTemplate } from "../../src/template/render.ts";
+import { awkward, typedArguments, typedTool } from "../dialect/arbitrary.ts";
+import { reading } from "../dialect/reading.ts";
 import { fixtures, shared } from "./fixtures.ts";
 
 /** In the place of a test that has nothing to say of a template. */
@@ -70,6 +73,30 @@ describe.each(all)("$name", ({ name, source }) => {
     const repairs = sets.reduce((sum, shown) => sum + (readSet(derived!.dialect, shown)?.repairs ?? 0), 0);
     expect(repairs > 0, repaired.get(name)).toBe(repaired.has(name));
   });
+
+  (sets.length === 0 || underivable.has(name) ? unsaid : test)(
+    "the derived dialect keeps the laws of all others",
+    () => {
+      const { dialect } = deriveDialect(sets, renderings)!;
+      const write = (args: object) => encodeCall(dialect, { name: "f", arguments: JSON.stringify(args) }, typedTool);
+      fc.assert(
+        fc.property(typedArguments, awkward, (args, words) => {
+          const text = write(args);
+          const [call, ...rest] = reading(text, { dialect, tools: [typedTool] }).items;
+          expect(rest).toEqual([]);
+          expect(call, text).toMatchObject({ type: "call", name: "f", complete: true });
+          if (call?.type === "call")
+            expect(stableStringify(JSON.parse(call.arguments))).toBe(stableStringify(JSON.parse(JSON.stringify(args))));
+          expect(reading(text.split(""), { dialect, tools: [typedTool] }).items).toEqual([call]);
+          // Without a marker there is nothing to break.
+          if (dialect.blocks.every(({ open }) => open.length === 0)) return;
+          const safe = neutralize(`${words} ${text}`, dialect, [typedTool]);
+          expect(reading(`see: ${safe}`, { dialect, tools: [typedTool] }).calls).toEqual([]);
+        }),
+        { numRuns: Number(process.env["DIALECT_RUNS"] ?? 6) },
+      );
+    },
+  );
 
   test("no marker of its turns survives in text from outside", () => {
     const dialect = profile.dialect ?? "hermes";
