@@ -16,7 +16,8 @@ export function speakText(model: Model, dialect: string): Model {
       const taught = taughtTools(request);
       const calls = items
         .filter((item) => item.type === "call")
-        .map((call) => ({ ...call, name: taughtName(call.name, taught) }));
+        // Its arguments stay as they were scripted, to the last space.
+        .map((call) => ({ ...call, name: taughtName(call.name, taught), extra: { wire: "text", fields: {} } }));
       const words = calls.length === 0 ? said : [...(isWhole(dialect) ? [] : said), encodeCalls(dialect, calls, [])];
       const message: Item = { type: "message", role: "assistant", content: [text(words.join("\n"))] };
       yield* answerToEvents({ ...end, items: [message], finish: "stop" });
