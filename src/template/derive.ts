@@ -42,6 +42,8 @@ function laidOut(dialect: Dialect, renderings: Renderings): Dialect {
     const [block] = form.blocks;
     // Only the layout is taken: what is read stays what it was.
     if (block?.layout === undefined || block.bodies[0] !== dialect.blocks[0]?.bodies[0]) continue;
+    // Thoughts before a call are the template's own, and no part of it.
+    if (/think/i.test(block.layout.open)) continue;
     const found = { ...dialect, blocks: [{ ...dialect.blocks[0]!, layout: block.layout }, ...dialect.blocks.slice(1)] };
     if (isSound(found)) return found;
   }
