@@ -70,6 +70,7 @@ const providerModelShape = optionsShape<ProviderModelOptions>(
     wire: "string",
     apiKey: "string",
     thinkTags: "boolean",
+    quirks: "table",
     codec: "any",
     env: "table",
   },

@@ -33,6 +33,7 @@ const textModelShape = optionsShape<TextModelOptions>({
   native: "boolean",
   teach: "boolean",
   startsIn: "function",
+  writes: "table",
   markers: "strings",
 });
 
