@@ -68,10 +68,24 @@ function write(results) {
 /** Benchmarks import what a user would. */
 function aliases() {
   const entry = (path) => join(process.cwd(), "src", path);
-  const folders = ["tools", "wire", "dialect", "template", "gate", "model", "session", "store", "mcp", "testing"];
+  const folders = [
+    "tools",
+    "wire",
+    "dialect",
+    "template",
+    "gate",
+    "model",
+    "session",
+    "store",
+    "mcp",
+    "testing",
+    "serve",
+    "client",
+  ];
   return {
     ...Object.fromEntries(folders.map((folder) => [`callgate/${folder}`, entry(`${folder}/index.ts`)])),
     "callgate/sandbox": entry("runtime/sandbox/sandbox.ts"),
+    "callgate/serve-postgres": entry("serve/postgres.ts"),
     callgate: entry("index.ts"),
   };
 }

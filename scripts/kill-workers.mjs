@@ -2,7 +2,7 @@
 // restarted under them. Every call leaves a line in a ledger outside the journal, and at the end the two are compared:
 // no call ran twice, none is lost without a word, no answer to a question is lost, and each session's folder holds
 // exactly what its ended calls wrote, though every worker has folders of its own.
-//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N]
+//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N] [--minutes N]
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,6 +27,7 @@ const left = {
   cut: wanted("cuts", 5),
 };
 const pauseMs = wanted("pause", 700);
+const minutes = wanted("minutes", Infinity);
 const frozenAfter = 3;
 
 // Not among the temporary files: the sandbox gives commands temporary files of their own.
@@ -42,21 +43,26 @@ const bin = existsSync("/usr/lib/postgresql")
   : "/usr/local/bin";
 const postgres = await startPostgres(bin);
 const startedAt = Date.now();
+const state = { isOver: false };
+const workers = [];
 const problems = [];
 const done = { kill: 0, freeze: 0, restart: 0, cut: 0 };
 
 const api = await start(["--role", "api"], join(root, "api"));
+api.child.once("exit", () => {
+  if (!state.isOver) end(`the process that answers requests ended: ${api.words()}`);
+});
 const client = createClient({ url: api.told.url, token: api.told.token });
-const workers = [];
 for (let n = 0; n < workerCount; n++) workers.push(await startWorker(n));
 
+process.on("unhandledRejection", (error) => end(error instanceof Error ? error.stack : String(error)));
 const made = [];
 if (process.argv.includes("--verbose")) console.error(`${workers.length} workers run`);
-const state = { isOver: false };
 const disturbing = disturb();
 await Promise.all(Array.from({ length: openAtOnce }, playSessions));
 state.isOver = true;
 await disturbing;
+while (workers.some((worker) => worker.isDown)) await sleep(100);
 const told = await check();
 for (const { child } of [...workers, api]) child.kill("SIGKILL");
 await postgres.stop();
@@ -79,6 +85,13 @@ console.log(JSON.stringify(figures));
 for (const problem of problems.slice(0, 20)) console.log(`  ${problem}`);
 process.exit(problems.length === 0 ? 0 : 1);
 
+/** Nothing is left running, whatever has gone wrong. */
+function end(reason) {
+  console.log(reason);
+  for (const one of [...workers, api]) one.child.kill("SIGKILL");
+  void postgres.stop().finally(() => process.exit(1));
+}
+
 /** One process of the command; resolves with what it prints once it is ready. */
 function start(args, data) {
   return new Promise((resolve, reject) => {
@@ -95,7 +108,9 @@ function start(args, data) {
       words = `${words}${part}`.slice(-2_000);
       if (process.argv.includes("--verbose")) process.stderr.write(part);
     });
-    createInterface(child.stdout).once("line", (line) => resolve({ child, told: JSON.parse(line) }));
+    createInterface(child.stdout).once("line", (line) =>
+      resolve({ child, told: JSON.parse(line), words: () => words }),
+    );
     child.once("exit", (code, signal) => reject(new Error(`a process ended: ${code ?? signal} ${words}`)));
   });
 }
@@ -118,7 +133,7 @@ async function startWorker(place) {
 }
 
 async function disturb() {
-  while (!state.isOver && Object.values(left).some((n) => n > 0)) {
+  while (!state.isOver && !isLate() && Object.values(left).some((n) => n > 0)) {
     await sleep(pauseMs * (0.5 + Math.random()));
     const kinds = Object.keys(left).filter((kind) => left[kind] > 0);
     const total = kinds.reduce((sum, kind) => sum + left[kind], 0);
@@ -128,7 +143,7 @@ async function disturb() {
     if (worker === undefined || worker.isDown) continue;
     left[kind]--;
     done[kind]++;
-    if (kind === "kill") await replace(worker);
+    if (kind === "kill") void replace(worker);
     else if (kind === "freeze") void freeze(worker);
     else if (kind === "restart") await postgres.restart();
     else
@@ -156,7 +171,7 @@ async function freeze(worker) {
 
 /** One after the other, until there are enough sessions and enough has been done to the workers. */
 async function playSessions() {
-  while (made.length < sessions || (isLeft() && made.length < sessions * 50)) {
+  while ((made.length < sessions && !isLate()) || (isLeft() && made.length < sessions * 50)) {
     const name = `s${made.length}`;
     const session = { name, answers: [] };
     made.push(session);
@@ -168,7 +183,12 @@ async function playSessions() {
 }
 
 function isLeft() {
-  return left.kill > 0 || left.freeze > 0;
+  return !isLate() && (left.kill > 0 || left.freeze > 0);
+}
+
+/** Nothing more is begun then; what runs comes to its end, and is checked. */
+function isLate() {
+  return Date.now() - startedAt > minutes * 60_000;
 }
 
 /** Outside the folder, inside it, or with a question. */
@@ -183,7 +203,7 @@ async function untilEnded(session) {
     const { session: row } = await insist(() => client.session(session.id));
     if (row.status === "faulty") return void problems.push(`${session.name} is faulty`);
     if (row.status === "idle" && row.updatedAt !== row.startedAt) {
-      const { records } = await insist(() => client.records(session.id, -1, 5_000));
+      const records = await readAll(session.id);
       if (records.some(({ type }) => type === "turn.ended")) return;
     }
     if (row.status === "waiting" && row.waitingFor !== undefined) await answer(session, row.waitingFor.callId);
@@ -192,8 +212,18 @@ async function untilEnded(session) {
   problems.push(`${session.name} did not come to its end`);
 }
 
+/** The records come in pages. */
+async function readAll(id) {
+  const all = [];
+  for (;;) {
+    const { records, more } = await insist(() => client.records(id, all.length - 1));
+    all.push(...records);
+    if (!more) return all;
+  }
+}
+
 async function answer(session, callId) {
-  const { records } = await insist(() => client.records(session.id, -1, 5_000));
+  const records = await readAll(session.id);
   const asked = records.findLast(({ type, id }) => type === "approval.asked" && id === callId);
   if (asked === undefined) return;
   try {
@@ -221,7 +251,7 @@ async function insist(ask) {
 async function check() {
   const sum = { calls: 0, twice: 0, lost: 0, answersLost: 0, cutOff: 0, undone: 0, foldersWrong: 0, silences: [] };
   for (const session of made) {
-    const { records } = await insist(() => client.records(session.id, -1, 5_000));
+    const records = await readAll(session.id);
     const path = join(ledger, session.name);
     const lines = existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
     const twice = lines.length - new Set(lines).size;

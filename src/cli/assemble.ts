@@ -3,6 +3,7 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { defined, type JsonObject } from "../base/json.ts";
 import { stateDir } from "../base/paths.ts";
+import type { Telemetry } from "../result/telemetry.ts";
 import { createEngine, type Engine } from "../router/engine.ts";
 import {
   createChangeTracker,
@@ -60,6 +61,8 @@ export interface AssembleOptions {
   readonly onEvent?: (event: SessionEvent) => void;
   /** A session that is kept elsewhere: its id, what it has recorded, and where it goes on recording. */
   readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs" | "keepFolder">;
+  /** Calls are told to it. */
+  readonly telemetry?: Telemetry;
   /** What a turn may use, beyond the settings. */
   readonly limits?: SessionOptions["limits"];
   /** False: 'always' lasts as long as the session, and no rule is written. */
@@ -119,6 +122,7 @@ async function putTogether(
     ...machine,
     gate: { ...judging, ...(options.writesRules === false ? {} : defined({ always })) },
     onFileChange: changes.note,
+    ...defined({ telemetry: options.telemetry }),
     ...(options.approver ? { approver: options.approver } : {}),
   });
   opened.push(engine.close);

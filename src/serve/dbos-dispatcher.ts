@@ -5,6 +5,7 @@
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientBase } from "pg";
 import type { Database, Queries } from "../store/postgres/database.ts";
 import type { PostgresStore } from "../store/postgres/store.ts";
@@ -34,6 +35,8 @@ const applicationVersion = "callgate-journal-1";
 const schema = "callgate_dbos";
 /** A wake that its worker has not begun by then is anybody's. */
 const stickyMs = 2_000;
+/** What has ended is looked at for this long, by whoever looks into the tables. */
+const keptMs = 10 * 60_000;
 /** A session nobody runs is left alone for this long: a wake may be on its way. */
 const quietMs = 5_000;
 
@@ -85,9 +88,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
   });
   const { worker } = store;
   const running = new Map<string, Promise<void>>();
-  let isStopping = false;
-  let looking: NodeJS.Timeout | undefined;
-  let isLaunched = false;
+  const state = { isStopping: false, isLaunched: false };
 
   const toJob = (queueName: string, tenant: string, delayMs: number) => ({
     queueName,
@@ -112,7 +113,8 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
   const dispatcher: Dispatcher = {
     async start(run) {
       const wake = async (id: string, tenant: string, queue: string) => {
-        if (isStopping) return void (await dispatcher.wake(id, tenant));
+        // Another worker's, if there is one by then.
+        if (state.isStopping) return void (await dispatcher.wake(id, tenant, { at: now() + 1_000 }));
         // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
         if (queue !== shared && running.size >= places) return;
         await runHere(id, tenant, run);
@@ -121,7 +123,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
       DBOS.setConfig({ ...config, executorID: worker, listenQueues: [shared, ownQueue(worker)] });
       await store.hold.appear(worker);
       await DBOS.launch();
-      isLaunched = true;
+      state.isLaunched = true;
       const limits = {
         workerConcurrency: places,
         partitionConcurrency: placesPerTenant,
@@ -130,14 +132,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
       } as const;
       await DBOS.registerQueue(shared, limits);
       await DBOS.registerQueue(ownQueue(worker), limits);
-      const look = async () => {
-        await reviveDead();
-        await wakeForgotten();
-      };
-      let last = Promise.resolve();
-      looking = setInterval(() => {
-        last = last.then(look).catch(() => undefined); // the database is away: there is another look
-      }, lookMs).unref();
+      void keepLooking();
     },
 
     async wake(id, tenant, { at, transaction } = {}) {
@@ -155,16 +150,25 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     },
 
     async stop() {
-      isStopping = true;
-      clearInterval(looking);
+      state.isStopping = true;
+      if (state.isLaunched) await DBOS.deleteQueue(ownQueue(worker)).catch(() => undefined);
       await Promise.all(running.values());
-      if (isLaunched) {
-        await DBOS.deleteQueue(ownQueue(worker)).catch(() => undefined);
+      if (state.isLaunched) {
         await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: 10_000 });
         await store.hold.forget(worker).catch(() => undefined);
       }
       await client.destroy();
     },
+  };
+
+  /** One look after the other, however long one takes; a database that is away is looked for again. */
+  const keepLooking = async () => {
+    for (let looks = 1; !state.isStopping; looks++) {
+      await reviveDead().catch(() => undefined);
+      if (looks % 4 === 0) await wakeForgotten().catch(() => undefined);
+      if (looks % 100 === 0) await dropEnded().catch(() => undefined);
+      await sleep(lookMs, undefined, { ref: false });
+    }
   };
 
   /** The worker that has the session's files, where it lives. */
@@ -222,6 +226,16 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
       } as const;
       await client.enqueue(job, id, tenant, shared);
     }
+  };
+
+  /** The engine keeps what has ended; nobody asks for it again. */
+  const dropEnded = async () => {
+    await database.query(
+      `delete from ${schema}.workflow_status where workflow_uuid in (
+         select workflow_uuid from ${schema}.workflow_status
+         where status in ('SUCCESS', 'ERROR', 'CANCELLED') and updated_at < $1 limit 10000)`,
+      [now() - keptMs],
+    );
   };
 
   return dispatcher;

@@ -6,16 +6,16 @@ import { checkOptions } from "../base/shape.ts";
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
-import { readBody, TooLarge } from "../http/read-body.ts";
+import { readBody } from "../http/read-body.ts";
 import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { toSchema } from "../schema/schema.ts";
 import { answerPage } from "./page.ts";
-import { Problem } from "./problem.ts";
+import { Problem, toProblem } from "./problem.ts";
 import { toOpenApi } from "./openapi.ts";
 import { serveShape, type ServeOptions } from "./serve-options.ts";
 import type { Reply } from "./asked.ts";
 import { findRoute, type Match } from "./routes.ts";
-import { countByStatus, type Service } from "./service.ts";
+import type { Service } from "./service.ts";
 import { hashToken, issueToken, type Principal } from "./tenants.ts";
 
 /** A service that listens. */
@@ -139,7 +139,7 @@ async function answerOpen(
       const { tenant, roles } = await identify(request, door);
       if (!roles.includes("administer") || tenant !== service.operator)
         throw new Problem(403, "role", "This needs a token of the operator with the role 'administer'.");
-      const text = service.metrics.text(await countByStatus(service, tenant));
+      const text = service.metrics.text(await service.store.counts(tenant));
       write(response, { status: 200, text, headers: { "content-type": "text/plain; version=0.0.4" } });
       return "/metrics";
     }
@@ -258,12 +258,7 @@ function write(response: ServerResponse, reply: Reply): void {
 }
 
 function fail(response: ServerResponse, error: unknown, where: string, { onError }: ServeOptions): void {
-  const problem =
-    error instanceof Problem
-      ? error
-      : error instanceof TooLarge
-        ? new Problem(413, "too-large", error.message)
-        : new Problem(500, "internal", "The service could not answer this request.");
+  const problem = toProblem(error);
   if (problem.status === 500) onError?.(error, where);
   if (response.headersSent) return void response.destroy();
   response.writeHead(problem.status, {

@@ -18,7 +18,7 @@ export { createTokenFile, issueToken } from "./tenants.ts";
 export type { NewToken, Principal, StoredToken, TenantLimits, TokenStore } from "./tenants.ts";
 export { createFileStore } from "../store/file-store.ts";
 export type { FileStoreOptions } from "../store/file-store.ts";
-export { Fenced } from "../store/session-store.ts";
+export { Fenced, Unavailable } from "../store/session-store.ts";
 export type {
   Mail,
   NewMail,

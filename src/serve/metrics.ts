@@ -35,10 +35,9 @@ export function createServeMetrics(): ServeMetrics {
       add(counters, `callgate_serve_tokens_total{direction="output"}`, event.usage.output);
     },
     text(sessions) {
-      const now = Object.entries(sessions).map(([status, n]) => [
-        `callgate_serve_sessions{status=${label(status)}}`,
-        n,
-      ]);
+      const now = Object.entries({ idle: 0, running: 0, waiting: 0, faulty: 0, ended: 0, ...sessions }).map(
+        ([status, n]) => [`callgate_serve_sessions{status=${label(status)}}`, n],
+      );
       const write = (kind: string, rows: Iterable<readonly unknown[]>) => {
         const named = new Map<string, string[]>();
         for (const [key, value] of rows) {

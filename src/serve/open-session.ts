@@ -1,6 +1,7 @@
 /** What a runner opens a session with, and what it gets. */
 import { optionsShape } from "../base/shape.ts";
 import type { Json } from "../base/json.ts";
+import type { Telemetry } from "../result/telemetry.ts";
 import type { Session, SessionEvent, SessionJournal } from "../session/index.ts";
 import type { Approver } from "../spec/stages.ts";
 import type { StoredRecord } from "../store/journal.ts";
@@ -43,11 +44,20 @@ export interface RunnerOptions {
   readonly refuse?: (session: StoredSession) => Promise<string | undefined>;
   readonly onEvent?: (session: StoredSession, event: SessionEvent) => void;
   readonly onError?: (error: unknown, id: string) => void;
+  /** Turns, requests and calls as spans: the conversation is the session, the agent's name is the tenant's. */
+  readonly telemetry?: Telemetry;
 }
 
 /** Checked when a runner is made: a word nobody knows is a mistake. */
 export const runnerShape = optionsShape<RunnerOptions>(
-  { store: "table", open: "function", refuse: "function", onEvent: "function", onError: "function" },
+  {
+    store: "table",
+    open: "function",
+    refuse: "function",
+    onEvent: "function",
+    onError: "function",
+    telemetry: "table",
+  },
   "store",
   "open",
 );

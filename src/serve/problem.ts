@@ -1,3 +1,6 @@
+import { TooLarge } from "../http/read-body.ts";
+import { Unavailable } from "../store/session-store.ts";
+
 /** What a request is refused with: told as application/problem+json (RFC 9457). */
 export class Problem extends Error {
   override readonly name = "Problem";
@@ -35,3 +38,12 @@ const titles: Readonly<Record<number, string>> = {
   503: "Not ready",
   504: "Timed out",
 };
+
+/** What a failure is told as; what nobody foresaw is told as no more than that. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof TooLarge) return new Problem(413, "too-large", error.message);
+  if (error instanceof Unavailable)
+    return new Problem(503, "unavailable", "The store cannot be reached just now: try again in a moment.");
+  return new Problem(500, "internal", "The service could not answer this request.");
+}

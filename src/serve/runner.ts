@@ -6,7 +6,7 @@ import type { JsonObject } from "../base/json.ts";
 import { checkOptions } from "../base/shape.ts";
 import type { Session, SessionEvent } from "../session/index.ts";
 import type { MessageItem } from "../spec/model.ts";
-import { Fenced, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import { Fenced, Unavailable, type Mail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { runnerShape, type OpenedSession, type RunnerOptions, type Undone } from "./open-session.ts";
 import { createLiveQuestions, createStatus, isLive, readApproval, type LiveQuestions } from "./standing.ts";
 import { createTaggedJournal, type TaggedJournal } from "./tagged-journal.ts";
@@ -101,6 +101,7 @@ async function wakeOnce(
   if (opened === undefined) return true;
   const { session } = opened;
   live.add(session);
+  const unfollow = options.telemetry?.follow(session, { model: stored.model, agent: stored.tenant });
   try {
     const again = await play({ options, stored, opened, journal, live: questions, isDraining });
     await journal.commit();
@@ -108,6 +109,7 @@ async function wakeOnce(
   } finally {
     live.delete(session);
     await session.close();
+    unfollow?.();
     await opened.close();
     const open = session.openTurn;
     const waits = open !== undefined && open.waiting.length > 0;
@@ -129,6 +131,7 @@ async function failToOpen(
   { store, onError }: RunnerOptions,
   id: string,
 ): Promise<undefined> {
+  if (error instanceof Unavailable) throw error; // not the session's fault: whoever wakes it next tries again
   onError?.(error, id);
   const message = error instanceof Error ? error.message : String(error);
   journal.append({ type: "error", message });

@@ -2,6 +2,7 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { SessionRow } from "../client/index.ts";
+import type { Telemetry } from "../result/telemetry.ts";
 import type { SessionEvent } from "../session/index.ts";
 import { createAudit } from "../store/audit.ts";
 import type { StoredRecord } from "../store/journal.ts";
@@ -50,6 +51,8 @@ export interface ServiceOptions {
   readonly folder?: string;
   /** The same, and the rate of messages, where several processes share them. */
   readonly shared?: SharedBooks;
+  /** What `createTelemetry` gives: turns, requests and calls of every session as spans. */
+  readonly telemetry?: Telemetry;
   readonly onError?: (error: unknown, where: string) => void;
   readonly now?: () => number;
   readonly random?: () => number;
@@ -115,6 +118,7 @@ const serviceShape = optionsShape<ServiceOptions>(
     operator: "string",
     model: "string",
     folder: "string",
+    telemetry: "table",
     onError: "function",
     now: "function",
     random: "function",
@@ -171,6 +175,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
             book(session, event, spent, session.id);
           },
           onError: (error, id) => onError?.(error, `session ${id}`),
+          ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
         });
   const dispatcher =
     options.dispatcher ??
@@ -291,9 +296,4 @@ async function untilTaken(
     stop();
     clearTimeout(timer);
   }
-}
-
-/** How many sessions of a tenant stand how, each status named. */
-export async function countByStatus({ store }: Service, tenant: string): Promise<Readonly<Record<string, number>>> {
-  return { idle: 0, running: 0, waiting: 0, faulty: 0, ended: 0, ...(await store.counts(tenant)) };
 }

@@ -3,7 +3,8 @@
  * kept; whoever takes over makes it as it was after the last call that ended. What a call did that was cut off is gone
  * then, so for one that could change nothing else, "interrupted" comes to mean "did not happen".
  */
-import { isAbsolute, relative } from "node:path";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, relative } from "node:path";
 import { tmpdir } from "node:os";
 import type { StoredRecord } from "../store/journal.ts";
 import type { PackStore } from "../store/packs.ts";
@@ -50,41 +51,59 @@ export async function openSessionFolder(options: SessionFolderOptions): Promise<
     await note();
     return { records, keep, note };
   }
-  const cut = findCutOff(records);
-  if (cut.length === 0 && (await states.last) === last) return { records, keep, note };
+  const cut = findCutOff(records, readMark(repository));
+  if (cut.calls.length === 0 && (await states.last) === last) return { records, keep, note };
   await states.restore(last, () => packs?.read(session) ?? nothing());
-  const undone = cut
-    .filter((record) => confinedTools.has(String(record["tool"])) && isConfined(record, folder))
-    .map((record) => String(record["id"]));
+  writeMark(repository, records.length);
+  const undone = cut.calls
+    .filter(({ record, cwd }) => confinedTools.has(String(record["tool"])) && isConfined(record, [folder, cwd]))
+    .map(({ record }) => String(record["id"]))
+    .filter((id) => !cut.told.has(id));
   const restored = { type: "workspace.restored", workspace: last, undone };
   await journal.append(restored);
   const at = { n: records.length, at: records.at(-1)?.at ?? 0 };
   return { records: [...records, { ...restored, ...at }], keep, note };
 }
 
+/** Up to which record this machine has cleaned the folder of what cut-off calls did; another machine cleans its own. */
+const markOf = (repository: string) => join(repository, "clean");
+
+function readMark(repository: string): number {
+  return existsSync(markOf(repository)) ? Number(readFileSync(markOf(repository), "utf8")) : 0;
+}
+
+function writeMark(repository: string, mark: number): void {
+  writeFileSync(markOf(repository), String(mark));
+}
+
 async function* nothing(): AsyncGenerator<Uint8Array> {
   // No pack is kept elsewhere.
 }
 
-/** Calls that may have changed files, began and never ended, and of which nobody has taken care yet. */
-function findCutOff(records: readonly StoredRecord[]): readonly StoredRecord[] {
-  const open = new Map<string, StoredRecord>();
+/** Calls that may have changed files, began and never ended, from record `mark` on; and those that were told of before. */
+function findCutOff(records: readonly StoredRecord[], mark: number) {
+  /** Each with the folder that its process worked in, on its own machine. */
+  const open = new Map<string, { readonly record: StoredRecord; readonly cwd: string }>();
+  const told = new Set<string>();
+  let cwd = "";
   for (const record of records) {
-    if (record.type === "workspace.restored") open.clear();
-    if (record.type === "call.started" && Array.isArray(record["write"])) open.set(String(record["id"]), record);
+    if (record.type === "session.started") cwd = String(record["cwd"]);
+    if (record.type === "workspace.restored") for (const id of open.keys()) told.add(id);
+    if (record.type === "call.started" && Array.isArray(record["write"]))
+      open.set(String(record["id"]), { record, cwd });
     // The record is our own: it has the call.
     if (record.type === "call.ended") open.delete((record["call"] as { readonly id: string }).id);
   }
-  return [...open.values()];
+  return { calls: [...open.values()].filter(({ record }) => record.n >= mark), told };
 }
 
-function isConfined(record: StoredRecord, folder: string): boolean {
+function isConfined(record: StoredRecord, folders: readonly string[]): boolean {
   const roots = record["write"] as readonly string[];
   return (
     record["confined"] === true &&
     record["network"] === "off" &&
     // What is in the folder for temporary files ends with the process.
-    roots.every((root) => isInside(root, folder) || isInside(root, tmpdir()))
+    roots.every((root) => [...folders, tmpdir()].some((folder) => folder !== "" && isInside(root, folder)))
   );
 }
 

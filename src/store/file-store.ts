@@ -283,14 +283,14 @@ function recordedBeside(
 ): readonly StoredSession[] {
   return listSessions(folder)
     .filter(({ id }) => !served.has(id))
-    .map(({ id, title, cwd, startedAt, updatedAt }) => ({
+    .map(({ id, title, cwd, startedAt, updatedAt, client }) => ({
       id,
       tenant,
       title,
       cwd,
       status: "ended",
       model: "",
-      settings: { recorded: id.startsWith("gateway-") ? "gateway" : "session" },
+      settings: { recorded: client === undefined ? "session" : "gateway" },
       startedAt: Date.parse(startedAt),
       updatedAt: Date.parse(updatedAt),
       questions: [],

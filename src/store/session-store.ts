@@ -130,6 +130,16 @@ export class Fenced extends Error {
   }
 }
 
+/** The store cannot be reached just now: nothing is known about what was asked for, and it can be asked for again. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable";
+  constructor(cause: unknown) {
+    // A refused connection comes as a list: one error for each address that was tried.
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    super(`the store cannot be reached: ${first instanceof Error ? first.message : String(first)}`, { cause });
+  }
+}
+
 /** The mail that a record says it took. */
 export function takenMail(record: JournalRecord): number | undefined {
   return typeof record["mail"] === "number" ? record["mail"] : undefined;

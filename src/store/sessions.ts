@@ -11,6 +11,8 @@ export interface SessionSummary {
   readonly updatedAt: string;
   readonly title: string;
   readonly path: string;
+  /** The program whose conversation it is, where the gateway recorded it. */
+  readonly client?: string;
 }
 
 /** Sortable by time, unique by chance: `20261115-215501-3f9a1c`. */
@@ -69,6 +71,7 @@ function summarize(path: string): SessionSummary | undefined {
     updatedAt: statSync(path).mtime.toISOString(),
     title: titleOf(String(turn?.["prompt"] ?? firstWords(records))),
     path,
+    ...(typeof started["client"] === "string" ? { client: started["client"] } : {}),
   };
 }
 

@@ -60,19 +60,34 @@ export function createFolderStates(folder: string, repository: string): FolderSt
     }
   };
 
+  /** The last state with its tree, once it is known: git need not be asked again after every call. */
+  let known: { readonly state: string; readonly tree: string } | undefined;
+  const remember = (state: string, tree: string) => {
+    writeFileSync(join(repository, ref), `${state}\n`);
+    known = { state, tree };
+  };
+  const findLast = async () => {
+    if (known !== undefined) return known;
+    const state = await find(ref);
+    const tree = state === undefined ? undefined : await find(`${state}^{tree}`);
+    if (state !== undefined && tree !== undefined) known = { state, tree };
+    return known;
+  };
+
   return {
     get last() {
-      return prepare().then(() => find(ref));
+      return prepare().then(async () => (await findLast())?.state);
     },
     async keep() {
       const tree = await addAll();
-      const before = await find(ref);
-      if (before !== undefined && (await find(`${before}^{tree}`)) === tree) return { state: before };
+      const last = await findLast();
+      if (last?.tree === tree) return { state: last.state };
+      const before = last?.state;
       const parent = before === undefined ? [] : ["-p", before];
       const state = text(await git(["commit-tree", ...parent, "-m", "kept", tree]));
       const wanted = before === undefined ? `${state}\n` : `${state}\n^${before}\n`;
       const pack = await git(["pack-objects", "--quiet", "--revs", "--thin", "--threads=1", "--stdout"], wanted);
-      await git(["update-ref", ref, state]);
+      remember(state, tree);
       return { state, pack };
     },
     async restore(state, packs) {
@@ -83,7 +98,7 @@ export function createFolderStates(folder: string, repository: string): FolderSt
       if (wanted === undefined) throw new Error(`the state ${state} of the session's folder is not kept anywhere`);
       // What lies there now is noted first: what the state does not have is taken away.
       if ((await addAll()) !== wanted) await git(["read-tree", "--reset", "-u", wanted]);
-      await git(["update-ref", ref, state]);
+      remember(state, wanted);
     },
   };
 }

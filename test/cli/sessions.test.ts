@@ -82,6 +82,14 @@ test("what a session holds cannot break out of the page it is exported to", asyn
   expect(stdout).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
 });
 
+test("show --web makes a page of its own and says where it is", async () => {
+  const { at, id } = await record("run echo first");
+  const { stdout } = await run(["show", id, "--web"], at);
+  const page = readFileSync(new URL(stdout.trim()), "utf8");
+  expect(page).toContain('<script type="application/json" id="records">');
+  expect(page).toContain("echo first");
+});
+
 test("an export as JSON holds every record, and goes into a file", async () => {
   const { at, id, path } = await record("run echo first");
   const file = join(at.cwd, "out.json");

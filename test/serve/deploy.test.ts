@@ -26,7 +26,7 @@ function findCommands(value: unknown): readonly (readonly string[])[] {
 let help: string;
 beforeAll(async () => {
   ensureBuilt();
-  help = (await run(["serve", "--help"])).stdout;
+  help = (await run(["serve", "start", "--help"])).stdout;
 }, 120_000);
 
 test.each(["compose.yaml", "kubernetes.yaml"])("%s starts both roles with flags that there are", (name) => {

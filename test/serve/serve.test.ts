@@ -1,8 +1,19 @@
 /** The service over HTTP, through its own client and plain fetch. */
 import { request } from "node:http";
+import * as otel from "@opentelemetry/api";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, expect, test } from "vitest";
 import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
-import { newFolder, startTestService, untilStatus, type TestService, type TestServiceOptions } from "./service.ts";
+import { createTelemetry } from "../../src/index.ts";
+import { openJournal, sessionPath } from "../../src/store/index.ts";
+import {
+  newFolder,
+  startTestService,
+  untilEnded,
+  untilStatus,
+  type TestService,
+  type TestServiceOptions,
+} from "./service.ts";
 
 const started: TestService[] = [];
 const start = async (options: TestServiceOptions) => {
@@ -275,6 +286,40 @@ test("a session that was taken up again and again without getting anywhere is pu
   await untilStatus(client, id, "faulty");
   await expect(client.send(id, { text: "again" })).rejects.toMatchObject({ status: 409 });
   expect((await client.records(id)).records).toEqual([]);
+});
+
+test("conversations that the gateway recorded beside the service can be looked at, and no more", async () => {
+  const folder = newFolder();
+  const id = "20261116-120000-abcdef";
+  const journal = openJournal(sessionPath(folder, id));
+  journal.append({ type: "session.started", session_id: id, cwd: "", model: "m", client: "codex" });
+  const content = [{ type: "text", text: "Mend the test." }];
+  journal.append({ type: "item.added", item: { type: "message", role: "user", content } });
+  journal.close();
+  const service = await start({ steps: [], folder });
+  const client = await service.client();
+  expect((await client.sessions()).sessions).toMatchObject([{ id, kind: "gateway", title: "Mend the test." }]);
+  expect((await client.records(id)).records).toHaveLength(2);
+  await expect(client.send(id, { text: "more" })).rejects.toMatchObject({ status: 409 });
+  expect((await (await service.client("b")).sessions()).sessions).toEqual([]);
+});
+
+test("a turn of a session is a span of its tenant's, with its requests below it", async () => {
+  const exporter = new InMemorySpanExporter();
+  const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const trace = Object.assign(Object.create(otel.trace) as object, {
+    getTracer: (name: string) => tracers.getTracer(name),
+  });
+  const telemetry = await createTelemetry({ api: { ...otel, trace } });
+  const service = await start({ steps: [{ calls: [{ name: "look" }] }, { text: "Done." }], telemetry: telemetry! });
+  const client = await service.client("team");
+  const { id } = await client.create({});
+  await client.send(id, { text: "go" });
+  await untilEnded(client, id);
+  await expect.poll(() => exporter.getFinishedSpans().map(({ name }) => name)).toContain("invoke_agent team");
+  const [turn] = exporter.getFinishedSpans().filter(({ name }) => name === "invoke_agent team");
+  expect(turn?.attributes).toMatchObject({ "gen_ai.conversation.id": id, "callgate.turn.end": "done" });
+  expect(exporter.getFinishedSpans().filter(({ name }) => name.startsWith("chat"))).toHaveLength(2);
 });
 
 test("the page has a strict policy, and its absence is told", async () => {

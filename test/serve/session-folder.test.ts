@@ -100,6 +100,22 @@ test("a cut-off call did not happen where it could change nothing else, and may 
   expect(existsSync(join(a.folder, "trace"))).toBe(true);
 });
 
+test("a machine whose call was cut off and told of elsewhere cleans its own folder when the session comes back", async () => {
+  const { records, machine, start, append } = cluster();
+  const [a, b] = [machine(), machine()];
+  await a.open();
+  append(asked("one"));
+  start("one", a.folder);
+  await b.open();
+  expect(records.at(-1)).toMatchObject({ type: "workspace.restored" });
+  // A process that was frozen, or a command that outlived it, wrote after all.
+  writeFileSync(join(a.folder, "late"), "x");
+  await a.open();
+  expect(existsSync(join(a.folder, "late"))).toBe(false);
+  // The call is told of once.
+  expect(records.filter((record) => (record["undone"] as string[] | undefined)?.includes("one"))).toHaveLength(1);
+});
+
 test("pieces in a shared folder come back whole, and no name leads out of it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "callgate-blobs-"));
   const blobs = createFolderBlobs(folder);

@@ -1,7 +1,9 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { join, resolve } from "node:path";
+import { defined } from "../../base/json.ts";
 import { stateDir } from "../../base/paths.ts";
 import { isLoopback } from "../../http/server.ts";
+import { createTelemetry } from "../../result/telemetry.ts";
 import { createService, issueToken, startServing, type Service } from "../../serve/index.ts";
 import { findPage } from "../../store/page.ts";
 import { roles } from "../../serve/tenants.ts";
@@ -112,6 +114,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     database: url,
     frozenAfterMs: frozenAfter === undefined ? undefined : frozenAfter * 1000,
   });
+  const telemetry = await createTelemetry({ version });
   const source: SessionSource = {
     config,
     cwd,
@@ -119,7 +122,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     workspaces: join(folder, "serve", "workspaces"),
     operator,
     isShared: url !== undefined,
-    ...(packs === undefined ? {} : { packs }),
+    ...defined({ packs, telemetry }),
   };
   const service = await createService({
     ...backing,
@@ -132,7 +135,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     model: config.model ?? "offline",
     folder: join(folder, "serve"),
     onError,
-    ...(places === undefined ? {} : { places }),
+    ...defined({ places, telemetry }),
   });
   if (role !== "worker") return answer(service, flags, onError);
   if (flags.json) printJson({ worker }, false);

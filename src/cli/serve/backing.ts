@@ -67,6 +67,7 @@ async function openInDatabase(
   const packs = createPostgresPacks({ database, ...(files === undefined ? {} : { blobs: createFolderBlobs(files) }) });
   const store = await createPostgresStore({
     database,
+    packs,
     onError: (error) => onError(error, "the database"),
     ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }),
   });
@@ -107,7 +108,5 @@ export async function withTokens<T>(
 }
 
 function words(error: unknown): string {
-  // A refused connection comes as a list of one error for each address, without words of its own.
-  if (error instanceof AggregateError && error.message === "") return error.errors.map(words).join("; ");
   return error instanceof Error ? error.message : String(error);
 }

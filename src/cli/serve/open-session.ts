@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { basename, join, relative, resolve, isAbsolute } from "node:path";
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
+import type { Telemetry } from "../../result/telemetry.ts";
 import { approvalNames, sandboxNames } from "../../gate/modes.ts";
 import {
   openSessionFolder,
@@ -31,6 +32,7 @@ export interface SessionSource {
   readonly isShared: boolean;
   /** Where what sessions did to their files is kept for whoever goes on with them. */
   readonly packs?: PackStore;
+  readonly telemetry?: Telemetry;
 }
 
 export function createOpener(source: SessionSource): OpenSession {
@@ -65,6 +67,7 @@ export function createOpener(source: SessionSource): OpenSession {
         ...(kept === undefined ? {} : { keepFolder: kept.keep }),
       },
       writesRules: tenant === source.operator,
+      ...defined({ telemetry: source.telemetry }),
       ...(isObject(settings["limits"]) ? { limits: settings["limits"] as SessionOptions["limits"] & {} } : {}),
     });
     return {

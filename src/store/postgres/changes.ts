@@ -32,8 +32,9 @@ export async function createChanges(database: Database, options: ChangesOptions 
   const { gatherMs = 50, lookMs = 2_000, onError } = options;
   const origin = randomUUID();
   const listeners = new Set<(change: StoreChange) => void>();
-  /** Up to which record each session was told of. */
+  /** Up to which record each session was told of; when its row had changed at the last look. */
   let told = new Map<string, number>();
+  let changedAt = new Map<string, string>();
   let gathered: StoreChange[] = [];
   let timer: NodeJS.Timeout | undefined;
   const state = { isClosed: false };
@@ -62,17 +63,18 @@ export async function createChanges(database: Database, options: ChangesOptions 
   const look = async () => {
     if (listeners.size === 0 || state.isClosed) return;
     const [changed, mail] = await Promise.all([
-      database.query<{ id: string; tenant: string; head: number }>(
-        `select id, tenant, head from callgate.session where status = 'running' or updated_at > ${nowMs} - ${recentMs}`,
+      database.query<{ id: string; tenant: string; head: number; updated_at: string }>(
+        `select id, tenant, head, updated_at from callgate.session where status = 'running' or updated_at > ${nowMs} - ${recentMs}`,
       ),
       database.query<{ id: string; tenant: string }>(
         "select distinct session as id, tenant from callgate.mail where taken is null",
       ),
     ]);
-    const before = told;
+    const [before, lastChange] = [told, changedAt];
     told = new Map();
-    for (const { id, tenant, head } of changed.rows) {
-      tellHere({ type: "session", id, tenant });
+    changedAt = new Map(changed.rows.map((row) => [row.id, row.updated_at]));
+    for (const { id, tenant, head, updated_at: updatedAt } of changed.rows) {
+      if (lastChange.get(id) !== updatedAt) tellHere({ type: "session", id, tenant });
       if ((before.get(id) ?? 0) < head) tellHere({ type: "records", id, tenant, head });
       else told.set(id, head);
     }

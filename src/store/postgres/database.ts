@@ -3,6 +3,7 @@
  * needs no driver. A tenant's queries run as a role that row-level security confines to the tenant's own rows.
  */
 import type { Pool, PoolClient } from "pg";
+import { Unavailable } from "../session-store.ts";
 import { migrate, type Queries } from "./schema.ts";
 
 export type { Queries };
@@ -51,9 +52,16 @@ export const tenantRole = "callgate_tenant";
 /** Opens the database and brings its tables up to date. */
 export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Promise<Database> {
   const pg = await loadDriver();
-  const pool = new pg.Pool({ connectionString: url, max: poolSize, application_name: "callgate" });
-  // A connection that breaks while nobody uses it is replaced by the next query; one in use tells whoever uses it.
-  pool.on("error", () => undefined);
+  const createPool = (options: string) => {
+    const made = new pg.Pool({ connectionString: url, max: poolSize, application_name: "callgate", options });
+    // A connection that breaks while nobody uses it is replaced by the next query; one in use tells whoever uses it.
+    made.on("error", () => undefined);
+    made.on("connect", (client) => client.on("error", () => undefined));
+    return made;
+  };
+  const pool = createPool("");
+  // Connections that begin as the confined role: what tenants read does not hold up what workers write.
+  const tenantPool = createPool(`-c role=${tenantRole}`);
   const connect: Database["connect"] = async ({ name, onLost, onNotification }) => {
     const client = new pg.Client({ connectionString: url, application_name: `callgate ${name}`, keepAlive: true });
     let isOver = true; // a connection that does not come about is told to whoever asked for it
@@ -90,15 +98,17 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
     transaction: (work) => inTransaction(pool, pg.escapeLiteral, undefined, work),
     as: (tenant) => {
       const transaction: Database["transaction"] = (work) => inTransaction(pool, pg.escapeLiteral, tenant, work);
-      return { ...database, transaction, query: (text, values) => transaction((own) => own.query(text, values)) };
+      return { ...database, transaction, query: (text, values) => askAs(tenantPool, tenant, text, values) };
     },
     connect,
-    close: () => pool.end(),
+    close: async () => {
+      await Promise.all([pool.end(), tenantPool.end()]);
+    },
   };
   try {
     await database.transaction(migrate);
   } catch (error) {
-    await pool.end();
+    await database.close();
     throw error;
   }
   return database;
@@ -117,10 +127,35 @@ function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Q
     // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
     async query<Row>(text: string, values?: readonly unknown[]) {
       // The shape of a row is the query's: whoever wrote it knows.
-      const result = await (asked as Pool).query(text, values === undefined ? undefined : [...values]);
+      const result = await (asked as Pool)
+        .query(text, values === undefined ? undefined : [...values])
+        .catch(throwUnavailable);
       return { rows: result.rows as readonly Row[], rowCount: result.rowCount };
     },
   };
+}
+
+/** The connection is told whose it is before every query: it never answers for the tenant before. */
+async function askAs<Row>(pool: Pool, tenant: string, text: string, values?: readonly unknown[]) {
+  const client = await pool.connect().catch(throwUnavailable);
+  try {
+    const { query } = toQueries(client);
+    await query("select set_config('callgate.tenant', $1, false)", [tenant]);
+    return await query<Row>(text, values);
+  } finally {
+    client.release();
+  }
+}
+
+/** Classes of PostgreSQL's codes: connections, a server that shuts down or starts; and the system's own about sockets. */
+const unreachable = /^(08|57P0[123]|53300|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH)/;
+
+function throwUnavailable(error: unknown): never {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const words = error instanceof Error ? error.message : "";
+  if (unreachable.test(code) || error instanceof AggregateError || /connection/i.test(words))
+    throw new Unavailable(error);
+  throw error;
 }
 
 async function inTransaction<T>(
@@ -129,24 +164,23 @@ async function inTransaction<T>(
   tenant: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
+  const client = await pool.connect().catch(throwUnavailable);
   const confine = tenant === undefined ? "" : `set local role ${tenantRole}; `;
+  const ask = (text: string) => client.query(text).catch(throwUnavailable);
   let failure: Error | undefined;
   try {
     // One round trip: the tenant's name is quoted, since several statements take no parameters.
-    await client.query(
-      tenant === undefined ? "begin" : `begin; ${confine}set local callgate.tenant = ${escapeLiteral(tenant)}`,
-    );
+    await ask(tenant === undefined ? "begin" : `begin; ${confine}set local callgate.tenant = ${escapeLiteral(tenant)}`);
     const done = await work({
       ...toQueries(client),
       async unconfined(own) {
-        await client.query("reset role");
+        await ask("reset role");
         const result = await own(client);
-        if (confine !== "") await client.query(confine);
+        if (confine !== "") await ask(confine);
         return result;
       },
     });
-    await client.query("commit");
+    await ask("commit");
     return done;
   } catch (error) {
     await client.query("rollback").catch((broken: Error) => (failure = broken));

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
 import type { StoredRecord } from "../journal.ts";
 import { Fenced, isProgress, takenMail, type SessionStore, type StoredSession } from "../session-store.ts";
+import type { PackStore } from "../packs.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import type { Database } from "./database.ts";
 import { createHold, type Hold } from "./hold.ts";
@@ -24,11 +25,13 @@ export interface PostgresStoreOptions {
   readonly database: Database;
   /** A process that has been silent for this long has lost its sessions to whoever takes them. */
   readonly frozenAfterMs?: number;
+  /** What is removed with a session. */
+  readonly packs?: PackStore;
   readonly onError?: (error: unknown) => void;
 }
 
 const storeShape = optionsShape<PostgresStoreOptions>(
-  { database: "table", frozenAfterMs: { above: 0 }, onError: "function" },
+  { database: "table", frozenAfterMs: { above: 0 }, packs: "table", onError: "function" },
   "database",
 );
 
@@ -43,13 +46,13 @@ export interface PostgresStore extends SessionStore {
 /** Sessions in PostgreSQL, for any number of processes; closing it closes the database. */
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   checkOptions("createPostgresStore", options, storeShape);
-  const { database, frozenAfterMs, onError } = options;
+  const { database, frozenAfterMs, packs, onError } = options;
   const told = onError === undefined ? {} : { onError };
   const hold = createHold(database, { ...told, ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }) });
   const changes = await createChanges(database, told);
   const worker = randomUUID();
   return {
-    ...createStore({ database, hold, changes, worker }),
+    ...createStore({ database, hold, changes, worker, ...(packs === undefined ? {} : { packs }) }),
     hold,
     worker,
     async close() {
@@ -65,6 +68,7 @@ interface Parts {
   readonly hold: Hold;
   readonly changes: Changes;
   readonly worker: string;
+  readonly packs?: PackStore;
   /** Only this tenant's rows are seen and changed. */
   readonly tenant?: string;
 }
@@ -128,6 +132,7 @@ function createStore(parts: Parts): SessionStore {
     },
     async remove(id) {
       const tenant = await tenantOf(id);
+      await parts.packs?.remove(id);
       await database.transaction(async (transaction) => {
         await transaction.query("delete from callgate.session where id = $1", [id]);
         await transaction.query("delete from callgate.journal where session = $1", [id]);
