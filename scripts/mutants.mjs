@@ -225,7 +225,7 @@ function openRunner(copy) {
         child.once("exit", () => end({ killedBy: "the process ended", dead: true }));
         child.send({ file: mutant.file, text: mutant.text, tests });
       }),
-    close: () => process.kill(-child.pid, "SIGKILL"),
+    close: () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"),
   };
 }
 

@@ -66,11 +66,8 @@ const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: Re
 /** Where a call is announced; -1 where none is. Some Chat servers say with every word that there is none. */
 function findCall(bytes: Buffer, mark: Buffer, wire: WireName): number {
   let at = bytes.indexOf(mark);
-  while (
-    wire === "chat" &&
-    at >= 0 &&
-    /^\s*(?:null|\[\s*\])/.test(bytes.toString("latin1", at + mark.length, at + overlap))
-  )
+  if (wire !== "chat") return at;
+  while (at >= 0 && /^\s*(?:null|\[\s*\])/.test(bytes.toString("latin1", at + mark.length, at + overlap)))
     at = bytes.indexOf(mark, at + mark.length);
   return at;
 }

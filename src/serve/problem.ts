@@ -1,4 +1,4 @@
-import { TooLarge } from "../http/read-body.ts";
+import { TooLarge, Unreadable } from "../http/read-body.ts";
 import { Unavailable } from "../store/session-store.ts";
 
 /** What a request is refused with: told as application/problem+json (RFC 9457). */
@@ -43,6 +43,7 @@ const titles: Readonly<Record<number, string>> = {
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof TooLarge) return new Problem(413, "too-large", error.message);
+  if (error instanceof Unreadable) return new Problem(error.status, "encoding", error.message);
   if (error instanceof Unavailable)
     return new Problem(503, "unavailable", "The store cannot be reached just now: try again in a moment.");
   return new Problem(500, "internal", "The service could not answer this request.");
