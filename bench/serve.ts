@@ -116,10 +116,12 @@ async function load(
   const perIdle = (process.memoryUsage().rss - before) / sessions / 1024;
   const delays: number[] = [];
   let connected = 0;
+  let allConnected = () => {};
+  const connecting = new Promise<void>((resolve) => (allConnected = resolve));
   const follow = async (id: string) => {
     let isConnected = false;
     for await (const event of client.events(id, -1, new AbortController().signal)) {
-      if (!isConnected) connected++;
+      if (!isConnected && ++connected === listeners) allConnected();
       isConnected = true;
       if (event.type !== "record") continue;
       delays.push(Date.now() - event.record.at);
@@ -127,7 +129,7 @@ async function load(
     }
   };
   const following = Array.from({ length: listeners }, (_, n) => follow(ids[n % sessions]!));
-  while (connected < listeners) await new Promise((resolve) => setTimeout(resolve, 20));
+  await connecting;
   const [cpu, at] = [process.cpuUsage(), performance.now()];
   await Promise.all(ids.map((id) => client.send(id, { text: "go" })));
   await Promise.all(following);

@@ -317,7 +317,7 @@ test("a turn of a session is a span of its tenant's, with its requests below it"
   await client.send(id, { text: "go" });
   await untilEnded(client, id);
   await expect.poll(() => exporter.getFinishedSpans().map(({ name }) => name)).toContain("invoke_agent team");
-  const [turn] = exporter.getFinishedSpans().filter(({ name }) => name === "invoke_agent team");
+  const turn = exporter.getFinishedSpans().find(({ name }) => name === "invoke_agent team");
   expect(turn?.attributes).toMatchObject({ "gen_ai.conversation.id": id, "callgate.turn.end": "done" });
   expect(exporter.getFinishedSpans().filter(({ name }) => name.startsWith("chat"))).toHaveLength(2);
 });

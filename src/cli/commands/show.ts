@@ -36,7 +36,7 @@ export const command = buildCommand({
         writeFileSync(path, recordingPage(summary.title || summary.id, journal.records), { mode: 0o600 });
         const address = pathToFileURL(path);
         print(address.href);
-        if (process.stdout.isTTY) openBrowser(address);
+        if (process.stdout.isTTY) void openBrowser(address);
       } else if (flags.json) for (const record of journal.records) printJson(record, false);
       else process.stdout.write(toMarkdown(summary, journal.records));
     }),

@@ -1,7 +1,7 @@
 /** A neutral request as a Chat Completions body that strict servers and chat templates take. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
-import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, ModelRequest, NativeSpec, ToolChoice } from "../../spec/model.ts";
 import { argumentsText } from "../arguments.ts";
 import type { EncodedRequest, EncodeOptions, Quirks } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
