@@ -118,7 +118,7 @@ async function ask(
 
 const answerShape = optionsShape<{ readonly answer: string; readonly keep: unknown; readonly message: unknown }>(
   {
-    answer: { oneOf: ["once", "session", "always", "no", "stop"] satisfies ApprovalAnswer["answer"][] },
+    answer: { oneOf: ["once", "session", "always", "no", "stop", "direct"] satisfies ApprovalAnswer["answer"][] },
     keep: "strings",
     message: "string",
   },

@@ -2,7 +2,7 @@
 import { partsToText } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { SchemaTarget } from "../../schema/normalize.ts";
-import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice } from "../../spec/model.ts";
+import type { CallItem, ModelRequest, NativeSpec, ResultItem, ToolChoice, ToolSpec } from "../../spec/model.ts";
 import { argumentsObject } from "../arguments.ts";
 import type { EncodeOptions, EncodedRequest } from "../codec.ts";
 import { prepareHistory, type SaidItem, type Turn } from "../history.ts";
@@ -27,8 +27,8 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     ]),
     toolConfig: nonEmpty({
       ...(tools.length === 0 || request.toolChoice === undefined ? {} : encodeChoice(request.toolChoice, book)),
-      // Asked for wherever a tool of the provider's stands beside ours: the API takes both only so.
-      ...(tools.length > 0 && own.some((tool) => "googleSearch" in tool)
+      // The API takes a search of its own beside functions only so. A client of this API says it itself, or does not want it.
+      ...(tools.length > 0 && own.some((tool) => "googleSearch" in tool) && !request.tools.some(isOfThisApi)
         ? { includeServerSideToolInvocations: true }
         : {}),
       ...jsonObject(object(toolConfig)),
@@ -38,6 +38,8 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   });
   return { body, names: book.table, dropped };
 }
+
+const isOfThisApi = (spec: ToolSpec) => spec.kind === "native" && spec.wire === wire;
 
 function nonEmpty<T extends object>(value: T): T | undefined {
   return Object.keys(value).length === 0 ? undefined : value;
