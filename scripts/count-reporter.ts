@@ -3,7 +3,8 @@ import { howToGet } from "../test/needs.ts";
 
 /**
  * Ends a run with the one plain line that any CI can read: `N passed, N failed, N skipped`. Above it stands what was
- * skipped and how to get what was missing. With `CALLGATE_TEST_ALL=1`, as in CI, a skipped test fails the run.
+ * skipped and how to get what was missing. With `CALLGATE_TEST_ALL=1`, as in CI, a skipped test fails the run, but for
+ * the maintainers' own cases: nobody can install these.
  */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -22,7 +23,7 @@ export default class CountReporter implements Reporter {
     const skipped = counts.skipped + counts.pending;
     if (missing.size > 0)
       console.log(`\nskipped: ${[...missing].map(([need, count]) => tell(need, count)).join("; ")}`);
-    if (skipped > 0 && process.env["CALLGATE_TEST_ALL"] === "1") {
+    if (skipped > (missing.get("the shared cases") ?? 0) && process.env["CALLGATE_TEST_ALL"] === "1") {
       console.log("CALLGATE_TEST_ALL=1: nothing may be skipped here.");
       process.exitCode = 1;
     }

@@ -24,6 +24,7 @@ export const howToGet = {
   script: "apt-get install bsdutils",
   "the launcher": "install a C compiler (apt-get install gcc), then run npm test again",
   "a sandbox": "apt-get install bubblewrap, or use Linux 5.13 or newer with Landlock",
+  "libtest-json-schema-acceptance-perl": "apt-get install libtest-json-schema-acceptance-perl",
   root: "run the tests as root",
   "the shared cases": "they are the maintainers' own and lie beside the project as ../shared",
 } as const;
