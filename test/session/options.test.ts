@@ -27,7 +27,7 @@ test.each<readonly [object, string]>([
 });
 
 test.each<readonly [object, string]>([
-  [{ stateDir: undefined }, "its options need 'stateDir'"],
+  [{ servers: undefined }, "its options need 'servers'"],
   [{ server: [] }, "there is no option 'server'; did you mean 'servers'?"],
   [{ servers: {} }, "'servers' must be a list"],
   [{ registry: {} }, "'registry' must be a registry"],
