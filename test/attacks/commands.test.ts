@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandEnvironment } from "../../src/runtime/environment.ts";
-import { createSandbox, runConfined, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
+import { createSandbox, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../src/spec/access.ts";
 import { own, shared } from "./rows.ts";
+import { confineAndRun } from "../runtime/sandbox/run-confined.ts";
 
 interface Attack {
   readonly id: string;
@@ -66,10 +67,7 @@ describe.each(["bwrap", "landlock"])("a command that got past the gate, in %s (n
   });
 
   async function run(line: string) {
-    const command = await sandbox.confine({ argv: ["bash", "-c", fill(line)], cwd: workspace, env, grant });
-    const end = await runConfined(command, 10_000);
-    await command.cleanup(end);
-    return end;
+    return confineAndRun(sandbox, { argv: ["bash", "-c", fill(line)], cwd: workspace, env, grant });
   }
 
   describe.skipIf(!ids.has(id))("", () => {

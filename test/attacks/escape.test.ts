@@ -7,12 +7,13 @@ import { createExec } from "../../src/runtime/exec.ts";
 import type { HeldRun } from "../../src/runtime/process/child.ts";
 import { launcherPath } from "../../src/runtime/process/launcher-path.ts";
 import { createProcesses } from "../../src/runtime/processes.ts";
-import { createSandbox, runConfined, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
+import { createSandbox, trySandboxes } from "../../src/runtime/sandbox/sandbox.ts";
 import type { Sandbox } from "../../src/runtime/sandbox/sandbox.ts";
 import { escapes, leaks, losses, parseOutcomes } from "./expected.ts";
 import { snapshot } from "../runtime/effects/held.ts";
 import { createScene } from "./scene.ts";
 import type { Scene } from "./scene.ts";
+import { confineAndRun } from "../runtime/sandbox/run-confined.ts";
 
 const candidates = (await trySandboxes()).filter(({ id }) => !id.endsWith("-old"));
 
@@ -129,15 +130,7 @@ async function runHeld(sandbox: Sandbox, { probe, workspace, env, grant }: Scene
 }
 
 async function runPlainly(sandbox: Sandbox, { probe, workspace, env, grant }: Scene): Promise<string> {
-  // Sockets of tests that run beside this one come and go while the sandbox is built, which then is built once more.
-  const once = async () => {
-    const command = await sandbox.confine({ argv: probe, cwd: workspace, env, grant });
-    const end = await runConfined(command, 60_000);
-    await command.cleanup(end);
-    return end;
-  };
-  const first = await once();
-  const end = first.neverBegan === undefined ? first : await once();
+  const end = await confineAndRun(sandbox, { argv: probe, cwd: workspace, env, grant }, 60_000);
   expect(end.stderr).toBe("");
   return end.stdout;
 }

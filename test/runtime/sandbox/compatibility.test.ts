@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandEnvironment } from "../../../src/runtime/environment.ts";
-import { createSandbox, runConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
+import { createSandbox, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Finished, Sandbox } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { has } from "../../needs.ts";
+import { confineAndRun } from "./run-confined.ts";
 
 /** What people's builds and tests do, each as one shell line that must end with 0 and print `expected`. */
 const uses: readonly (readonly [name: string, line: string, expected: string])[] = [
@@ -71,15 +72,8 @@ function tryAll(id: string, list: typeof uses): void {
       mask: [],
       network: "off",
     };
-    const command = await sandbox.confine({
-      argv: ["bash", "-c", line],
-      cwd: workspace,
-      env: commandEnvironment(process.env),
-      grant,
-    });
-    const finished = await runConfined(command, 25_000);
-    await command.cleanup(finished);
-    return finished;
+    const env = commandEnvironment(process.env);
+    return confineAndRun(sandbox, { argv: ["bash", "-c", line], cwd: workspace, env, grant }, 25_000);
   }
 
   const isThere = (name: string) => !name.includes("needs python3") || has("python3");

@@ -7,9 +7,10 @@ import { createExec } from "../../../src/runtime/exec.ts";
 import { sandboxWords } from "../../../src/runtime/process/child.ts";
 import { createProcesses } from "../../../src/runtime/processes.ts";
 import type { Sandbox } from "../../../src/runtime/sandbox/backend.ts";
-import { createSandbox, runConfined, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
+import { createSandbox, trySandboxes } from "../../../src/runtime/sandbox/sandbox.ts";
 import type { Grant } from "../../../src/spec/access.ts";
 import { freshFolder } from "./folder.ts";
+import { confineAndRun } from "./run-confined.ts";
 
 const candidates = (await trySandboxes()).filter(({ ok }) => ok);
 const hasBwrap = candidates.some(({ id }) => id === "bwrap");
@@ -127,14 +128,7 @@ describe.each(candidates.filter(({ id }) => !id.endsWith("-old")))("what a comma
     onTestFinished(() => sandbox.close());
     async function run(line: string, workspace: string) {
       const launch = { argv: ["sh", "-c", line], cwd: workspace, grant: grantFor(workspace), env };
-      const once = async () => {
-        const command = await sandbox.confine(launch);
-        const end = await runConfined(command);
-        await command.cleanup(end);
-        return end;
-      };
-      const first = await once();
-      return first.neverBegan === undefined ? first : await once();
+      return confineAndRun(sandbox, launch);
     }
     return { state, kept, run };
   }

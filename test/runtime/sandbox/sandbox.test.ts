@@ -19,6 +19,7 @@ import type { ConfineOptions, Launch, SandboxOptions } from "../../../src/runtim
 import type { Grant } from "../../../src/spec/access.ts";
 import { has as hasProgram } from "../../needs.ts";
 import { freshFolder } from "./folder.ts";
+import { confineAndRun } from "./run-confined.ts";
 
 const candidates = await trySandboxes();
 const has = (id: string) => candidates.some((candidate) => candidate.id === id && candidate.ok);
@@ -41,9 +42,7 @@ function scene(options: SandboxOptions = {}, more: Partial<Grant> = {}) {
   };
   async function run(line: string, { env: own, ...how }: Partial<Pick<Launch, "env">> & ConfineOptions = {}) {
     const launch = { argv: ["sh", "-c", line], cwd: workspace, grant, env: { ...env, ...own } };
-    const command = await sandbox.confine(launch, how);
-    const end = await runConfined(command);
-    return { ...end, command, denied: await command.cleanup(end) };
+    return confineAndRun(sandbox, launch, undefined, how);
   }
   return { workspace, stateDir, sandbox, grant, run };
 }
