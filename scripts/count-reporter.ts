@@ -10,16 +10,19 @@ export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 };
     const missing = new Map<string, number>();
+    const again: string[] = [];
     for (const module of modules) {
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         counts[state]++;
+        if (test.diagnostic()?.flaky === true) again.push(`${module.relativeModuleId}: ${test.name}`);
         if (state !== "skipped") continue;
         const need = /\bneeds ([^()]+)\)/.exec(test.fullName)?.[1] ?? "something its title does not name";
         missing.set(need, (missing.get(need) ?? 0) + 1);
       }
       if (module.state() === "failed" && [...module.children.allTests()].length === 0) counts.failed++;
     }
+    if (again.length > 0) console.log(`\npassed at the second try only:\n  ${again.join("\n  ")}`);
     const skipped = counts.skipped + counts.pending;
     if (missing.size > 0)
       console.log(`\nskipped: ${[...missing].map(([need, count]) => tell(need, count)).join("; ")}`);
