@@ -73,6 +73,21 @@ export type OutputOf<S> = InputSchema extends S ? undefined : Infer<S>;
 /** A model that goes on for ever is stopped, unless `limits` says otherwise. */
 export const defaultLimits = { maxRequests: 50 };
 
+/** What is handed on to the session and its engine, which check it themselves. */
+export const sessionFields = {
+  instructions: "any",
+  limits: "any",
+  price: "any",
+  contextWindow: "any",
+  request: "any",
+  isRetryable: "any",
+  journal: "any",
+  workspace: "any",
+  approval: "any",
+  sandbox: "any",
+  approver: "any",
+} as const;
+
 const generateShape = optionsShape<GenerateOptions>(
   {
     model: { methods: ["ask"], words: "a model: an object with a name and a function 'ask'" },
@@ -81,17 +96,7 @@ const generateShape = optionsShape<GenerateOptions>(
     engine: { methods: ["run", "lanes", "on"], words: "an engine, as createEngine makes it" },
     output: "any",
     signal: "any",
-    instructions: "any",
-    limits: "any",
-    price: "any",
-    contextWindow: "any",
-    request: "any",
-    isRetryable: "any",
-    journal: "any",
-    workspace: "any",
-    approval: "any",
-    sandbox: "any",
-    approver: "any",
+    ...sessionFields,
   },
   "model",
   "prompt",

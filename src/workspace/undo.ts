@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeF
 import { dirname, join } from "node:path";
 import { CallError } from "../base/error.ts";
 import { stateDir } from "../base/paths.ts";
-import type { FileChange } from "../runtime/files.ts";
+import { createFiles, type FileChange } from "../runtime/files.ts";
 import type { Files } from "../spec/capability.ts";
 
 /** What one turn's file tools did, in a form that can be taken back later, by another process too. */
@@ -121,6 +121,19 @@ function hash(bytes: Uint8Array): string {
 export interface Undone {
   readonly path: string;
   readonly action: "restored" | "removed";
+}
+
+/** File access for `undoTurn`: the person takes back what is below the workspace, files that tools may not touch too. */
+export function filesToUndo(workspace: string): Files {
+  const grant = {
+    policy: "workspace-write",
+    confined: true,
+    write: [workspace],
+    protect: [],
+    mask: [],
+    network: "off",
+  } as const;
+  return createFiles({ workspace, cwd: workspace, grant });
 }
 
 /** Takes a turn back, all of it or nothing: a file that is no longer as the turn left it stops it, with the reason. */

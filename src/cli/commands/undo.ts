@@ -3,8 +3,7 @@ import { relative, resolve } from "node:path";
 import { buildCommand } from "@stricli/core";
 import { CallError } from "../../base/error.ts";
 import { defined } from "../../base/json.ts";
-import { createFiles } from "../../runtime/files.ts";
-import { createUndoLog, undoFile, undoTurn } from "../../workspace/undo.ts";
+import { createUndoLog, filesToUndo, undoFile, undoTurn } from "../../workspace/undo.ts";
 import type { UndoRecord } from "../../workspace/undo.ts";
 import { toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, say } from "../io.ts";
@@ -123,16 +122,8 @@ async function undoFiles(
   { dryRun, json, redo }: Flags,
 ): Promise<number> {
   if (redo) return refuse("it was not taken back", defined({ json }), record.turn);
-  const grant = {
-    policy: "workspace-write",
-    confined: true,
-    write: [workspace],
-    protect: [],
-    mask: [],
-    network: "off",
-  } as const;
   try {
-    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }), { dryRun: dryRun === true });
+    const done = await undoTurn(record, filesToUndo(workspace), { dryRun: dryRun === true });
     if (!dryRun) log.drop(record);
     if (json) printJson({ ok: true, turn: record.turn, files: done });
     else

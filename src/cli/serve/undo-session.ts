@@ -3,9 +3,8 @@ import { realpathSync } from "node:fs";
 import { relative } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Json } from "../../base/json.ts";
-import { createFiles } from "../../runtime/files.ts";
 import type { Undone } from "../../serve/index.ts";
-import { createUndoLog, undoFile, undoTurn, type UndoLog } from "../../workspace/undo.ts";
+import { createUndoLog, filesToUndo, undoFile, undoTurn, type UndoLog } from "../../workspace/undo.ts";
 import { undoable, type Undoable } from "../effects/undoable.ts";
 
 /** Which held runs this session kept, and in which turn, from what it recorded and from what happens now. */
@@ -66,16 +65,8 @@ async function undoOne(one: Undoable, workspace: string, log: UndoLog): Promise<
     return { undone: [{ run: one.id, action: "taken back" }], runs: [one.id], conflicts: [] };
   }
   const record = one.turn;
-  const grant = {
-    policy: "workspace-write",
-    confined: true,
-    write: [workspace],
-    protect: [],
-    mask: [],
-    network: "off",
-  } as const;
   try {
-    const done = await undoTurn(record, createFiles({ workspace, cwd: workspace, grant }));
+    const done = await undoTurn(record, filesToUndo(workspace));
     log.drop(record);
     return { undone: done.map(({ path, action }) => ({ path: relative(workspace, path), action })), conflicts: [] };
   } catch (error) {
