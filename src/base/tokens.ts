@@ -26,8 +26,10 @@ const leastPerCharacter = token / 4;
 /** Of one UTF-16 unit above 127, by where its script lies. */
 function scriptCost(code: number): number {
   if (code < 0x0250) return 5; // Latin with accents, in the middle of a word
-  if (code < 0x0700) return 5; // Greek, Cyrillic, Hebrew, Arabic
-  if (code < 0x0e80) return 5; // the scripts of India, Thai
+  if (code < 0x0450) return 5; // Greek, Russian
+  if (code < 0x0530) return 12; // letters of the other Cyrillic alphabets
+  if (code < 0x0700) return 6; // Armenian, Hebrew, Arabic
+  if (code < 0x0e80) return 6; // the scripts of India, Thai
   if (code < 0x10a0) return 12; // Lao, Tibetan, Burmese
   if (code < 0x1100) return 5; // Georgian
   if (code < 0x1e00) return 27; // Ethiopic, Khmer and others that tokenizers have seen little of
@@ -35,7 +37,7 @@ function scriptCost(code: number): number {
   if (code < 0x2e80) return code >= 0x2500 && code < 0x25a0 ? 12 : 22; // signs, arrows, mathematics; boxes are common
   if (code < 0xac00) return 13; // Chinese, Japanese
   if (code < 0xd800) return 10; // Korean
-  return code < 0xe000 ? 12 : 14; // half of an emoji or a rare character; forms for compatibility
+  return 16; // half of an emoji or a rare character; forms for compatibility
 }
 
 /** A letter that goes on with the word it stands in. */
@@ -53,13 +55,16 @@ interface Scanned {
 function scan(text: string, from: number, limit: number): Scanned {
   let before = start;
   let run = 0;
+  let mixed = 0;
   let cost = 0;
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
     const kind = code < 128 ? kinds[code]! : isAccented(code) ? lower : other;
     const continues = kind === before || (kind === lower && before === upper);
     run = continues ? run + 1 : 1;
-    const next = cost + (code < 128 ? costOf(kind, before, run) : scriptCost(code));
+    if (kind > digit) mixed = 0;
+    else if (kind === digit ? before === lower || before === upper : before === digit) mixed++;
+    const next = cost + (code < 128 ? costOf(kind, before, run, mixed > 1) : scriptCost(code));
     if (Math.max(next, (at + 1 - from) * leastPerCharacter) > limit) return { at, cost };
     cost = next;
     before = kind;
@@ -67,11 +72,15 @@ function scan(text: string, from: number, limit: number): Scanned {
   return { at: text.length, cost: Math.max(cost, (text.length - from) * leastPerCharacter) };
 }
 
-/** `run`: how many of this kind in a row, this one included. */
-function costOf(kind: number, before: number, run: number): number {
+/**
+ * `run`: how many of this kind in a row, this one included. `isCode`: letters and digits by turns, as in hexadecimal
+ * text and base64, where no word is known to any tokenizer.
+ */
+function costOf(kind: number, before: number, run: number, isCode: boolean): number {
   switch (kind) {
-    case lower: // a word with the space before it is a token, a long one two
-      return run === 1 ? token : run > 5 ? 3 : 0;
+    case lower: // a word with the space before it is a token, a long one two; what is longer is no word
+      if (run === 1) return token;
+      return isCode || run > 16 ? 8 : run > 5 ? 4 : 0;
     case upper:
       return run === 1 ? token : 7;
     case digit: // three digits at most, and never a space with them
@@ -81,7 +90,7 @@ function costOf(kind: number, before: number, run: number): number {
     case newline:
       return run > 1 ? 0 : before === mark ? 6 : token;
     default:
-      return run === 1 ? 11 : 6;
+      return run === 1 ? token : 6;
   }
 }
 

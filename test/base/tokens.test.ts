@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { estimateTokens, fittingEnd, fittingStart } from "../../src/base/tokens.ts";
+import tokenCounts from "./token-counts.json" with { type: "json" };
 
 /** Counted by o200k, the tokenizer of OpenAI's current models (gpt-tokenizer 3). */
 const counted: readonly (readonly [string, number, string])[] = [
@@ -52,9 +53,15 @@ describe("an estimate of tokens", () => {
     expect(estimateTokens(text)).toBeLessThan(tokens * 2);
   });
 
+  test.each(Object.entries(tokenCounts))("of lines of %s is not below it either", (_kind, counted) => {
+    const low = counted.filter(([line, tokens]) => estimateTokens(`${line}\n`) < Number(tokens));
+    expect(low).toEqual([]);
+  });
+
   test("never takes more than four characters for a token", () => {
+    const texts = fc.array(fc.nat(0xffff)).map((units) => String.fromCharCode(...units));
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
+      fc.property(texts, (text) => {
         expect(estimateTokens(text)).toBeGreaterThanOrEqual(text.length / 4);
       }),
     );

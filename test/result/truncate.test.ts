@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import tokenCounts from "../base/token-counts.json" with { type: "json" };
 import { estimateTokens } from "../../src/base/tokens.ts";
 import { defaultBudget, truncate } from "../../src/result/truncate.ts";
 import type { CapturedOutput } from "../../src/spec/capability.ts";
@@ -78,6 +79,23 @@ describe("whatever the text and the budget", () => {
     );
   });
 
+  // Lines that end in a break and begin with no space are counted one by one by every tokenizer, so sums are exact.
+  test.each(Object.entries(tokenCounts))("%s: what is told fits as o200k counts it", (_kind, counted) => {
+    const counts = new Map(counted as [string, number][]); // pairs, which JSON cannot say
+    const lines = fc.array(fc.constantFrom(...counts.keys()), { minLength: 60, maxLength: 300 });
+    fc.assert(
+      fc.property(lines, fc.integer({ min: 400, max: 1_500 }), (chosen, maxTokens) => {
+        const whole = chosen.map((line) => `${line}\n`).join("");
+        const cut = truncate(whole, { ...wide, maxTokens });
+        const told = cut.text.split("\n").slice(0, -1);
+        const tokens = sum(told.map((line) => counts.get(line) ?? markerTokens(line)));
+        expect(tokens).toBeLessThanOrEqual(maxTokens);
+        if (cut.bytes > 0) expect(tokens).toBeGreaterThan(maxTokens / 4);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   test("no character is cut in half", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 500 }), fc.nat(100), (text, maxTokens) => {
@@ -86,6 +104,16 @@ describe("whatever the text and the budget", () => {
     );
   });
 });
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+
+/** What o200k counts for the marker: three digits at a time, and the words around them. */
+function markerTokens(line: string): number {
+  const [, lines, bytes = ""] = /^\[… (?:(\d+) lines \()?(\d+) bytes\)? omitted …\]$/.exec(line) ?? [];
+  if (bytes === "") throw new Error(`neither one of the lines nor the marker: ${line}`);
+  const digits = (number: string) => Math.ceil(number.length / 3);
+  return lines === undefined ? 6 + digits(bytes) : 9 + digits(lines) + digits(bytes);
+}
 
 function hasLoneSurrogate(text: string): boolean {
   return /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
