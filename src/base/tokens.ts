@@ -55,15 +55,18 @@ interface Scanned {
 function scan(text: string, from: number, limit: number): Scanned {
   let before = start;
   let run = 0;
-  let mixed = 0;
+  let mixed = 0; // how often letters and digits took turns in this word
   let cost = 0;
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
     const kind = code < 128 ? kinds[code]! : isAccented(code) ? lower : other;
     const continues = kind === before || (kind === lower && before === upper);
-    run = continues ? run + 1 : 1;
-    if (kind > digit) mixed = 0;
-    else if (kind === digit ? before === lower || before === upper : before === digit) mixed++;
+    if (continues) run++;
+    else {
+      run = 1;
+      if (kind > digit) mixed = 0;
+      else if (kind === digit ? before === lower || before === upper : before === digit) mixed++;
+    }
     const next = cost + (code < 128 ? costOf(kind, before, run, mixed > 1) : scriptCost(code));
     if (Math.max(next, (at + 1 - from) * leastPerCharacter) > limit) return { at, cost };
     cost = next;
