@@ -12,10 +12,15 @@ export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: stri
   for (const folder of flags.addDir ?? []) {
     if (!isFolder(resolve(cwd, folder))) throw new UsageError(`there is no folder ${resolve(cwd, folder)}`);
   }
-  const { config, untrusted } = await loadConfig({ env: process.env, cwd, flags: flagsToConfig(flags), isTrusted });
+  return { cwd, config: await loadSettings(cwd, flagsToConfig(flags)) };
+}
+
+/** The settings of a folder; says what was left out for want of trust. */
+export async function loadSettings(cwd: string, flags: Config = {}): Promise<Config> {
+  const { config, untrusted } = await loadConfig({ env: process.env, cwd, flags, isTrusted });
   for (const file of untrusted)
     say(`callgate: ${file} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
-  return { cwd, config };
+  return config;
 }
 
 function isFolder(path: string): boolean {

@@ -72,6 +72,34 @@ describe.skipIf(!works)("callgate sandbox (needs a sandbox)", () => {
     expect({ kept, failed: status !== 0 }).toEqual({ kept: "mine\n", failed: true });
   });
 
+  test("masked_paths of the settings hide a file; a project's file that nobody trusted is named, not left out in silence", () => {
+    const settings = 'masked_paths = ["secrets.txt"]\n';
+    writeFileSync(join(workspace, "secrets.txt"), "the secret\n");
+    writeFileSync(join(workspace, "callgate.toml"), settings);
+    const untrusted = callgate(["sandbox", "--", "cat", "secrets.txt"]);
+    rmSync(join(workspace, "callgate.toml"));
+    writeFileSync(join(home, "callgate.toml"), settings);
+    const masked = callgate(["sandbox", "--", "cat", "secrets.txt"]);
+    const explained = callgate(["sandbox", "--explain"]).stdout;
+    rmSync(join(home, "callgate.toml"));
+    rmSync(join(workspace, "secrets.txt"));
+    expect(untrusted.stderr).toContain("callgate.toml is not trusted yet and was not read");
+    expect(masked.stdout).toBe("");
+    expect(masked.status).not.toBe(0);
+    expect(explained).toMatch(/Hidden: .*secrets\.txt/);
+  });
+
+  test("doctor's names of the backends are taken by --backend", () => {
+    const { findings } = JSON.parse(callgate(["doctor", "--json"]).stdout) as {
+      readonly findings: readonly { readonly name: string; readonly state: string }[];
+    };
+    const working = findings.filter(({ name, state }) => name.startsWith("sandbox ") && state === "ok");
+    for (const { name } of working) {
+      const ran = callgate(["sandbox", "--backend", name.slice("sandbox ".length), "--", "echo", "ran"]);
+      expect([name, ran.stdout]).toEqual([name, "ran\n"]);
+    }
+  });
+
   test("read-only changes nothing, and the seeds' names work", () => {
     expect(callgate(["sandbox", "--policy", "read-only", "--", "touch", "made"]).status).not.toBe(0);
     expect(callgate(["sandbox", "--policy", "restricted", "--", "touch", "made"]).status).toBe(0);

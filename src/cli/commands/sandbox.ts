@@ -14,11 +14,10 @@ import type { Confined, Ending, Sandbox } from "../../runtime/sandbox/sandbox.ts
 import { defined } from "../../base/json.ts";
 import type { HeldFlags } from "../effects/run-held.ts";
 import type { Grant, NetworkGrant } from "../../spec/access.ts";
-import { loadConfig } from "../config/config.ts";
-import { isTrusted } from "../policy/trust.ts";
 import type { Config } from "../config/config.ts";
 import { runLaterOptions } from "../policy/run-later.ts";
 import { toggle } from "../config/flags.ts";
+import { prepare } from "../prepare.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { visible } from "../chat/visible.ts";
 
@@ -92,8 +91,7 @@ export const command = buildCommand<Flags, string[]>({
       if (flags.only !== undefined && flags.held === undefined)
         throw new UsageError("--only says what is kept of a held run: it goes with --held keep or --held ask");
       if (argv.length === 0 && !flags.explain) throw new UsageError("there is no command: callgate sandbox -- CMD…");
-      const cwd = resolve(flags.cwd ?? ".");
-      const { config } = await loadConfig({ env: process.env, cwd, isTrusted });
+      const { cwd, config } = await prepare(defined({ cwd: flags.cwd }));
       const grant = toGrant(flags, cwd, config);
       const sandbox = createSandbox(flags.backend === undefined ? {} : { only: flags.backend });
       try {

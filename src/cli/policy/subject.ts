@@ -11,7 +11,6 @@ import type { Command, ShellDialect } from "../../spec/access.ts";
 import type { Confinement } from "../../spec/stages.ts";
 import type { Config } from "../config/config.ts";
 import { toggle } from "../config/flags.ts";
-import { isTrusted } from "./trust.ts";
 import { runLaterOptions } from "./run-later.ts";
 import { UsageError } from "../io.ts";
 
@@ -65,10 +64,10 @@ export interface PolicyFlags extends Pick<CheckFlags, "approval" | "sandbox" | "
   readonly config?: Config;
 }
 
-/** The user's and the folder's settings, for the names of files that run later. */
+/** The user's and the folder's settings, for the names of files that run later; says what was left out for want of trust. */
 export async function findConfig(cwd: string): Promise<Config> {
-  const { loadConfig } = await import("../config/config.ts");
-  return (await loadConfig({ cwd: resolve(cwd), env: process.env, isTrusted })).config;
+  const { loadSettings } = await import("../prepare.ts");
+  return loadSettings(resolve(cwd));
 }
 
 export function toPolicy(flags: PolicyFlags, rules: readonly Rule[], confinement: Confinement): Policy {
