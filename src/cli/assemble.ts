@@ -34,8 +34,8 @@ import { readGuidance, writeInstructions, type Guidance } from "./guidance/instr
 import { readPrompts, type OwnPrompts } from "./guidance/prompts.ts";
 import { findToResume } from "./find-session.ts";
 import { say, UsageError } from "./io.ts";
-import { addToolSearch, deferTools } from "../registry/search.ts";
-import { chooseProfile, offerToModel, searchForm } from "./offered-tools.ts";
+import { addToolSearch } from "../registry/search.ts";
+import { chooseProfile, deferForModel, offerToModel } from "./offered-tools.ts";
 import type { ConnectOptions } from "./mcp/clients.ts";
 import { loadOwnTools } from "./own-tools.ts";
 import { selectModel, type SelectedModel } from "./select-model.ts";
@@ -146,13 +146,11 @@ async function putTogether(
     engine,
     model: model.model,
     instructions: writeInstructions(engine.situation(), config.instructions, guidance, prompts.skills),
-    tools: deferTools(
-      offerToModel(engine, profile, config, model.provider),
-      defined({
-        window: config.context_window,
-        form: searchForm(model.provider, model.wire, model.model.name),
-      }),
-    ),
+    tools: deferForModel(offerToModel(engine, profile, config, model.provider), config, {
+      provider: model.provider,
+      wire: model.wire,
+      model: model.model.name,
+    }),
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: { ...readLimits(config), ...options.limits },

@@ -1,6 +1,8 @@
 /** Which tools a model is shown: the settings' choice, or what its family was trained on. */
 import { defined } from "../base/json.ts";
 import type { AnyTool, DeferOptions } from "../index.ts";
+import { deferTools } from "../registry/search.ts";
+import type { ToolSpec } from "../spec/model.ts";
 import { checkWanted, createOffer } from "../registry/offer.ts";
 import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
 import type { Engine } from "../router/engine.ts";
@@ -57,8 +59,23 @@ const loading: readonly (readonly [provider: string, wire: string, model: RegExp
   ["anthropic", "messages", /^claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])/],
 ];
 
+/** Who is asked: the provider's name, the wire and the model's name. */
+export interface Asked {
+  readonly provider: string;
+  readonly wire: string;
+  readonly model: string;
+}
+
+/** What the model is told of, and what it has to search for. OpenAI's Chat Completions takes 128 tools. */
+export function deferForModel(list: () => readonly ToolSpec[], config: Config, { provider, wire, model }: Asked) {
+  return deferTools(list, {
+    form: searchForm(provider, wire, model),
+    ...defined({ window: config.context_window, maxTools: wire === "chat" ? 128 : undefined }),
+  });
+}
+
 /** How a tool that was found is called by this model: under its own name where that is known to work. */
-export function searchForm(provider: string, wire: string, model: string): DeferOptions["form"] {
+export function searchForm(provider: string, wire: string, model: string): NonNullable<DeferOptions["form"]> {
   const isKnown = loading.some(([one, over, name]) => one === provider && over === wire && name.test(model));
   return isKnown ? "loaded" : "call_tool";
 }

@@ -165,6 +165,8 @@ export interface DeferOptions {
   readonly window?: number;
   /** From this share of the window on, the servers' tools are found by search. */
   readonly share?: number;
+  /** As many tools as the API takes: where there are more, the servers' tools are found by search, however small. */
+  readonly maxTools?: number;
   /** Servers and tools that are told of in any case. */
   readonly always?: readonly string[];
   /**
@@ -210,7 +212,7 @@ export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]
  */
 export function deferTools(
   list: () => readonly ToolSpec[],
-  { window = usualWindow, share = 0.1, always = [], form = "call_tool" }: DeferOptions = {},
+  { window = usualWindow, share = 0.1, maxTools = Infinity, always = [], form = "call_tool" }: DeferOptions = {},
 ): () => readonly ToolSpec[] {
   let settled: readonly ToolSpec[] | undefined;
   let last: { readonly from: readonly ToolSpec[]; readonly specs: readonly ToolSpec[] } | undefined;
@@ -225,8 +227,9 @@ export function deferTools(
     if (last?.from === from) return last.specs;
     const remote = from.filter(isRemote);
     const tokens = remote.reduce((sum, spec) => sum + estimateTokens(JSON.stringify(spec)), 0);
+    const ours = from.filter(({ name }) => isOurs(name)).length;
     const canSearch = from.some(({ name }) => name === searchName);
-    if (canSearch && tokens > window * share) {
+    if (canSearch && (tokens > window * share || from.length - ours > maxTools)) {
       const kept = from.filter((spec) => !isRemote(spec));
       return (settled = form === "loaded" ? kept.flatMap(asLoading) : kept);
     }

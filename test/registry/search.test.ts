@@ -96,6 +96,16 @@ test("a few tools are told of as they are, without a search", async () => {
   await few.close();
 });
 
+test("more tools than the API takes are left to the search, however small they are", async () => {
+  const few = createEngine({ tools: manyTools.slice(0, 4), workspace: "." });
+  addToolSearch(few.registry);
+  const list = () => toToolSpecs(few);
+  const names = (maxTools: number) => deferTools(list, { maxTools })().map(({ name }) => name);
+  expect(names(4)).toHaveLength(4);
+  expect(names(3)).toEqual(["call_tool", "tool_search"]);
+  await few.close();
+});
+
 test("built-ins are never pushed out", async () => {
   const session = createSession({ id: "builtin", engine, model: createScriptedModel([]) });
   const { body, dropped } = codecs.chat.encodeRequest(

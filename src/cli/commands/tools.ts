@@ -1,6 +1,8 @@
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { defined, type JsonObject } from "../../base/json.ts";
 import { createEngine } from "../../router/engine.ts";
+import { addToolSearch } from "../../registry/search.ts";
+import { describeDropped } from "../../session/notes.ts";
 import type { FunctionSpec, ToolSpec } from "../../spec/model.ts";
 import type { Approver } from "../../spec/stages.ts";
 import { checkTarget } from "../../schema/normalize/check-target.ts";
@@ -11,7 +13,7 @@ import type { Config } from "../config/config.ts";
 import { engineOptions } from "../engine-options.ts";
 import { toolFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { exitCodes, print, printJson, runCommand, UsageError } from "../io.ts";
-import { chooseProfile, offerToModel } from "../offered-tools.ts";
+import { chooseProfile, deferForModel, offerToModel } from "../offered-tools.ts";
 import { loadOwnTools } from "../own-tools.ts";
 import { prepare } from "../prepare.ts";
 import { chooseProvider } from "../select-model.ts";
@@ -64,7 +66,10 @@ const newServerWaitMs = 1_500;
 
 interface Offer {
   readonly config: Config;
+  /** Every tool, those of servers too. */
   readonly specs: readonly ToolSpec[];
+  /** What the model is told of: the same, or without the tools that it has to search for. */
+  readonly told: readonly ToolSpec[];
   /** The one named, the provider's, the profile's; else the one that can carry every tool. */
   readonly wire: string;
   /** The dialect taught beside it, where the model may use either. */
@@ -87,31 +92,37 @@ async function offer(given: ToolsFlags): Promise<Offer> {
     approver: someone,
   });
   const loaded = await loadOwnTools(engine, config, cwd, { waitMs: newServerWaitMs });
-  const specs = offerToModel(engine, profile, config, chooseProvider(config).name)();
+  const provider = chooseProvider(config).name;
+  const list = offerToModel(engine, profile, config, provider);
+  const specs = list();
+  if (loaded.mcp !== undefined) addToolSearch(engine.registry);
+  const told = deferForModel(list, config, { provider, wire, model: config.model ?? "" })();
   await loaded.close();
   await engine.close();
   const taught = /^native\+text:(.+)$/.exec(profile.form)?.[1];
-  return { config, specs, wire, ...defined({ taught }) };
+  return { config, specs, told, wire, ...defined({ taught }) };
 }
 
 async function show(given: ToolsFlags): Promise<void> {
-  const { config, specs, wire, taught } = await offer(given);
-  if (wire.startsWith("text:")) return showText(specs, wire.slice("text:".length), given.json);
+  const { config, specs, told, wire, taught } = await offer(given);
+  if (wire.startsWith("text:")) return showText(told, wire.slice("text:".length), given.json);
   if (wire === "mcp") return showTools(specs.flatMap(toMcp), given.json);
   if (!isWireName(wire))
     throw new UsageError(`there is no wire '${wire}': responses, chat, messages, gemini, mcp or text:DIALECT`);
   const { provider } = chooseProvider(config, wire);
   const options = { target: provider.target, ...(provider.quirks ? { quirks: provider.quirks } : {}) };
   const codec = await loadCodec[wire]();
-  const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: specs }, options);
+  const { body, dropped } = codec.encodeRequest({ model: config.model ?? "model", input: [], tools: told }, options);
   // Whatever a wire makes of the list, its field is a list of objects, or is left out when there is none.
   const tools = (body["tools"] as readonly JsonObject[] | undefined) ?? [];
   showTools(given.json ? tools : tools.flatMap(declarations), given.json);
   if (given.json) return;
-  for (const { name, reason } of dropped) print(`  ✗ ${name} is not offered here: ${reason}`);
+  const searched = specs.filter(({ name }) => !told.some((spec) => spec.name === name)).length;
+  if (searched > 0) print(`  ${searched} more tools of servers are found by tool_search`);
+  for (const line of describeDropped(dropped.map((one) => ({ type: "tool.dropped", ...one })))) print(`  ✗ ${line}`);
   if (taught === undefined) return;
   print("\nThe model may write a call as text too. It is taught this:\n");
-  await showText(specs, taught);
+  await showText(told, taught);
 }
 
 /** Not the wires' own `isWireName`: that would load all of them. */
