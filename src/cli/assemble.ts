@@ -116,6 +116,7 @@ async function putTogether(
     spillDir: join(state, "outputs", id),
     profile,
     only: true,
+    ...defined({ warn: options.servers?.warn }),
   });
   const { always, ...judging } = gate ?? {};
   const engine = createEngine({

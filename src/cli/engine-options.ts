@@ -17,7 +17,7 @@ import type { PolicySettings } from "../spec/stages.ts";
 import { createAudit } from "../store/audit.ts";
 import { webSearchService } from "../tools/index.ts";
 import type { Config } from "./config/config.ts";
-import { UsageError } from "./io.ts";
+import { say, UsageError } from "./io.ts";
 import { commandTools } from "./offered-tools.ts";
 import { serverRules } from "./mcp/clients.ts";
 import { readRules, saveAlways } from "./policy/rules.ts";
@@ -31,6 +31,8 @@ export interface EngineSettings {
   readonly profile?: Profile;
   /** Nothing but what the profile shows: a model can call, and is told of, what it was offered. */
   readonly only?: boolean;
+  /** Where the engine's and the tools' warnings go; stderr if left out. */
+  readonly warn?: (message: string) => void;
 }
 
 /** Settings to an engine: the built-in tools, the policy with its rules, the machine. */
@@ -38,7 +40,7 @@ export async function engineOptions(
   config: Config,
   cwd: string,
   env: NodeJS.ProcessEnv,
-  { spillDir, profile, only }: EngineSettings = {},
+  { spillDir, profile, only, warn = (message) => say(`callgate: ${message}`) }: EngineSettings = {},
 ): Promise<EngineOptions> {
   const settings = readPolicy(config);
   const webSearch = createWebSearch(config, cwd);
@@ -49,6 +51,7 @@ export async function engineOptions(
   return {
     tools: builtinsFor(profile, only).filter(({ name }) => !disabled.has(name)),
     workspace: cwd,
+    log: { debug() {}, info() {}, warn, error: warn },
     approval: settings.approval,
     sandbox: settings.sandbox,
     gate: {

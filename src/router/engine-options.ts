@@ -199,8 +199,10 @@ export function checkToolNames({ gate = {}, log }: EngineOptions, registry: Regi
         if (tool === undefined || tools.some((name) => matchName(name, tool))) continue;
         const where = source === undefined ? `gate.rules[${index}]` : `a rule of ${source}`;
         const message = `${where} (${ruleName(rule)}) matches no tool`;
-        if (log !== undefined) log.warn(message);
-        else if (source === undefined) process.emitWarning(message);
+        // A file of rules serves many folders: that a tool is not in this one is no mistake.
+        if (source !== undefined) log?.info(message);
+        else if (log !== undefined) log.warn(message);
+        else process.emitWarning(message);
       }
     },
   };

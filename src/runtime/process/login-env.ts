@@ -39,19 +39,22 @@ export function createLoginEnv(options: LoginEnvOptions = {}): LoginEnv {
   function ask(key: string, shell: string, base: Env): Promise<Env | undefined> {
     const stamp = loginStamp(key, base);
     const kept = readKept(options.kept?.file, stamp);
-    if (kept !== undefined) return Promise.resolve(kept);
+    if (kept !== undefined && kept !== "slow") return Promise.resolve(kept);
     const answer = askShell(shell, base, options.patienceMs ?? 60_000).then((login) => {
       if (login !== undefined) late.set(key, login);
-      if (login !== undefined && options.kept?.isSafe(login) === true) writeKept(options.kept.file, stamp, login);
+      if (login !== undefined && options.kept?.isSafe(login) === true) writeKept(options.kept.file, { stamp, login });
       return login;
     });
     const slow = new Promise<undefined>((resolve) => {
-      const timer = setTimeout(() => {
+      const giveUp = () => {
         onWarning?.(
-          `your login files took more than ${timeoutMs / 1000} s: going on without them (login_files = false leaves them out)`,
+          `your login files take more than ${timeoutMs / 1000} s: going on without them (login_files = false leaves them out)`,
         );
+        if (kept !== "slow" && options.kept !== undefined) writeKept(options.kept.file, { stamp, slow: true });
         resolve(undefined);
-      }, timeoutMs);
+      };
+      // The process before this one waited in vain: this one goes on, and has the answer when it comes.
+      const timer = setTimeout(giveUp, kept === "slow" ? 0 : timeoutMs);
       const stop = () => clearTimeout(timer);
       answer.then(stop, stop);
     });
@@ -136,6 +139,7 @@ const loginFiles =
   ".profile .bash_profile .bash_login .bashrc .zshenv .zprofile .zshrc .zlogin .kshrc .pam_environment".split(" ");
 const systemFiles = ["/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/zsh", "/etc/environment"];
 const keptForMs = 60 * 60 * 1000;
+const slowForMs = 10 * 60 * 1000;
 
 /** Changes with every login file that is known by name; what those read in turn shows within the hour. */
 function loginStamp(key: string, base: Env): string {
@@ -143,12 +147,15 @@ function loginStamp(key: string, base: Env): string {
   return [key, ...files.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)].join("\n");
 }
 
-function readKept(file: string | undefined, stamp: string): Env | undefined {
+/** The answer, or that there was none in time; each for as long as it is likely to be true. */
+function readKept(file: string | undefined, stamp: string): Env | "slow" | undefined {
   try {
     const parsed = file === undefined ? undefined : parseJson(readFileSync(file, "utf8"));
     if (parsed?.ok !== true || !isObject(parsed.value) || parsed.value["stamp"] !== stamp) return undefined;
-    const { at, login } = parsed.value;
-    if (typeof at !== "number" || Date.now() - at > keptForMs || !isObject(login)) return undefined;
+    const { at, login, slow } = parsed.value;
+    if (typeof at !== "number") return undefined;
+    if (slow === true) return Date.now() - at > slowForMs ? undefined : "slow";
+    if (Date.now() - at > keptForMs || !isObject(login)) return undefined;
     const entries = Object.entries(login);
     return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
       ? Object.fromEntries(entries)
@@ -158,10 +165,13 @@ function readKept(file: string | undefined, stamp: string): Env | undefined {
   }
 }
 
-function writeKept(file: string, stamp: string, login: Env): void {
+function writeKept(
+  file: string,
+  said: { readonly stamp: string } & ({ readonly login: Env } | { readonly slow: true }),
+): void {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ stamp, at: Date.now(), login }), { mode: 0o600 });
+    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ ...said, at: Date.now() }), { mode: 0o600 });
     renameSync(`${file}.${process.pid}`, file);
   } catch {
     // A state folder that cannot be written costs the next process a login shell, nothing else.

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { setTimeout as sleep } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { createLoginEnv } from "../../../src/runtime/process/login-env.ts";
 
 const home = mkdtempSync(join(tmpdir(), "callgate-login-"));
@@ -47,7 +47,7 @@ test("slow login files are left to end by themselves: no lock stays, and the nex
   const warnings: string[] = [];
   const login = createLoginEnv({ timeoutMs: 100, onWarning: (text) => warnings.push(text) });
   expect(await login.read("/bin/bash", base)).toEqual(base);
-  expect(warnings).toEqual([expect.stringContaining("login files took more than 0.1 s")]);
+  expect(warnings).toEqual([expect.stringContaining("login files take more than 0.1 s")]);
   expect(existsSync(join(home, "lock"))).toBe(true);
   for (let tries = 0; existsSync(join(home, "lock")) && tries < 200; tries++) await sleep(50);
   await sleep(200);
@@ -76,6 +76,24 @@ test("the answer is kept for the next process until a login file changes, and ne
   profile(`echo x >> ${home}/count; export SET=2 TOKEN=secret`);
   expect(await next()).toMatchObject({ SET: "2", TOKEN: "secret" });
   expect(readFileSync(file, "utf8")).not.toContain("secret");
+});
+
+test("the next process does not wait for slow login files again, and has their answer once they gave one", async () => {
+  const file = join(home, "state", "slow-login-env.json");
+  profile("sleep 2; export LATE=yes");
+  const warnings: string[] = [];
+  const next = (timeoutMs: number) =>
+    createLoginEnv({ timeoutMs, kept: { file, isSafe: () => true }, onWarning: (text) => warnings.push(text) });
+  expect(await next(100).read("/bin/bash", { ...base })).toEqual(base);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ slow: true });
+  // A patience without end: only one that does not wait at all comes back before the files have ended.
+  const second = next(3_600_000);
+  const own = { ...base };
+  expect(await second.read("/bin/bash", own)).toEqual(base);
+  expect(warnings).toHaveLength(2);
+  await vi.waitFor(async () => expect(await second.read("/bin/bash", own)).toMatchObject({ LATE: "yes" }), 20_000);
+  expect(await next(3_600_000).read("/bin/bash", { ...base })).toMatchObject({ LATE: "yes" });
+});
 });
 
 test("login files can be left out", async () => {
