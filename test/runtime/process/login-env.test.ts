@@ -94,7 +94,6 @@ test("the next process does not wait for slow login files again, and has their a
   await vi.waitFor(async () => expect(await second.read("/bin/bash", own)).toMatchObject({ LATE: "yes" }), 20_000);
   expect(await next(3_600_000).read("/bin/bash", { ...base })).toMatchObject({ LATE: "yes" });
 });
-});
 
 test("login files can be left out", async () => {
   profile("export SET=1");
