@@ -1,5 +1,6 @@
 /** The planned files written, all of them or none. */
 import { dirname } from "node:path";
+import { CallError } from "../../index.ts";
 import { encodeText, type Files, type TextFile } from "../text-file.ts";
 
 /** A text file's content, and what is needed to write it as it was. */
@@ -17,7 +18,7 @@ export interface Step {
 
 /** Writes every step, or takes back those that were written and throws. */
 export async function commit(steps: readonly Step[], files: Files): Promise<void> {
-  const undo: (() => Promise<void>)[] = [];
+  const undo: { readonly path: string; readonly back: () => Promise<void> }[] = [];
   // Encoding may fail; it does so before anything is written. Removals come last: they are the easiest to hold back.
   const ready = steps.map((step) => ({
     step,
@@ -26,11 +27,24 @@ export async function commit(steps: readonly Step[], files: Files): Promise<void
   const ordered = [...ready.filter(({ bytes }) => bytes), ...ready.filter(({ bytes }) => !bytes)];
   try {
     for (const { step, bytes } of ordered)
-      undo.push(bytes ? await writeStep(step, bytes, files) : await removeStep(step, files));
+      undo.push({
+        path: step.path,
+        back: bytes ? await writeStep(step, bytes, files) : await removeStep(step, files),
+      });
   } catch (error) {
-    for (const back of undo.toReversed()) await back();
-    throw error;
+    // One that cannot be taken back keeps no other from it, and does not hide what went wrong first.
+    const left: string[] = [];
+    for (const { path, back } of undo.toReversed()) await back().catch(() => left.push(path));
+    throw left.length === 0 ? error : notTakenBack(error, left);
   }
+}
+
+function notTakenBack(error: unknown, left: readonly string[]): CallError {
+  const words = error instanceof Error ? error.message : String(error);
+  return new CallError(CallError.is(error) ? error.code : "failed", words, {
+    cause: error,
+    hint: `Changed, and could not be put back: ${left.join(", ")}. Read them before you go on.`,
+  });
 }
 
 async function writeStep(step: Step, bytes: Uint8Array, files: Files): Promise<() => Promise<void>> {

@@ -170,6 +170,25 @@ describe("several files", () => {
     expect(existsSync(join(ws, "new"))).toBe(false);
   });
 
+  test("a file that cannot be put back keeps no other from it, and is named beside what went wrong", async () => {
+    for (const name of ["a", "b", "c"]) put(name, "1\n");
+    const files = filesIn(ws);
+    const failing = {
+      ...files,
+      write: (...all: Parameters<typeof files.write>) => {
+        const isBack = all[2]?.evenIfChanged === true;
+        if (all[0].endsWith("/c")) return Promise.reject(new Error("disk full"));
+        return isBack && all[0].endsWith("/b") ? Promise.reject(new Error("gone")) : files.write(...all);
+      },
+    };
+    const patch = wrap(...["a", "b", "c"].flatMap((name) => [`*** Update File: ${name}`, "@@", "-1", "+2"]));
+    await expect(applyPatch(patch, { files: failing, cwd: ws })).rejects.toMatchObject({
+      message: "disk full",
+      hint: expect.stringContaining(`${ws}/b.`),
+    });
+    expect([get("a"), get("b")]).toEqual(["1\n", "2\n"]);
+  });
+
   test("two hunks on one file build on each other", async () => {
     put("a", "1\n");
     await apply(wrap("*** Update File: a", "@@", "-1", "+2", "*** Update File: ./a", "@@", "-2", "+3"));
