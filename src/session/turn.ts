@@ -1,6 +1,6 @@
 /**
  * One turn: ask the model, run its calls down the line, give the results back, until it stops. One
- * loop over neutral items for every wire. `session/` knows no wire's words and no tool's name.
+ * loop over neutral items for every wire: it knows no wire's words and no tool's name.
  */
 import { defined, type Json } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";

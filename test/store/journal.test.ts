@@ -24,6 +24,14 @@ test("what was appended is read back in order, numbered and timed", () => {
   ]);
 });
 
+test("a record cannot say its own number or time", () => {
+  const path = fresh();
+  const journal = openJournal(path, () => 1);
+  journal.append({ type: "x", n: 99, at: 99 });
+  journal.close();
+  expect(readJournal(path)).toMatchObject({ records: [{ type: "x", n: 0, at: 1 }], problems: [] });
+});
+
 test("a file cut at any byte keeps every whole line, and goes on from there", () => {
   const whole = readFileSync(filled(4));
   fc.assert(
