@@ -17,7 +17,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: at("./scripts/build-launcher.mjs"),
+    globalSetup: [at("./scripts/build-launcher.mjs"), at("./scripts/test-folder.mjs")],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: more workers only wait for each other.

@@ -41,11 +41,13 @@ function pidNamespace(): string {
 
 async function sweep(): Promise<void> {
   const ours = new RegExp(`^callgate-${pidNamespace()}-(\\d+)-\\w+$`);
-  const names = await readdir(tmpdir()).catch(() => []);
+  const temp = tmpdir();
+  const names = await readdir(temp).catch(() => []);
   for (const name of names) {
     const owner = ours.exec(name)?.[1];
-    const path = join(tmpdir(), name);
-    if (owner === undefined || isRunning(Number(owner)) || !isMine(path)) continue;
+    if (owner === undefined || isRunning(Number(owner))) continue;
+    const path = join(temp, name);
+    if (!isMine(path)) continue;
     await rm(path, { recursive: true, force: true }).catch(() => {}); // somebody else may be doing the same
   }
 }
