@@ -19,7 +19,7 @@ static uint32_t add(struct walk *w, struct effect e) {
   struct list *l = w->list;
   if (l->count == l->capacity) l->items = must(realloc(l->items, (l->capacity = l->capacity ? 2 * l->capacity : 64) * sizeof *l->items));
   e.root = w->root;
-  if (e.before.ino && e.kind != 'd' && !(e.kind == 'm' && is_folder(&e.before)) && e.before.ctime >= w->start) e.flags |= CONFLICT;
+  if (e.before.ino && e.kind != 'd' && e.before.ctime >= w->start) e.flags |= CONFLICT;
   l->items[l->count] = e;
   l->items[l->count].next = l->count + 1;
   return l->count++;

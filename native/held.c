@@ -100,7 +100,7 @@ static void print_outcome(struct settle *s, const char *word) {
   for (uint32_t i = 0; i < s->list.count; i++) {
     const struct effect *e = &s->list.items[i];
     bool asked = e->flags & (CHOSEN | IMPLIED) || s->refused[i];
-    if (e->kind != 'd' && asked && ((e->flags & CONFLICT) || s->refused[i])) print_path(e, shown++ == 0);
+    if (asked && (s->refused[i] || (e->kind != 'd' && (e->flags & CONFLICT)))) print_path(e, shown++ == 0);
   }
   printf("]}\n");
 }
@@ -146,15 +146,26 @@ static uint64_t look_or_say(struct settle *s, const struct step *step) {
   return there;
 }
 
+/* A folder whose mode is not the one we left it with: somebody has set it since, and that is not ours to overwrite. */
+static bool has_other_mode(struct settle *s, const struct step *step, uint32_t left) {
+  struct stamp st;
+  int fd = step->op == 'M' ? open_step_folder(s, step) : -1;
+  bool other = fd >= 0 && look(fd, "", &st) && (st.mode & 07777) != (left & 07777);
+  if (fd >= 0) close(fd);
+  return other;
+}
+
 /* A step that was done, whose outcome is no longer there as keep left it. */
 static bool stands_against_undo(struct settle *s, const struct step *step, int64_t since) {
-  if (step_is_of_folder(step) || step->cache || !step_is_done(s, step)) return false;
+  if (step_is_of_folder(step)) return has_other_mode(s, step, step->new_mode);
+  if (step->cache || !step_is_done(s, step)) return false;
   if (step->op == 'R') return look_or_say(s, step) != 0;
   return look_or_say(s, step) != step->new_ino || !is_untouched(s->roots[step->root], step->path, since);
 }
 
 static bool stands_against_redo(struct settle *s, const struct step *step, int64_t since) {
-  if (step_is_of_folder(step) || step->cache || step_is_done(s, step)) return false;
+  if (step_is_of_folder(step)) return has_other_mode(s, step, step->old_mode);
+  if (step->cache || step_is_done(s, step)) return false;
   if (step->op == 'A') return look_or_say(s, step) != 0;
   return look_or_say(s, step) != step->old_ino || !is_untouched(s->roots[step->root], step->path, since);
 }
@@ -197,7 +208,6 @@ static int drop_run(const char *path) {
   return 0;
 }
 
-/* What a run that nobody works on needs: to be finished, or to go. */
 /*
  * Whether the process that listed the run, and asks somebody about it, is still there. Its number alone would not do:
  * numbers are used again, so the time of its start stands beside it.
@@ -220,13 +230,13 @@ static bool is_being_decided(int run) {
   return rest && sscanf(rest, "%llu", &now) == 1 && now == started;
 }
 
-static const char *recover_one(int folder, const char *base, const char *name) {
+/* What a run that nobody works on needs: to be finished, or to go. */
+static const char *recover_one(int folder, const char *name) {
   struct stamp st;
   struct settle s = {.name = name, .run = open_folder(folder, name)};
   if (s.run < 0 || flock(s.run, LOCK_EX | LOCK_NB) < 0) return NULL; /* somebody works on it */
   bool forward = has_state(&s, "redoing") || (look(s.run, "journal", &st) && !look(s.run, "state", &st));
   bool back = has_state(&s, "undoing");
-  (void)base;
   if (!forward && !back) {
     if (look(s.run, "state", &st) || is_being_decided(s.run)) return NULL;
     bool born = strncmp(name, "new-", 4) == 0;
@@ -247,7 +257,7 @@ static int recover(const char *base) {
   for (size_t i = 0; i < count; i++) {
     struct stamp st;
     if (!look(folder, names[i], &st) || !is_folder(&st)) continue;
-    const char *did = recover_one(folder, base, names[i]);
+    const char *did = recover_one(folder, names[i]);
     if (!did) continue;
     printf("{\"run\":");
     json_text(stdout, names[i]);
@@ -317,7 +327,7 @@ static void pass_own_modes(void) {
   if (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", users)) write_once("/proc/self/gid_map", groups);
 }
 
-/* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check`, `drop RUN`, `recover FOLDER`, `strangers ROOT…`. */
+/* `held list RUN ROOT…`, `keep RUN` (which effects: on our input), `undo`, `redo`, `check-undo`, `check-redo`, `drop RUN`, `recover FOLDER`, `strangers ROOT…`. */
 int held_main(int argc, char **argv) {
   struct rlimit files;
   const char *stop = getenv("CALLGATE_TEST_STOP");
@@ -330,10 +340,11 @@ int held_main(int argc, char **argv) {
   if (argc == 2 && strcmp(verb, "keep") == 0) return keep_run(argv[1]);
   if (argc == 2 && strcmp(verb, "undo") == 0) return reverse_run(argv[1], false, false);
   if (argc == 2 && strcmp(verb, "redo") == 0) return reverse_run(argv[1], true, false);
-  if (argc == 2 && strcmp(verb, "check") == 0) return reverse_run(argv[1], false, true);
+  if (argc == 2 && strcmp(verb, "check-undo") == 0) return reverse_run(argv[1], false, true);
+  if (argc == 2 && strcmp(verb, "check-redo") == 0) return reverse_run(argv[1], true, true);
   if (argc == 2 && strcmp(verb, "drop") == 0) return drop_run(argv[1]);
   if (argc == 2 && strcmp(verb, "recover") == 0) return recover(argv[1]);
   if (argc > 1 && strcmp(verb, "strangers") == 0) return strangers(argv + 1, argc - 1);
-  fprintf(stderr, "usage: callgate-launcher held list|keep|undo|redo|check|drop|recover|strangers …\n");
+  fprintf(stderr, "usage: callgate-launcher held list|keep|undo|redo|check-undo|check-redo|drop|recover|strangers …\n");
   return 125;
 }

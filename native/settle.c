@@ -217,8 +217,14 @@ void look_for_conflicts(struct settle *s) {
     struct effect *e = &l->items[i];
     struct stamp st;
     bool within = e->parent != NO_PARENT && (l->items[e->parent].kind == 'a' || (l->items[e->parent].kind == 'c' && is_folder(&l->items[e->parent].now)));
-    if (e->kind == 'd' || within || (e->kind == 'm' && is_folder(&e->now))) continue;
+    if (within) continue;
     bool there = look_at(s->roots[e->root], e->path, &st);
+    if (e->kind == 'd' || (e->kind == 'm' && is_folder(&e->now))) {
+      /* What lies in a folder has its own entries; of the folder itself only the mode is somebody's to set. */
+      if (there && e->kind == 'm' && st.mode != e->before.mode) e->flags |= CONFLICT;
+      if (there) e->before.mode = st.mode;
+      continue;
+    }
     if (e->kind == 'a' ? there : !there || !is_same(&st, &e->before)) e->flags |= CONFLICT;
   }
   for (uint32_t i = 0; i < l->count; i++)

@@ -96,7 +96,7 @@ function listLine(one: Undoable): string {
 async function reverse({ run }: UndoableRun, { redo, dryRun, json }: Flags): Promise<number> {
   const { reverseRun } = await import("../../runtime/effects/runs.ts");
   try {
-    const { ok, conflicts } = await reverseRun(run, redo ? "redo" : dryRun ? "check" : "undo");
+    const { ok, conflicts } = await reverseRun(run, `${dryRun ? "check-" : ""}${redo ? "redo" : "undo"}` as const);
     const state = dryRun || !ok ? (redo ? "undone" : "kept") : redo ? "kept" : "undone";
     if (json) printJson({ ok, run: run.id, state, conflicts });
     else if (ok) print(`${dryRun ? "would be " : ""}${redo ? "done again" : "taken back"} ${run.id}`);

@@ -44,8 +44,10 @@ export async function settleRun(run: HeldRun, choice: Choice, about: RunAbout): 
   const conflicts = pathsIn(outcome["conflicts"], run);
   const steps = Number(outcome["steps"]);
   const whole = conflicts.length === 0 && wanted.length === list.filter(({ effect }) => !effect.implied).length;
-  const folders = wanted.every(({ effect }) => effect.kind === "mode" && effect.type === "folder");
-  const kept = whole ? "all" : steps > 0 || folders ? "part" : "none";
+  // A folder's mode is set without a rename, so it is not among the steps.
+  const isModeKept = ({ effect }: Raw) =>
+    effect.kind === "mode" && effect.type === "folder" && !conflicts.includes(effect.path);
+  const kept = whole ? "all" : steps > 0 || wanted.some(isModeKept) ? "part" : "none";
   const settled: Settled = { run: run.id, kept, conflicts, steps, bytes: Number(outcome["bytes"]) };
   if (kept === "none") {
     await dropRun(run);
@@ -68,8 +70,11 @@ export interface Reversed {
   readonly conflicts: readonly string[];
 }
 
-/** All of it or nothing: a path that is no longer as the run left it stops it. `check` only looks. */
-export async function reverseRun(run: HeldRun, what: "undo" | "redo" | "check"): Promise<Reversed> {
+/** All of it or nothing: a path that is no longer as the run left it stops it. The checks only look. */
+export async function reverseRun(
+  run: HeldRun,
+  what: "undo" | "redo" | "check-undo" | "check-redo",
+): Promise<Reversed> {
   const outcome = await held(run, [what, run.folder]);
   const conflicts = pathsIn(outcome["conflicts"], run);
   return { ok: conflicts.length === 0, conflicts };

@@ -142,6 +142,28 @@ describe.skipIf(!canHold).each(owners)(
       expect(snapshot(workspace, "exact")).toEqual(found);
     });
 
+    test("a folder's mode that somebody set since is not overwritten, by undo, redo or keep", async () => {
+      await fresh("mkdir d e; echo a > d/a");
+      const kept = await held.hold("chmod 700 d; echo b > d/a");
+      await kept.settle("all");
+      await held.direct("chmod 750 d");
+      expect(await reverseRun(kept.run, "check-undo")).toEqual({ ok: false, conflicts: ["d"] });
+      expect(await reverseRun(kept.run, "undo")).toEqual({ ok: false, conflicts: ["d"] });
+      expect(readFileSync(join(workspace, "d/a"), "utf8")).toBe("b\n");
+      await held.direct("chmod 700 d");
+      expect(await reverseRun(kept.run, "undo")).toEqual({ ok: true, conflicts: [] });
+      await held.direct("chmod 711 d");
+      expect(await reverseRun(kept.run, "check-redo")).toEqual({ ok: false, conflicts: ["d"] });
+
+      const asked = await held.hold("chmod 700 e; echo c > c");
+      await held.direct("chmod 711 e"); // while it is asked about
+      expect(await asked.settle("all")).toMatchObject({ kept: "part", conflicts: ["e"] });
+      const meanwhile = await held.hold("chmod 700 e");
+      await held.direct("chmod 755 e");
+      expect(await meanwhile.settle("all")).toMatchObject({ kept: "none", conflicts: ["e"] });
+      expect(await held.direct("test $(stat -c %a d) = 711 && test $(stat -c %a e) = 755")).toBe(0);
+    });
+
     test("nothing of a dropped run is left on the disk", async () => {
       await fresh("echo a > a");
       const { run, settle } = await held.hold("echo b > a; mkdir d; chmod 000 d");
