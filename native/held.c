@@ -68,6 +68,17 @@ static void save_attributes(struct settle *s) {
   }
 }
 
+/* What small files say, before and after: kept where there are few enough to be read without a wait. */
+static void hash_files(struct settle *s) {
+  if (s->journal.count > 1000) return;
+  for (uint32_t i = 0; i < s->journal.count; i++) {
+    struct step *step = &s->journal.steps[i];
+    if (step_is_of_folder(step)) continue;
+    if (step->op != 'R') step->new_hash = content_hash(s->run, step->source);
+    if (step->op != 'A') step->old_hash = content_hash(s->roots[step->root], step->path);
+  }
+}
+
 static void read_choice(struct list *l) {
   char word[32];
   while (scanf("%31s", word) == 1) {
@@ -131,6 +142,7 @@ static int keep_run(const char *path) {
   steps_plan(&s.journal, &s.list, s.run);
   strip_chosen(&s);
   save_attributes(&s);
+  hash_files(&s);
   before_change();
   if (!journal_write(&s.journal, s.run)) fail("the journal cannot be written", path);
   settle_forward(&s);
@@ -155,19 +167,25 @@ static bool has_other_mode(struct settle *s, const struct step *step, uint32_t l
   return other;
 }
 
-/* A step that was done, whose outcome is no longer there as keep left it. */
-static bool stands_against_undo(struct settle *s, const struct step *step, int64_t since) {
-  if (step_is_of_folder(step)) return has_other_mode(s, step, step->new_mode);
-  if (step->cache || !step_is_done(s, step)) return false;
-  if (step->op == 'R') return look_or_say(s, step) != 0;
-  return look_or_say(s, step) != step->new_ino || !is_untouched(s->roots[step->root], step->path, since);
+/* Another file stands there by now, which says the same: put there by an undo of file tools, or saved again as it was. */
+static bool is_its_like(struct settle *s, const struct step *step, bool forward) {
+  struct stamp st;
+  uint64_t hash = forward ? step->old_hash : step->new_hash;
+  uint32_t mode = forward ? step->old_mode : step->new_mode;
+  int root = s->roots[step->root];
+  return hash && look_at(root, step->path, &st) && st.mode == mode && content_hash(root, step->path) == hash;
 }
 
-static bool stands_against_redo(struct settle *s, const struct step *step, int64_t since) {
-  if (step_is_of_folder(step)) return has_other_mode(s, step, step->old_mode);
-  if (step->cache || step_is_done(s, step)) return false;
-  if (step->op == 'A') return look_or_say(s, step) != 0;
-  return look_or_say(s, step) != step->old_ino || !is_untouched(s->roots[step->root], step->path, since);
+/* What the step would reverse is no longer there as it was left. `forward`: to do it again. */
+static bool stands_against(struct settle *s, struct step *step, bool forward, int64_t since) {
+  if (step_is_of_folder(step)) return has_other_mode(s, step, forward ? step->old_mode : step->new_mode);
+  if (step->cache || step_is_done(s, step) == forward) return false;
+  uint64_t there = look_or_say(s, step), *left = forward ? &step->old_ino : &step->new_ino;
+  if (step->op == (forward ? 'A' : 'R')) return there != 0;
+  if (there == *left && is_untouched(s, step, since)) return false;
+  if (!is_its_like(s, step, forward)) return true;
+  *left = there; /* known by its inode from here on */
+  return false;
 }
 
 /* All of it, or nothing and the reasons. */
@@ -180,11 +198,13 @@ static int reverse_run(const char *path, bool forward, bool only_look) {
   journal_read(&s.journal, s.run);
   open_roots(&s);
   int64_t since = changed_at(s.run, "state") + 1; /* our own last step may bear the same time */
+  spans_read(&s);
   for (uint32_t i = 0; i < s.journal.count; i++) {
-    const struct step *step = &s.journal.steps[i];
-    if (forward ? stands_against_redo(&s, step, since) : stands_against_undo(&s, step, since)) settle_refuse(&s, step->effect);
+    struct step *step = &s.journal.steps[i];
+    if (stands_against(&s, step, forward, since)) settle_refuse(&s, step->effect);
   }
   if (s.refusals > 0 || only_look) return print_outcome(&s, from), s.refusals > 0 ? 2 : 0;
+  if (!journal_write(&s.journal, s.run)) fail("the journal cannot be written", path);
   settle_set_state(&s, forward ? "redoing" : "undoing");
   if (forward) settle_forward(&s);
   else settle_back(&s);

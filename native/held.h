@@ -1,7 +1,7 @@
 /*
  * What the parts that hold a command's changes share. overlay.c mounts the overlay that a command writes
  * into; effects.c reads from it what the command did; steps.c plans which of that is kept; settle.c does
- * the steps and takes them back; held.c is what can be asked of all this; tree.c walks folders without
+ * the steps and takes them back; spans.c tells our own changes from others'; held.c is what can be asked of all this; tree.c walks folders without
  * following links. A run's folder has in it:
  *
  *   u0, w0, …   the overlay of each writable folder: what was written there, and the kernel's own files
@@ -9,6 +9,7 @@
  *   list        what the command did, as it was shown
  *   made, old   folders that a partial keep needs; what was removed
  *   journal     the steps of keep, on disk before the first of them
+ *   began       made before the first step, gone after the last
  *   state       the last word: kept, undoing, undone, redoing; a journal without it is a keep that goes on
  */
 #pragma once
@@ -103,6 +104,7 @@ struct step {
   uint64_t new_ino, old_ino;
   uint32_t new_mode, old_mode;
   int64_t new_mtime, old_mtime;
+  uint64_t new_hash, old_hash; /* of small files; zero: not known */
   char *path, *source;       /* source: below the run's folder */
 };
 
@@ -115,6 +117,8 @@ void journal_read(struct journal *j, int run);
 
 /* ---- settle.c ---- */
 
+struct span { int64_t from, until; };
+
 struct settle {
   int run;
   const char *name;
@@ -123,6 +127,8 @@ struct settle {
   int *roots;
   bool *refused;             /* of each effect: a conflict was found at its step */
   uint32_t refusals;
+  struct span *spans;
+  size_t span_count;
 };
 
 extern long changes_left;
@@ -135,10 +141,18 @@ void settle_back(struct settle *s);
 bool step_is_of_folder(const struct step *step);
 bool step_is_done(struct settle *s, const struct step *step);
 uint64_t inode_in_workspace(struct settle *s, const struct step *step);
-bool is_untouched(int root, const char *path, int64_t since);
+bool is_untouched(const struct settle *s, const struct step *step, int64_t since);
 int open_step_folder(struct settle *s, const struct step *step);
 void open_upper_folders(struct settle *s);
 void look_for_conflicts(struct settle *s);
+
+/* ---- spans.c ---- */
+
+void span_begin(struct settle *s);
+void span_end(struct settle *s, int64_t until);
+void spans_read(struct settle *s);
+bool is_ours_since(const struct settle *s, const struct stamp *st, int64_t since);
+uint64_t content_hash(int root, const char *path);
 
 /* ---- held.c ---- */
 

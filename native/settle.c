@@ -187,25 +187,26 @@ static void set_folders(struct settle *s, bool forward) {
 /* ---- is it as it was? ---- */
 
 /* Nothing in this folder, itself left out, was changed at or after that time. */
-static bool is_untouched_within(int folder, int64_t since) {
+static bool is_untouched_within(const struct settle *s, int folder, int64_t since) {
   size_t count;
   char **names = names_in(folder, &count);
   bool untouched = names != NULL || errno == EACCES;
   for (size_t i = 0; names && untouched && i < count; i++) {
     struct stamp st;
-    untouched = look(folder, names[i], &st) && st.ctime < since;
+    untouched = look(folder, names[i], &st) && is_ours_since(s, &st, since);
     int fd = untouched && is_folder(&st) ? open_folder(folder, names[i]) : -1;
-    if (fd >= 0) untouched = is_untouched_within(fd, since), close(fd);
+    if (fd >= 0) untouched = is_untouched_within(s, fd, since), close(fd);
   }
   if (names) free_names(names, count);
   return untouched;
 }
 
-bool is_untouched(int root, const char *path, int64_t since) {
+bool is_untouched(const struct settle *s, const struct step *step, int64_t since) {
   struct stamp st;
-  if (!look_at(root, path, &st) || st.ctime >= since) return false;
-  int fd = is_folder(&st) ? open_beneath(root, path, O_RDONLY | O_DIRECTORY) : -1;
-  bool untouched = fd < 0 || is_untouched_within(fd, since);
+  int root = s->roots[step->root];
+  if (!look_at(root, step->path, &st) || !is_ours_since(s, &st, since)) return false;
+  int fd = is_folder(&st) ? open_beneath(root, step->path, O_RDONLY | O_DIRECTORY) : -1;
+  bool untouched = fd < 0 || is_untouched_within(s, fd, since);
   if (fd >= 0) close(fd);
   return untouched;
 }
@@ -240,8 +241,9 @@ static void look_back(struct settle *s, int64_t start) {
     if ((step->op != 'R' && step->op != 'X') || s->refused[step->effect]) continue;
     if (!look_at(s->run, step->source, &st) || st.ino != step->old_ino) continue;
     bool same = is_folder(&st) || (st.size == before->size && st.mtime == before->mtime);
+    if (!same && step->old_hash) same = content_hash(s->run, step->source) == step->old_hash;
     int fd = same && is_folder(&st) ? open_beneath(s->run, step->source, O_RDONLY | O_DIRECTORY) : -1;
-    if (fd >= 0) same = is_untouched_within(fd, start), close(fd);
+    if (fd >= 0) same = is_untouched_within(s, fd, start), close(fd);
     if (same) continue;
     transfer(s, step, true, step->op == 'X' ? EXCHANGE : NOREPLACE);
     settle_refuse(s, step->effect);
@@ -255,21 +257,29 @@ void settle_set_state(struct settle *s, const char *word) {
   if (!write_whole(s->run, "state", word, strlen(word), true)) fail("the run's state cannot be written", s->name);
 }
 
+/* Whoever changes a file after this gives it a later time than our last word has. */
+static void end_steps(struct settle *s, const char *word) {
+  settle_set_state(s, word);
+  int64_t until = changed_at(s->run, "state");
+  span_end(s, until);
+  wait_past(until);
+}
+
 void settle_forward(struct settle *s) {
+  span_begin(s);
   open_folders(s);
   for (uint32_t i = 0; i < s->journal.count; i++)
     if (!step_is_of_folder(&s->journal.steps[i])) do_step(s, &s->journal.steps[i]);
   look_back(s, changed_at(s->run, "start"));
   set_folders(s, true);
-  settle_set_state(s, "kept");
-  wait_past(changed_at(s->run, "state")); /* whoever changes a file after this gives it a later time than our last word has */
+  end_steps(s, "kept");
 }
 
 void settle_back(struct settle *s) {
+  span_begin(s);
   open_folders(s);
   for (uint32_t i = s->journal.count; i-- > 0;)
     if (!step_is_of_folder(&s->journal.steps[i])) undo_step(s, &s->journal.steps[i]);
   set_folders(s, false);
-  settle_set_state(s, "undone");
-  wait_past(changed_at(s->run, "state")); /* whoever changes a file after this gives it a later time than our last word has */
+  end_steps(s, "undone");
 }

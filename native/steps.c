@@ -127,7 +127,7 @@ void steps_plan(struct journal *j, struct list *l, int run) {
 
 /* ---- on disk ---- */
 
-static const char magic[8] = "journal1";
+static const char magic[8] = "journal2";
 
 bool journal_write(const struct journal *j, int run) {
   struct buffer b = {0};

@@ -26,6 +26,7 @@ const parts = [
   "effects.c",
   "list.c",
   "steps.c",
+  "spans.c",
   "settle.c",
   "held.c",
 ];

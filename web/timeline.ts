@@ -220,6 +220,10 @@ const readers: Readonly<Record<string, Reader>> = {
     timeline.plan = stepsOf(record["plan"]);
     onChange(undefined);
   },
+  "effects.undone": (draft, record) =>
+    note(draft, record.at, "info", `Taken back: ${String(record["what"] ?? record["run"])}`),
+  "effects.redone": (draft, record) =>
+    note(draft, record.at, "info", `Done again: ${String(record["what"] ?? record["run"])}`),
   "diff.updated": (draft, record) => {
     const { diff, files, at, n } = record as unknown as {
       diff: string;

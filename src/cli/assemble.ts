@@ -16,6 +16,7 @@ import {
   type SessionStarted,
 } from "../session/index.ts";
 import { undoFile } from "../workspace/undo.ts";
+import { takeTold } from "./effects/tell-session.ts";
 import type { McpClients } from "../mcp/index.ts";
 import type { Approver } from "../spec/stages.ts";
 import {
@@ -111,7 +112,10 @@ async function putTogether(
   const profile = chooseProfile(config, config.model);
   const model = await selectModel(config, env, profile.form);
   opened.push(model.close);
-  const changes = createChangeTracker(cwd, undoFile(cwd, env), runLaterTable(config));
+  const changes = createChangeTracker(cwd, undoFile(cwd, env), {
+    undo: config.undo === "all" ? "all" : "files",
+    ...defined({ runLater: runLaterTable(config) }),
+  });
   const { gate, ...machine } = await engineOptions(config, cwd, env, {
     spillDir: join(state, "outputs", id),
     profile,
@@ -165,8 +169,17 @@ async function putTogether(
     ...defined({ price, contextWindow: config.context_window }),
   });
   opened.push(session.close);
+  if (journalPath !== undefined) tellWhatWasTakenBack(session, journalPath);
   warmUpWhileAsking(session, () => Promise.allSettled([engine.warmUp(), changes.warmUp()]));
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
+}
+
+/** `callgate undo` in another process cannot write to a journal that is open here: what it left is told with the next turn. */
+function tellWhatWasTakenBack(session: Session, journalPath: string): void {
+  session.on((event) => {
+    if (event.type !== "turn.started") return;
+    for (const told of takeTold(journalPath)) session.noteTakenBack(told);
+  });
 }
 
 /** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */

@@ -162,7 +162,7 @@ export function createConversation(
   let gate = makeGate();
   const stages: Omit<Stages, "gate" | "record"> = {
     registry,
-    runtime: createOwnRuntime(engine, machine, emit, approver),
+    runtime: createOwnRuntime(engine, machine, emit, approver, id),
     result: createShaper({
       checkOutput,
       spill: machine.spill,

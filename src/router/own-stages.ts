@@ -97,11 +97,13 @@ export function createOwnRuntime(
   machine: ConversationHost,
   emit: Emit,
   approver: Approver | undefined,
+  conversation: string,
 ): Runtime {
   const { service, model, timeoutMs } = options;
   const runtime = createRuntime({
     workspace: host.workspace,
     cwd: host.cwd,
+    conversation,
     capabilities: machine.capabilities,
     emit,
     log,

@@ -50,6 +50,8 @@ interface Held extends Pick<ExecResult, "exitCode" | "output"> {
 export interface RuntimeOptions {
   readonly workspace: string;
   readonly cwd: string;
+  /** Whose calls these are: kept with what they did, so that whoever takes it back can say so there. */
+  readonly conversation?: string;
   readonly capabilities: Capabilities;
   readonly emit: Emit;
   readonly log: Logger;
@@ -130,7 +132,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const { settleRun } = await import("./effects/runs.ts");
       const [command] = done.access.commands ?? [];
       const argv = command?.argv ?? [command?.shell ?? done.tool.name];
-      return settleRun(run, choice, { at: done.startedAt, command: argv, cwd: command?.cwd ?? options.cwd });
+      const about = { at: done.startedAt, command: argv, cwd: command?.cwd ?? options.cwd };
+      return settleRun(run, choice, { ...about, ...defined({ session: options.conversation }) });
     },
     async rehearse(checked, grant, isHidden, signal) {
       if (checked.tool.rehearsable !== true) return undefined;

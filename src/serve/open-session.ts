@@ -28,8 +28,8 @@ export interface OpenedSession {
 /** What an undo took back, and what it left because somebody else had changed it. */
 export interface Undone {
   readonly undone: readonly Json[];
-  /** Held runs among them. */
-  readonly runs?: readonly string[];
+  /** What was taken back, by name and in words: recorded, and told to the model. */
+  readonly runs?: readonly { readonly run: string; readonly what?: string }[];
   readonly conflicts: readonly string[];
 }
 

@@ -203,7 +203,7 @@ async function takeBetweenTurns(mail: Mail, { opened, journal, stored, options }
         options.onError?.(error, stored.id);
         return { undone: [], conflicts: [error instanceof Error ? error.message : String(error)] };
       });
-      for (const run of done?.runs ?? []) journal.append({ type: "effects.undone", run });
+      for (const one of done?.runs ?? []) session.noteTakenBack({ type: "effects.undone", ...one });
       journal.append({ type: "undo.done", mail: mail.id, ...(done ?? { undone: [], conflicts: [nothingKept] }) });
       await journal.commit();
       return;

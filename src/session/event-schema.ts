@@ -50,7 +50,9 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
     },
     { pruned: list(string) },
   ],
-  "effects.undone": [{ run: string }],
+  "effects.snapshot": [{ id: string, paths: list(string), leftOut: list(string) }, { run: string }],
+  "effects.undone": [{ run: string }, { what: string }],
+  "effects.redone": [{ run: string }, { what: string }],
   "call.ended": [{ call: ref("ended") }],
   "plan.updated": [{ plan: any }],
   "diff.updated": [

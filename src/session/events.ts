@@ -24,8 +24,8 @@ export type SessionEvent =
   | HistoryCompacted
   /** Programs that an earlier process of the session had left running; they ended with it. */
   | { readonly type: "terminals.gone"; readonly terminals: readonly string[] }
-  /** What this kept run of the session did was taken back. */
-  | { readonly type: "effects.undone"; readonly run: string }
+  | CommandLookedAt
+  | TakenBack
   | { readonly type: "warning"; readonly message: string }
   | { readonly type: "error"; readonly message: string; readonly kind?: string }
   /** These calls wait for answers that come later; the turn goes on with `session.resume()`. */
@@ -46,6 +46,27 @@ export interface SessionStarted {
   readonly resumed?: boolean;
   /** The session this one was forked from. */
   readonly parent?: string;
+}
+
+/** A command that was not held has ended, and the folder was compared with how it was before: undo by snapshot. */
+export interface CommandLookedAt {
+  readonly type: "effects.snapshot";
+  /** The call's. */
+  readonly id: string;
+  /** The name by which it can be taken back; left out: nothing of it can be. */
+  readonly run?: string;
+  readonly paths: readonly string[];
+  /** Changed too, and too large to be kept. */
+  readonly leftOut: readonly string[];
+}
+
+/** A person took back what a kept run, a command or a turn's file tools did, or did it again. */
+export interface TakenBack {
+  readonly type: "effects.undone" | "effects.redone";
+  /** Its name in the list of `callgate undo --list`. */
+  readonly run: string;
+  /** The command, or the files. */
+  readonly what?: string;
 }
 
 /** What the turn changed on disk, whoever changed it. */

@@ -12,7 +12,8 @@ export type { ChatChunk, ChatService, ChatServiceOptions } from "./chat-service.
 export { createConversationFolder } from "./conversation-store.ts";
 export type { ConversationStore } from "./conversation-store.ts";
 export { createChangeTracker } from "../workspace/changes.ts";
-export type { ChangeTracker } from "../workspace/changes.ts";
+export type { ChangeTracker, ChangeTrackerOptions } from "../workspace/changes.ts";
+export type { CommandChanges } from "../workspace/command-undo.ts";
 export { rebuildHistory } from "./history.ts";
 export type { TurnLimits } from "./limits.ts";
 export type { Price, PriceTable } from "./price.ts";
@@ -27,7 +28,7 @@ export type { OpenTurnState, Session } from "./session.ts";
 export type { SessionJournal, SessionOptions } from "./session-options.ts";
 /** What the signatures above speak of. */
 export type { CompactionBy } from "./compact.ts";
-export type { DiffUpdated } from "./events.ts";
+export type { CommandLookedAt, DiffUpdated, TakenBack } from "./events.ts";
 export type { HistoryRecord, Rebuilt } from "./history.ts";
 export type { ChangedFile, TurnDiff } from "../workspace/turn-diff.ts";
 export type { Spent } from "./limits.ts";

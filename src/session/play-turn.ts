@@ -68,8 +68,9 @@ export async function playTurn(shared: Shared, begin: Begin, signal: AbortSignal
   const { waiting, ...ended } = end;
   if (waiting === undefined && end.reason === "interrupted")
     host.add(ownMessage("[The user interrupted the turn here.]"));
-  const diff = shared.options.changes?.endTurn(`${shared.options.id}:${turn}`, now());
+  const { diff, warning } = shared.options.changes?.endTurn(`${shared.options.id}:${turn}`, now()) ?? {};
   if (diff) emit({ type: "diff.updated", diff: diff.diff, files: diff.files, notes: diff.notes });
+  if (warning !== undefined) emit({ type: "warning", message: warning });
   const spent = host.spent();
   if (waiting !== undefined) {
     emit({ type: "turn.waiting", turn, calls: waiting.ids });

@@ -5,7 +5,7 @@ import { createMemory } from "../gate/memory.ts";
 import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { ApprovalAnswer } from "../spec/stages.ts";
 import { createAnswerCheck } from "./answer-check.ts";
-import type { SessionEvent } from "./events.ts";
+import type { SessionEvent, TakenBack } from "./events.ts";
 import { createHistory, rebuildHistory } from "./history.ts";
 import { createLaterAnswers } from "./later.ts";
 import { createSessionRecorder } from "./recorder.ts";
@@ -44,6 +44,8 @@ export interface Session {
   interrupt(): void;
   /** Lets running calls end and leaves the turn open, for `resume` in this process or another. The last event is `turn.waiting`. */
   pause(): void;
+  /** Somebody took back what the session did, or did it again: it is recorded, and the model hears of it with its next request. */
+  noteTakenBack(event: TakenBack): void;
   compact(): Promise<void>;
   /** What the model is offered now. */
   tools(): readonly ToolSpec[];
@@ -94,7 +96,7 @@ export function createSession(given: SessionOptions): Session {
     recorder,
     now: options.now ?? Date.now,
     emit,
-    steering: [],
+    steering: rebuilt.takenBack.map(tellTakenBack),
     ...defined({ answers: createAnswerCheck(options) }),
     warned: new Set(),
     paused: new AbortController(),
@@ -182,6 +184,10 @@ export function createSession(given: SessionOptions): Session {
     unsteer: () => shared.steering.splice(0).map(({ content }) => content),
     interrupt: () => stop?.abort(),
     pause: () => shared.paused.abort(),
+    noteTakenBack(event) {
+      emit(event);
+      shared.steering.unshift(tellTakenBack(event));
+    },
     tools,
     compact: async () => {
       await compact(shared, "asked", new AbortController().signal);
@@ -200,6 +206,14 @@ export function createSession(given: SessionOptions): Session {
       await options.journal?.close();
     },
   };
+}
+
+function tellTakenBack({ type, run, what = run }: TakenBack): MessageItem {
+  return userMessage(
+    type === "effects.undone"
+      ? `[The user took back what was done here: ${what}. Those files are as they were before it.]`
+      : `[The user did again what had been taken back: ${what}.]`,
+  );
 }
 
 function announce({ options, emit }: Shared, interrupted: readonly string[]): void {

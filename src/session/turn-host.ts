@@ -58,12 +58,27 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
   const { options, history, emit, now, recorder, calls: line } = shared;
   const { model, changes } = options;
   const startedAt = now() - (spent?.ms ?? 0);
+  const warnOnce = (message: string) => {
+    if (shared.warned.has(message)) return;
+    shared.warned.add(message);
+    emit({ type: "warning", message });
+  };
+  const warnOfNoUndo = (why: string | undefined) => {
+    if (why !== undefined) warnOnce(`What commands that are not held do here cannot be taken back: ${why}.`);
+  };
+  const lookAfter = (id: string) => {
+    const found = changes?.afterCall(id, `${options.id}:${turn}`, now());
+    if (found === undefined) return;
+    const { warning, ...changed } = found;
+    emit({ type: "effects.snapshot", id, ...changed });
+    if (warning !== undefined) emit({ type: "warning", message: warning });
+  };
   const lanes = line.lanes({
     signal,
     recorder,
     scope: `${options.id}/${turn}`,
     // A call that may change something runs only once the workspace has been remembered.
-    ...(changes ? { beforeRun: async ({ mutates }) => (mutates ? changes.beforeChange() : undefined) } : {}),
+    ...(changes ? { beforeRun: async (call) => warnOfNoUndo(await changes.beforeCall(call)) } : {}),
   });
   const costBefore = history.costUsd - (spent?.costUsd ?? 0);
   let usage = spent?.usage ?? noUsage;
@@ -74,11 +89,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     signal,
     now,
     emit,
-    warnOnce(message) {
-      if (shared.warned.has(message)) return;
-      shared.warned.add(message);
-      emit({ type: "warning", message });
-    },
+    warnOnce,
     add(given, finish) {
       const item = given.type === "result" ? nameRepeated(given, history.items) : given;
       history.add(item);
@@ -91,9 +102,11 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       const asked = model.ask(request, AbortSignal.any([signal, shared.paused.signal]));
       yield* withOwnIds(asked, history.callIds);
     },
-    call(item) {
+    async call(item) {
       calls++;
-      return lanes.add(toAsked(item, now()));
+      const ended = await lanes.add(toAsked(item, now()));
+      lookAfter(item.id);
+      return ended;
     },
     async refuse(item, error) {
       const ended = line.refuse(toAsked(item, now()), error);

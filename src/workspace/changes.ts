@@ -1,5 +1,7 @@
 import type { RunLater } from "../gate/run-later.ts";
 import type { FileChange } from "../runtime/files.ts";
+import type { Permitted } from "../spec/call.ts";
+import type { CommandChanges, CommandUndo } from "./command-undo.ts";
 import type { TurnDiff, TurnDiffer } from "./turn-diff.ts";
 import { createUndoLog } from "./undo.ts";
 
@@ -7,17 +9,37 @@ import { createUndoLog } from "./undo.ts";
 export interface ChangeTracker {
   /** Loads what the first change needs, while nobody waits for it. */
   warmUp(): Promise<void>;
-  /** Before a call that may change something: the workspace is remembered once per turn, and not at all if nothing changes. */
-  beforeChange(): Promise<void>;
+  /**
+   * Before a call runs. The workspace is remembered once per turn, and not at all if nothing changes; and once more for
+   * a command that somebody had to agree to and that is not held. Says why such a command cannot be taken back.
+   */
+  beforeCall(call: Permitted): Promise<string | undefined>;
+  /** After a call of the model: what a command did that is not held, and can be taken back by its name. */
+  afterCall(id: string, turn: string, now: number): CommandChanges | undefined;
   note(change: FileChange): void;
-  endTurn(turn: string, now: number): TurnDiff | undefined;
+  /** The warning says what can no longer be taken back. */
+  endTurn(turn: string, now: number): { readonly diff?: TurnDiff; readonly warning?: string };
+}
+
+/** Options of `createChangeTracker`. */
+export interface ChangeTrackerOptions {
+  /** Files that run later, marked in the diff (left out: our own table). */
+  readonly runLater?: RunLater;
+  /** `all`: every command that is not held is looked at before and after; left out: those that somebody agreed to. */
+  readonly undo?: "files" | "all";
 }
 
 /** Follows what a session changes in its workspace, for the diff of a turn and for undo. */
-export function createChangeTracker(workspace: string, undoFile: string, runLater?: RunLater): ChangeTracker {
-  const undo = createUndoLog(undoFile);
+export function createChangeTracker(
+  workspace: string,
+  undoFile: string,
+  { runLater, undo = "files" }: ChangeTrackerOptions = {},
+): ChangeTracker {
+  const log = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
+  let commands: CommandUndo | undefined;
+  let running: Permitted | undefined;
   const load = async () => {
     const { createTurnDiffer } = await import("./turn-diff.ts");
     return (differ ??= createTurnDiffer({ workspace, ...(runLater === undefined ? {} : { runLater }) }));
@@ -25,17 +47,41 @@ export function createChangeTracker(workspace: string, undoFile: string, runLate
   const begin = async () => (await load()).begin();
   return {
     warmUp: async () => void (await load()),
-    beforeChange: () => (beginning ??= begin()),
+    async beforeCall(call) {
+      if (!call.mutates) return undefined;
+      await (beginning ??= begin());
+      // A call that runs again with wider walls was remembered before it ran first.
+      if (running?.id === call.id || !isLookedAt(call, undo)) return undefined;
+      const { createCommandUndo } = await import("./command-undo.ts");
+      commands ??= createCommandUndo(workspace, log);
+      const why = commands.before();
+      running = why === undefined ? call : undefined;
+      return why;
+    },
+    afterCall(id, turn, now) {
+      if (running?.id !== id) return undefined;
+      const [command] = running.access.commands ?? [];
+      running = undefined;
+      return commands?.after(command?.argv ?? [command?.shell ?? ""], turn, now);
+    },
     note(change) {
       differ?.note(change);
-      undo.record(change);
+      log.record(change);
     },
     endTurn(turn, now) {
-      undo.close(turn, now);
-      if (beginning === undefined) return undefined;
+      const warning = log.close(turn, now);
+      const told = warning === undefined ? {} : { warning };
+      if (beginning === undefined) return told;
       beginning = undefined;
       const diff = differ?.end();
-      return diff === undefined || diff.files.length === 0 ? undefined : diff;
+      return diff === undefined || diff.files.length === 0 ? told : { ...told, diff };
     },
   };
+}
+
+/** A command of the model that writes directly, though a person was asked about it or everything is to be undoable. */
+function isLookedAt({ access, grant, ruling, parent }: Permitted, undo: "files" | "all"): boolean {
+  const isCommand = (access.commands ?? []).length > 0 && parent === undefined;
+  const isDirect = (grant.writes ?? "direct") === "direct";
+  return isCommand && isDirect && (undo === "all" || ruling.by === "person" || ruling.by === "memory");
 }

@@ -7,12 +7,15 @@ export interface Snapshot {
   /** By path relative to the folder. */
   readonly files: ReadonlyMap<string, SnapshotFile>;
   readonly notes: readonly string[];
+  /** There are more files than were looked at. */
+  readonly isPartial: boolean;
   absolute(path: string): string;
 }
 
 export interface SnapshotFile {
   /** Equal stamps: the same content. */
   readonly stamp: string;
+  readonly mode: number;
   readonly content?: Uint8Array;
 }
 
@@ -34,7 +37,7 @@ export function takeSnapshot(folder: string, limits: Partial<SnapshotLimits>, la
   const state: Walk = { folder, files, bounds, last, kept: 0, full: false };
   walk(state, "", []);
   const notes = state.full ? [`only the first ${bounds.maxFiles} files of the folder were looked at`] : [];
-  return { files, notes, absolute: (path) => join(folder, path) };
+  return { files, notes, isPartial: state.full, absolute: (path) => join(folder, path) };
 }
 
 interface Walk {
@@ -71,12 +74,13 @@ function addFile(state: Walk, path: string): void {
   const at = join(state.folder, path);
   const stats = lstatSync(at, { throwIfNoEntry: false });
   if (!stats?.isFile()) return;
+  const mode = stats.mode & 0o7777;
   const stamp = `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
   const fits = stats.size <= state.bounds.maxFileBytes && state.kept + stats.size <= state.bounds.maxTotalBytes;
   const known = state.last?.files.get(path);
   const content = known?.stamp === stamp ? known.content : fits ? readContent(at) : undefined;
   state.kept += content?.length ?? 0;
-  state.files.set(path, content === undefined ? { stamp } : { stamp, content });
+  state.files.set(path, content === undefined ? { stamp, mode } : { stamp, mode, content });
 }
 
 function readContent(path: string): Uint8Array | undefined {

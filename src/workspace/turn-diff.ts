@@ -62,18 +62,18 @@ export function createTurnDiffer(options: TurnDiffOptions): TurnDiffer {
   };
 }
 
-/** One file's two sides; a content that was not kept is `null`. */
-interface Change {
+/** One file's two sides: undefined where it is not there, null where its content was not kept. */
+export interface Change {
   readonly path: string;
   readonly from?: string;
   readonly before: Uint8Array | null | undefined;
   readonly after: Uint8Array | null | undefined;
 }
 
-function compare(
+export function compare(
   before: Snapshot,
   after: Snapshot,
-  noted: ReadonlyMap<string, Uint8Array | undefined>,
+  noted: ReadonlyMap<string, Uint8Array | undefined> = new Map(),
 ): readonly Change[] {
   const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].toSorted();
   return paths.flatMap((path) => {

@@ -1,4 +1,4 @@
-/** Undo: what a turn's file tools did is kept, and taken back whole or not at all. */
+/** Undo: what a turn's file tools or a command did is kept, and taken back whole or not at all. */
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,18 +7,31 @@ import { stateDir } from "../base/paths.ts";
 import { createFiles, type FileChange } from "../runtime/files.ts";
 import type { Files } from "../spec/capability.ts";
 
-/** What one turn's file tools did, in a form that can be taken back later, by another process too. */
+/** What was done to some files, in a form that can be taken back later, by another process too. */
 export interface UndoRecord {
+  /** `SESSION:TURN` for what file tools did; of a command, a name of its own. */
   readonly turn: string;
   readonly at: number;
   readonly files: readonly UndoFile[];
+  /** Set where a command's changes were found by comparing the folder before and after it. */
+  readonly snapshot?: SnapshotAbout;
+  /** When it was taken back. What its files hold then is what brings it again. */
+  readonly undoneAt?: number;
 }
 
-interface UndoFile {
+export interface SnapshotAbout {
+  /** `SESSION:TURN` in which it ran. */
+  readonly of: string;
+  readonly command: readonly string[];
+  /** Files that changed too, and cannot be taken back: they are too large to be kept. */
+  readonly leftOut: readonly string[];
+}
+
+export interface UndoFile {
   readonly path: string;
   /** Base64; null: it was not there. */
   readonly before: string | null;
-  /** Hash of what the turn left; null: it removed the file. */
+  /** Hash of what was left; null: the file was removed. */
   readonly after: string | null;
   readonly mode: number;
 }
@@ -26,26 +39,44 @@ interface UndoFile {
 export interface UndoLog {
   /** Collects a turn's changes; nothing is on disk before `close`. */
   record(change: FileChange): void;
-  /** The turn is over: what it did is kept, if it did anything. */
-  close(turn: string, now: number): void;
+  /** The turn is over: what it did is kept, if it did anything. Says what can no longer be taken back. */
+  close(turn: string, now: number): string | undefined;
+  /** Keeps one record. Says what can no longer be taken back. */
+  add(record: UndoRecord): string | undefined;
   /** Oldest first. */
   all(): readonly UndoRecord[];
-  last(): UndoRecord | undefined;
-  /** Forgets a turn, after it was taken back; left out: the last. */
-  drop(turn?: UndoRecord): void;
+  /** Puts what brings it again in its place, after it was taken back; or the other way round. */
+  replace(record: UndoRecord, by: UndoRecord): void;
 }
 
-/** Older turns are forgotten, and so are turns too large to keep. */
-const maxTurns = 50;
-const maxTurnBytes = 64 * 1024 * 1024;
+/** Older records are forgotten, and so is one that is too large to keep. */
+export interface UndoBounds {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+const defaultBounds: UndoBounds = { records: 50, bytes: 64 * 1024 * 1024 };
 
 /** Where a workspace's turns are kept. */
 export function undoFile(workspace: string, env: Readonly<Record<string, string | undefined>> = process.env): string {
   return join(stateDir(env), "undo", `${createHash("sha256").update(workspace).digest("hex").slice(0, 32)}.jsonl`);
 }
 
-export function createUndoLog(file: string): UndoLog {
+export function createUndoLog(file: string, bounds: UndoBounds = defaultBounds): UndoLog {
   let open: FileChange[] = [];
+  const add = (record: UndoRecord): string | undefined => {
+    const line = JSON.stringify(record);
+    if (line.length > bounds.bytes)
+      return `what was changed just now cannot be taken back: it is more than the ${megabytes(bounds)} that are kept`;
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const kept = lines(file);
+    const from = firstToKeep(kept, line.length, bounds);
+    if (from > 0) rewrite(file, [...kept.slice(from), line]);
+    else appendFileSync(file, `${line}\n`, { mode: 0o600 });
+    if (from === 0) return undefined;
+    const oldest = from === 1 ? "the oldest change" : `the ${from} oldest changes`;
+    return `${oldest} of files here can no longer be taken back: the newest ${bounds.records} are kept, up to ${megabytes(bounds)}`;
+  };
   return {
     record(change) {
       open.push(change);
@@ -53,27 +84,28 @@ export function createUndoLog(file: string): UndoLog {
     close(turn, now) {
       const files = collect(open);
       open = [];
-      const line = JSON.stringify({ turn, at: now, files } satisfies UndoRecord);
-      if (files.length === 0 || line.length > maxTurnBytes) return;
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      const kept = lines(file);
-      if (kept.length >= maxTurns) rewrite(file, [...kept.slice(1 - maxTurns), line]);
-      else appendFileSync(file, `${line}\n`, { mode: 0o600 });
+      return files.length === 0 ? undefined : add({ turn, at: now, files });
     },
+    add,
     all: () => lines(file).map(toRecord),
-    last() {
-      const line = lines(file).at(-1);
-      return line === undefined ? undefined : toRecord(line);
-    },
-    drop(turn) {
+    replace(record, by) {
       const kept = lines(file);
-      const last = turn === undefined ? kept.length - 1 : kept.findLastIndex((line) => isOf(line, turn));
-      rewrite(
-        file,
-        kept.filter((_, at) => at !== last),
-      );
+      const at = kept.findLastIndex((line) => isOf(line, record));
+      rewrite(file, kept.with(at, JSON.stringify(by)));
     },
   };
+}
+
+/** How many of the oldest go, so that there is room for one more. */
+function firstToKeep(kept: readonly string[], more: number, bounds: UndoBounds): number {
+  let from = Math.max(0, kept.length + 1 - bounds.records);
+  let total = more + kept.slice(from).reduce((sum, { length }) => sum + length, 0);
+  while (total > bounds.bytes) total -= kept[from++]!.length;
+  return from;
+}
+
+function megabytes({ bytes }: UndoBounds): string {
+  return `${Math.ceil(bytes / 1024 / 1024)} MB`;
 }
 
 function toRecord(line: string): UndoRecord {
@@ -107,14 +139,14 @@ function collect(changes: readonly FileChange[]): readonly UndoFile[] {
     byPath.set(path, {
       path,
       before: first ? first.before : before === undefined ? null : Buffer.from(before).toString("base64"),
-      after: after === undefined ? null : hash(after),
-      mode: first?.mode ?? mode,
+      after: after === undefined ? null : hashOf(after),
+      mode: (first?.mode ?? mode) & 0o7777,
     });
   }
   return [...byPath.values()].filter(({ before, after }) => !(before === null && after === null));
 }
 
-function hash(bytes: Uint8Array): string {
+export function hashOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
@@ -123,7 +155,13 @@ export interface Undone {
   readonly action: "restored" | "removed";
 }
 
-/** File access for `undoTurn`: the person takes back what is below the workspace, files that tools may not touch too. */
+export interface ReversedTurn {
+  readonly done: readonly Undone[];
+  /** What reverses this again, to be kept in the record's place. */
+  readonly inverse: UndoRecord;
+}
+
+/** File access for `reverseTurn`: the person takes back what is below the workspace, files that tools may not touch too. */
 export function filesToUndo(workspace: string): Files {
   const grant = {
     policy: "workspace-write",
@@ -136,35 +174,52 @@ export function filesToUndo(workspace: string): Files {
   return createFiles({ workspace, cwd: workspace, grant });
 }
 
-/** Takes a turn back, all of it or nothing: a file that is no longer as the turn left it stops it, with the reason. */
-export async function undoTurn(
+/**
+ * Takes back what a record says, or does again what was taken back: all of it or nothing. A file that is no longer as it
+ * was left stops it, with the reason.
+ */
+export async function reverseTurn(
   record: UndoRecord,
   files: Files,
-  options: { readonly dryRun?: boolean } = {},
-): Promise<readonly Undone[]> {
-  const reasons = (await Promise.all(record.files.map((file) => reasonAgainst(file, files)))).filter(
-    (reason) => reason !== undefined,
-  );
-  if (reasons.length > 0) {
-    throw new CallError("stale", `The last turn cannot be taken back: ${reasons.join("; ")}.`, {
-      hint: "Save what was changed since, or take it back by hand.",
+  options: { readonly dryRun?: boolean; readonly now?: number } = {},
+): Promise<ReversedTurn> {
+  const { dryRun = false, now = Date.now() } = options;
+  const looked = await Promise.all(record.files.map((file) => lookAt(file, files)));
+  const against = looked.flatMap((one) => ("reason" in one ? [one] : []));
+  if (against.length > 0) {
+    const what = record.undoneAt === undefined ? "taken back" : "done again";
+    throw new CallError("stale", `It cannot be ${what}: ${against.map(({ reason }) => reason).join("; ")}.`, {
+      hint: "Save what was changed since, or change it by hand.",
+      data: { conflicts: against.map(({ path }) => path) },
     });
   }
+  const { undoneAt, ...rest } = record;
+  const inverse = looked.flatMap((one) => ("reason" in one ? [] : [one]));
   const done: Undone[] = [];
   for (const file of record.files) {
-    if (options.dryRun !== true) await restore(file, files);
+    if (!dryRun) await restore(file, files);
     done.push({ path: file.path, action: file.before === null ? "removed" : "restored" });
   }
-  return done;
+  return { done, inverse: { ...rest, files: inverse, ...(undoneAt === undefined ? { undoneAt: now } : {}) } };
 }
 
-async function reasonAgainst({ path, after }: UndoFile, files: Files): Promise<string | undefined> {
+interface Against {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** What would bring the file back to how it is now, or why it is not to be touched. */
+async function lookAt({ path, before, after, mode }: UndoFile, files: Files): Promise<UndoFile | Against> {
+  const against = (reason: string): Against => ({ path, reason: `${path} ${reason}` });
+  const was = before === null ? null : hashOf(Buffer.from(before, "base64"));
   const entry = await files.stat(path);
-  if (entry === undefined) return after === null ? undefined : `${path} is gone`;
+  if (entry === undefined) return after === null ? { path, before: null, after: was, mode } : against("is gone");
   // A link put there since would carry the old content somewhere else.
-  if (entry.type !== "file") return `${path} is no longer a file but a ${entry.type}`;
-  if (after === null) return `${path} is there again`;
-  return hash(await files.read(path)) === after ? undefined : `${path} has changed since`;
+  if (entry.type !== "file") return against(`is no longer a file but a ${entry.type}`);
+  if (after === null) return against("is there again");
+  const bytes = await files.read(path);
+  if (hashOf(bytes) !== after) return against("has changed since");
+  return { path, before: Buffer.from(bytes).toString("base64"), after: was, mode: entry.mode };
 }
 
 async function restore({ path, before, mode }: UndoFile, files: Files): Promise<void> {

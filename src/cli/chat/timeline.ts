@@ -1,6 +1,6 @@
 /** Session events as lines for a person: the model's words, a line per call, warnings. Plain text, no cursor movement. */
 import { partsToText } from "../../base/content.ts";
-import type { SessionEvent } from "../../session/index.ts";
+import type { CommandLookedAt, SessionEvent, TakenBack } from "../../session/index.ts";
 import type { Ended } from "../../spec/call.ts";
 import { visible } from "./visible.ts";
 import { prunedWords } from "../../gate/show.ts";
@@ -53,6 +53,10 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
         return line(`  the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
       case "effects.settled":
         return event.pruned === undefined ? undefined : line(`  ! ${prunedWords(event.pruned)}`);
+      case "effects.snapshot":
+      case "effects.undone":
+      case "effects.redone":
+        return line(`  ${describeUndo(event)}`);
       case "warning":
         return line(`  ! ${visible(event.message)}`);
       case "error":
@@ -66,6 +70,17 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
         return;
     }
   };
+}
+
+/** What can be taken back now, or was. */
+export function describeUndo(event: CommandLookedAt | TakenBack): string {
+  if (event.type !== "effects.snapshot")
+    return `${event.type === "effects.undone" ? "↶ taken back" : "↷ done again"}: ${visible(event.what ?? event.run)}`;
+  const { run, leftOut } = event;
+  const left = leftOut.length === 0 ? "" : `; too large for that: ${firstLine(leftOut.join(", "))}`;
+  return run === undefined
+    ? `! what it changed cannot be taken back${left}`
+    : `callgate undo ${run} takes it back (by snapshot)${left}`;
 }
 
 function indent(text: string): string {

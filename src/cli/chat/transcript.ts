@@ -4,8 +4,9 @@ import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
 import type { StartedPrograms } from "../../spec/capability.ts";
 import type { CallItem, Item } from "../../spec/model.ts";
+import type { CommandLookedAt, TakenBack } from "../../session/index.ts";
 import type { SessionSummary, StoredRecord } from "../../store/index.ts";
-import { describePlan } from "./timeline.ts";
+import { describePlan, describeUndo } from "./timeline.ts";
 import { visible } from "./visible.ts";
 
 export interface Entry {
@@ -29,6 +30,8 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
     if (type === "exec.request") return [note(at, requestLine(record))];
     if (type === "exec.programs") return [note(at, programsLine(record))];
     if (type === "history.compacted") return [compactedEntry(record, at)];
+    if (type === "effects.snapshot" || type === "effects.undone" || type === "effects.redone")
+      return [note(at, describeUndo(record as unknown as CommandLookedAt | TakenBack))];
     if (type === "warning" || type === "error") return [note(at, `${type}: ${String(record["message"])}`)];
     if (type === "turn.ended" && record["reason"] !== "done")
       return [note(at, `the turn ended: ${String(record["reason"])}`)];

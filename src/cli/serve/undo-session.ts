@@ -1,10 +1,9 @@
-/** Taking back what a session of the service did: what its file tools wrote, and the held runs it kept. */
+/** Taking back what a session of the service did: what its file tools wrote, and its commands. */
 import { realpathSync } from "node:fs";
 import { relative } from "node:path";
-import { CallError } from "../../base/error.ts";
 import type { Json } from "../../base/json.ts";
 import type { Undone } from "../../serve/index.ts";
-import { createUndoLog, filesToUndo, undoFile, undoTurn, type UndoLog } from "../../workspace/undo.ts";
+import { createUndoLog, undoFile } from "../../workspace/undo.ts";
 import { undoable, type Undoable } from "../effects/undoable.ts";
 
 /** Which held runs this session kept, and in which turn, from what it recorded and from what happens now. */
@@ -32,45 +31,30 @@ export interface SessionToUndo {
   readonly turns: ReadonlyMap<string, string>;
 }
 
-/** The newest of what the session's file tools and kept commands did, or all that one turn did, newest first. */
+/** The newest of what the session's file tools and commands did, or all that one turn did, newest first. */
 export async function undoInSession({ cwd, id, env, turns }: SessionToUndo, turn: string | undefined): Promise<Undone> {
   const workspace = realpathSync(cwd);
   const log = createUndoLog(undoFile(cwd, env));
-  const turnOf = (one: Undoable) => (one.kind === "command" ? turns.get(one.id) : ownTurn(one.id, id));
+  const turnOf = (one: Undoable) =>
+    one.kind === "command" ? turns.get(one.id) : one.session === id ? one.turn : undefined;
   const own = (await undoable(workspace, log)).filter(
     (one) => one.state === "kept" && turnOf(one) !== undefined && (turn === undefined || turnOf(one) === turn),
   );
   const wanted = turn === undefined ? own.slice(0, 1) : own;
   if (wanted.length === 0) return { undone: [], conflicts: ["there is nothing to take back"] };
-  const done: { undone: Json[]; runs: string[]; conflicts: string[] } = { undone: [], runs: [], conflicts: [] };
+  const undone: Json[] = [];
+  const runs: { run: string; what: string }[] = [];
   for (const one of wanted) {
-    const { undone, runs = [], conflicts } = await undoOne(one, workspace, log);
-    done.undone.push(...undone);
-    done.runs.push(...runs);
-    done.conflicts.push(...conflicts);
-    if (conflicts.length > 0) break; // what is older lies below what could not be taken back
+    const { ok, files, conflicts, error } = await one.reverse(false);
+    // What is older lies below what could not be taken back.
+    if (!ok) return { undone, runs, conflicts: reasons(one, conflicts, error) };
+    if (one.kind !== "files") undone.push({ run: one.id, action: "taken back" });
+    undone.push(...(files ?? []).map(({ path, action }) => ({ path: relative(workspace, path), action })));
+    runs.push({ run: one.id, what: one.what });
   }
-  return done;
+  return { undone, runs, conflicts: [] };
 }
 
-function ownTurn(turn: string, id: string): string | undefined {
-  return turn.startsWith(`${id}:`) ? turn.slice(id.length + 1) : undefined;
-}
-
-async function undoOne(one: Undoable, workspace: string, log: UndoLog): Promise<Undone> {
-  if (one.kind === "command") {
-    const { reverseRun } = await import("../../runtime/effects/runs.ts");
-    const { ok, conflicts } = await reverseRun(one.run, "undo");
-    if (!ok) return { undone: [], conflicts: conflicts.map((path) => `${path} has changed since`) };
-    return { undone: [{ run: one.id, action: "taken back" }], runs: [one.id], conflicts: [] };
-  }
-  const record = one.turn;
-  try {
-    const done = await undoTurn(record, filesToUndo(workspace));
-    log.drop(record);
-    return { undone: done.map(({ path, action }) => ({ path: relative(workspace, path), action })), conflicts: [] };
-  } catch (error) {
-    if (!CallError.is(error)) throw error;
-    return { undone: [], conflicts: [error.message] };
-  }
+function reasons({ kind }: Undoable, conflicts: readonly string[], error = "it was not taken back"): readonly string[] {
+  return kind === "command" && conflicts.length > 0 ? conflicts.map((path) => `${path} has changed since`) : [error];
 }

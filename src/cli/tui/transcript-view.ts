@@ -4,7 +4,7 @@ import { partsToText, type ImagePart, type Part } from "../../base/content.ts";
 import { prunedWords } from "../../gate/show.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
-import { describeInput, describePlan, firstLine } from "../chat/timeline.ts";
+import { describeInput, describePlan, describeUndo, firstLine } from "../chat/timeline.ts";
 import { visible } from "../chat/visible.ts";
 import { createCallBlock, parseInput, type CallBlock } from "./call-block.ts";
 import { createHangingText, type HangingText } from "./hanging-text.ts";
@@ -154,6 +154,10 @@ function describeEvent(event: SessionEvent, theme: Theme): string | undefined {
       return theme.dim(`the history was shortened: ${event.tokensBefore} → ${event.tokensAfter} tokens`);
     case "effects.settled":
       return event.pruned === undefined ? undefined : theme.warn(`! ${prunedWords(event.pruned)}`);
+    case "effects.snapshot":
+    case "effects.undone":
+    case "effects.redone":
+      return theme.dim(describeUndo(event));
     case "warning":
       return theme.warn(`! ${visible(event.message)}`);
     case "error":

@@ -55,7 +55,7 @@ export async function settleRun(run: HeldRun, choice: Choice, about: RunAbout): 
   }
   const counts = countEffects(wanted.map(({ effect }) => effect).filter(({ path }) => !conflicts.includes(path)));
   const { roots } = run;
-  writeRecord(run.folder, { run: run.id, ...about, roots, state: "kept", kept, counts, bytes: settled.bytes });
+  writeRecord(run.folder, { run: run.id, ...about, roots, kept, counts, bytes: settled.bytes });
   const pruned = await makeRoom(dirname(run.folder), run.id, dropRun);
   return pruned.length === 0 ? settled : { ...settled, pruned };
 }
@@ -71,10 +71,7 @@ export interface Reversed {
 }
 
 /** All of it or nothing: a path that is no longer as the run left it stops it. The checks only look. */
-export async function reverseRun(
-  run: HeldRun,
-  what: "undo" | "redo" | "check-undo" | "check-redo",
-): Promise<Reversed> {
+export async function reverseRun(run: HeldRun, what: "undo" | "redo" | "check-undo" | "check-redo"): Promise<Reversed> {
   const outcome = await held(run, [what, run.folder]);
   const conflicts = pathsIn(outcome["conflicts"], run);
   return { ok: conflicts.length === 0, conflicts };

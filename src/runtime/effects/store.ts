@@ -11,16 +11,20 @@ export interface RunRecord {
   readonly at: number;
   readonly command: readonly string[];
   readonly cwd: string;
+  /** The session that ran it, where one did. */
+  readonly session?: string;
   /** The folders it wrote to, the workspace first. */
   readonly roots: readonly string[];
   readonly state: "kept" | "undone";
+  /** Of its state, in milliseconds. */
+  readonly since: number;
   readonly kept: Settled["kept"];
   readonly counts: Counts;
   /** What undo holds for it. */
   readonly bytes: number;
 }
 
-export type RunAbout = Pick<RunRecord, "at" | "command" | "cwd">;
+export type RunAbout = Pick<RunRecord, "at" | "command" | "cwd" | "session">;
 
 export interface Counts {
   readonly added: number;
@@ -36,7 +40,7 @@ export function countEffects(list: readonly Effect[]): Counts {
   return counts;
 }
 
-export function writeRecord(folder: string, record: RunRecord): void {
+export function writeRecord(folder: string, record: Omit<RunRecord, "state" | "since">): void {
   writeFileSync(join(folder, "run.json"), JSON.stringify(record), { mode: 0o600 });
 }
 
@@ -52,8 +56,11 @@ function readRecord(folder: string): RunRecord | undefined {
   try {
     const parsed = parseJson(readFileSync(join(folder, "run.json"), "utf8"));
     const state = readFileSync(join(folder, "state"), "utf8");
+    const since = statSync(join(folder, "state")).mtimeMs;
     // Our own file, written above; the state beside it is the launcher's last word.
-    return parsed.ok && isObject(parsed.value) ? ({ ...parsed.value, state } as unknown as RunRecord) : undefined;
+    return parsed.ok && isObject(parsed.value)
+      ? ({ ...parsed.value, state, since } as unknown as RunRecord)
+      : undefined;
   } catch {
     return undefined; // not kept, or somebody's other folder
   }

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { dropRun, recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
 import { canHold, createHeldWorkspace, grantFor, owners, snapshot, type Undecided } from "./held.ts";
+import type { HeldRun } from "../../../src/runtime/process/child.ts";
 import { tryHeld } from "../../../src/runtime/effects/probe.ts";
 import { makeRoom, readRuns } from "../../../src/runtime/effects/store.ts";
 import { createProcesses } from "../../../src/runtime/processes.ts";
@@ -140,6 +141,51 @@ describe.skipIf(!canHold).each(owners)(
       const found = snapshot(workspace, "exact");
       expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["d/a"] });
       expect(snapshot(workspace, "exact")).toEqual(found);
+    });
+
+    test("runs that changed the same files are taken back one after the other, and done again", async () => {
+      await fresh("echo 0 > a; mkdir d; echo 0 > d/x");
+      const states: (readonly string[])[] = [snapshot(workspace, "times")];
+      const runs: HeldRun[] = [];
+      const lines = [
+        "echo 1 >> a; echo 1 > d/x; mkdir n; echo 1 > n/f",
+        "echo 2 >> a; echo 2 > n/f; echo 2 > n/g; chmod 700 d",
+        "rm a; rm -r n; chmod 755 d; echo 3 > d/x",
+      ];
+      for (const line of lines) {
+        const { run, settle } = await held.hold(line);
+        await settle("all");
+        runs.push(run);
+        states.push(snapshot(workspace, "times"));
+      }
+      for (let round = 0; round < 2; round++) {
+        for (const at of [2, 1, 0]) {
+          expect(await reverseRun(runs[at]!, "undo")).toEqual({ ok: true, conflicts: [] });
+          expect(snapshot(workspace, "times")).toEqual(states[at]);
+        }
+        for (const at of [0, 1, 2]) {
+          expect(await reverseRun(runs[at]!, "redo")).toEqual({ ok: true, conflicts: [] });
+          expect(snapshot(workspace, "times")).toEqual(states[at + 1]);
+        }
+      }
+      await reverseRun(runs[2]!, "undo");
+      writeFileSync(join(workspace, "n/f"), "mine\n");
+      expect(await reverseRun(runs[1]!, "undo")).toEqual({ ok: false, conflicts: ["n/f"] });
+    });
+
+    test("a file that was replaced by its like is no conflict; one that says something else is", async () => {
+      await fresh("echo 0 > a");
+      const { run, settle } = await held.hold("echo 1 > a; echo 1 > b");
+      await settle("all");
+      await held.direct("cp a t; mv t a; cp b t; mv t b"); // other inodes
+      expect(await reverseRun(run, "undo")).toEqual({ ok: true, conflicts: [] });
+      await held.direct("cp a t; mv t a");
+      expect(await reverseRun(run, "redo")).toEqual({ ok: true, conflicts: [] });
+      expect(readFileSync(join(workspace, "a"), "utf8")).toBe("1\n");
+      await held.direct("echo 2 > t; mv t b");
+      expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["b"] });
+      await held.direct("echo 1 > t; chmod 600 t; mv t b"); // its like, but not as open
+      expect(await reverseRun(run, "undo")).toEqual({ ok: false, conflicts: ["b"] });
     });
 
     test("a folder's mode that somebody set since is not overwritten, by undo, redo or keep", async () => {

@@ -1,0 +1,66 @@
+/**
+ * Undo by snapshot, for commands that could not be held: the folder is looked at before and after, and what differs is
+ * kept. It covers less than a held run does (no links, no folders, nothing that is ignored), and takes what anybody
+ * changed meanwhile for the command's, so it is named for what it is wherever it is shown.
+ */
+import { randomBytes } from "node:crypto";
+import { compare, type Change } from "./turn-diff.ts";
+import { takeSnapshot, type Snapshot, type SnapshotLimits } from "./snapshot.ts";
+import { hashOf, type UndoFile, type UndoLog } from "./undo.ts";
+
+/** What a command was found to have changed. */
+export interface CommandChanges {
+  /** The name by which it can be taken back; undefined: nothing of it can be. */
+  readonly run?: string;
+  /** Relative to the folder. */
+  readonly paths: readonly string[];
+  /** Changed too, and too large to be kept. */
+  readonly leftOut: readonly string[];
+  /** What can no longer be taken back because of it. */
+  readonly warning?: string;
+}
+
+export interface CommandUndo {
+  /** Why what the command does cannot be taken back; undefined: the folder is remembered. */
+  before(): string | undefined;
+  /** Undefined: it changed nothing. */
+  after(command: readonly string[], turn: string, now: number): CommandChanges | undefined;
+}
+
+const limits: SnapshotLimits = { maxFiles: 20_000, maxFileBytes: 4 * 1024 * 1024, maxTotalBytes: 64 * 1024 * 1024 };
+
+export function createCommandUndo(workspace: string, log: UndoLog, bounds: SnapshotLimits = limits): CommandUndo {
+  let last: Snapshot | undefined;
+  return {
+    before() {
+      last = takeSnapshot(workspace, bounds, last);
+      if (!last.isPartial) return undefined;
+      last = undefined;
+      return `the folder has more than ${bounds.maxFiles.toLocaleString("en")} files, which is too many to look at before and after`;
+    },
+    after(command, turn, now) {
+      if (last === undefined) return undefined;
+      const before = last;
+      const after = (last = takeSnapshot(workspace, bounds, before));
+      const changes = compare(before, after);
+      if (changes.length === 0) return undefined;
+      const known = changes.filter((change) => change.before !== null && change.after !== null);
+      const leftOut = changes.filter((change) => !known.includes(change)).map(({ path }) => path);
+      const paths = known.map(({ path }) => path);
+      if (known.length === 0) return { paths, leftOut };
+      const run = `s${now.toString(36)}-${randomBytes(3).toString("hex")}`;
+      const files = known.map((change) => toUndoFile(change, before));
+      const warning = log.add({ turn: run, at: now, files, snapshot: { of: turn, command, leftOut } });
+      return { run, paths, leftOut, ...(warning === undefined ? {} : { warning }) };
+    },
+  };
+}
+
+function toUndoFile({ path, before, after }: Change, old: Snapshot): UndoFile {
+  return {
+    path: old.absolute(path),
+    before: before ? Buffer.from(before).toString("base64") : null,
+    after: after ? hashOf(after) : null,
+    mode: old.files.get(path)?.mode ?? 0o644,
+  };
+}
