@@ -24,6 +24,7 @@ import {
 } from "../src/serve/index.ts";
 import {
   createAgent,
+  createChangeTracker,
   createChatService,
   createSession,
   generate,
@@ -48,6 +49,7 @@ const factories: Readonly<Record<string, (unknown: object) => unknown>> = {
   createEngine: (more) => createEngine({ workspace: folder, ...more }),
   conversation: (more) => engine.conversation(more),
   createSession: (more) => createSession({ id: "s", engine, model, ...more }),
+  createChangeTracker: (more) => createChangeTracker("/", "/nowhere", more),
   createChatService: (more) => createChatService({ engine, model, ...more }),
   createAgent: (more) => createAgent({ name: "a", description: "b", model, ...more }),
   generate: (more) => generate({ model, prompt: "x", ...more }),

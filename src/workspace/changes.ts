@@ -1,3 +1,4 @@
+import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { RunLater } from "../gate/run-later.ts";
 import type { FileChange } from "../runtime/files.ts";
 import type { Permitted } from "../spec/call.ts";
@@ -29,12 +30,16 @@ export interface ChangeTrackerOptions {
   readonly undo?: "files" | "all";
 }
 
+const trackerShape = optionsShape<ChangeTrackerOptions>({ runLater: "any", undo: { oneOf: ["files", "all"] } });
+
 /** Follows what a session changes in its workspace, for the diff of a turn and for undo. */
 export function createChangeTracker(
   workspace: string,
   undoFile: string,
-  { runLater, undo = "files" }: ChangeTrackerOptions = {},
+  options: ChangeTrackerOptions = {},
 ): ChangeTracker {
+  checkOptions("createChangeTracker", options, trackerShape);
+  const { runLater, undo = "files" } = options;
   const log = createUndoLog(undoFile);
   let differ: TurnDiffer | undefined;
   let beginning: Promise<void> | undefined;
