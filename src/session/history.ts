@@ -6,7 +6,6 @@ import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
 import { defined, type Json } from "../base/json.ts";
 import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
-import type { TakenBack } from "./events.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { costOf, type Price } from "./price.ts";
 import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
@@ -61,8 +60,6 @@ export interface Rebuilt {
   readonly filesRead: ReadonlyMap<string, string>;
   /** Programs left running by a process that is gone, and nobody was told yet. */
   readonly terminals: readonly string[];
-  /** What was taken back or done again since the model was last asked. */
-  readonly takenBack: readonly TakenBack[];
   /** The last turn, where it has not ended. */
   readonly open?: OpenTurn;
   /** To go on with the open turn: the history up to its last answer, and the results its calls have already. */
@@ -89,17 +86,11 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   const filesRead = new Map<string, string>();
   let terminals: readonly string[] = [];
   const undone = new Set<string>();
-  let takenBack: TakenBack[] = [];
   for (const record of records) {
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
     if (record.type === "session.started") told = new Set(open); // told when the session was opened then
-    if (record.type === "request.sent") {
-      asked.add(items.length);
-      takenBack = []; // told with this request
-    }
-    if (record.type === "effects.undone" || record.type === "effects.redone")
-      takenBack.push(record as unknown as TakenBack);
+    if (record.type === "request.sent") asked.add(items.length);
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
@@ -135,7 +126,6 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     approvals,
     filesRead,
     terminals,
-    takenBack,
     ...defined({ open: turn, resumable }),
     ...totals(last),
   };

@@ -6,7 +6,7 @@ import type { Item, MessageItem, ToolSpec, Usage } from "../spec/model.ts";
 import type { ApprovalAnswer } from "../spec/stages.ts";
 import { createAnswerCheck } from "./answer-check.ts";
 import type { SessionEvent, TakenBack } from "./events.ts";
-import { createHistory, rebuildHistory } from "./history.ts";
+import { createHistory, rebuildHistory, type HistoryRecord } from "./history.ts";
 import { createLaterAnswers } from "./later.ts";
 import { createSessionRecorder } from "./recorder.ts";
 import { withOffer } from "./offered.ts";
@@ -96,7 +96,7 @@ export function createSession(given: SessionOptions): Session {
     recorder,
     now: options.now ?? Date.now,
     emit,
-    steering: rebuilt.takenBack.map(tellTakenBack),
+    steering: takenBackSinceAsked(options.records ?? []).map(tellTakenBack),
     ...defined({ answers: createAnswerCheck(options) }),
     warned: new Set(),
     paused: new AbortController(),
@@ -206,6 +206,14 @@ export function createSession(given: SessionOptions): Session {
       await options.journal?.close();
     },
   };
+}
+
+/** What the model has not heard of: whatever is recorded after its last request. */
+function takenBackSinceAsked(records: readonly HistoryRecord[]): readonly TakenBack[] {
+  return records
+    .slice(records.findLastIndex(({ type }) => type === "request.sent") + 1)
+    .filter(({ type }) => type === "effects.undone" || type === "effects.redone")
+    .map((record) => record as unknown as TakenBack); // each line matched its checksum, so we wrote it ourselves
 }
 
 function tellTakenBack({ type, run, what = run }: TakenBack): MessageItem {
