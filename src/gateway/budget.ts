@@ -52,12 +52,12 @@ export function createBudget(options: BudgetOptions = {}): Budget {
   const { now = () => new Date(), maxRepeats = 12, file } = options;
   const conversations = new Map<string, Spent>();
   let today = dayOf(now());
-  let days = file === undefined ? new Map<string, Spent>() : readDays(file, today);
+  let days = file === undefined ? new Map<string, Spent>() : readDays(file, nameOf(today));
 
   let later: NodeJS.Timeout | undefined;
   const write = () => {
     later = undefined;
-    if (file !== undefined) writeDays(file, today, days);
+    if (file !== undefined) writeDays(file, nameOf(today), days);
   };
 
   const spentToday = (name: string): Spent => {
@@ -140,8 +140,13 @@ function countsOf(all: Map<string, Spent>, name: string): Spent {
   return spent;
 }
 
-function dayOf(date: Date): string {
-  return date.toISOString().slice(0, 10);
+/** Days since 1970, in UTC. */
+function dayOf(date: Date): number {
+  return Math.floor(date.getTime() / 86_400_000);
+}
+
+function nameOf(day: number): string {
+  return new Date(day * 86_400_000).toISOString().slice(0, 10);
 }
 
 function readDays(file: string, today: string): Map<string, Spent> {

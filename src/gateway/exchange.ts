@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import type { Answer, CallItem, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import { readRefusal } from "../model/failure.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
-import { decodeRecording, getCodec } from "../wire/index.ts";
+import { getCodec } from "../wire/index.ts";
 import { createIdKeeper, keepThoughts, restoreThoughts } from "./call-state.ts";
 import { identify } from "./clients.ts";
 import { govern } from "./govern.ts";
@@ -16,7 +16,7 @@ import { createWriter, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { estimateUsage } from "./side-endpoints.ts";
 import { refusal, resolveReferences } from "./stored-responses.ts";
-import { holdCalls, sendUntouched } from "./untouched.ts";
+import { hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
 
 export async function exchange(
@@ -33,7 +33,7 @@ export async function exchange(
   const refused = services.budget.refuse({ conversation: who.conversation, key: asked.key }, request);
   const targets = services.upstreams.choose(request, who.conversation);
   const stop = new AbortController();
-  response.on("close", () => stop.abort());
+  response.on("close", () => (response.writableFinished ? undefined : stop.abort()));
   const turn: Turn = { asked, body, codec, request, who, services, response, signal: stop.signal, refusals: [] };
 
   const ended = await answerTurn(turn, refused, targets);
@@ -108,7 +108,7 @@ function readRequest(codec: Codec, asked: ClientRequest, { sign, tools }: Servic
     ...(asked.model === undefined ? {} : { model: asked.model }),
     ...(asked.stream === undefined ? {} : { stream: asked.stream }),
     ...(instructions === undefined ? {} : { instructions }),
-    tools: tools([asked.wire, asked.body["tools"]], () =>
+    tools: tools(asked.wire, asked.body["tools"], () =>
       request.tools.filter(({ name }) => name !== "DeferredToolPlaceholder"),
     ),
   };
@@ -133,9 +133,6 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
   return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"));
 }
 
-/** Bytes kept of an untouched answer, for the journal. Of a longer one its end is kept too, which tells its usage. */
-const keptBytes = 1024 * 1024;
-
 /** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. */
 async function passThrough(turn: Turn, target: Target): Promise<Answer | undefined> {
   const { asked, codec, request, response, services, signal } = turn;
@@ -150,45 +147,16 @@ async function passThrough(turn: Turn, target: Target): Promise<Answer | undefin
   const isStream = type.includes("event-stream");
   response.writeHead(sent.status, { "content-type": type, ...(isStream ? { "cache-control": "no-cache" } : {}) });
   const writer = createWriter(response, signal);
-  const kept = createKeptBytes(keptBytes);
+  const heard = isStream ? hearStream(codec) : hearWhole(codec);
   const broken = () => codec.encodeError({ type: "network", message: "The model's answer broke off." }).body;
   const body = isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body;
   for await (const chunk of body) {
-    kept.add(chunk);
     const full = writer.write(chunk);
+    heard.push(chunk);
     if (full !== undefined) await full;
   }
   writer.end();
-  return readKept(codec, kept.text(), isStream);
-}
-
-/** The beginning of a body, and the last frames of a longer one. */
-function createKeptBytes(most: number): { add(chunk: Uint8Array): void; text(): string } {
-  const first: Uint8Array[] = [];
-  let last: Uint8Array[] = [];
-  let size = 0;
-  return {
-    add(chunk) {
-      size += chunk.length;
-      if (size <= most) first.push(chunk);
-      else last = [...last.slice(-1), chunk];
-    },
-    text() {
-      const end = Buffer.concat(last).toString("utf8");
-      // From the first whole frame on.
-      const at = end.indexOf("\n\n");
-      return `${Buffer.concat(first).toString("utf8")}${at < 0 ? end : end.slice(at)}`;
-    },
-  };
-}
-
-function readKept(codec: Codec, body: string, isStream: boolean): Answer {
-  try {
-    if (!isStream) return codec.decodeAnswer(JSON.parse(body));
-    return decodeRecording(codec, [body]);
-  } catch {
-    return { items: [], outcome: "ok" };
-  }
+  return heard.answer();
 }
 
 /** Asks one target after another until one begins to answer. */

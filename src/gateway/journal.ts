@@ -108,8 +108,7 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
   return {
     begin(who, request, about) {
       const to = find(who, request, about);
-      write(to, newItems(to, request.input), now());
-      to.journal.append({
+      to.journal.append(...recordsOf(to, newItems(to, request.input), now()), {
         type: "request.sent",
         turn: 0,
         request: 0,
@@ -120,22 +119,16 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
         id: to.id,
         note: (record) => to.journal.append(record),
         end(answer, costUsd) {
-          write(to, answer.items, now());
-          to.isAnswered = answer.outcome === "ok" || answer.outcome === "incomplete";
-          if (answer.outcome !== "ok")
-            to.journal.append({
-              type: "error",
-              message: answer.error?.message ?? `the answer ended as ${answer.outcome}`,
-            });
-          if (answer.usage === undefined) return;
-          to.total = { input: to.total.input + answer.usage.input, output: to.total.output + answer.usage.output };
-          to.journal.append({
-            type: "usage.updated",
-            usage: answer.usage,
-            total: to.total,
-            contextTokens: answer.usage.input,
-            costUsd,
-          });
+          const { items, usage, outcome, error } = answer;
+          const records = [...recordsOf(to, items, now())];
+          to.isAnswered = outcome === "ok" || outcome === "incomplete";
+          if (outcome !== "ok")
+            records.push({ type: "error", message: error?.message ?? `the answer ended as ${outcome}` });
+          if (usage !== undefined) {
+            to.total = { input: to.total.input + usage.input, output: to.total.output + usage.output };
+            records.push({ type: "usage.updated", usage, total: to.total, contextTokens: usage.input, costUsd });
+          }
+          to.journal.append(...records);
         },
       };
     },
@@ -178,20 +171,19 @@ function readChecksums(path: string): Set<number> {
   for (const record of existsSync(path) ? readJournal(path).records : []) {
     const item = record["item"];
     const call = record["call"];
-    // Records are what `write` below wrote.
+    // Records are what `recordsOf` below made.
     if (record.type === "item.added" && isObject(item)) sums.add(checksum(item as unknown as Item));
     if (record.type === "call.ended" && isObject(call)) sums.add(resultSum(String(call["id"]), call["content"]));
   }
   return sums;
 }
 
-function write(to: Open, items: readonly Item[], now: number): void {
-  for (const item of items) {
+function recordsOf(to: Open, items: readonly Item[], now: number): readonly JournalRecord[] {
+  return items.map((item) => {
     to.ever.add(checksum(item));
-    if (item.type === "result") to.journal.append(endedRecord(item, to.calls.get(item.callId), now));
-    else to.journal.append({ type: "item.added", item });
     if (item.type === "call") to.calls.set(item.id, { name: item.name, at: now });
-  }
+    return item.type === "result" ? endedRecord(item, to.calls.get(item.callId), now) : { type: "item.added", item };
+  });
 }
 
 /** What the client's own tool answered, in the form in which our sessions record an ended call. */
@@ -219,7 +211,7 @@ function checksum(item: Item): number {
     case "message": {
       const [first] = item.content;
       // Most messages are one text, which may be long.
-      if (first?.type === "text" && item.content.length === 1) return crc32(`${item.role} ${first.text}`);
+      if (first?.type === "text" && item.content.length === 1) return crc32(first.text, crc32(`${item.role} `));
       return crc32(JSON.stringify([item.role, item.content]));
     }
     case "call":

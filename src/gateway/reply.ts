@@ -1,5 +1,5 @@
 /** Writing an answer to a client: its wire, streamed or whole, kept alive while the model thinks, never faster than it reads. */
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import type { Answer, ModelEvent } from "../spec/model.ts";
@@ -168,7 +168,7 @@ const idPrefixes: Readonly<Record<WireName, string>> = {
 
 /** Ids of our own, so that a response can be found again whoever answered it. */
 function createAnswerId(wire: WireName): string {
-  return `${idPrefixes[wire]}${randomBytes(16).toString("hex")}`;
+  return `${idPrefixes[wire]}${randomUUID().replaceAll("-", "")}`;
 }
 
 export function writeJson(

@@ -2,23 +2,39 @@
  * Clients send the same tools with every request, and translating them is most of a request's work. A list that was
  * seen before is the same object again, so that everything that was worked out for it is still known.
  */
+import { isObject } from "../base/json.ts";
 import type { ToolSpec } from "../spec/model.ts";
+import type { WireName } from "../wire/codec.ts";
 
-export type ToolCache = (raw: unknown, read: () => readonly ToolSpec[]) => readonly ToolSpec[];
+export type ToolCache = (wire: WireName, raw: unknown, read: () => readonly ToolSpec[]) => readonly ToolSpec[];
+
+interface KnownList {
+  readonly wire: WireName;
+  readonly raw: unknown;
+  readonly tools: readonly ToolSpec[];
+}
 
 const maxLists = 64;
 
 export function createToolCache(): ToolCache {
-  const known = new Map<string, readonly ToolSpec[]>();
-  return (raw, read) => {
-    const key = JSON.stringify(raw) ?? "";
-    const list = known.get(key) ?? read();
-    known.delete(key);
-    known.set(key, list);
-    for (const oldest of known.keys()) {
-      if (known.size <= maxLists) break;
-      known.delete(oldest);
-    }
-    return list;
+  /** The last used one first. */
+  const known: KnownList[] = [];
+  return (wire, raw, read) => {
+    // Compared and not written down: a list may have a hundred kilobytes, and most differ at once.
+    const at = known.findIndex((list) => list.wire === wire && isSame(list.raw, raw));
+    const [list = { wire, raw, tools: read() }] = at < 0 ? [] : known.splice(at, 1);
+    known.unshift(list);
+    if (known.length > maxLists) known.pop();
+    return list.tools;
   };
+}
+
+/** Both are JSON, in the same order of fields. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a))
+    return Array.isArray(b) && a.length === b.length && a.every((value, index) => isSame(value, b[index]));
+  if (!isObject(a) || !isObject(b)) return a === b;
+  const names = Object.keys(a);
+  const others = Object.keys(b);
+  return names.length === others.length && names.every((name, at) => name === others[at] && isSame(a[name], b[name]));
 }

@@ -4,11 +4,13 @@
  * some clients would run them.
  */
 import { type JsonObject, parseJson } from "../base/json.ts";
-import type { ModelError } from "../spec/model.ts";
+import type { Answer, ModelError } from "../spec/model.ts";
 import { TransportError, type Transport } from "../model/transport.ts";
 import { readTransportFailure } from "../model/failure.ts";
+import { createCollector } from "../wire/answer.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
 import { encodeFrame } from "../wire/sse.ts";
+import { createStreamReader } from "../wire/stream.ts";
 import type { Headers } from "./clients.ts";
 import type { Target } from "./upstreams.ts";
 
@@ -53,6 +55,49 @@ export async function sendUntouched(
     if (error instanceof TransportError) return readTransportFailure(error);
     throw error;
   }
+}
+
+/** What the client was sent, read on the side: for the journal, budgets and metrics. */
+export interface Listener {
+  push(chunk: Uint8Array): void;
+  answer(): Answer;
+}
+
+/** Whatever cannot be read went to the client all the same. */
+const unread: Answer = { items: [], outcome: "ok" };
+
+export function hearStream(codec: Codec): Listener {
+  const reader = createStreamReader(codec);
+  const collector = createCollector();
+  let isReadable = true;
+  const hear = (read: () => ReturnType<typeof reader.push>) => {
+    try {
+      if (isReadable) for (const event of read()) collector.push(event);
+    } catch {
+      isReadable = false;
+    }
+  };
+  return {
+    push: (chunk) => hear(() => reader.push(chunk)),
+    answer() {
+      hear(reader.end);
+      return isReadable ? collector.answer() : unread;
+    },
+  };
+}
+
+export function hearWhole(codec: Codec): Listener {
+  const chunks: Uint8Array[] = [];
+  return {
+    push: (chunk) => void chunks.push(chunk),
+    answer() {
+      try {
+        return codec.decodeAnswer(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+      } catch {
+        return unread;
+      }
+    },
+  };
 }
 
 /** Which bytes announce a call, and which say that the answer has ended as it should. */

@@ -16,30 +16,48 @@ interface Written {
  */
 export function createBodyWriter(): BodyWriter {
   let written: Written = { items: [], ends: [], bytes: Buffer.alloc(0) };
+  const bytesOf = createStillLists();
   return (body) => {
     const entries = Object.entries(body);
-    const at = longestList(entries);
-    if (at === -1) return [Buffer.from(JSON.stringify(body))];
-    const [key, list] = entries[at]!;
-    written = write(list as readonly Json[], written); // longestList looks at nothing else
-    const before = entries.slice(0, at).map((entry) => `${fieldText(entry)},`);
-    const after = entries.slice(at + 1).map((entry) => `,${fieldText(entry)}`);
-    return [
-      Buffer.from(`{${before.join("")}${JSON.stringify(key)}:[`),
-      written.bytes.subarray(0, written.ends.at(-1)),
-      Buffer.from(`]${after.join("")}}`),
-    ];
+    const still = entries.map(([, value]) => (Array.isArray(value) ? bytesOf(value) : undefined));
+    const growing = longestList(entries.map(([, value], index) => (still[index] === undefined ? value : undefined)));
+    const pieces: Uint8Array[] = [];
+    let text = "{";
+    for (const [index, [key, value]] of entries.entries()) {
+      text += `${index === 0 ? "" : ","}${JSON.stringify(key)}:`;
+      const known = still[index];
+      if (known !== undefined) pieces.push(Buffer.from(text), known);
+      else if (index === growing) {
+        written = write(value as readonly Json[], written); // longestList looks at nothing else
+        pieces.push(Buffer.from(`${text}[`), written.bytes.subarray(0, written.ends.at(-1)));
+      }
+      if (known !== undefined) text = "";
+      else text = index === growing ? "]" : text + JSON.stringify(value);
+    }
+    return [...pieces, Buffer.from(`${text}}`)];
   };
 }
 
-function fieldText([key, value]: readonly [string, Json]): string {
-  return `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+/**
+ * Lists that come again as they were, such as the tools of a conversation: the bytes of one that is seen for the
+ * second time are kept as long as somebody holds the list.
+ */
+function createStillLists(): (list: readonly Json[]) => Buffer | undefined {
+  const seen = new WeakMap<readonly Json[], Buffer | "once">();
+  return (list) => {
+    const known = seen.get(list);
+    if (known === undefined) seen.set(list, "once");
+    if (known !== "once") return known;
+    const bytes = Buffer.from(JSON.stringify(list));
+    seen.set(list, bytes);
+    return bytes;
+  };
 }
 
-function longestList(entries: readonly (readonly [string, Json])[]): number {
+function longestList(values: readonly (Json | undefined)[]): number {
   let found = -1;
   let length = 0;
-  for (const [index, [, value]] of entries.entries()) {
+  for (const [index, value] of values.entries()) {
     if (!Array.isArray(value) || value.length <= length) continue;
     found = index;
     length = value.length;

@@ -210,10 +210,12 @@ async function* readBody(
   });
   body.on("end", () => end());
   body.on("error", end);
-  const broken = () => end(new TransportError("broken", `the connection to ${url.host} broke`));
   incoming.on("error", end);
-  // What was packed may still be on its way through the unpacker.
-  incoming.on("close", () => (body === incoming || !incoming.complete ? broken() : undefined));
+  incoming.on("close", () => {
+    // What was packed may still be on its way through the unpacker.
+    const isBroken = over === undefined && (body === incoming || !incoming.complete);
+    if (isBroken) end(new TransportError("broken", `the connection to ${url.host} broke`));
+  });
   try {
     for (;;) {
       const ready = chunks;

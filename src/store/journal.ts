@@ -22,7 +22,8 @@ export interface Journal {
   readonly path: string;
   /** How many records it holds: the number of the next one. */
   readonly length: number;
-  append(record: JournalRecord): void;
+  /** Several records are one write. */
+  append(...records: readonly JournalRecord[]): void;
   /** Resolves when what was appended survives a power cut too: the disk has said yes. */
   sync(): Promise<void>;
   close(): void;
@@ -70,11 +71,15 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
     get length() {
       return n;
     },
-    append(record) {
-      // A record's own `n` and `at` never stand in for the journal's.
-      const body = JSON.stringify(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }));
-      sum = crc32(body, sum);
-      writeWhole(fd, `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`);
+    append(...records) {
+      let lines = "";
+      for (const record of records) {
+        // A record's own `n` and `at` never stand in for the journal's.
+        const body = JSON.stringify(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }));
+        sum = crc32(body, sum);
+        lines += `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
+      }
+      if (lines !== "") writeWhole(fd, lines);
     },
     sync: () => new Promise((resolve, reject) => fdatasync(fd, (error) => (error ? reject(error) : resolve()))),
     close() {

@@ -19,48 +19,56 @@ export function cutFrame(frame: Frame, field: string, words: string): Omit<Repea
   return { before: text.slice(0, start), after: text.slice(start + words.length) };
 }
 
-/** A piece of the stream in three parts: what to read in full, the words of a run, and what to read in full after it. */
+/** A piece of the stream in three parts: what to read in full, the words of a run, and what comes after it. */
 export interface FoundRun {
   readonly first: string;
   readonly words: string;
   readonly rest: string;
 }
 
-/** Looks for a run of frames. The last one of a text is left to be read in full: it may not be whole. */
-export function findRun(text: string, { before, after }: RepeatedFrame): FoundRun | undefined {
-  const start = text.indexOf(`\n\n${before}`);
-  if (start < 0) return undefined;
-  const between = after + before;
-  const end = text.lastIndexOf(between);
-  const begin = start + 2 + before.length;
-  if (end <= begin) return undefined;
-  const words = joinWords(text.slice(begin, end).split(between));
-  if (words === undefined) return undefined;
-  return { first: text.slice(0, start + 2), words, rest: text.slice(end + after.length) };
+/** Looks for a run of frames. `isAtStart`: the text begins where a frame begins. */
+export type RunFinder = (text: string, frame: RepeatedFrame, isAtStart?: boolean) => FoundRun | undefined;
+
+export function createRunFinder(): RunFinder {
+  let between = "";
+  let pattern = /(?:)/g;
+  return (text, { before, after }, isAtStart = false) => {
+    const start = isAtStart && text.startsWith(before) ? 0 : text.indexOf(`\n\n${before}`) + 2;
+    if (start === 1) return undefined;
+    const begin = start + before.length;
+    if (between !== after + before) {
+      between = after + before;
+      pattern = new RegExp(escapePattern(between), "g");
+    }
+    const read = (end: number): FoundRun | undefined => {
+      const words = end <= begin ? "" : readWords(text.slice(begin, end), between, pattern);
+      return words ? { first: text.slice(0, start), words, rest: text.slice(end + after.length) } : undefined;
+    };
+    // The last frame counts where it is whole and of the same kind; otherwise the run ends before it.
+    return (text.endsWith(after) ? read(text.length - after.length) : undefined) ?? read(text.lastIndexOf(between));
+  };
 }
 
 // oxlint-disable-next-line no-control-regex -- JSON strings hold none of these as they are.
 const needsReading = /["\\\u0000-\u001f]/;
 
-/** What stands between the quotes of JSON strings; undefined if one of them is not that. */
-function joinWords(pieces: readonly string[]): string | undefined {
-  const all = pieces.join("");
+/** The words that `between` separates, as they stand inside the quotes of JSON strings; undefined if one is not that. */
+function readWords(text: string, between: string, pattern: RegExp): string | undefined {
+  // A pattern, because the engine then writes one flat text; from a string it would make a piece for each frame.
+  const all = text.replace(pattern, "");
   if (!needsReading.test(all)) return all;
-  let words = "";
-  for (const piece of pieces) {
-    const said = needsReading.test(piece) ? readString(piece) : piece;
-    if (said === undefined) return undefined;
-    words += said;
-  }
-  return words;
-}
-
-function readString(inside: string): string | undefined {
+  const count = (text.length - all.length) / between.length + 1;
   try {
-    const value: unknown = JSON.parse(`"${inside}"`);
-    return typeof value === "string" ? value : undefined;
+    // Read as one list: many times faster than string by string.
+    const list: unknown = JSON.parse(`["${text.replace(pattern, '","')}"]`);
+    // A string that ended earlier was another kind of frame, and the list has more entries or is none.
+    const isWords = Array.isArray(list) && list.length === count && list.every((word) => typeof word === "string");
+    return isWords ? list.join("") : undefined;
   } catch {
-    // The string ended earlier: another kind of frame.
     return undefined;
   }
+}
+
+function escapePattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
 }

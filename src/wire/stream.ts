@@ -3,7 +3,7 @@ import { isObject } from "../base/json.ts";
 import type { Answer, ModelEvent } from "../spec/model.ts";
 import { createCollector } from "./answer.ts";
 import type { Codec, DecodeOptions, Frame } from "./codec.ts";
-import { findRun } from "./runs.ts";
+import { createRunFinder } from "./runs.ts";
 import { createSseReader } from "./sse.ts";
 
 /** A piece of a body, as it arrives. */
@@ -19,41 +19,57 @@ export interface StreamReader {
   frames(): number;
 }
 
-/** A text with fewer characters holds no run of frames worth looking for. */
+/** In the middle of a frame a text with fewer characters holds no run worth looking for. */
 const shortestRun = 1024;
 
 export function createStreamReader(codec: Codec, options?: DecodeOptions): StreamReader {
   const bytes = createTextReader();
   const sse = createSseReader();
   const decoder = codec.createDecoder(options);
+  const findRun = createRunFinder();
   let count = 0;
+  /** What the frame reader has not seen yet: the beginning of a frame behind a run. */
+  let begun = "";
+  let isAtStart = true;
 
-  function decode(frames: readonly Frame[]): readonly ModelEvent[] {
+  function decode(text: string): readonly ModelEvent[] {
+    if (text === "") return [];
+    isAtStart = text.endsWith("\n\n");
+    return decodeFrames(sse.push(text));
+  }
+
+  function decodeFrames(frames: readonly Frame[]): readonly ModelEvent[] {
     count += frames.length;
     return frames.length === 1 ? decoder.push(frames[0]!) : frames.flatMap((frame) => decoder.push(frame));
   }
 
-  function read(text: string): readonly ModelEvent[] {
+  function read(piece: string): readonly ModelEvent[] {
+    const text = begun === "" ? piece : begun + piece;
+    begun = "";
     // A long text is a run more often than not; its beginning shows of which frame.
     if (text.length > 16 * shortestRun && decoder.repeated?.() === undefined)
-      return [...decode(sse.push(text.slice(0, shortestRun))), ...readRuns(text.slice(shortestRun))];
+      return [...decode(text.slice(0, shortestRun)), ...readRuns(text.slice(shortestRun))];
     return readRuns(text);
   }
 
   function readRuns(text: string): readonly ModelEvent[] {
-    const frame = text.length < shortestRun ? undefined : decoder.repeated?.();
-    const run = frame && findRun(text, frame);
-    if (frame === undefined || run === undefined) return decode(sse.push(text));
-    const before = decode(sse.push(run.first));
+    const frame = isAtStart || text.length >= shortestRun ? decoder.repeated?.() : undefined;
+    const run = frame && findRun(text, frame, isAtStart);
+    if (frame === undefined || run === undefined) return decode(text);
+    const before = decode(run.first);
     // What came before the run may have changed everything.
-    if (decoder.repeated?.()?.before !== frame.before)
-      return [...before, ...decode(sse.push(text.slice(run.first.length)))];
-    return [...before, ...frame.hear(run.words), ...decode(sse.push(run.rest))];
+    if (before.length > 0 && decoder.repeated?.()?.before !== frame.before)
+      return [...before, ...decode(text.slice(run.first.length))];
+    const heard = frame.hear(run.words);
+    // A frame that has only begun waits here: with the next piece it may go on with the run.
+    if (run.rest.includes("\n\n")) return [...before, ...heard, ...decode(run.rest)];
+    begun = run.rest;
+    return before.length === 0 ? heard : [...before, ...heard];
   }
 
   return {
     push: (chunk) => coalesce(read(typeof chunk === "string" ? chunk : bytes.push(chunk))),
-    end: () => coalesce([...read(bytes.end()), ...decode(sse.end()), ...decoder.end()]),
+    end: () => coalesce([...read(bytes.end()), ...decode(begun), ...decodeFrames(sse.end()), ...decoder.end()]),
     cut: () => decoder.end(),
     frames: () => count,
   };

@@ -169,6 +169,18 @@ function namesMet(items: readonly Item[]): readonly Named[] {
   return items.filter((item) => item.type === "call");
 }
 
+/** A lowered list as its wire writes it: the same list gives the same object, whose bytes need not be made again. */
+export function oncePerLowered() {
+  const known = new WeakMap<readonly WireTool[], { readonly how: string; readonly list: readonly JsonObject[] }>();
+  return (tools: readonly WireTool[], how: string, encode: (tool: WireTool) => JsonObject): readonly JsonObject[] => {
+    const before = known.get(tools);
+    if (before?.how === how) return before.list;
+    const list = tools.map(encode);
+    known.set(tools, { how, list });
+    return list;
+  };
+}
+
 /** The tools a choice leaves over, for wires and servers that cannot say it themselves. */
 export function choiceNames(choice: ToolChoice | undefined, book: NameBook): ReadonlySet<string> | undefined {
   if (typeof choice !== "object") return undefined;
@@ -176,18 +188,47 @@ export function choiceNames(choice: ToolChoice | undefined, book: NameBook): Rea
   return new Set([book.spell(choice.name, choice.namespace)]);
 }
 
+/** What is made of one list of tools: for each provider's rules, and for the few names that only its history knows. */
+interface MadeOfTools<Made> {
+  readonly declared: ReadonlySet<string>;
+  readonly made: Map<string, Made>;
+}
+
+/** Forms of one list that are kept: conversations that share it may be at several providers. */
+const maxForms = 16;
+
 /**
- * What is made of a list of tools, kept with it: the requests of a session send the same list again and again. It
- * also depends on the names met in the history, of which there are few, however long it is.
+ * What is made of a list of tools, kept with it: requests send the same list again and again. Names met in the
+ * history count only where the list does not declare them, so that all conversations with the same tools share it.
  */
 export function oncePerTools<Made>() {
-  const known = new WeakMap<readonly ToolSpec[], { readonly key: string; readonly made: Made }>();
+  const known = new WeakMap<readonly ToolSpec[], MadeOfTools<Made>>();
   return (specs: readonly ToolSpec[], met: readonly Named[], how: string, make: () => Made): Made => {
-    const key = [how, ...new Set(met.map(({ name, namespace = "" }) => `${namespace}\0${name}`))].join("\n");
-    const before = known.get(specs);
-    if (before?.key === key) return before.made;
-    const made = make();
-    known.set(specs, { key, made });
-    return made;
+    let entry = known.get(specs);
+    if (entry === undefined) known.set(specs, (entry = { declared: new Set(declaredNames(specs)), made: new Map() }));
+    const { declared, made } = entry;
+    const strangers = new Set<string>();
+    for (const call of met) {
+      const name = identityOf(call.name, call.namespace);
+      if (!declared.has(name)) strangers.add(name);
+    }
+    const key = [how, ...strangers].join("\n");
+    let form = made.get(key);
+    if (form === undefined) {
+      if (made.size >= maxForms) made.clear();
+      made.set(key, (form = make()));
+    }
+    return form;
   };
+}
+
+function declaredNames(specs: readonly ToolSpec[]): readonly string[] {
+  return specs.flatMap((spec) => {
+    if (spec.kind === "namespace") return spec.tools.map(({ name }) => identityOf(name, spec.name));
+    return spec.kind === "native" ? [] : [identityOf(spec.name)];
+  });
+}
+
+function identityOf(name: string, namespace = ""): string {
+  return `${namespace}\0${name}`;
 }

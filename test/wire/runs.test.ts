@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { collect } from "../../src/wire/answer.ts";
 import type { Frame } from "../../src/wire/codec.ts";
 import { getCodec } from "../../src/wire/index.ts";
-import { cutFrame, findRun } from "../../src/wire/runs.ts";
+import { createRunFinder, cutFrame } from "../../src/wire/runs.ts";
 import { encodeFrame } from "../../src/wire/sse.ts";
 import { createStreamReader } from "../../src/wire/stream.ts";
 
@@ -100,10 +100,18 @@ test("a frame is only cut where its words stand alone", () => {
   const frame = { ...cut!, hear: () => [] };
   const text = (...list: readonly string[]) =>
     `: hi\n\n${list.map((one) => `data: {"content":"${one}"}\n\n`).join("")}`;
-  expect(findRun(text("one ", "two", "three"), frame)).toEqual({
+  const findRun = createRunFinder();
+  expect(findRun(text("one ", "two", "three"), frame)).toEqual({ first: ": hi\n\n", words: "one twothree", rest: "" });
+  expect(findRun(text("one ", "two", "three").slice(0, -7), frame)).toEqual({
     first: ": hi\n\n",
     words: "one two",
-    rest: 'data: {"content":"three"}\n\n',
+    rest: 'data: {"content":"th',
   });
+  expect(findRun(text('a \\"word\\"', "\\n", "\\ud83d", "\\ude00"), frame)?.words).toBe('a "word"\n😀');
   expect(findRun(text("one ", '","more":"', "three"), frame)).toBeUndefined();
+  expect(findRun(text("one ", '","', "three"), frame)).toBeUndefined();
+  expect(findRun(text("one \\", "n", "three"), frame)).toBeUndefined();
+  // Only where a frame begins may the text itself begin with one.
+  expect(findRun(text("one ", "two").slice(6), frame)?.words).toBe("two");
+  expect(findRun(text("one ", "two").slice(6), frame, true)?.words).toBe("one two");
 });

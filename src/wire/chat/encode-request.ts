@@ -9,7 +9,7 @@ import { legalCacheKey, legalId } from "../ids.ts";
 import type { NameBook } from "../names.ts";
 import { array, echoed, json } from "../raw.ts";
 import { effortOf, settingsFor } from "../settings.ts";
-import { choiceNames, type LoweredTools, lowerTools, splitOwn, type WireTool } from "../tools.ts";
+import { choiceNames, type LoweredTools, lowerTools, oncePerLowered, splitOwn, type WireTool } from "../tools.ts";
 import { encodeContent, splitResult } from "./parts.ts";
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
@@ -73,16 +73,22 @@ function encodeTools(
   options: EncodeOptions,
 ): JsonObject {
   const quirks = options.quirks ?? {};
-  const tools = all.filter((tool) => mayCall(tool.name, request.toolChoice, book, quirks));
+  const mayAll = typeof request.toolChoice !== "object" && request.toolChoice !== "none";
+  const tools = mayAll ? all : all.filter((tool) => mayCall(tool.name, request.toolChoice, book, quirks));
   if (tools.length + own.length === 0) return {};
   const isOpenAI = (options.target ?? "openai").startsWith("openai");
+  const encoded = encodeOnce(tools, `${isOpenAI} ${quirks.customTools === true}`, (tool) =>
+    encodeTool(tool, isOpenAI, quirks),
+  );
   const choice = quirks.noToolChoice === true ? undefined : request.toolChoice;
   return defined({
-    tools: [...tools.map((tool) => encodeTool(tool, isOpenAI, quirks)), ...own],
+    tools: own.length === 0 ? encoded : [...encoded, ...own],
     tool_choice: choice === undefined ? undefined : encodeChoice(choice, tools, book, quirks),
     parallel_tool_calls: quirks.noParallelFlag === true ? undefined : request.parallel,
   });
 }
+
+const encodeOnce = oncePerLowered();
 
 /** A tool of some Chat server's own, from a client who knows that server. */
 function encodeNative(spec: NativeSpec): JsonObject | undefined {

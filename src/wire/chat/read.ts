@@ -8,7 +8,7 @@ import { createGrowingText, type GrowingText } from "../../base/growing-text.ts"
 import { defined, isObject } from "../../base/json.ts";
 import type { AnswerEnd, Finish, Item, ModelError, ModelEvent, Outcome, Usage } from "../../spec/model.ts";
 import { type ChunkDecoder, toAnswerReader } from "../chunk-decoder.ts";
-import type { DecodeOptions, Frame } from "../codec.ts";
+import type { DecodeOptions, Frame, RepeatedFrame } from "../codec.ts";
 import { createOutbox } from "../outbox.ts";
 import { cutFrame } from "../runs.ts";
 import { json, object, objects, parseObject, type Raw, word } from "../raw.ts";
@@ -38,6 +38,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const ending: Ending = { isFinal: false };
   /** The last frame that was words and nothing else, and those words. */
   let spoken: { readonly frame: Frame; readonly words: string } | undefined;
+  let cut: { readonly of: Frame; readonly frame: RepeatedFrame | undefined } | undefined;
   let answerId = "";
   let hasStarted = false;
   let hasEnded = false;
@@ -96,9 +97,13 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
       return chunk === undefined ? [] : pushChunk(chunk);
     },
     repeated() {
-      const isHeard = spoken !== undefined && !hasEnded && ending.error === undefined;
-      const cut = isHeard ? cutFrame(spoken!.frame, "content", spoken!.words) : undefined;
-      return cut && { ...cut, hear: (text) => (words.hear(text), events.drain()) };
+      if (spoken === undefined || hasEnded || ending.error !== undefined) return undefined;
+      if (cut?.of !== spoken.frame) {
+        const halves = cutFrame(spoken.frame, "content", spoken.words);
+        const hear = (text: string) => (words.hear(text), events.drain());
+        cut = { of: spoken.frame, frame: halves && { ...halves, hear } };
+      }
+      return cut.frame;
     },
     end: endAnswer,
   };

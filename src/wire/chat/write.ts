@@ -50,7 +50,11 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
 
   function sayRest(index: number, field: WordField, whole: string): readonly Frame[] {
     const before = sent.get(`${index} ${field}`) ?? "";
-    return say(index, field, whole.startsWith(before) ? whole.slice(before.length) : "");
+    return say(
+      index,
+      field,
+      whole.length > before.length && whole.startsWith(before) ? whole.slice(before.length) : "",
+    );
   }
 
   /** What a done item holds beyond what its deltas said: answers that were not streamed have no deltas. */

@@ -50,7 +50,8 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     if (item.type !== "message" && item.type !== "reasoning") return [];
     const whole = item.type === "message" ? wordsOf(item) + (item.refusal ?? "") : thoughtsOf(item);
     const before = sent.get(index) ?? "";
-    const words = say(index, whole.startsWith(before) ? whole.slice(before.length) : "", item.type === "reasoning");
+    const isMore = whole.length > before.length && whole.startsWith(before);
+    const words = say(index, isMore ? whole.slice(before.length) : "", item.type === "reasoning");
     const media = item.type === "message" ? item.content.filter((part) => part.type !== "text").map(encodePart) : [];
     const signature = signatureOf(item);
     return [

@@ -8,7 +8,7 @@ import { defined, isObject, type JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, DeltaField, Item, ModelError, ModelEvent, Usage } from "../../spec/model.ts";
 import { collect, shellOf } from "../answer.ts";
 import { writeArguments } from "../arguments.ts";
-import type { AnswerDecoder, DecodeOptions, Frame } from "../codec.ts";
+import type { AnswerDecoder, DecodeOptions, Frame, RepeatedFrame } from "../codec.ts";
 import { createIdMaker, createPlaces, withId } from "../ids.ts";
 import { count, json, object, objects, parseObject, type Raw, string, word } from "../raw.ts";
 import { cutFrame } from "../runs.ts";
@@ -18,6 +18,7 @@ import { stopReasonOf, stopRows, wire } from "./stop.ts";
 export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   const reader = createReader(options);
   let last: { readonly frame: Frame; readonly event: Raw } | undefined;
+  let cut: { readonly of: Frame; readonly frame: RepeatedFrame | undefined } | undefined;
   return {
     push(frame) {
       const event = parseObject(frame.data);
@@ -28,13 +29,17 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
     },
     repeated() {
       if (last === undefined) return undefined;
-      const { frame, event } = last;
-      const delta = object(event["delta"]);
-      const field = delta["type"] === "text_delta" ? "text" : "thinking";
-      const cut = delta["type"] === `${field}_delta` ? cutFrame(frame, field, string(delta[field]) ?? "") : undefined;
-      const hear = (words: string) =>
-        reader.read("content_block_delta", { ...event, delta: { ...delta, [field]: words } });
-      return cut && { ...cut, hear };
+      if (cut?.of !== last.frame) {
+        const { frame, event } = last;
+        const delta = object(event["delta"]);
+        const field = delta["type"] === "text_delta" ? "text" : "thinking";
+        const isWords = delta["type"] === `${field}_delta`;
+        const halves = isWords ? cutFrame(frame, field, string(delta[field]) ?? "") : undefined;
+        const hear = (words: string) =>
+          reader.read("content_block_delta", { ...event, delta: { ...delta, [field]: words } });
+        cut = { of: frame, frame: halves && { ...halves, hear } };
+      }
+      return cut.frame;
     },
     end: reader.end,
   };

@@ -161,7 +161,8 @@ export function createOpenItem(blocks: BlockWriter): OpenItem {
     finish(index, item, written) {
       if (open?.index !== index) return written.forEach(blocks.whole);
       const whole = written.map((block) => String(block["text"] ?? block["thinking"] ?? "")).join("");
-      if (whole.startsWith(open.said))
+      // What is no longer than what was said adds nothing to it: a long text need not be compared.
+      if (whole.length > open.said.length && whole.startsWith(open.said))
         grow(index, item.type === "message" ? "text" : "reasoning", open.part, whole.slice(open.said.length));
       blocks.end(written.at(-1));
       open = undefined;
