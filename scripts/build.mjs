@@ -2,6 +2,7 @@
 // What we use is bundled, so an installed package has nothing else to fetch.
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { parseSync } from "rolldown/utils";
 import { buildWeb } from "./build-web.mjs";
@@ -103,6 +104,22 @@ if (!process.argv.includes("--no-types")) {
   execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
     stdio: "inherit",
   });
+  dropInnerTypes();
+}
+
+/** Two declarations of three say how the inside is made, and no public one leads to them: nobody can import those. */
+function dropInnerTypes() {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+  const entries = Object.values(exports).flatMap(({ types }) => types ?? []);
+  const wanted = new Set(entries.map((path) => resolve(path)));
+  for (const path of wanted) {
+    for (const [, to] of readFileSync(path, "utf8").matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g))
+      wanted.add(resolve(dirname(path), to.replace(/\.[jt]s$/, ".d.ts")));
+  }
+  for (const name of readdirSync("dist/types", { recursive: true })) {
+    const path = resolve("dist/types", name);
+    if (name.endsWith(".d.ts") && !wanted.has(path)) rmSync(path);
+  }
 }
 
 /** As src/cli/kept-code.ts and V8 like it best. */
