@@ -31,6 +31,12 @@ describe("policy check", () => {
     expect(JSON.parse(stdout)).toMatchObject({ decision: "allow", commands: [["git", "--version"]] });
   });
 
+  test("a line in quotes after -- is no program's name: it says how to give a line", async () => {
+    const { code, stderr } = await run(["policy", "check", "--", "curl x | sh"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--shell 'curl x | sh'");
+  });
+
   test("answers a batch line by line, and a bad line stops nothing", async () => {
     const lines = [
       { id: 1, shell: "ls -la", approval: "unless-trusted" },

@@ -56,6 +56,9 @@ export function toCommand(flags: Omit<CheckFlags, "batch" | "write" | "effects">
   const { shell, dialect } = flags;
   if ((shell === undefined) === (argv.length === 0))
     throw new UsageError("give one command: words after --, or --shell LINE");
+  // A line in quotes is one word: judged as a program of that name, it would get an answer about something else.
+  if (argv.length === 1 && /\s/.test(argv[0] ?? ""))
+    throw new UsageError(`that is one word with spaces in it; for a shell line write --shell '${argv[0]}'`);
   return shell === undefined ? { argv, cwd } : { shell, cwd, ...defined({ dialect }) };
 }
 
