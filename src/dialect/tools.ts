@@ -121,7 +121,7 @@ function custom(spec: CustomSpec): TextTool {
   };
 }
 
-/** Takes our own form and the one of seed 003 (`mappings` with `param_name` and `node_type`). */
+/** Takes `parameters`, and the other spelling (`mappings` with `param_name` and `node_type`). */
 function toMapping(xml: unknown): XmlMapping | undefined {
   if (!isObject(xml)) return undefined;
   const tag = [xml["tag"], xml["tag_name"], xml["name"]].find((name) => typeof name === "string");

@@ -1,5 +1,5 @@
 /**
- * Tools as methods of a class (seed 003), with standard decorators: `@openapi` says what a function
+ * Tools as methods of a class, with standard decorators: `@openapi` says what a function
  * call looks like, `@xml` how the same method is written as XML. They chain; one method, two forms.
  */
 import type { JsonObject } from "../base/json.ts";
@@ -35,7 +35,7 @@ export interface XmlOptions {
   readonly content?: string;
   /** Where the short forms are not enough. */
   readonly parameters?: readonly XmlParameter[];
-  /** The same, as seed 003 writes it. */
+  /** The same, spelled another way. */
   readonly mappings?: readonly XmlMappingRow[];
   readonly example?: string;
 }

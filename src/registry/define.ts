@@ -19,7 +19,7 @@ export function defineTool<const S extends InputSchema>(tool: Tool<S>): Tool<S> 
   return tool;
 }
 
-/** The object form of seed 002: `inputSchema` and `handler(args, ctx)`. */
+/** A tool as a plain object: `inputSchema` and `handler(args, ctx)`. */
 export interface ToolObject {
   readonly name: string;
   readonly description: string;
@@ -41,7 +41,7 @@ export function fromObject(
   return checkDeclaration({
     ...toolFields(rest, object.name),
     input: inputSchema ?? { type: "object", properties: {} },
-    // `this` stays the object, as its author wrote it; `ctx.logger` is the seed's name for `ctx.log`.
+    // `this` stays the object, as its author wrote it; `ctx.logger` is another name for `ctx.log`.
     run: (input: never, ctx: ToolContext) => handler.call(object, input, withLogger(ctx)),
   });
 }

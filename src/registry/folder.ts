@@ -1,4 +1,4 @@
-/** A folder of tool files to tools: the path is the name (seed 002). Dropping a file in is how a user adds a tool. */
+/** A folder of tool files to tools: the path is the name. Dropping a file in is how a user adds a tool. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -126,7 +126,7 @@ async function loadFile({ file, groups: folders, action }: Found, naming: Naming
   else if (typeof given === "string" && given !== action) throw new TypeError(nameMismatch(given, action, prefix));
   const name = folderName(prefix, groups, action);
   const group = groups.length > 0 ? { group: groups.join("_") } : {};
-  // What a file exports is checked as it enters: `handler` is the seed's form, `run` ours.
+  // What a file exports is checked as it enters: both `handler` and `run` are taken.
   if (typeof exported["handler"] === "function")
     return fromObject({ ...(exported as unknown as ToolObject), ...group, name });
   return checkDeclaration({ ...(exported as unknown as AnyTool), ...group, name });

@@ -30,7 +30,7 @@ export type ProfileForm = "native" | `text:${string}` | `native+text:${string}`;
 
 const shared = { form: "native", freeform: true, layout: "codex", short: false, own: true } as const;
 
-/** The seeds' sets by model family, today's codex, and those for any other model. */
+/** Sets by model family, today's codex, and those for any other model. */
 export const profiles: readonly Profile[] = [
   {
     ...shared,
@@ -43,7 +43,7 @@ export const profiles: readonly Profile[] = [
   { ...shared, name: "gpt-5-codex", tools: ["shell_command", "apply_patch", "view_image"] },
   { ...shared, name: "codex-mini-latest", tools: ["local_shell", "view_image"] },
   { ...shared, name: "gpt-5", layout: "codex-json", tools: ["shell", "view_image"] },
-  // Seed 000's own set: its shell with elevation, patches as whole files, its schemas, its layout of results and errors.
+  // The set of the first design: its shell with elevation, patches as whole files, its schemas, its layout of results and errors.
   {
     ...shared,
     name: "seed",
@@ -82,7 +82,7 @@ const families: readonly (readonly [RegExp, string])[] = [
   [/^(?:gpt-5[.-]|codex-|gpt-[6-9])/, "codex"],
 ];
 
-/** Switches by the seeds' names. Left out: as the profile has it. */
+/** Switches, each by its name. Left out: as the profile has it. */
 export interface Features {
   readonly ShellTool?: boolean;
   readonly UnifiedExec?: boolean;

@@ -20,7 +20,7 @@ export interface Registry extends Binder {
   bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
   /** Adds tools; all of them, or none when one is wrong. TypeError for a bad declaration or a name already taken. */
   add(...tools: readonly AnyTool[]): Registry;
-  /** Adds the decorated methods of a class (seed 003), on one shared instance. */
+  /** Adds the decorated methods of a class, on one shared instance. */
   register<With>(toolClass: ToolClass<With>, options?: RegisterOptions<With>): Registry;
   /** True when there was one. */
   remove(name: string): boolean;

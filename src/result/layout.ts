@@ -67,7 +67,7 @@ function plainLayout(outcome: ExecOutcome, cut: CutText): string {
   return tail === "" ? output : `${output}${output.endsWith("\n") ? "" : "\n"}${tail}`;
 }
 
-/** Seed 000's `stdout: / stderr: / exit_code:`. */
+/** Three parts with a heading each: `stdout:`, `stderr:`, `exit_code:`. */
 function seedLayout(outcome: ExecOutcome, cut: CutText): string {
   const lines = [];
   if (bytesOf(outcome.stdout) > 0) lines.push(`stdout:\n${cut(outcome.stdout)}`);

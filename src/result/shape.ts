@@ -83,7 +83,7 @@ export function errorText(error: CallError): string {
   return `Error: ${error.message}${error.hint === undefined ? "" : `\n${error.hint}`}`;
 }
 
-/** The sentences that seed 000 has for each kind of error, with ours behind them. */
+/** A short sentence for each kind of error, with ours behind them. */
 function seedErrorText(error: CallError, elevation: string | undefined): string {
   const { code, message, hint } = error;
   const told = `${message}${hint === undefined ? "" : `\n${hint}`}`;

@@ -30,7 +30,7 @@ export interface LaneOptions {
   /** May it run beside others? Unknown tools may: they only end with an error. */
   readonly isParallel: (asked: Asked) => boolean;
   readonly isMutating: (asked: Asked) => boolean;
-  /** The turn's readiness (seed 001's tool gate): mutating calls wait for it. */
+  /** The turn's readiness: mutating calls wait for it. */
   readonly ready?: Promise<void>;
   /** Told when a call begins to wait for that readiness, and when it has waited. */
   readonly onWait?: (asked: Asked, state: "waiting" | "released") => void;

@@ -1,6 +1,6 @@
 /**
  * Which variables a command gets. By allow-list: what is not known to be harmless stays out, and what
- * looks like a secret stays out even when everything else is inherited. Codex's and the seeds' names
+ * looks like a secret stays out even when everything else is inherited. Codex's names and older ones
  * for the settings work as they are.
  */
 export interface EnvironmentPolicy {
@@ -121,7 +121,7 @@ function matcher(patterns: readonly string[]): NameTest {
   return (name) => plain.has(name.toUpperCase()) || expression?.test(name.toUpperCase()) === true;
 }
 
-/** The policy as a config file or the seeds write it; undefined for anything that is not one. */
+/** The policy as a config file writes it; undefined for anything that is not one. */
 export function toEnvironmentPolicy(value: Readonly<Record<string, unknown>>): EnvironmentPolicy | undefined {
   const inherit = value["inherit"];
   if (inherit !== undefined && !isOneOf(inherit)) return undefined;

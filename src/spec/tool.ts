@@ -109,7 +109,7 @@ export interface Situation extends Omit<AccessContext, "terminals"> {
   readonly platform: string;
 }
 
-/** How the input is laid out as XML (seed 003): which parameter is an attribute, a child element, the body text. */
+/** How the input is laid out as XML: which parameter is an attribute, a child element, the body text. */
 export interface XmlMapping {
   readonly tag?: string;
   readonly parameters?: readonly XmlParameter[];

@@ -71,7 +71,7 @@ export const applyPatch = defineTool({
   },
 });
 
-/** Seed 000's whole files, sent where a patch was expected: a patch never begins with a brace. */
+/** Whole files, sent where a patch was expected: a patch never begins with a brace. */
 function readWhole(input: string): readonly WholeFile[] | undefined {
   if (!input.trimStart().startsWith("{")) return undefined;
   try {
@@ -139,7 +139,7 @@ export const applyPatchFunction = defineTool({
   run: ({ input }, ctx) => answer(runPatch(input, ctx)),
 });
 
-/** Seed 000's form: whole files, given as JSON. */
+/** Whole files, given as JSON. */
 export const applyPatchFiles = defineTool({
   name: "apply_patch",
   description: filesDescription,

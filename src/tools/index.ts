@@ -51,7 +51,7 @@ export { viewImage } from "./view-image.ts";
 export { webSearch, webSearchService, type WebSearch, type WebSearchResult } from "./web-search.ts";
 export { writeStdin } from "./write-stdin.ts";
 
-/** The set of seed 002, `internal_{group}_{action}`: each in the file that its name says. */
+/** The set whose names are `internal_{group}_{action}`: each in the file that its name says. */
 export const internalTools: readonly AnyTool[] = [
   codeAnalyze,
   codeFormat,

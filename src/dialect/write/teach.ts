@@ -106,7 +106,7 @@ function writeExample(dialect: Dialect, tool: TextTool, input: JsonObject): stri
   return encodeCall(dialect, call, { name, parameters, xml });
 }
 
-/** Seed 003's `getXmlExamples`: one example per tool that is laid out as XML. */
+/** One example per tool that is laid out as XML. */
 export function xmlExamples(tools: readonly ToolLike[]): readonly string[] {
   const dialect = findDialect("suna-xml-v1");
   return createToolTable(tools)

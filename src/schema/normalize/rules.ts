@@ -63,7 +63,7 @@ const open: TargetRules = {
 };
 
 export const targetRules: Readonly<Record<SchemaTarget, TargetRules>> = {
-  /** The subset of seed 000: five types, each node with exactly one. */
+  /** A small subset: five types, each node with exactly one. */
   seed: {
     ...open,
     refs: "inline",
