@@ -2,7 +2,9 @@
 // restarted under them. Every call leaves a line in a ledger outside the journal, and at the end the two are compared:
 // no call ran twice, none is lost without a word, no answer to a question is lost, and each session's folder holds
 // exactly what its ended calls wrote, though every worker has folders of its own.
-//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N] [--minutes N]
+//   node scripts/kill-workers.mjs [--sessions N] [--calls N] [--kills N] [--freezes N] [--restarts N] [--cuts N] [--workers N] [--minutes N] [--add FILE]
+// With `--add` the figures go into a list in that file, and the sum of all runs in it is printed as well: five hundred
+// kills are made in runs of some minutes each.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,6 +31,7 @@ const left = {
 const pauseMs = wanted("pause", 700);
 const minutes = wanted("minutes", Infinity);
 const frozenAfter = 3;
+const addTo = process.argv.includes("--add") ? process.argv[process.argv.indexOf("--add") + 1] : undefined;
 
 // Not among the temporary files: the sandbox gives commands temporary files of their own.
 const root = mkdtempSync(join(process.cwd(), "node_modules", ".kill-workers-"));
@@ -55,6 +58,7 @@ api.child.once("exit", () => {
 const client = createClient({ url: api.told.url, token: api.told.token });
 for (let n = 0; n < workerCount; n++) workers.push(await startWorker(n));
 
+for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => end(`ended by ${signal}: nothing was checked`));
 process.on("unhandledRejection", (error) => end(error instanceof Error ? error.stack : String(error)));
 const made = [];
 if (process.argv.includes("--verbose")) console.error(`${workers.length} workers run`);
@@ -82,14 +86,31 @@ const figures = {
   seconds: Math.round((Date.now() - startedAt) / 1000),
 };
 console.log(JSON.stringify(figures));
+if (addTo !== undefined) console.log(JSON.stringify(addRun(addTo, figures, told.silences)));
 for (const problem of problems.slice(0, 20)) console.log(`  ${problem}`);
 process.exit(problems.length === 0 ? 0 : 1);
+
+/** Writes one more run into the file, and gives the sum of all that are in it. */
+function addRun(path, { takeOverMs: _takeOver, ...run }, takeOvers) {
+  const at = new Date().toISOString().slice(0, 16);
+  const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")).runs : [];
+  const runs = [...before, { at, ...run, problems: problems.length, takeOvers: takeOvers.toSorted((a, b) => a - b) }];
+  const names = Object.keys(run);
+  const total = Object.fromEntries(names.map((name) => [name, runs.reduce((all, one) => all + one[name], 0)]));
+  const sum = { runs: runs.length, ...total, takeOverMs: quantiles(runs.flatMap((one) => one.takeOvers)) };
+  const lines = runs.map((one) => `    ${JSON.stringify(one)}`);
+  writeFileSync(path, `{\n  "sum": ${JSON.stringify(sum)},\n  "runs": [\n${lines.join(",\n")}\n  ]\n}\n`);
+  return sum;
+}
 
 /** Nothing is left running, whatever has gone wrong. */
 function end(reason) {
   console.log(reason);
   for (const one of [...workers, api]) one.child.kill("SIGKILL");
-  void postgres.stop().finally(() => process.exit(1));
+  void postgres.stop().finally(() => {
+    rmSync(root, { recursive: true, force: true });
+    process.exit(1);
+  });
 }
 
 /** One process of the command; resolves with what it prints once it is ready. */
