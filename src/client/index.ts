@@ -95,10 +95,24 @@ export type StreamEvent =
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly status: number;
-  constructor(status: number, message: string) {
+  /** When it may be tried again, where the service said so. */
+  readonly retryAfterMs: number | undefined;
+  constructor(status: number, message: string, retryAfterMs?: number) {
     super(message);
     this.status = status;
+    this.retryAfterMs = retryAfterMs;
   }
+}
+
+/** What the token's tenant may use (null: without a limit), and what it has used of it; calls and dollars are today's. */
+export interface LimitsAndUse {
+  readonly limits: Readonly<
+    Record<
+      "running" | "sessions" | "messagesPerMinute" | "requestsPerMinute" | "listeners" | "callsPerDay" | "usdPerDay",
+      number | null
+    >
+  >;
+  readonly used: Readonly<Record<"running" | "sessions" | "calls" | "usd", number>>;
 }
 
 /** Options of `createClient`. */
@@ -113,6 +127,7 @@ export interface ClientOptions {
 /** The service's API as functions; each is one request. */
 export interface Client {
   me(): Promise<Me>;
+  limits(): Promise<LimitsAndUse>;
   sessions(query?: {
     readonly status?: string;
     readonly q?: string;
@@ -196,6 +211,7 @@ export function createClient(options: ClientOptions = {}): Client {
 
   return {
     me: () => json("GET", "/v1/me"),
+    limits: () => json("GET", "/v1/limits"),
     sessions: (query = {}) => {
       const given = Object.entries(query).flatMap(([name, value]) =>
         value === undefined ? [] : [[name, String(value)]],
@@ -238,7 +254,12 @@ export function createClient(options: ClientOptions = {}): Client {
 async function toError(response: Response): Promise<ServiceError> {
   const body: unknown = await response.json().catch(() => undefined);
   const told = typeof body === "object" && body !== null && "detail" in body ? String(body.detail) : undefined;
-  return new ServiceError(response.status, told ?? `the service answered with HTTP ${response.status}`);
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return new ServiceError(
+    response.status,
+    told ?? `the service answered with HTTP ${response.status}`,
+    Number.isFinite(seconds) ? seconds * 1000 : undefined,
+  );
 }
 
 async function* readEvents(

@@ -1,7 +1,8 @@
 /** The routes that change something. A session of another tenant is, for whoever asks, not there. */
 import type { Json } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
-import type { StoredSession } from "../store/session-store.ts";
+import type { StoredRecord } from "../store/journal.ts";
+import { takenMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
 import { createSessionId } from "../store/sessions.ts";
 import type { Asked, Reply } from "./asked.ts";
 import { Problem } from "./problem.ts";
@@ -13,9 +14,14 @@ export async function createSession({ principal, body, request }: Asked, service
   const { store, limits, random } = service;
   const { tenant } = principal;
   const key = idempotencyKey(request.headers["idempotency-key"]);
-  const { sessions } = limits(tenant);
+  const { sessions } = await limits(tenant);
   if (sessions < Infinity && (await service.countSessions(tenant)) >= sessions)
-    throw new Problem(429, "quota", `The tenant has ${sessions} sessions, and no more are allowed: remove some.`);
+    throw service.tooMany(
+      principal,
+      "quota",
+      `The tenant has ${sessions} sessions, and no more are allowed: remove some.`,
+      60_000,
+    );
   const settings = await service.checkSettings(tenant, body);
   const { title, model } = body;
   const id = `${createSessionId(new Date(service.now()), random)}${createSessionId(new Date(0), random).slice(-6)}`;
@@ -45,9 +51,8 @@ export async function removeSession(asked: Asked, service: Service): Promise<Rep
 export async function postMessage(asked: Asked, service: Service): Promise<Reply> {
   const session = await ownServed(asked, service);
   const { principal, body, request } = asked;
-  const { tenant } = principal;
-  if (!(await service.messageRates.take(`messages ${tenant}`, service.limits(tenant).messagesPerMinute)))
-    throw new Problem(429, "rate", "Too many messages in this minute.");
+  await service.takeRate(principal, "messages");
+  await service.checkBudget(principal);
   if (session.status === "faulty" || session.status === "ended")
     throw new Problem(409, session.status, `The session is ${session.status} and takes no more messages.`);
   const words = String(body["text"]);
@@ -120,9 +125,42 @@ export async function undo(asked: Asked, service: Service): Promise<Reply> {
     body: { ...(turn === undefined ? {} : { turn }), from: asked.principal.name },
   });
   service.audit(asked.principal, "undo", { session: session.id });
-  const done = await service.untilTaken(session.id, mail.id, undoWaitMs);
+  const done = await untilTaken(service.store, session.id, mail.id, undoWaitMs);
   if (done === undefined) throw new Problem(504, "timeout", "It is being taken back, and that takes long: look again.");
   return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };
+}
+
+/** The record that took a mail, once there is one; undefined after `waitMs`. */
+async function untilTaken(
+  store: SessionStore,
+  id: string,
+  mail: number,
+  waitMs: number,
+): Promise<StoredRecord | undefined> {
+  let after = -1;
+  let stop = () => {};
+  let timer: NodeJS.Timeout | undefined;
+  const look = async () => {
+    const records = await store.read(id, after);
+    after = records.at(-1)?.n ?? after;
+    return records.find((record) => takenMail(record) === mail);
+  };
+  try {
+    return await new Promise((resolve, reject) => {
+      const tryNow = () =>
+        void look().then((found) => {
+          if (found !== undefined) resolve(found);
+        }, reject);
+      stop = store.watch((change) => {
+        if (change.id === id && change.type === "records") tryNow();
+      });
+      timer = setTimeout(() => resolve(undefined), waitMs);
+      tryNow();
+    });
+  } finally {
+    stop();
+    clearTimeout(timer);
+  }
 }
 
 export async function listTokens({ principal }: Asked, { tokens }: Service): Promise<Reply> {

@@ -17,8 +17,10 @@ export interface DbosDispatcherOptions {
   readonly store: PostgresStore;
   /** Sessions that run at once on this process. */
   readonly places?: number;
-  /** Sessions of one tenant that run at once, on all processes together. */
+  /** Sessions of any one tenant that each queue hands out at once. */
   readonly placesPerTenant?: number;
+  /** Sessions of this tenant that run at once, on all processes together. Left out: as many as there are places. */
+  readonly mayRun?: (tenant: string) => Promise<number>;
   /** How often dead workers and sessions that nobody runs are looked for. */
   readonly lookMs?: number;
   readonly onError?: (error: unknown, id: string) => void;
@@ -46,6 +48,7 @@ const dispatcherShape = optionsShape<DbosDispatcherOptions>(
     store: "table",
     places: { above: 0 },
     placesPerTenant: { above: 0 },
+    mayRun: "function",
     lookMs: { above: 0 },
     onError: "function",
     now: "function",
@@ -58,7 +61,8 @@ const dispatcherShape = optionsShape<DbosDispatcherOptions>(
 /* oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs */
 export async function createDbosDispatcher(options: DbosDispatcherOptions): Promise<Dispatcher> {
   checkOptions("createDbosDispatcher", options, dispatcherShape);
-  const { database, store, places = 200, placesPerTenant = 50, lookMs = 500, onError, now = Date.now } = options;
+  const { database, store, places = 200, placesPerTenant = places, lookMs = 500, onError, now = Date.now } = options;
+  const mayRun = options.mayRun ?? (async () => Infinity);
   const { DBOS, DBOSClient } = await loadEngine();
   const logger = createLogger((message) => onError?.(new Error(message), "dispatcher"));
   const config = {
@@ -117,7 +121,15 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
         if (state.isStopping) return void (await dispatcher.wake(id, tenant, { at: now() + 1_000 }));
         // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
         if (queue !== shared && running.size >= places) return;
-        await runHere(id, tenant, run);
+        const place = await store.hold.takePlace(tenant, await mayRun(tenant));
+        // Whichever session of the tenant ends next wakes the one that has waited longest.
+        if (place === undefined) return;
+        try {
+          await runHere(id, tenant, run);
+        } finally {
+          await store.hold.releasePlace(tenant, place);
+          if (place > 0) await wakeNext(tenant).catch(() => undefined); // found by whoever looks for forgotten ones
+        }
       };
       DBOS.registerWorkflow(wake, { name: workflowName, className });
       DBOS.setConfig({ ...config, executorID: worker, listenQueues: [shared, ownQueue(worker)] });
@@ -198,6 +210,17 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     }
   };
 
+  const wakeNext = async (tenant: string) => {
+    const { rows } = await database.query<{ id: string }>(
+      `select session as id from callgate.mail join callgate.session on session.id = mail.session
+       where mail.tenant = $1 and taken is null
+         and (status = 'idle' or (status = 'waiting' and kind <> 'message'))
+       order by mail.id limit 1`,
+      [tenant],
+    );
+    if (rows[0] !== undefined) await client.enqueue(toJob(shared, tenant, 0), rows[0].id, tenant, shared);
+  };
+
   /** A wake may have come to nothing: its worker lost the database, or the process ended between two steps. */
   const seen = new Map<string, number>();
   const wakeForgotten = async () => {
@@ -212,11 +235,16 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     );
     const idle = new Set(keys.rows.filter(({ key }) => !held.has(key)).map(({ id }) => id));
     for (const id of seen.keys()) if (!idle.has(id)) seen.delete(id);
+    const woken = new Map<string, number>();
     for (const { id, tenant } of unfinished) {
       if (!idle.has(id)) continue;
       const since = seen.get(id) ?? now();
       seen.set(id, since);
       if (now() - since < quietMs) continue;
+      // More than may run would only be sent back.
+      const before = woken.get(tenant) ?? 0;
+      if (before >= (await mayRun(tenant))) continue;
+      woken.set(tenant, before + 1);
       seen.set(id, now());
       // The same for every worker that looks: one wake waits, not one of each.
       const job = {

@@ -105,9 +105,8 @@ async function answer(
   const principal = await identify(request, door);
   if (!principal.roles.includes(found.route.role))
     throw new Problem(403, "role", `This token may not do that: it needs the role '${found.route.role}'.`);
-  if (!(await service.rates.take(`requests ${principal.tenant}`, service.limits(principal.tenant).requestsPerMinute)))
-    throw new Problem(429, "rate", "Too many requests in this minute.");
-  if (service.isStopping) throw new Problem(503, "stopping", "The service is stopping: try again in a moment.");
+  await service.takeRate(principal, "requests");
+  if (service.isStopping) throw new Problem(503, "stopping", "The service is stopping: try again in a moment.", 5_000);
   const body = await readInput(request, found, door.maxBodyBytes ?? 32 * 1024 * 1024);
   checkQuery(found, url.searchParams);
   const reply = await found.route.run(
@@ -199,8 +198,8 @@ async function identify(request: IncomingMessage, door: Door): Promise<Principal
 
 /** Guesses of one address; those who are let in are not counted. */
 async function throttle(request: IncomingMessage, { rates }: Service): Promise<void> {
-  if (!(await rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60)))
-    throw new Problem(429, "rate", "Too many requests without a good token.");
+  const waitMs = await rates.take(`guesses ${request.socket.remoteAddress ?? ""}`, 60);
+  if (waitMs > 0) throw new Problem(429, "rate", "Too many requests without a good token.", waitMs);
 }
 
 function readCookie(header: string | undefined): string | undefined {
@@ -265,7 +264,9 @@ function fail(response: ServerResponse, error: unknown, where: string, { onError
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...(problem.status === 401 ? { "www-authenticate": "Bearer" } : {}),
-    ...(problem.status === 429 ? { "retry-after": "10" } : {}),
+    ...(problem.retryAfterMs === undefined
+      ? {}
+      : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),
     // What is left of a refused body is not read.
     connection: "close",
   });

@@ -15,7 +15,9 @@ export type { BlobStore, PackStore } from "../store/packs.ts";
 export { createService } from "./service.ts";
 export type { Look, Service, ServiceOptions, SharedBooks } from "./service.ts";
 export { createTokenFile, issueToken } from "./tenants.ts";
-export type { NewToken, Principal, StoredToken, TenantLimits, TokenStore } from "./tenants.ts";
+export type { NewToken, Principal, StoredToken, TokenStore } from "./tenants.ts";
+export { createLimitFile } from "./limits.ts";
+export type { LimitStore, TenantLimits } from "./limits.ts";
 export { createFileStore } from "../store/file-store.ts";
 export type { FileStoreOptions } from "../store/file-store.ts";
 export { Fenced, Unavailable } from "../store/session-store.ts";
@@ -33,4 +35,4 @@ export type {
 } from "../store/session-store.ts";
 /** What the signatures above speak of. */
 export type { ServeMetrics } from "./metrics.ts";
-export type { Rates, TenantUsage, UsageBook } from "./tenants.ts";
+export type { Rates, TenantUsage, UsageBook } from "./limits.ts";

@@ -3,6 +3,7 @@ import type { JsonObject } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { nowMs } from "../store/postgres/schema.ts";
+import { everyTenant, readLimits, untilRoom, writeLimits, type LimitStore, type TenantLimits } from "./limits.ts";
 import type { SharedBooks } from "./service.ts";
 import type { StoredToken, TokenStore } from "./tenants.ts";
 
@@ -52,21 +53,70 @@ function toToken({ created_at: createdAt, expires_at: expiresAt, ...row }: Token
   return { ...row, createdAt, ...(expiresAt === null ? {} : { expiresAt: Number(expiresAt) }) };
 }
 
+/** A process sees a changed limit after this long. */
+const limitsMs = 1_000;
+
+/** Limits of tenants in the database: the same for every process, after a second at the latest. */
+export function createPostgresLimits(database: Database, now: () => number = Date.now): LimitStore {
+  const known = new Map<string, { readonly until: number; readonly limits: Promise<Partial<TenantLimits>> }>();
+  const read = async (tenant: string): Promise<Partial<TenantLimits>> => {
+    const { rows } = await database.query<{ tenant: string; limits: unknown }>(
+      "select tenant, limits from callgate.tenant_limits where tenant in ($1, $2)",
+      [tenant, everyTenant],
+    );
+    const of = (name: string) => readLimits(rows.find((row) => row.tenant === name)?.limits ?? {});
+    return { ...of(everyTenant), ...of(tenant) };
+  };
+  return {
+    get(tenant) {
+      const found = known.get(tenant);
+      if (found !== undefined && found.until > now()) return found.limits;
+      if (known.size > 10_000) known.clear();
+      const limits = read(tenant);
+      known.set(tenant, { until: now() + limitsMs, limits });
+      limits.catch(() => known.delete(tenant)); // asked again by the next one
+      return limits;
+    },
+    async list() {
+      const { rows } = await database.query<{ tenant: string; limits: unknown }>(
+        "select tenant, limits from callgate.tenant_limits order by tenant",
+      );
+      return rows.map(({ tenant, limits }) => ({
+        ...(tenant === everyTenant ? {} : { tenant }),
+        limits: readLimits(limits),
+      }));
+    },
+    async set(tenant = everyTenant, limits) {
+      known.clear();
+      if (Object.keys(limits).length === 0)
+        await database.query("delete from callgate.tenant_limits where tenant = $1", [tenant]);
+      else
+        await database.query(
+          "insert into callgate.tenant_limits (tenant, limits) values ($1, $2) on conflict (tenant) do update set limits = $2",
+          [tenant, JSON.stringify(writeLimits(limits))],
+        );
+    },
+  };
+}
+
 /** Rates, use and audit logs of tenants, one for all processes. */
 export function createPostgresBooks(database: Database): SharedBooks {
   return {
     rates: {
       async take(what, perMinute) {
-        if (perMinute === Infinity) return true;
-        // A bucket that fills evenly; the row is taken from and looked at in one statement.
-        const { rows } = await database.query<{ remaining: number }>(
-          `insert into callgate.rate as bucket (what, remaining, at) values ($1, $2::float8 - 1, ${nowMs})
-           on conflict (what) do update set at = excluded.at, remaining = greatest(-1,
-             least($2::float8, greatest(bucket.remaining, 0) + (excluded.at - bucket.at) * $2::float8 / 60000) - 1)
-           returning remaining`,
+        if (perMinute === Infinity) return 0;
+        // A bucket that fills evenly. The row is taken from and looked at in one statement; whoever asks too often loses
+        // nothing of what has come in meanwhile.
+        const { rows } = await database.query<{ remaining: number; granted: boolean }>(
+          `insert into callgate.rate as bucket (what, remaining, at, granted)
+           values ($1, greatest($2::float8 - 1, 0), ${nowMs}, $2::float8 >= 1)
+           on conflict (what) do update set at = excluded.at, granted = ${filled} >= 1,
+             remaining = ${filled} - case when ${filled} >= 1 then 1 else 0 end
+           returning remaining, granted`,
           [what, perMinute],
         );
-        return rows[0]!.remaining >= 0;
+        const { remaining, granted } = rows[0]!;
+        return granted ? 0 : untilRoom(remaining, perMinute);
       },
     },
     usage: {
@@ -80,17 +130,21 @@ export function createPostgresBooks(database: Database): SharedBooks {
         return { calls: Number(rows[0]?.calls ?? 0), usd: rows[0]?.usd ?? 0 };
       },
       async add(tenant, { calls = 0, usd = 0 }) {
-        await database.query(
+        const { rows } = await database.query<{ calls: string; usd: number }>(
           `insert into callgate.usage as used (tenant, day, calls, usd) values ($1, ${today}, $2, $3)
-           on conflict (tenant, day) do update set calls = used.calls + $2, usd = used.usd + $3`,
+           on conflict (tenant, day) do update set calls = used.calls + $2, usd = used.usd + $3
+           returning calls, usd`,
           [tenant, calls, usd],
         );
+        return { calls: Number(rows[0]!.calls), usd: rows[0]!.usd };
       },
     },
     audit: (tenant, entry) => appendAudit(database, tenant, entry),
   };
 }
 
+/** What a bucket holds now: it fills with the time that has passed. */
+const filled = "least($2::float8, greatest(bucket.remaining, 0) + (excluded.at - bucket.at) * $2::float8 / 60000)";
 const today = "(now() at time zone 'utc')::date";
 
 /** Each entry carries the hash of the one before it, so that one taken out or changed later is seen. */

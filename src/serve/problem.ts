@@ -7,11 +7,14 @@ export class Problem extends Error {
   readonly status: number;
   /** A word for programs: the end of the problem's `type`. */
   readonly kind: string;
+  /** When it may be tried again, in milliseconds from now. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, kind: string, detail: string) {
+  constructor(status: number, kind: string, detail: string, retryAfterMs?: number) {
     super(detail);
     this.status = status;
     this.kind = kind;
+    this.retryAfterMs = retryAfterMs;
   }
 
   toJson() {
@@ -45,6 +48,6 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof TooLarge) return new Problem(413, "too-large", error.message);
   if (error instanceof Unreadable) return new Problem(error.status, "encoding", error.message);
   if (error instanceof Unavailable)
-    return new Problem(503, "unavailable", "The store cannot be reached just now: try again in a moment.");
+    return new Problem(503, "unavailable", "The store cannot be reached just now: try again in a moment.", 1_000);
   return new Problem(500, "internal", "The service could not answer this request.");
 }

@@ -4,6 +4,7 @@ import { formatJournal } from "../store/journal.ts";
 import { recordingPage } from "../store/page.ts";
 import type { SessionStatus, StoredSession } from "../store/session-store.ts";
 import { followSession, followTenant, openStream } from "./events.ts";
+import { writeLimits } from "./limits.ts";
 import { Problem } from "./problem.ts";
 import type { Asked, Reply } from "./asked.ts";
 import type { Service } from "./service.ts";
@@ -33,6 +34,20 @@ export function toRow(session: StoredSession): SessionRow {
 export async function me({ principal }: Asked, { version, model }: Service): Promise<Reply> {
   const { tenant, name, roles } = principal;
   return { status: 200, json: { tenant, name, roles, version, model } };
+}
+
+/** What the tenant may use, and what it has used; null is without a limit. */
+export async function getLimits({ principal: { tenant } }: Asked, service: Service): Promise<Reply> {
+  const [limits, used, counts] = await Promise.all([
+    service.limits(tenant),
+    service.usage(tenant),
+    service.store.counts(tenant),
+  ]);
+  const sessions = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  return {
+    status: 200,
+    json: { limits: writeLimits(limits), used: { ...used, sessions, running: counts.running ?? 0 } },
+  };
 }
 
 export async function listSessions({ principal, query }: Asked, { store }: Service): Promise<Reply> {
@@ -79,7 +94,7 @@ export async function followOne(asked: Asked, service: Service): Promise<Reply> 
   const { request, query, response, principal } = asked;
   const given = request.headers["last-event-id"];
   const after = readAfter(typeof given === "string" && given !== "" ? given : query.get("after"));
-  await service.listening(principal.tenant, async () => {
+  await service.listening(principal, async () => {
     const stream = openStream(response);
     service.onStop(stream.end);
     await followSession(stream, service.store, session.id, after, toRow);
@@ -88,7 +103,7 @@ export async function followOne(asked: Asked, service: Service): Promise<Reply> 
 }
 
 export async function followAll({ principal, response }: Asked, service: Service): Promise<Reply> {
-  await service.listening(principal.tenant, async () => {
+  await service.listening(principal, async () => {
     const stream = openStream(response);
     service.onStop(stream.end);
     await followTenant(stream, service.store, principal.tenant, toRow);

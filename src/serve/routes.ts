@@ -34,6 +34,14 @@ export const routes: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/v1/limits",
+    role: "watch",
+    summary: "What the tenant may use, and what it has used today",
+    answers: { 200: "limits, used" },
+    run: reading.getLimits,
+  },
+  {
+    method: "GET",
     path: "/v1/sessions",
     role: "watch",
     summary: "Sessions, the last changed first",

@@ -16,6 +16,8 @@ export interface Runner {
   run(id: string): Promise<void>;
   /** Running turns finish their calls and are left open for whoever goes on with them. */
   drain(): void;
+  /** Ends the running turns of a tenant; says whether there were any. */
+  interrupt(tenant: string): boolean;
 }
 
 /** A session that was taken up this often without a single record ends its process each time: it is put aside. */
@@ -27,7 +29,7 @@ const maxFences = 3;
 export function createRunner(options: RunnerOptions): Runner {
   checkOptions("createRunner", options, runnerShape);
   const { store } = options;
-  const live = new Set<Session>();
+  const live = new Map<Session, string>();
   const state = { isDraining: false };
 
   return {
@@ -47,7 +49,12 @@ export function createRunner(options: RunnerOptions): Runner {
     },
     drain() {
       state.isDraining = true;
-      for (const session of live) session.pause();
+      for (const session of live.keys()) session.pause();
+    },
+    interrupt(tenant) {
+      const own = [...live].filter(([, whose]) => whose === tenant);
+      for (const [session] of own) session.interrupt();
+      return own.length > 0;
     },
   };
 }
@@ -64,7 +71,7 @@ async function hasWork(id: string, store: SessionStore): Promise<boolean> {
 async function wakeOnce(
   id: string,
   options: RunnerOptions,
-  live: Set<Session>,
+  live: Map<Session, string>,
   isDraining: () => boolean,
 ): Promise<boolean> {
   const { store } = options;
@@ -100,7 +107,7 @@ async function wakeOnce(
   const opened = await opening.catch((error: unknown) => failToOpen(error, mails, journal, options, id));
   if (opened === undefined) return true;
   const { session } = opened;
-  live.add(session);
+  live.set(session, stored.tenant);
   const unfollow = options.telemetry?.follow(session, { model: stored.model, agent: stored.tenant });
   try {
     const again = await play({ options, stored, opened, journal, live: questions, isDraining });

@@ -6,7 +6,7 @@ import type { Telemetry } from "../result/telemetry.ts";
 import type { SessionEvent } from "../session/index.ts";
 import { createAudit } from "../store/audit.ts";
 import type { StoredRecord } from "../store/journal.ts";
-import { takenMail, type NewMail, type SessionStore, type StoredSession } from "../store/session-store.ts";
+import type { NewMail, SessionStore, StoredSession } from "../store/session-store.ts";
 import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
 import { Problem } from "./problem.ts";
@@ -15,14 +15,15 @@ import { createRunner } from "./runner.ts";
 import {
   createRates,
   createUsageBook,
+  createUsageMeter,
   defaultLimits,
-  type Principal,
+  untilTomorrow,
   type Rates,
   type TenantLimits,
   type TenantUsage,
-  type TokenStore,
   type UsageBook,
-} from "./tenants.ts";
+} from "./limits.ts";
+import type { Principal, TokenStore } from "./tenants.ts";
 
 /** Options of `createService`. */
 export interface ServiceOptions {
@@ -34,7 +35,8 @@ export interface ServiceOptions {
   readonly dispatcher?: Dispatcher;
   /** Sessions that run at once here. */
   readonly places?: number;
-  readonly limits?: (tenant: string) => Partial<TenantLimits>;
+  /** What a tenant may use, where that is not the default: asked for each request, so it may change at any time. */
+  readonly limits?: (tenant: string) => Partial<TenantLimits> | Promise<Partial<TenantLimits>>;
   /** What a client may ask for: throws a Problem, or says where the session works and what is kept of its wishes. */
   readonly checkSettings: (
     tenant: string,
@@ -77,26 +79,30 @@ export interface Service extends Pick<
   ServiceOptions,
   "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model"
 > {
+  /** Of guesses at tokens and the like: this process's own. */
   readonly rates: Rates;
-  /** Of messages: the same bucket for every process. */
-  readonly messageRates: Rates;
+  /** Takes one from the tenant's rate, or throws the Problem that says when there is room again. */
+  takeRate(who: Principal, what: "messages" | "requests"): Promise<void>;
+  /** What the tenant has used today; throws the Problem where that is all it may. */
+  checkBudget(who: Principal): Promise<void>;
+  usage(tenant: string): Promise<TenantUsage>;
+  /** A refusal because of a limit: noted in the tenant's audit log, at most once a minute for each kind. */
+  tooMany(who: Principal, kind: string, detail: string, retryAfterMs: number): Problem;
   /** The same service, of which one tenant sees its own part. */
   forTenant(tenant: string): Service;
   readonly operator: string;
   readonly metrics: ServeMetrics;
   now(): number;
   random(): number;
-  limits(tenant: string): TenantLimits;
+  limits(tenant: string): Promise<TenantLimits>;
   countSessions(tenant: string): Promise<number>;
   /** Sends something to a session; somebody will look at it. */
   post(session: StoredSession, mail: NewMail): ReturnType<SessionStore["post"]>;
   audit(who: Principal, action: string, about: JsonObject): void;
   /** Runs a stream within the tenant's number of them. */
-  listening(tenant: string, follow: () => Promise<void>): Promise<void>;
+  listening(who: Principal, follow: () => Promise<void>): Promise<void>;
   /** Called when the service stops, for streams that would not end by themselves. */
   onStop(end: () => void): void;
-  /** The record that took a mail, once there is one; undefined after `waitMs`. */
-  untilTaken(id: string, mail: number, waitMs: number): Promise<StoredRecord | undefined>;
   readonly isStopping: boolean;
   /** Takes nothing new, lets running calls end, leaves open turns for whoever goes on with them. */
   stop(): Promise<void>;
@@ -136,23 +142,40 @@ const serviceShape = optionsShape<ServiceOptions>(
 export async function createService(options: ServiceOptions): Promise<Service> {
   checkOptions("createService", options, serviceShape);
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
-  const limits = (tenant: string): TenantLimits => ({ ...defaultLimits, ...options.limits?.(tenant) });
+  const limits = async (tenant: string): Promise<TenantLimits> => ({
+    ...defaultLimits,
+    ...(await options.limits?.(tenant)),
+  });
   const metrics = createServeMetrics();
   const usage = options.shared?.usage ?? createUsageBook(options.folder && `${options.folder}/usage.json`, now);
-  const fail = (error: unknown) => onError?.(error, "usage");
-  const addUsage = (tenant: string, used: Partial<TenantUsage>) => {
-    const added = usage.add(tenant, used);
-    if (added instanceof Promise) added.catch(fail);
+  const spentWords = async (tenant: string, { calls, usd }: TenantUsage): Promise<string | undefined> => {
+    const { callsPerDay, usdPerDay } = await limits(tenant);
+    if (calls >= callsPerDay) return `The tenant has made its ${callsPerDay} calls of today (UTC).`;
+    if (usd >= usdPerDay) return `The tenant has spent its ${usdPerDay} US dollars of today (UTC).`;
+    return undefined;
   };
+  const hasBudget = async (tenant: string) => {
+    const { callsPerDay, usdPerDay } = await limits(tenant);
+    return callsPerDay < Infinity || usdPerDay < Infinity;
+  };
+  const meter = createUsageMeter(
+    usage,
+    async (tenant, sum) => {
+      const spent = await spentWords(tenant, sum);
+      if (spent === undefined) return;
+      if (runner?.interrupt(tenant)) audit({ tenant, name: "service", roles: [] }, "budget", { detail: spent });
+    },
+    (error) => onError?.(error, "usage"),
+  );
   const listeners = new Map<string, number>();
   const ends = new Set<() => void>();
   let isStopping = false;
 
   const book = ({ tenant }: StoredSession, event: SessionEvent, spent: Map<string, number>, id: string) => {
     metrics.heard(event);
-    if (event.type === "call.ended") addUsage(tenant, { calls: 1 });
+    if (event.type === "call.ended") meter.add(tenant, { calls: 1, usd: 0 });
     if (event.type === "usage.updated" && event.costUsd !== undefined) {
-      addUsage(tenant, { usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
+      meter.add(tenant, { calls: 0, usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
       spent.set(id, event.costUsd);
     }
   };
@@ -163,13 +186,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       : createRunner({
           store,
           open: options.open,
-          async refuse({ tenant }) {
-            const { calls, usd } = await usage.today(tenant);
-            const { callsPerDay, usdPerDay } = limits(tenant);
-            if (calls >= callsPerDay) return `The tenant has made its ${callsPerDay} calls of today.`;
-            if (usd >= usdPerDay) return `The tenant has spent its ${usdPerDay} US dollars of today.`;
-            return undefined;
-          },
+          refuse: async ({ tenant }) =>
+            (await hasBudget(tenant)) ? spentWords(tenant, await usage.today(tenant)) : undefined,
           onEvent(session, event) {
             if (!spent.has(session.id)) spent.set(session.id, session.usage?.costUsd ?? 0);
             book(session, event, spent, session.id);
@@ -177,13 +195,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
           onError: (error, id) => onError?.(error, `session ${id}`),
           ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
         });
+  /** The dispatcher asks without waiting: what a tenant may run is looked up when one of its sessions is woken. */
+  const mayRun = new Map<string, number>();
   const dispatcher =
     options.dispatcher ??
     createLocalDispatcher({
-      placesPerTenant: (tenant) => limits(tenant).running,
+      placesPerTenant: (tenant) => mayRun.get(tenant) ?? defaultLimits.running,
       onError: (error, id) => onError?.(error, `session ${id}`),
       ...(options.places === undefined ? {} : { places: options.places }),
     });
+  const wake: Dispatcher["wake"] = async (id, tenant, when) => {
+    if (options.dispatcher === undefined) mayRun.set(tenant, (await limits(tenant)).running);
+    await dispatcher.wake(id, tenant, when);
+  };
   if (runner !== undefined) {
     await dispatcher.start(async (id) => {
       metrics.count("wakes");
@@ -191,11 +215,15 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       spent.delete(id);
     });
     // Others may be running them where there are others; their dispatcher finds what nobody runs.
-    if (options.dispatcher === undefined)
-      for (const { id, tenant } of await store.unfinished()) await dispatcher.wake(id, tenant);
+    if (options.dispatcher === undefined) for (const { id, tenant } of await store.unfinished()) await wake(id, tenant);
   }
   const rates = createRates(now);
+  const messageRates = options.shared?.rates ?? rates;
   const audit = createAudits(options, onError);
+  const tooMany: Service["tooMany"] = (who, kind, detail, retryAfterMs) => {
+    if (rates.take(`noted ${kind} ${who.tenant}`, 1) === 0) audit(who, "refused", { limit: kind, detail });
+    return new Problem(429, kind, detail, retryAfterMs);
+  };
 
   const serviceOn = (own: SessionStore): Service => ({
     store: own,
@@ -207,7 +235,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     model: options.model,
     ...(options.toMarkdown === undefined ? {} : { toMarkdown: options.toMarkdown }),
     rates,
-    messageRates: options.shared?.rates ?? rates,
+    tooMany,
+    usage: async (tenant) => usage.today(tenant),
+    async takeRate(who, what) {
+      const { tenant } = who;
+      const perMinute = (await limits(tenant))[`${what}PerMinute`];
+      const waitMs = await (what === "messages" ? messageRates : rates).take(`${what} ${tenant}`, perMinute);
+      if (waitMs > 0) throw tooMany(who, "rate", `The tenant may send ${perMinute} ${what} a minute.`, waitMs);
+    },
+    async checkBudget(who) {
+      if (!(await hasBudget(who.tenant))) return;
+      const spent = await spentWords(who.tenant, await usage.today(who.tenant));
+      if (spent !== undefined) throw tooMany(who, "budget", spent, untilTomorrow(now()));
+    },
     forTenant: (tenant) => serviceOn(store.forTenant(tenant)),
     metrics,
     now,
@@ -217,13 +257,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       return Object.values(await own.counts(tenant)).reduce((sum, n) => sum + n, 0);
     },
     post: ({ id, tenant }, mail) =>
-      own.post(id, mail, (transaction) =>
-        dispatcher.wake(id, tenant, transaction === undefined ? {} : { transaction }),
-      ),
+      own.post(id, mail, (transaction) => wake(id, tenant, transaction === undefined ? {} : { transaction })),
     audit,
-    async listening(tenant, follow) {
+    async listening(who, follow) {
+      const { tenant } = who;
+      const { listeners: most } = await limits(tenant);
       const open = listeners.get(tenant) ?? 0;
-      if (open >= limits(tenant).listeners) throw new Problem(429, "listeners", "Too many streams are open.");
+      if (open >= most) throw tooMany(who, "listeners", `The tenant may have ${most} streams open.`, 10_000);
       listeners.set(tenant, open + 1);
       metrics.gauge("listeners", 1);
       try {
@@ -234,7 +274,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       }
     },
     onStop: (end) => void ends.add(end),
-    untilTaken: (id, mail, waitMs) => untilTaken(own, id, mail, waitMs),
     get isStopping() {
       return isStopping;
     },
@@ -242,6 +281,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       isStopping = true;
       runner?.drain();
       await dispatcher.stop();
+      await meter.flush();
       for (const end of ends) end();
       await store.close();
     },
@@ -264,36 +304,4 @@ function createAudits({ folder, shared }: ServiceOptions, onError: ServiceOption
     }
     append(entry);
   };
-}
-
-async function untilTaken(
-  store: SessionStore,
-  id: string,
-  mail: number,
-  waitMs: number,
-): Promise<StoredRecord | undefined> {
-  let after = -1;
-  let stop = () => {};
-  let timer: NodeJS.Timeout | undefined;
-  const look = async () => {
-    const records = await store.read(id, after);
-    after = records.at(-1)?.n ?? after;
-    return records.find((record) => takenMail(record) === mail);
-  };
-  try {
-    return await new Promise((resolve, reject) => {
-      const tryNow = () =>
-        void look().then((found) => {
-          if (found !== undefined) resolve(found);
-        }, reject);
-      stop = store.watch((change) => {
-        if (change.id === id && change.type === "records") tryNow();
-      });
-      timer = setTimeout(() => resolve(undefined), waitMs);
-      tryNow();
-    });
-  } finally {
-    stop();
-    clearTimeout(timer);
-  }
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   createDbosDispatcher,
   createPostgresBooks,
+  createPostgresLimits,
   createPostgresStore,
   createPostgresTokens,
   openDatabase,
@@ -92,6 +93,34 @@ describe.skipIf(!has("PostgreSQL"))("the service over a database (needs PostgreS
     await door.close();
   });
 
+  test("a tenant runs as many sessions as it may on all processes together, and the others follow one by one", async () => {
+    const url = await postgres.database();
+    const door = await api(url);
+    const now = { running: 0, most: 0 };
+    const hold = async () => {
+      now.most = Math.max(now.most, ++now.running);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      now.running--;
+    };
+    const limited = async () => {
+      const database = await openDatabase({ url });
+      const store = await createPostgresStore({ database });
+      const dispatcher = await createDbosDispatcher({ database, store, mayRun: async () => 2, lookMs: 100 });
+      const shared = createPostgresBooks(database);
+      const steps = [{ calls: [{ name: "slow" }] }, { text: "Done." }];
+      return startTestService({ store, dispatcher, shared, tokens: createPostgresTokens(database), steps, hold });
+    };
+    const worker = await limited();
+    const client = await door.client("small");
+    const ids = await Promise.all(Array.from({ length: 8 }, async () => (await client.create({})).id));
+    await Promise.all(ids.map((id) => client.send(id, { text: "go" })));
+    for (const id of ids) expect(await untilEnded(client, id)).toEqual(["done"]);
+    expect(now.most).toBeLessThanOrEqual(2);
+    expect(worker.ran).toHaveLength(8);
+    await worker.close();
+    await door.close();
+  });
+
   test("the wish to end reaches the worker that runs the turn", async () => {
     const url = await postgres.database();
     const door = await api(url);
@@ -119,10 +148,21 @@ describe.skipIf(!has("PostgreSQL"))("the service over a database (needs PostgreS
     const database = await openDatabase({ url });
     const [a, b] = [createPostgresBooks(database), createPostgresBooks(database)];
     const taken = [];
-    for (const books of [a, b, a, b]) taken.push(await books.rates.take("messages t", 3));
-    expect(taken).toEqual([true, true, true, false]);
+    for (const books of [a, b, a]) taken.push(await books.rates.take("messages t", 3));
+    expect(taken).toEqual([0, 0, 0]);
+    const [wait, again] = [await b.rates.take("messages t", 3), await a.rates.take("messages t", 3)];
+    // Asking again takes nothing away from what has come in meanwhile.
+    expect(wait).toBeGreaterThan(0);
+    expect(again).toBeLessThanOrEqual(wait);
     await a.usage.add("t", { calls: 2, usd: 0.5 });
-    await b.usage.add("t", { calls: 1 });
+    expect(await b.usage.add("t", { calls: 1 })).toEqual({ calls: 3, usd: 0.5 });
+    const limits = createPostgresLimits(database);
+    await limits.set(undefined, { running: 3, callsPerDay: 7 });
+    await limits.set("t", { callsPerDay: Infinity });
+    expect(await limits.get("t")).toEqual({ running: 3, callsPerDay: Infinity });
+    expect(await createPostgresLimits(database).get("other")).toEqual({ running: 3, callsPerDay: 7 });
+    await limits.set("t", {});
+    expect(await limits.list()).toEqual([{ limits: { running: 3, callsPerDay: 7 } }]);
     expect(await a.usage.today("t")).toEqual({ calls: 3, usd: 0.5 });
     expect(await a.usage.today("other")).toEqual({ calls: 0, usd: 0 });
     await Promise.all([a, b, a].map((books, n) => books.audit("t", { action: "x", n })));

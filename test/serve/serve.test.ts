@@ -1,10 +1,13 @@
 /** The service over HTTP, through its own client and plain fetch. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import * as otel from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, expect, test } from "vitest";
 import type { ServiceError, StreamEvent } from "../../src/client/index.ts";
 import { createTelemetry } from "../../src/index.ts";
+import { createLimitFile } from "../../src/serve/index.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
 import {
   newFolder,
@@ -235,27 +238,71 @@ test("the door: another host name, no token, a body that is too large or no JSON
   expect(await ask("GET", "/metrics")).toBe(200);
 });
 
-test("rates, quotas and budgets stop a tenant, and no other", async () => {
+test("rates, quotas and budgets stop a tenant and no other, say when to try again, and are noted", async () => {
+  const folder = newFolder();
+  const limits = createLimitFile(join(folder, "serve", "limits.json"));
+  await limits.set("small", { sessions: 1, messagesPerMinute: 4, callsPerDay: 1 });
   const service = await start({
     steps: [{ calls: [{ name: "look" }] }, { text: "ok" }, { text: "never" }],
-    limits: (tenant) => (tenant === "small" ? { sessions: 1, messagesPerMinute: 2, callsPerDay: 1 } : {}),
+    folder,
+    limits: limits.get,
   });
   const small = await service.client("small");
-  const status = (promise: Promise<unknown>) =>
+  const refusal = (promise: Promise<unknown>) =>
     promise.then(
-      () => 0,
-      (error: ServiceError) => error.status,
+      () => ({ status: 0, retryAfterMs: 0 }),
+      ({ status, retryAfterMs }: ServiceError) => ({ status, retryAfterMs: retryAfterMs ?? 0 }),
     );
   const { id } = await small.create({});
-  expect(await status(small.create({}))).toBe(429);
+  expect(await refusal(small.create({}))).toEqual({ status: 429, retryAfterMs: 60_000 });
   await small.send(id, { text: "one" });
   await untilStatus(small, id, "idle");
-  await small.send(id, { text: "two" });
-  await expect.poll(async () => (await small.records(id)).records.at(-1)).toMatchObject({ type: "mail.dropped" });
-  expect(await status(small.send(id, { text: "three" }))).toBe(429);
+  await expect.poll(async () => (await small.limits()).used.calls).toBe(1);
+  const spent = await refusal(small.send(id, { text: "two" }));
+  expect(spent.status).toBe(429);
+  expect(spent.retryAfterMs).toBeLessThanOrEqual(86_400_000);
+  // A change holds at once, in both directions.
+  await limits.set("small", { sessions: 2, messagesPerMinute: 4, callsPerDay: Infinity });
+  expect((await refusal(small.create({}))).status).toBe(0);
+  await small.send(id, { text: "three" });
+  await small.send(id, { text: "four" });
+  const tooFast = await refusal(small.send(id, { text: "five" }));
+  expect(tooFast.status).toBe(429);
+  expect(tooFast.retryAfterMs).toBeGreaterThan(0);
+  expect(tooFast.retryAfterMs).toBeLessThanOrEqual(16_000);
   const other = await service.client("other");
-  expect(await status(other.create({}))).toBe(0);
-  expect(await status(other.create({}))).toBe(0);
+  for (let n = 0; n < 3; n++) expect((await refusal(other.create({}))).status).toBe(0);
+  expect(await small.limits()).toMatchObject({
+    limits: { sessions: 2, callsPerDay: null, running: 50 },
+    used: { sessions: 2, calls: 1 },
+  });
+  const audit = readFileSync(join(folder, "serve", "tenants", "small", "audit.jsonl"), "utf8");
+  const noted = [...audit.matchAll(/limit\\":\\"(\w+)/g)].map(([, kind]) => kind);
+  expect(noted).toEqual(["quota", "budget", "rate"]);
+});
+
+test("a turn that spends the last of the day's budget is ended, and what was queued behind it comes to nothing", async () => {
+  const steps = Array.from({ length: 50 }, () => ({ calls: [{ name: "slow" }] }));
+  const service = await start({
+    steps,
+    limits: () => ({ callsPerDay: 3 }),
+    hold: () => new Promise((resolve) => setTimeout(resolve, 100)),
+  });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.send(id, { text: "go" });
+  await client.send(id, { text: "and more" });
+  expect(await untilEnded(client, id)).toEqual(["interrupted"]);
+  await expect.poll(async () => (await client.records(id)).records.at(-1)).toMatchObject({ type: "mail.dropped" });
+  expect(service.ran.length).toBeLessThan(20);
+});
+
+test("limits that are none are told when they are read", async () => {
+  const path = join(newFolder(), "limits.json");
+  writeFileSync(path, JSON.stringify({ a: { mesagesPerMinute: 3 } }));
+  expect(() => createLimitFile(path).get("a")).toThrow("did you mean 'messagesPerMinute'");
+  writeFileSync(path, JSON.stringify({ a: { running: "three" } }));
+  expect(() => createLimitFile(path).get("a")).toThrow("'running' is no number");
 });
 
 test("a session that cannot be opened says so, and the service goes on", async () => {

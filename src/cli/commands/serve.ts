@@ -12,6 +12,7 @@ import { sessionFlags, toggle, type SessionFlags } from "../config/flags.ts";
 import { exitCodes, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 import { openBacking, type ServeRole } from "../serve/backing.ts";
+import { limits } from "../serve/limits.ts";
 import { createLook } from "../serve/look.ts";
 import { createOpener, createSettingsCheck, type SessionSource } from "../serve/open-session.ts";
 import { data, database, operator, token } from "../serve/tokens.ts";
@@ -201,7 +202,7 @@ function untilStopped(close: () => Promise<void>): Promise<void> {
 }
 
 export const command = buildRouteMap({
-  routes: { start, token },
+  routes: { start, token, limits },
   defaultCommand: "start",
   docs: { brief: "sessions behind an HTTP API, with a page to watch them and answer their questions" },
 });

@@ -3,13 +3,16 @@ import { join } from "node:path";
 import {
   createFileStore,
   createFolderBlobs,
+  createLimitFile,
   createTokenFile,
   type Dispatcher,
+  type LimitStore,
   type PackStore,
   type ServiceOptions,
   type SessionStore,
   type TokenStore,
 } from "../../serve/index.ts";
+import { defaultLimits } from "../../serve/limits.ts";
 import { UsageError } from "../io.ts";
 
 export type ServeRole = "api" | "worker";
@@ -17,6 +20,8 @@ export type ServeRole = "api" | "worker";
 export interface Backing extends Pick<ServiceOptions, "shared"> {
   readonly store: SessionStore;
   readonly tokens: TokenStore;
+  /** What tenants may use. */
+  readonly limits: NonNullable<ServiceOptions["limits"]>;
   /** Left out: what is asked for runs in this process. */
   readonly dispatcher?: Dispatcher;
   /** The name of this process among the workers. */
@@ -43,6 +48,7 @@ export async function openBacking(options: BackingOptions): Promise<Backing> {
     return {
       store: createFileStore({ folder, ownTenant: operator }),
       tokens: createTokenFile(join(folder, "serve", "tokens.json")),
+      limits: createLimitFile(join(folder, "serve", "limits.json")).get,
     };
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
@@ -56,6 +62,7 @@ async function openInDatabase(
   const {
     createDbosDispatcher,
     createPostgresBooks,
+    createPostgresLimits,
     createPostgresPacks,
     createPostgresStore,
     createPostgresTokens,
@@ -71,9 +78,11 @@ async function openInDatabase(
     onError: (error) => onError(error, "the database"),
     ...(frozenAfterMs === undefined ? {} : { frozenAfterMs }),
   });
+  const limits = createPostgresLimits(database);
   const dispatcher = await createDbosDispatcher({
     database,
     store,
+    mayRun: async (tenant) => (await limits.get(tenant)).running ?? defaultLimits.running,
     onError: (error, id) => onError(error, id),
     ...(places === undefined ? {} : { places }),
   }).catch(async (error: unknown) => {
@@ -85,23 +94,27 @@ async function openInDatabase(
     dispatcher,
     packs,
     tokens: createPostgresTokens(database),
+    limits: limits.get,
     shared: createPostgresBooks(database),
     worker: store.worker,
   };
 }
 
-/** The tokens alone, for the commands that list and make them. */
-export async function withTokens<T>(
+/** Tokens and limits alone, for the commands that look at them and change them. */
+export async function withBooks<T>(
   { folder, database: url }: { readonly folder: string; readonly database: string | undefined },
-  work: (tokens: TokenStore) => Promise<T>,
+  work: (books: { readonly tokens: TokenStore; readonly limits: LimitStore }) => Promise<T>,
 ): Promise<T> {
-  if (url === undefined) return work(createTokenFile(join(folder, "serve", "tokens.json")));
-  const { createPostgresTokens, openDatabase } = await import("../../serve/postgres.ts");
+  if (url === undefined) {
+    const path = (name: string) => join(folder, "serve", name);
+    return work({ tokens: createTokenFile(path("tokens.json")), limits: createLimitFile(path("limits.json")) });
+  }
+  const { createPostgresLimits, createPostgresTokens, openDatabase } = await import("../../serve/postgres.ts");
   const database = await openDatabase({ url }).catch((error: unknown) => {
     throw new UsageError(`cannot use the database: ${words(error)}`);
   });
   try {
-    return await work(createPostgresTokens(database));
+    return await work({ tokens: createPostgresTokens(database), limits: createPostgresLimits(database) });
   } finally {
     await database.close();
   }

@@ -7,7 +7,7 @@ import { issueToken, type TokenStore } from "../../serve/index.ts";
 import { roles } from "../../serve/tenants.ts";
 import { toggle } from "../config/flags.ts";
 import { print, printJson, runCommand, UsageError } from "../io.ts";
-import { withTokens } from "./backing.ts";
+import { withBooks } from "./backing.ts";
 
 /** The tenant of whoever starts the service. */
 export const operator = "main";
@@ -28,7 +28,7 @@ export const database = {
   placeholder: "postgres://…",
 } as const;
 
-interface TenantFlags {
+export interface TenantFlags {
   readonly data?: string;
   readonly database?: string;
   readonly tenant?: string;
@@ -42,7 +42,7 @@ interface AddFlags extends ListFlags {
   readonly roles?: readonly Role[];
 }
 
-const tenant = {
+export const tenant = {
   kind: "parsed",
   parse: readTenant,
   optional: true,
@@ -51,7 +51,7 @@ const tenant = {
 } as const;
 const tokenName = { brief: "a name for whoever has it", parse: String, placeholder: "NAME" } as const;
 const tokensOf = <T>({ data: given, database: url }: TenantFlags, work: (tokens: TokenStore) => Promise<T>) =>
-  withTokens({ folder: resolve(given ?? stateDir(process.env)), database: url }, work);
+  withBooks({ folder: resolve(given ?? stateDir(process.env)), database: url }, ({ tokens }) => work(tokens));
 
 export const token = buildRouteMap({
   routes: {

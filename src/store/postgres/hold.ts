@@ -10,6 +10,9 @@ export interface Hold {
   /** False: somebody has it, here or elsewhere. */
   take(id: string): Promise<boolean>;
   release(id: string): Promise<void>;
+  /** One of the places that a tenant has on all processes together; undefined where all are taken. */
+  takePlace(tenant: string, places: number): Promise<number | undefined>;
+  releasePlace(tenant: string, place: number): Promise<void>;
   /** From now on this process is known under the name, as long as it lives. */
   appear(worker: string): Promise<void>;
   /** Workers that are known and no longer alive. */
@@ -30,6 +33,8 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
   /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
   const mine = new Set<string>();
   const taking = new Set<string>();
+  /** Of each tenant, the places that this process has; they are lost with the connection. */
+  let places = new Map<string, Set<number>>();
   let worker: string | undefined;
   const state = { isClosed: false };
   let opening: Promise<Connection> | undefined;
@@ -37,6 +42,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
 
   const open = async (): Promise<Connection> => {
     const connection = await database.connect({ name: "locks", onLost: lost });
+    places = new Map();
     await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
     ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
     ping.unref();
@@ -78,6 +84,20 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     );
     return rows[0]!.has;
   };
+  let placing: Promise<unknown> = Promise.resolve();
+  const tryPlace = async (tenant: string, most: number): Promise<number | undefined> => {
+    const connection = await current();
+    const own = places.get(tenant) ?? new Set();
+    places.set(tenant, own);
+    const { rows } = await connection.query<{ place: number }>(
+      `select place from generate_series(1, $2::int) as place
+       where place <> all ($3::int[]) and pg_try_advisory_lock(${lockOf("place", "$1::text || ' ' || place")}) limit 1`,
+      [tenant, most, [...own]],
+    );
+    const place = rows[0]?.place;
+    if (place !== undefined) own.add(place);
+    return place;
+  };
   const lockWorker = async (connection: Connection, name: string) => {
     // Whoever looks for dead workers has the lock for the moment of looking: it is waited for.
     await connection.query(`select pg_advisory_lock(${lockOf("worker", "$1::text")})`, [name]);
@@ -105,6 +125,20 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
       // A connection that breaks now lets go of it by itself.
       await connection
         ?.query(`select pg_advisory_unlock(${lockOf("session", "$1::text")})`, [id])
+        .catch(() => undefined);
+    },
+    takePlace: (tenant, most) => {
+      if (most === Infinity) return Promise.resolve(0);
+      // One after the other: whoever asks next has to know what was had before.
+      const taken = placing.then(() => tryPlace(tenant, most));
+      placing = taken.catch(() => undefined);
+      return taken;
+    },
+    async releasePlace(tenant, place) {
+      if (!places.get(tenant)?.delete(place)) return;
+      const connection = await opening?.catch(() => undefined);
+      await connection
+        ?.query(`select pg_advisory_unlock(${lockOf("place", "$1::text || ' ' || $2::int")})`, [tenant, place])
         .catch(() => undefined);
     },
     async appear(name) {

@@ -117,6 +117,10 @@ const steps: readonly string[] = [
     )
     .join("")}
   `,
+  `
+  alter table callgate.rate add column granted boolean not null default true;
+  create table callgate.tenant_limits (tenant text primary key, limits json not null);
+  `,
 ];
 
 /** In one transaction, and one process at a time: several may start at once. */
