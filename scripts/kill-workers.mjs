@@ -59,7 +59,8 @@ api.child.once("exit", () => {
 const client = createClient({ url: api.told.url, token: api.told.token });
 for (let n = 0; n < workerCount; n++) workers.push(await startWorker(n));
 
-for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => end(`ended by ${signal}: nothing was checked`));
+for (const signal of ["SIGTERM", "SIGINT"])
+  process.once(signal, () => end(`ended by ${signal} after ${JSON.stringify(done)}: nothing was checked`));
 for (const fault of ["unhandledRejection", "uncaughtException"])
   process.on(fault, (error) => end(error instanceof Error ? error.stack : String(error)));
 const made = [];
@@ -227,7 +228,10 @@ function toLine(name, n) {
 async function untilEnded(session) {
   for (let tries = 0; tries < 6_000; tries++) {
     const { session: row } = await insist(() => client.session(session.id));
-    if (row.status === "faulty") return void problems.push(`${session.name} is faulty`);
+    if (row.status === "faulty") {
+      const errors = (await readAll(session.id)).filter(({ type }) => type === "error");
+      return void problems.push(`${session.name} is faulty: ${errors.map(({ message }) => message).join("; ")}`);
+    }
     if (row.status === "idle" && row.updatedAt !== row.startedAt) {
       const records = await readAll(session.id);
       if (records.some(({ type }) => type === "turn.ended")) return;

@@ -20,6 +20,7 @@ export const howToGet = {
   sqlite3: "apt-get install sqlite3",
   strace: "apt-get install strace",
   curl: "apt-get install curl",
+  openssl: "apt-get install openssl",
   patch: "apt-get install patch",
   script: "apt-get install bsdutils",
   "the launcher": "install a C compiler (apt-get install gcc), then run npm test again",

@@ -17,6 +17,7 @@ import { createHttpModel, createProviderModel, createTextModel } from "../src/mo
 import { createSandbox } from "../src/runtime/sandbox/sandbox.ts";
 import {
   createFileStore,
+  createS3Blobs,
   createLocalDispatcher,
   createRunner,
   createService,
@@ -98,6 +99,8 @@ const factories: Readonly<Record<string, (unknown: object) => unknown>> = {
   createDbosDispatcher: (more) => createDbosDispatcher({ database: {} as never, store: {} as never, ...more }),
   createPostgresStore: (more) => createPostgresStore({ database: {} as never, ...more }),
   createPostgresPacks: (more) => createPostgresPacks({ database: {} as never, ...more }),
+  createS3Blobs: (more) =>
+    createS3Blobs({ url: "https://s3.example/bucket", accessKeyId: "a", secretAccessKey: "b", ...more }),
   startServing: (more) => startServing({ service: {} as never, ...more }),
   startGateway: (more) => startGateway({ routes: [], keys: [], ...more }),
   createClient: (more) => createClient({ url: "http://127.0.0.1:1", ...more }),

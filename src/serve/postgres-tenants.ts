@@ -4,7 +4,7 @@ import type { Role } from "../client/index.ts";
 import type { Database } from "../store/postgres/database.ts";
 import { nowMs } from "../store/postgres/schema.ts";
 import { everyTenant, readLimits, untilRoom, writeLimits, type LimitStore, type TenantLimits } from "./limits.ts";
-import type { SharedBooks } from "./service.ts";
+import type { SharedBooks } from "./quotas.ts";
 import type { StoredToken, TokenStore } from "./tenants.ts";
 
 interface TokenRow {

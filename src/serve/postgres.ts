@@ -10,7 +10,7 @@ export { createPostgresStore } from "../store/postgres/store.ts";
 export type { PostgresStore, PostgresStoreOptions } from "../store/postgres/store.ts";
 /** What the signatures above speak of. */
 export type { Dispatcher, WakeOptions } from "./dispatcher.ts";
-export type { SharedBooks } from "./service.ts";
+export type { SharedBooks } from "./quotas.ts";
 export type { LimitStore, Rates, TenantLimits, TenantUsage, UsageBook } from "./limits.ts";
 export type { TokenStore } from "./tenants.ts";
 export type { Connection, ConnectOptions, Queries, Transaction } from "../store/postgres/database.ts";

@@ -4,29 +4,18 @@ import type { Json, JsonObject } from "../base/json.ts";
 import type { SessionRow } from "../client/index.ts";
 import type { Telemetry } from "../result/telemetry.ts";
 import type { SessionEvent } from "../session/index.ts";
-import { createAudit } from "../store/audit.ts";
 import type { StoredRecord } from "../store/journal.ts";
 import type { NewMail, SessionStore, StoredSession } from "../store/session-store.ts";
 import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
-import { Problem } from "./problem.ts";
 import type { OpenSession } from "./open-session.ts";
 import { createRunner } from "./runner.ts";
-import {
-  createRates,
-  createUsageBook,
-  createUsageMeter,
-  defaultLimits,
-  untilTomorrow,
-  type Rates,
-  type TenantLimits,
-  type TenantUsage,
-  type UsageBook,
-} from "./limits.ts";
+import { defaultLimits } from "./limits.ts";
+import { createQuotas, type QuotaOptions, type Quotas } from "./quotas.ts";
 import type { Principal, TokenStore } from "./tenants.ts";
 
 /** Options of `createService`. */
-export interface ServiceOptions {
+export interface ServiceOptions extends QuotaOptions {
   readonly store: SessionStore;
   readonly tokens: TokenStore;
   /** How a session is opened, for one wake. Left out: this process only answers requests, others run the sessions. */
@@ -35,8 +24,6 @@ export interface ServiceOptions {
   readonly dispatcher?: Dispatcher;
   /** Sessions that run at once here. */
   readonly places?: number;
-  /** What a tenant may use, where that is not the default: asked for each request, so it may change at any time. */
-  readonly limits?: (tenant: string) => Partial<TenantLimits> | Promise<Partial<TenantLimits>>;
   /** What a client may ask for: throws a Problem, or says where the session works and what is kept of its wishes. */
   readonly checkSettings: (
     tenant: string,
@@ -49,14 +36,8 @@ export interface ServiceOptions {
   readonly operator?: string;
   /** The model of sessions that name none. */
   readonly model: string;
-  /** Audit logs, one a tenant, and what tenants have used are kept below this folder. Left out: nowhere. */
-  readonly folder?: string;
-  /** The same, and the rate of messages, where several processes share them. */
-  readonly shared?: SharedBooks;
   /** What `createTelemetry` gives: turns, requests and calls of every session as spans. */
   readonly telemetry?: Telemetry;
-  readonly onError?: (error: unknown, where: string) => void;
-  readonly now?: () => number;
   readonly random?: () => number;
 }
 
@@ -67,38 +48,20 @@ export interface Look {
   checkPolicy(wanted: JsonObject): Promise<Json>;
 }
 
-/** What tenants have used and asked for, kept for all processes of a service. */
-export interface SharedBooks {
-  readonly rates: Rates;
-  readonly usage: UsageBook;
-  audit(tenant: string, entry: JsonObject): Promise<void>;
-}
-
 /** Sessions of many users, with everything the HTTP API needs. */
-export interface Service extends Pick<
-  ServiceOptions,
-  "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model"
-> {
-  /** Of guesses at tokens and the like: this process's own. */
-  readonly rates: Rates;
-  /** Takes one from the tenant's rate, or throws the Problem that says when there is room again. */
-  takeRate(who: Principal, what: "messages" | "requests"): Promise<void>;
-  /** What the tenant has used today; throws the Problem where that is all it may. */
-  checkBudget(who: Principal): Promise<void>;
-  usage(tenant: string): Promise<TenantUsage>;
-  /** A refusal because of a limit: noted in the tenant's audit log, at most once a minute for each kind. */
-  tooMany(who: Principal, kind: string, detail: string, retryAfterMs: number): Problem;
+export interface Service
+  extends
+    Pick<ServiceOptions, "store" | "tokens" | "checkSettings" | "look" | "toMarkdown" | "version" | "model">,
+    Quotas {
   /** The same service, of which one tenant sees its own part. */
   forTenant(tenant: string): Service;
   readonly operator: string;
   readonly metrics: ServeMetrics;
   now(): number;
   random(): number;
-  limits(tenant: string): Promise<TenantLimits>;
   countSessions(tenant: string): Promise<number>;
   /** Sends something to a session; somebody will look at it. */
   post(session: StoredSession, mail: NewMail): ReturnType<SessionStore["post"]>;
-  audit(who: Principal, action: string, about: JsonObject): void;
   /** Runs a stream within the tenant's number of them. */
   listening(who: Principal, follow: () => Promise<void>): Promise<void>;
   /** Called when the service stops, for streams that would not end by themselves. */
@@ -142,40 +105,17 @@ const serviceShape = optionsShape<ServiceOptions>(
 export async function createService(options: ServiceOptions): Promise<Service> {
   checkOptions("createService", options, serviceShape);
   const { store, tokens, now = Date.now, random = Math.random, onError } = options;
-  const limits = async (tenant: string): Promise<TenantLimits> => ({
-    ...defaultLimits,
-    ...(await options.limits?.(tenant)),
-  });
   const metrics = createServeMetrics();
-  const usage = options.shared?.usage ?? createUsageBook(options.folder && `${options.folder}/usage.json`, now);
-  const spentWords = async (tenant: string, { calls, usd }: TenantUsage): Promise<string | undefined> => {
-    const { callsPerDay, usdPerDay } = await limits(tenant);
-    if (calls >= callsPerDay) return `The tenant has made its ${callsPerDay} calls of today (UTC).`;
-    if (usd >= usdPerDay) return `The tenant has spent its ${usdPerDay} US dollars of today (UTC).`;
-    return undefined;
-  };
-  const hasBudget = async (tenant: string) => {
-    const { callsPerDay, usdPerDay } = await limits(tenant);
-    return callsPerDay < Infinity || usdPerDay < Infinity;
-  };
-  const meter = createUsageMeter(
-    usage,
-    async (tenant, sum) => {
-      const spent = await spentWords(tenant, sum);
-      if (spent === undefined) return;
-      if (runner?.interrupt(tenant)) audit({ tenant, name: "service", roles: [] }, "budget", { detail: spent });
-    },
-    (error) => onError?.(error, "usage"),
-  );
+  const { refusal, add, flush, ...quotas } = createQuotas(options, (tenant) => runner?.interrupt(tenant) ?? false);
   const listeners = new Map<string, number>();
   const ends = new Set<() => void>();
   let isStopping = false;
 
   const book = ({ tenant }: StoredSession, event: SessionEvent, spent: Map<string, number>, id: string) => {
     metrics.heard(event);
-    if (event.type === "call.ended") meter.add(tenant, { calls: 1, usd: 0 });
+    if (event.type === "call.ended") add(tenant, { calls: 1, usd: 0 });
     if (event.type === "usage.updated" && event.costUsd !== undefined) {
-      meter.add(tenant, { calls: 0, usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
+      add(tenant, { calls: 0, usd: event.costUsd - (spent.get(id) ?? event.costUsd) });
       spent.set(id, event.costUsd);
     }
   };
@@ -186,8 +126,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       : createRunner({
           store,
           open: options.open,
-          refuse: async ({ tenant }) =>
-            (await hasBudget(tenant)) ? spentWords(tenant, await usage.today(tenant)) : undefined,
+          refuse: ({ tenant }) => refusal(tenant),
           onEvent(session, event) {
             if (!spent.has(session.id)) spent.set(session.id, session.usage?.costUsd ?? 0);
             book(session, event, spent, session.id);
@@ -205,7 +144,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       ...(options.places === undefined ? {} : { places: options.places }),
     });
   const wake: Dispatcher["wake"] = async (id, tenant, when) => {
-    if (options.dispatcher === undefined) mayRun.set(tenant, (await limits(tenant)).running);
+    if (options.dispatcher === undefined) mayRun.set(tenant, (await quotas.limits(tenant)).running);
     await dispatcher.wake(id, tenant, when);
   };
   if (runner !== undefined) {
@@ -217,13 +156,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     // Others may be running them where there are others; their dispatcher finds what nobody runs.
     if (options.dispatcher === undefined) for (const { id, tenant } of await store.unfinished()) await wake(id, tenant);
   }
-  const rates = createRates(now);
-  const messageRates = options.shared?.rates ?? rates;
-  const audit = createAudits(options, onError);
-  const tooMany: Service["tooMany"] = (who, kind, detail, retryAfterMs) => {
-    if (rates.take(`noted ${kind} ${who.tenant}`, 1) === 0) audit(who, "refused", { limit: kind, detail });
-    return new Problem(429, kind, detail, retryAfterMs);
-  };
 
   const serviceOn = (own: SessionStore): Service => ({
     store: own,
@@ -234,36 +166,21 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     operator: options.operator ?? "main",
     model: options.model,
     ...(options.toMarkdown === undefined ? {} : { toMarkdown: options.toMarkdown }),
-    rates,
-    tooMany,
-    usage: async (tenant) => usage.today(tenant),
-    async takeRate(who, what) {
-      const { tenant } = who;
-      const perMinute = (await limits(tenant))[`${what}PerMinute`];
-      const waitMs = await (what === "messages" ? messageRates : rates).take(`${what} ${tenant}`, perMinute);
-      if (waitMs > 0) throw tooMany(who, "rate", `The tenant may send ${perMinute} ${what} a minute.`, waitMs);
-    },
-    async checkBudget(who) {
-      if (!(await hasBudget(who.tenant))) return;
-      const spent = await spentWords(who.tenant, await usage.today(who.tenant));
-      if (spent !== undefined) throw tooMany(who, "budget", spent, untilTomorrow(now()));
-    },
+    ...quotas,
     forTenant: (tenant) => serviceOn(store.forTenant(tenant)),
     metrics,
     now,
     random,
-    limits,
     async countSessions(tenant) {
       return Object.values(await own.counts(tenant)).reduce((sum, n) => sum + n, 0);
     },
     post: ({ id, tenant }, mail) =>
       own.post(id, mail, (transaction) => wake(id, tenant, transaction === undefined ? {} : { transaction })),
-    audit,
     async listening(who, follow) {
       const { tenant } = who;
-      const { listeners: most } = await limits(tenant);
+      const { listeners: most } = await quotas.limits(tenant);
       const open = listeners.get(tenant) ?? 0;
-      if (open >= most) throw tooMany(who, "listeners", `The tenant may have ${most} streams open.`, 10_000);
+      if (open >= most) throw quotas.tooMany(who, "listeners", `The tenant may have ${most} streams open.`, 10_000);
       listeners.set(tenant, open + 1);
       metrics.gauge("listeners", 1);
       try {
@@ -281,27 +198,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       isStopping = true;
       runner?.drain();
       await dispatcher.stop();
-      await meter.flush();
+      await flush();
       for (const end of ends) end();
       await store.close();
     },
   });
   return serviceOn(store);
-}
-
-/** One log a tenant: who asked for what. */
-function createAudits({ folder, shared }: ServiceOptions, onError: ServiceOptions["onError"]): Service["audit"] {
-  const logs = new Map<string, (entry: JsonObject) => void>();
-  return ({ tenant, name }, action, about) => {
-    const entry = { who: name, action, ...about };
-    if (shared !== undefined)
-      return void shared.audit(tenant, entry).catch((error: unknown) => onError?.(error, "audit"));
-    if (folder === undefined) return;
-    let append = logs.get(tenant);
-    if (append === undefined) {
-      const log = createAudit({ path: `${folder}/tenants/${encodeURIComponent(tenant)}/audit.jsonl` });
-      logs.set(tenant, (append = log.append));
-    }
-    append(entry);
-  };
 }

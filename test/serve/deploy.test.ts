@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 import { beforeAll, expect, test } from "vitest";
-import { ensureBuilt, run } from "../cli/run.ts";
+import { ensureBuilt, run, tempFolder } from "../cli/run.ts";
 
 /** The documents of a file; `merge` is how compose files share settings. */
 function read(name: string): readonly unknown[] {
@@ -46,11 +46,69 @@ test("both give a worker longer to end than its longest call, and no worker an o
   expect(worker).not.toContain("containerPort");
 });
 
-test("a role without a database, and a database that is none, are told in words", async () => {
-  const role = await run(["serve", "--role", "worker"]);
-  expect([role.code, role.stderr]).toEqual([2, expect.stringContaining("--role needs --database")]);
-  const wrong = await run(["serve", "--database", "mysql://x"]);
-  expect(wrong.stderr).toContain("postgres://user@host/name");
-  const gone = await run(["serve", "--database", "postgres://nobody@127.0.0.1:1/none"]);
-  expect([gone.code, gone.stderr]).toEqual([2, expect.stringContaining("cannot use the database")]);
+test("what cannot be is told in words, and nothing is started", async () => {
+  const database = ["--database", "postgres://nobody@127.0.0.1:1/none"];
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [["--role", "worker"], "--role needs --database"],
+    [["--files", "x"], "--files needs --database"],
+    [["--frozen-after", "5"], "--frozen-after needs --database"],
+    [["--database", "mysql://x"], "postgres://user@host/name"],
+    [database, "cannot use the database"],
+    [[...database, "--role", "worker", "--port", "80"], "a worker opens no port"],
+    [["--name", "x.example"], "--name needs --host"],
+    [["--port", "70000"], "'70000' is not a port"],
+    [["--places", "0"], "'0' is not a number of sessions"],
+    [["--data", "/dev/null"], "/dev/null"],
+    [["--plases", "3"], "--places"],
+    [["--model"], "--model"],
+  ];
+  const ended = await Promise.all(cases.map(([args]) => run(["serve", ...args])));
+  for (const [place, { stderr, stdout, code }] of ended.entries()) {
+    expect(code, stderr).not.toBe(0);
+    expect(stderr + stdout).toContain(cases[place]![1]);
+    expect(stderr).not.toMatch(/\n +at /);
+  }
+});
+
+test("limits are set, shown and cleared by command", async () => {
+  const data = tempFolder("limits");
+  const limits = async (...args: string[]) => run(["serve", "limits", ...args, "--data", data]);
+  expect(await limits("set", "--calls-per-day", "500", "--usd-per-day", "2.5")).toMatchObject({ code: 0, stderr: "" });
+  expect(await limits("set", "--tenant", "team", "--running", "2", "--calls-per-day", "none")).toMatchObject({
+    code: 0,
+  });
+  expect(await limits("set", "--tenant", "team", "--sessions", "9")).toMatchObject({ code: 0 });
+  const { stdout } = await limits("show", "--json");
+  expect(JSON.parse(stdout)).toMatchObject([
+    { limits: { running: 50, callsPerDay: 500, usdPerDay: 2.5 } },
+    { tenant: "team", limits: { running: 2, sessions: 9, callsPerDay: null, usdPerDay: 2.5 } },
+  ]);
+  expect((await limits("set", "--tenant", "team")).stderr).toContain("name a limit");
+  expect((await limits("set", "--running", "many")).stderr).toContain("'many' is no limit");
+  await limits("clear", "--tenant", "team");
+  expect((await limits()).stdout).toMatch(/^every other tenant: running 50, sessions 10000, .*callsPerDay 500.*\n$/);
+});
+
+/** The instructions of a Dockerfile, joined where a line goes on. */
+test("the Dockerfile has what the command needs, and starts it as nobody special", () => {
+  const path = fileURLToPath(new URL("../../deploy/Dockerfile", import.meta.url));
+  const lines = readFileSync(path, "utf8").replaceAll("\\\n", " ").split("\n");
+  const steps = lines.filter((line) => line !== "" && !line.startsWith("#")).map((line) => line.split(" "));
+  const words = ["FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "ENV", "ARG", "EXPOSE", "CMD"];
+  for (const [word] of steps) expect(words).toContain(word);
+  const find = (word: string) => steps.filter(([first]) => first === word).map((rest) => rest.slice(1).join(" "));
+  expect(find("FROM")).toEqual([expect.stringMatching(/^node:(20|22|24)-/)]);
+  expect(find("RUN").join("\n")).toMatch(/bubblewrap git ripgrep ca-certificates/);
+  const { peerDependencies } = JSON.parse(
+    readFileSync(fileURLToPath(new URL("../../package.json", import.meta.url)), "utf8"),
+  ) as { peerDependencies: Record<string, string> };
+  for (const name of ["pg", "@dbos-inc/dbos-sdk"]) {
+    expect(find("RUN").join("\n")).toContain(name);
+    expect(peerDependencies).toHaveProperty([name]);
+  }
+  expect(find("USER")).toEqual(["node"]);
+  expect(JSON.parse(find("ENTRYPOINT")[0]!)).toEqual(["callgate"]);
+  // The user comes before the place it works in, and after what only an administrator may install.
+  const at = (word: string) => steps.findLastIndex(([first]) => first === word);
+  expect(at("USER")).toBeGreaterThan(at("RUN"));
 });

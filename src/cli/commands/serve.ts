@@ -15,6 +15,7 @@ import { openBacking, type ServeRole } from "../serve/backing.ts";
 import { limits } from "../serve/limits.ts";
 import { createLook } from "../serve/look.ts";
 import { createOpener, createSettingsCheck, type SessionSource } from "../serve/open-session.ts";
+import { keepSwept } from "../serve/workspace.ts";
 import { data, database, operator, token } from "../serve/tokens.ts";
 import { version } from "../version.ts";
 
@@ -23,6 +24,7 @@ interface ServeFlags extends SessionFlags {
   readonly host?: string;
   readonly data?: string;
   readonly name?: readonly string[];
+  readonly baseHost?: readonly string[];
   readonly places?: number;
   readonly database?: string;
   readonly role?: ServeRole;
@@ -62,6 +64,14 @@ const start = buildCommand({
         brief: "with --host: answer only requests for this host name",
         placeholder: "HOST",
       },
+      baseHost: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        variadic: true,
+        brief: "sessions of any tenant may begin with a repository or archive of this host, at a private address too",
+        placeholder: "HOST",
+      },
       data,
       database,
       role: {
@@ -74,8 +84,9 @@ const start = buildCommand({
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "with --database: a folder that all workers share, for sessions' files above 1 MB (else the database)",
-        placeholder: "DIR",
+        brief:
+          "with --database: a folder that all workers share, or a bucket's https address, for sessions' files above 1 MB (else the database)",
+        placeholder: "DIR|URL",
       },
       frozenAfter: {
         kind: "parsed",
@@ -99,8 +110,14 @@ const start = buildCommand({
 
 async function serve(flags: ServeFlags): Promise<number> {
   const { role, places } = flags;
-  if (role !== undefined && flags.database === undefined)
-    throw new UsageError("--role needs --database: without one, one process does everything");
+  if (flags.database === undefined)
+    for (const [flag, given] of Object.entries({ role, files: flags.files, "frozen-after": flags.frozenAfter }))
+      if (given !== undefined)
+        throw new UsageError(`--${flag} needs --database: without one, one process does everything`);
+  if (role === "worker" && (flags.port !== undefined || flags.host !== undefined))
+    throw new UsageError("a worker opens no port: leave --port and --host to '--role api'");
+  if (flags.name !== undefined && flags.name.length > 0 && isLoopback(flags.host ?? "127.0.0.1"))
+    throw new UsageError("--name needs --host: on this machine alone the service is called localhost");
   const { cwd, config } = await prepare(flags);
   const folder = resolve(flags.data ?? stateDir(process.env));
   const onError = (error: unknown, where: string) =>
@@ -112,6 +129,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     places,
     files,
     onError,
+    env: process.env,
     database: url,
     frozenAfterMs: frozenAfter === undefined ? undefined : frozenAfter * 1000,
   });
@@ -123,6 +141,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     workspaces: join(folder, "serve", "workspaces"),
     operator,
     isShared: url !== undefined,
+    baseHosts: flags.baseHost ?? [],
     ...defined({ packs, telemetry }),
   };
   const service = await createService({
@@ -138,6 +157,7 @@ async function serve(flags: ServeFlags): Promise<number> {
     onError,
     ...defined({ places, telemetry }),
   });
+  if (role !== "api") keepSwept(source.workspaces, backing.store, (error) => onError(error, "folders"));
   if (role !== "worker") return answer(service, flags, onError);
   if (flags.json) printJson({ worker }, false);
   else say(`callgate: worker ${worker} runs sessions`);

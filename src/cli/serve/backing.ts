@@ -1,10 +1,13 @@
 /** Where the service keeps its sessions: in a folder, for one process, or in PostgreSQL, for any number of them. */
 import { join } from "node:path";
+import { defined } from "../../base/json.ts";
 import {
   createFileStore,
   createFolderBlobs,
   createLimitFile,
+  createS3Blobs,
   createTokenFile,
+  type BlobStore,
   type Dispatcher,
   type LimitStore,
   type PackStore,
@@ -35,8 +38,9 @@ export interface BackingOptions {
   readonly database: string | undefined;
   readonly operator: string;
   readonly places: number | undefined;
-  /** A folder that all workers share, for what is too large for the database. */
+  /** A folder that all workers share, or a bucket's address, for what is too large for the database. */
   readonly files: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
   readonly frozenAfterMs: number | undefined;
   readonly onError: (error: unknown, where: string) => void;
 }
@@ -57,7 +61,7 @@ export async function openBacking(options: BackingOptions): Promise<Backing> {
 
 async function openInDatabase(
   url: string,
-  { places, files, frozenAfterMs, onError }: BackingOptions,
+  { places, files, frozenAfterMs, onError, env }: BackingOptions,
 ): Promise<Backing> {
   const {
     createDbosDispatcher,
@@ -68,10 +72,16 @@ async function openInDatabase(
     createPostgresTokens,
     openDatabase,
   } = await import("../../serve/postgres.ts");
+  // The engine's own use of the driver is told as out of date on every start: nothing that a user could mend.
+  process.noDeprecation = true;
   const database = await openDatabase({ url }).catch((error: unknown) => {
     throw new UsageError(`cannot use the database: ${words(error)}`);
   });
-  const packs = createPostgresPacks({ database, ...(files === undefined ? {} : { blobs: createFolderBlobs(files) }) });
+  const blobs = await openBlobs(files, env).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  const packs = createPostgresPacks({ database, ...(blobs === undefined ? {} : { blobs }) });
   const store = await createPostgresStore({
     database,
     packs,
@@ -98,6 +108,35 @@ async function openInDatabase(
     shared: createPostgresBooks(database),
     worker: store.worker,
   };
+}
+
+/** Tried before anything is kept there: a bucket that refuses is better known now than after the first large file. */
+async function openBlobs(files: string | undefined, env: NodeJS.ProcessEnv): Promise<BlobStore | undefined> {
+  if (files === undefined) return undefined;
+  if (/^s3:/i.test(files))
+    throw new UsageError("--files takes the bucket's address, such as https://s3.eu-central-1.amazonaws.com/BUCKET");
+  const blobs = /^https?:\/\//i.test(files) ? openBucket(files, env) : createFolderBlobs(files);
+  try {
+    await blobs.put("check", Buffer.from("callgate"));
+    await blobs.remove("check");
+  } catch (error) {
+    throw new UsageError(`cannot keep files in ${files}: ${words(error)}`);
+  }
+  return blobs;
+}
+
+/** The keys have the names that every tool for such stores reads them under. */
+function openBucket(url: string, env: NodeJS.ProcessEnv): BlobStore {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  if (!accessKeyId || !secretAccessKey)
+    throw new UsageError("a bucket needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment");
+  const sessionToken = env["AWS_SESSION_TOKEN"] || undefined;
+  const region = env["AWS_REGION"] || env["AWS_DEFAULT_REGION"] || undefined;
+  try {
+    return createS3Blobs({ url, accessKeyId, secretAccessKey, ...defined({ sessionToken, region }) });
+  } catch (error) {
+    throw new UsageError(`--files: ${words(error)}`);
+  }
 }
 
 /** Tokens and limits alone, for the commands that look at them and change them. */

@@ -30,6 +30,8 @@ export interface SessionSource {
   readonly operator: string;
   /** Sessions may go on in another process, on another machine: a folder of this one is not theirs to work in. */
   readonly isShared: boolean;
+  /** Hosts at private addresses that bases may come from. */
+  readonly baseHosts: readonly string[];
   /** Where what sessions did to their files is kept for whoever goes on with them. */
   readonly packs?: PackStore;
   readonly telemetry?: Telemetry;
@@ -40,7 +42,13 @@ export function createOpener(source: SessionSource): OpenSession {
     const { id, settings, tenant } = stored;
     // Each process keeps the workspaces below a folder of its own.
     const cwd = source.isShared ? join(source.workspaces, basename(stored.cwd)) : stored.cwd;
-    await prepareWorkspace(cwd, readBase(settings["base"]), source.workspaces);
+    await prepareWorkspace({
+      session: id,
+      cwd,
+      base: readBase(settings["base"]),
+      workspaces: source.workspaces,
+      mayBePrivate: (host) => tenant === source.operator || source.baseHosts.includes(host),
+    });
     const kept = await keepFolder(stored, cwd, { records, journal }, source);
     const { model, approval, sandbox, instructions } = settings;
     const own = [source.config.instructions, instructions].filter((text) => typeof text === "string").join("\n\n");

@@ -1,9 +1,27 @@
-/** The folder a session works in, made from its base when the session is first opened. */
+/** The folder a session works in: made from its base when the session is first opened, gone when the session is. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative, isAbsolute } from "node:path";
+import { lookup } from "node:dns/promises";
+import {
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { get, type RequestOptions } from "node:https";
+import { isIP } from "node:net";
+import { isAbsolute, join, relative } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { isObject, type Json } from "../../base/json.ts";
+import { isPrivateAddress } from "../../runtime/proxy/hosts.ts";
+import type { SessionStore } from "../../serve/index.ts";
+import { undoFile } from "../../workspace/undo.ts";
 
 export type Base =
   | { readonly kind: "empty" }
@@ -19,39 +37,140 @@ export function readBase(given: Json | undefined): Base | undefined {
   return isObject(given) ? (given as unknown as Base) : undefined; // matched the route's schema when it came in
 }
 
+/** Options of `prepareWorkspace`. */
+export interface WorkspaceOptions {
+  readonly session: string;
+  readonly cwd: string;
+  readonly base: Base | undefined;
+  /** The folder of all folders that the service makes. */
+  readonly workspaces: string;
+  /** Whether a base may come from this host though it is at a private address. */
+  readonly mayBePrivate: (host: string) => boolean;
+}
+
+/** Whose folder it is, in a file beside it: a folder whose session was removed is removed as well. */
+const ownerOf = (cwd: string) => `${cwd}.session`;
+
 /** Made whole or not at all: a folder that is there is used as it is. */
-export async function prepareWorkspace(cwd: string, base: Base | undefined, workspaces: string): Promise<void> {
+export async function prepareWorkspace({
+  session,
+  cwd,
+  base,
+  workspaces,
+  mayBePrivate,
+}: WorkspaceOptions): Promise<void> {
   if (existsSync(cwd)) return;
   const inside = relative(workspaces, cwd);
   if (inside.startsWith("..") || isAbsolute(inside)) throw new Error(`the folder ${cwd} is gone`);
   const temporary = `${cwd}.new`;
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
-  if (base?.kind === "git") await clone(base.url, base.ref, temporary);
-  if (base?.kind === "archive") await unpack(base.url, temporary);
+  writeFileSync(ownerOf(cwd), session, { mode: 0o600 });
+  if (base?.kind === "git") await clone(await findHost(base.url, mayBePrivate), base.ref, temporary);
+  if (base?.kind === "archive") await unpack(await findHost(base.url, mayBePrivate), temporary);
   renameSync(temporary, cwd);
 }
 
-/** Only over HTTPS, nothing of the repository runs, and nobody is asked for a password. */
-async function clone(url: string, ref: string | undefined, folder: string): Promise<void> {
-  if (!/^https:\/\//i.test(url)) throw new Error("a git base is an https address");
+interface Found {
+  readonly url: URL;
+  /** Where its host is. It is asked there and nowhere else, whatever its name leads to a moment later. */
+  readonly address: string;
+}
+
+/** Only over HTTPS, and for others than the operator never to a machine of the network that the service stands in. */
+async function findHost(given: string, mayBePrivate: (host: string) => boolean): Promise<Found> {
+  if (!/^https:\/\//i.test(given)) throw new Error("a base is an https address");
+  const url = new URL(given);
+  if (url.username !== "" || url.password !== "") throw new Error("the address of a base holds no password");
+  const host = url.hostname.replaceAll(/^\[|\]$/g, "");
+  const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
+  const address = mayBePrivate(host) ? addresses[0] : addresses.find((one) => !isPrivateAddress(one));
+  if (address === undefined)
+    throw new Error(`${host} is at a private address: whoever runs the service can allow it with --base-host`);
+  return { url, address };
+}
+
+/** Nothing of the repository runs, nobody is asked for a password, and no redirection leads elsewhere. */
+async function clone({ url, address }: Found, ref: string | undefined, folder: string): Promise<void> {
   if (ref !== undefined && ref.startsWith("-")) throw new Error("a git ref does not begin with '-'");
-  const safe = ["-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "core.hooksPath=/dev/null"];
+  const settings = [
+    "protocol.allow=never",
+    "protocol.https.allow=always",
+    "core.hooksPath=/dev/null",
+    "http.followRedirects=false",
+    ...(isIP(url.hostname.replaceAll(/^\[|\]$/g, "")) === 0
+      ? [`http.curloptResolve=${url.hostname}:${url.port || "443"}:${address}`]
+      : []),
+  ].flatMap((setting) => ["-c", setting]);
   const env = { ...process.env, GIT_TERMINAL_PROMPT: "0", GIT_CONFIG_NOSYSTEM: "1" };
   const git = (...args: string[]) =>
-    run("git", [...safe, ...args], { env, timeout: maxMs, maxBuffer: 16 * 1024 * 1024 });
-  await git("clone", "--quiet", "--no-checkout", "--", url, folder);
+    run("git", [...settings, ...args], { env, timeout: maxMs, maxBuffer: 16 * 1024 * 1024 }).catch((error: unknown) => {
+      // The command line is ours and says nothing; git's own last words do.
+      const words = isObject(error) && typeof error["stderr"] === "string" ? error["stderr"].trim() : "";
+      throw new Error(`git: ${words.split("\n").at(-1) || "the repository could not be had"}`);
+    });
+  await git("clone", "--quiet", "--no-checkout", "--", url.href, folder);
   await git("-C", folder, "checkout", "--quiet", "--detach", ref ?? "HEAD", "--");
 }
 
-async function unpack(url: string, folder: string): Promise<void> {
-  if (!/^https:\/\//i.test(url)) throw new Error("an archive is an https address");
-  const response = await fetch(url, { signal: AbortSignal.timeout(maxMs), redirect: "error" });
-  if (!response.ok) throw new Error(`the archive could not be had: HTTP ${response.status}`);
-  const bytes = Buffer.from(await response.arrayBuffer());
-  if (bytes.length > maxArchiveBytes) throw new Error("the archive is larger than 1 GB");
+async function unpack({ url, address }: Found, folder: string): Promise<void> {
   const file = join(folder, ".archive");
-  writeFileSync(file, bytes);
-  await run("tar", ["-xf", file, "--no-same-owner", "--no-same-permissions", "-C", folder], { timeout: maxMs });
+  await download(url, address, file);
+  await run("tar", ["-xf", file, "--no-same-owner", "--no-same-permissions", "-C", folder], { timeout: maxMs }).catch(
+    () => {
+      throw new Error("the archive is none that tar can read (.tar, .tar.gz, .tar.xz, .tar.zst)");
+    },
+  );
   rmSync(file);
+}
+
+async function download(url: URL, address: string, file: string): Promise<void> {
+  const family = isIP(address);
+  const at: RequestOptions = {
+    signal: AbortSignal.timeout(maxMs),
+    lookup: (_host, options, done) => (options.all ? done(null, [{ address, family }]) : done(null, address, family)),
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, at, resolve).on("error", reject);
+  });
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`the archive could not be had: HTTP ${response.statusCode}`);
+  }
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      done(bytes > maxArchiveBytes ? new Error("the archive is larger than 1 GB") : null, chunk);
+    },
+  });
+  await pipeline(response, counted, createWriteStream(file, { mode: 0o600 }));
+}
+
+const sweepMs = 10 * 60_000;
+
+/** Folders of sessions that are no more are removed: when that is told, at the start, and now and then. */
+export function keepSwept(workspaces: string, store: SessionStore, onError: (error: unknown) => void): () => void {
+  let sweeping = Promise.resolve();
+  const sweep = () => (sweeping = sweeping.then(() => sweepFolders(workspaces, store)).catch(onError));
+  const stop = store.watch((change) => {
+    if (change.type === "removed") void sweep();
+  });
+  const timer = setInterval(() => void sweep(), sweepMs).unref();
+  void sweep();
+  return () => {
+    stop();
+    clearInterval(timer);
+  };
+}
+
+async function sweepFolders(workspaces: string, store: SessionStore): Promise<void> {
+  if (!existsSync(workspaces)) return;
+  for (const name of readdirSync(workspaces).filter((one) => one.endsWith(".session"))) {
+    const cwd = join(workspaces, name.slice(0, -".session".length));
+    if ((await store.get(readFileSync(ownerOf(cwd), "utf8"))) !== undefined) continue;
+    // Its owner last: what was cut off here is found again.
+    for (const path of [cwd, `${cwd}.new`, `${cwd}.states`, undoFile(cwd), ownerOf(cwd)])
+      rmSync(path, { recursive: true, force: true });
+  }
 }

@@ -33,8 +33,6 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
   /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
   const mine = new Set<string>();
   const taking = new Set<string>();
-  /** Of each tenant, the places that this process has; they are lost with the connection. */
-  let places = new Map<string, Set<number>>();
   let worker: string | undefined;
   const state = { isClosed: false };
   let opening: Promise<Connection> | undefined;
@@ -42,7 +40,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
 
   const open = async (): Promise<Connection> => {
     const connection = await database.connect({ name: "locks", onLost: lost });
-    places = new Map();
+    places.forget();
     await connection.query(`set idle_session_timeout = ${Math.round(frozenAfterMs)}`);
     ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
     ping.unref();
@@ -60,6 +58,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     });
     return opening;
   };
+  const places = createPlaces(current);
   function lost(error?: Error): void {
     clearInterval(ping);
     opening = undefined;
@@ -83,20 +82,6 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
       [id],
     );
     return rows[0]!.has;
-  };
-  let placing: Promise<unknown> = Promise.resolve();
-  const tryPlace = async (tenant: string, most: number): Promise<number | undefined> => {
-    const connection = await current();
-    const own = places.get(tenant) ?? new Set();
-    places.set(tenant, own);
-    const { rows } = await connection.query<{ place: number }>(
-      `select place from generate_series(1, $2::int) as place
-       where place <> all ($3::int[]) and pg_try_advisory_lock(${lockOf("place", "$1::text || ' ' || place")}) limit 1`,
-      [tenant, most, [...own]],
-    );
-    const place = rows[0]?.place;
-    if (place !== undefined) own.add(place);
-    return place;
   };
   const lockWorker = async (connection: Connection, name: string) => {
     // Whoever looks for dead workers has the lock for the moment of looking: it is waited for.
@@ -127,20 +112,8 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
         ?.query(`select pg_advisory_unlock(${lockOf("session", "$1::text")})`, [id])
         .catch(() => undefined);
     },
-    takePlace: (tenant, most) => {
-      if (most === Infinity) return Promise.resolve(0);
-      // One after the other: whoever asks next has to know what was had before.
-      const taken = placing.then(() => tryPlace(tenant, most));
-      placing = taken.catch(() => undefined);
-      return taken;
-    },
-    async releasePlace(tenant, place) {
-      if (!places.get(tenant)?.delete(place)) return;
-      const connection = await opening?.catch(() => undefined);
-      await connection
-        ?.query(`select pg_advisory_unlock(${lockOf("place", "$1::text || ' ' || $2::int")})`, [tenant, place])
-        .catch(() => undefined);
-    },
+    takePlace: places.take,
+    releasePlace: places.release,
     async appear(name) {
       worker = name;
       await lockWorker(await current(), name);
@@ -161,5 +134,42 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
       clearInterval(ping);
       await connection?.end();
     },
+  };
+}
+
+/** The places of tenants that this process has. */
+function createPlaces(connect: () => Promise<Connection>) {
+  let places = new Map<string, Set<number>>();
+  let last: Promise<unknown> = Promise.resolve();
+  const tryPlace = async (tenant: string, most: number): Promise<number | undefined> => {
+    const connection = await connect();
+    const own = places.get(tenant) ?? new Set();
+    places.set(tenant, own);
+    const { rows } = await connection.query<{ place: number }>(
+      `select place from generate_series(1, $2::int) as place
+       where place <> all ($3::int[]) and pg_try_advisory_lock(${lockOf("place", "$1::text || ' ' || place")}) limit 1`,
+      [tenant, most, [...own]],
+    );
+    const place = rows[0]?.place;
+    if (place !== undefined) own.add(place);
+    return place;
+  };
+  return {
+    take(tenant: string, most: number): Promise<number | undefined> {
+      if (most === Infinity) return Promise.resolve(0);
+      // One after the other: whoever asks next has to know what was had before.
+      const taken = last.then(() => tryPlace(tenant, most));
+      last = taken.catch(() => undefined);
+      return taken;
+    },
+    async release(tenant: string, place: number): Promise<void> {
+      if (!places.get(tenant)?.delete(place)) return;
+      const connection = await connect().catch(() => undefined);
+      await connection
+        ?.query(`select pg_advisory_unlock(${lockOf("place", "$1::text || ' ' || $2::int")})`, [tenant, place])
+        .catch(() => undefined);
+    },
+    /** They are lost with the connection. */
+    forget: () => void (places = new Map()),
   };
 }
