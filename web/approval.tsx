@@ -20,7 +20,7 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
   const [words, setWords] = useState("");
   const [isSent, setSent] = useState(false);
   const { hash, reason, commands, always, diff } = request;
-  const effects = effectsOf(request);
+  const effects = effectsOf(request.effects);
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set(effects.map(({ path }) => path)));
   const send = (answer: ApprovalReply["answer"]) => {
     setSent(true);
@@ -108,8 +108,8 @@ function Effects({
   );
 }
 
-function effectsOf(request: ApprovalRequest): readonly Effect[] {
-  const given = (request as { readonly effects?: unknown }).effects;
+/** What a held run did, of a question or of a call that has ended. */
+export function effectsOf(given: unknown): readonly Effect[] {
   const list = Array.isArray(given)
     ? given
     : typeof given === "object" && given !== null && "list" in given && Array.isArray(given.list)

@@ -1,7 +1,7 @@
 /** One thing that happened in a session, each kind as a person wants to see it. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { ApprovalReply } from "../src/client/index.ts";
-import { Approval } from "./approval.tsx";
+import { Approval, effectsOf } from "./approval.tsx";
 import { Diff } from "./diff.tsx";
 import { describeInput, describeMs, firstLine, toSafeHtml, visible } from "./text.ts";
 import type { CallEntry, Entry, MessageEntry, Picture, ThoughtEntry } from "./timeline.ts";
@@ -11,6 +11,9 @@ export interface EntryProps {
   /** Left out where nobody can answer: a recorded session, an exported file. */
   readonly onAnswer?: ((entry: CallEntry, reply: ApprovalReply) => void) | undefined;
 }
+
+/** Longer words are shown in part. */
+const maxShown = 100_000;
 
 export function EntryView({ entry, onAnswer }: EntryProps) {
   switch (entry.kind) {
@@ -48,8 +51,16 @@ export function EntryView({ entry, onAnswer }: EntryProps) {
 const who = { user: "You", assistant: "Model", system: "Instructions" } as const;
 
 function Message({ entry }: { readonly entry: MessageEntry }) {
-  const html = toSafeHtml(entry.text, { breaks: entry.role === "user" });
-  const body = <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />;
+  const { text, role } = entry;
+  const html = useMemo(() => toSafeHtml(text.slice(0, maxShown), { breaks: role === "user" }), [text, role]);
+  const body = (
+    <>
+      <div class="markdown" dangerouslySetInnerHTML={{ __html: html }} />
+      {text.length > maxShown ? (
+        <p class="soft">{text.length - maxShown} more characters are left out here; the export as Markdown has them.</p>
+      ) : null}
+    </>
+  );
   if (entry.role === "system")
     return (
       <details class="entry message system">
@@ -75,7 +86,7 @@ function Thought({ entry }: { readonly entry: ThoughtEntry }) {
         <span class="label">{entry.live ? "thinking …" : "thought"}</span>{" "}
         <span class="soft">{firstLine(entry.text, 100)}</span>
       </summary>
-      <div class="markdown" dangerouslySetInnerHTML={{ __html: toSafeHtml(entry.text) }} />
+      <div class="markdown" dangerouslySetInnerHTML={{ __html: toSafeHtml(entry.text.slice(0, maxShown)) }} />
     </details>
   );
 }
@@ -120,9 +131,32 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
         />
       ) : null}
       {entry.answer === undefined ? null : <p class="soft">Answer: {visible(entry.answer)}</p>}
+      <Did effects={entry.effects} />
       {output === "" ? null : <Output text={output} />}
       <Pictures pictures={pictures} />
     </section>
+  );
+}
+
+/** What a command did to files, where it ran with its writes held back. */
+function Did({ effects }: { readonly effects: unknown }) {
+  const list = effectsOf(effects);
+  if (list.length === 0) return null;
+  const kept = (effects as { readonly kept?: unknown }).kept;
+  return (
+    <details class="arguments did">
+      <summary class="soft">
+        {list.length === 1 ? "1 file" : `${list.length} files`} touched
+        {kept === "none" ? ", nothing kept" : kept === "part" ? ", kept in part" : ""}
+      </summary>
+      <ul class="plain">
+        {list.map(({ path, kind }) => (
+          <li key={path}>
+            <span class="kind">{kind}</span> {visible(path)}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
@@ -148,28 +182,33 @@ function Arguments({ input }: { readonly input: unknown }) {
   );
 }
 
-const maxShown = 100_000;
-
+/** The end of it: what is not shown is not worked on either, since an output may have fifty megabytes. */
 function Output({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
-  const shown = visible(text);
-  const lines = shown.split("\n");
-  const isLong = lines.length > foldedLines || shown.length > 2000;
-  const cut = isLong && !isWhole ? lines.slice(-foldedLines).join("\n").slice(-2000) : shown.slice(-maxShown);
-  const isDiff = /^(?:diff --git|--- )/m.test(text) && /^\+\+\+ /m.test(text);
+  const count = useMemo(() => countLines(text), [text]);
+  const isLong = count > foldedLines || text.length > 2000;
+  const end = visible(text.slice(isLong && !isWhole ? -2000 : -maxShown));
+  const cut = isLong && !isWhole ? end.split("\n").slice(-foldedLines).join("\n") : end;
+  const isDiff = /^(?:diff --git|--- )/m.test(cut) && /^\+\+\+ /m.test(cut);
   return (
     <div class="output">
       {isLong ? (
         <button type="button" class="link" onClick={() => setWhole(!isWhole)} aria-expanded={isWhole}>
-          {isWhole ? "show less" : `show all ${lines.length} lines`}
+          {isWhole ? "show less" : count === 1 ? "show the whole line" : `show all ${count} lines`}
         </button>
       ) : null}
       {isDiff ? <Diff text={cut} /> : <pre>{cut}</pre>}
-      {isWhole && shown.length > maxShown ? (
-        <p class="soft">The first {shown.length - maxShown} characters are left out here; the export has them.</p>
+      {isWhole && text.length > maxShown ? (
+        <p class="soft">The first {text.length - maxShown} characters are left out here; the export has them.</p>
       ) : null}
     </div>
   );
+}
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
 }
 
 function Pictures({ pictures }: { readonly pictures: readonly Picture[] }) {

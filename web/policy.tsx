@@ -6,7 +6,7 @@ import { visible } from "./text.ts";
 interface Verdict {
   readonly decision: string;
   readonly reason: string;
-  readonly rule?: string;
+  readonly rule: string | null;
   readonly commands?: readonly (readonly string[])[];
 }
 
@@ -55,7 +55,7 @@ export function Policy() {
       {verdict === undefined ? null : (
         <p class={`verdict ${verdict.decision}`} role="status">
           <strong>{verdict.decision}</strong>: {visible(verdict.reason)}
-          {verdict.rule === undefined ? null : <code> {visible(verdict.rule)}</code>}
+          {verdict.rule === null ? null : <code> {visible(verdict.rule)}</code>}
         </p>
       )}
       <h3>Rules</h3>

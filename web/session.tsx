@@ -62,6 +62,20 @@ function searchText(entry: Entry): string {
   return entry.kind === "diff" ? entry.diff.toLowerCase() : entry.text.toLowerCase();
 }
 
+const exports = [
+  ["html", "a page that stands alone"],
+  ["md", "Markdown"],
+  ["jsonl", "its records"],
+] as const;
+
+/** What was taken back is in the timeline; what could not be is said where the person looks. */
+async function undo(id: string): Promise<void> {
+  await attempt(async () => {
+    const { conflicts } = await client.undo(id);
+    if (conflicts.length > 0) throw new Error(`Not taken back: ${conflicts.join("; ")}`);
+  });
+}
+
 function Head({
   opened,
   wanted,
@@ -98,14 +112,23 @@ function Head({
             Interrupt
           </button>
         ) : null}
-        {can("talk") && !isBusy ? (
-          <button type="button" onClick={() => void attempt(() => client.undo(opened.id))}>
-            Undo last turn
+        {can("approve") && !isBusy && row?.kind === "session" ? (
+          <button type="button" onClick={() => void undo(opened.id)} title="the newest file changes or kept command">
+            Undo
           </button>
         ) : null}
-        <a class="button" href={`/v1/sessions/${encodeURIComponent(opened.id)}/export?format=html`} download>
-          Export
-        </a>
+        <details class="export">
+          <summary class="button">Export</summary>
+          <ul>
+            {exports.map(([format, name]) => (
+              <li key={format}>
+                <a href={`/v1/sessions/${encodeURIComponent(opened.id)}/export?format=${format}`} download>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </details>
       </div>
     </header>
   );

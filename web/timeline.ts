@@ -245,6 +245,18 @@ const readers: Readonly<Record<string, Reader>> = {
   },
   "history.compacted": (draft, { at }) =>
     note(draft, at, "info", "The history was shortened here; what came before stays in the journal."),
+  "undo.done": (draft, record) => {
+    const { undone, conflicts } = record as unknown as {
+      readonly undone: readonly { readonly path?: string; readonly run?: string; readonly action: string }[];
+      readonly conflicts: readonly string[];
+    };
+    const words = undone.map(({ path, run, action }) => `${path ?? `command ${run ?? ""}`} ${action}`);
+    if (words.length > 0) note(draft, record.at, "info", `Undone: ${words.join(", ")}.`);
+    if (conflicts.length > 0) note(draft, record.at, "warning", `Not undone: ${conflicts.join("; ")}.`);
+  },
+  "mail.dropped": (draft, record) => note(draft, record.at, "warning", `Not taken: ${String(record["reason"])}`),
+  "workspace.restored": (draft, { at }) =>
+    note(draft, at, "info", "Another process went on here, with the files as the last call that ended had left them."),
   warning: (draft, record) => note(draft, record.at, "warning", String(record["message"])),
   error: (draft, record) => note(draft, record.at, "error", String(record["message"])),
   "turn.ended": (draft, record) => {

@@ -144,7 +144,7 @@ export interface Client {
   send(id: string, message: NewMessage, key?: string): Promise<void>;
   approve(id: string, callId: string, reply: ApprovalReply): Promise<void>;
   cancel(id: string): Promise<void>;
-  undo(id: string): Promise<Json>;
+  undo(id: string): Promise<{ readonly undone: readonly Json[]; readonly conflicts: readonly string[] }>;
   approvals(): Promise<readonly WaitingApproval[]>;
   tools(): Promise<Json>;
   rules(): Promise<Json>;

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { createRequire } from "node:module";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { cli, ensureBuilt, tempFolder } from "../cli/run.ts";
+import { cli, ensureBuilt, run, tempFolder } from "../cli/run.ts";
 import { has, programPath } from "../needs.ts";
+import { openJournal, sessionPath } from "../../src/store/index.ts";
 import { recordingPage } from "../../src/store/page.ts";
 
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
@@ -21,10 +22,10 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
   }, 120_000);
   afterAll(() => browser?.close());
 
-  async function serve(workspace: string): Promise<string> {
+  async function serve(workspace: string, home = tempFolder("state")): Promise<string> {
     const child = spawn(process.execPath, [cli, "serve", "--port", "0", "--json"], {
       cwd: workspace,
-      env: { PATH: process.env["PATH"] ?? "", HOME: tempFolder("home"), CALLGATE_HOME: tempFolder("state") },
+      env: { PATH: process.env["PATH"] ?? "", HOME: tempFolder("home"), CALLGATE_HOME: home },
       stdio: ["ignore", "pipe", "inherit"],
     });
     onTestFinished(() => void child.kill("SIGTERM"));
@@ -128,6 +129,73 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     expect(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:"))).toEqual([]);
     expect(await page.locator("a[href^='javascript']").count()).toBe(0);
     expect(await page.locator("body").innerText()).toContain("U+202e");
+    await page.close();
+  });
+
+  test("a recorded session opens in the browser, alone and from the service: words, diff, effects; nothing is fetched", async () => {
+    const [workspace, home] = [tempFolder("work"), tempFolder("state")];
+    mkdirSync(join(workspace, "src"));
+    writeFileSync(join(workspace, "src", "add.js"), "export const add = (a, b) => a - b;\n");
+    const env = { CALLGATE_HOME: home };
+    const task = "replace 'a - b' with 'a + b' in src/add.js\nread src/add.js";
+    const played = await run(["exec", "--model", "offline", task], { cwd: workspace, env });
+    expect(played.code, played.stderr).toBe(0);
+    const shown = await run(["show", "last", "--web"], { cwd: workspace, env });
+    const file = join(home, "export.html");
+    expect((await run(["export", "last", "--format", "html", "--output", file], { cwd: workspace, env })).code).toBe(0);
+    for (const [address, colorScheme] of [
+      [shown.stdout.trim(), "light"],
+      [`file://${file}`, "dark"],
+    ] as const) {
+      const page = await browser.newPage({ colorScheme, viewport: { width: 390, height: 800 } });
+      const wrong = listen(page);
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(request.url()));
+      await page.goto(address);
+      await page.locator(".entry.call").first().waitFor();
+      expect(await page.locator(".unified .added").first().innerText()).toContain("a + b");
+      expect(await page.locator(".unified .removed").first().innerText()).toContain("a - b");
+      expect(await page.locator("main").innerText()).toContain("read_file");
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+      expect(asked.filter((url) => url !== address)).toEqual([]);
+      expect(wrong).toEqual([]);
+      await page.close();
+    }
+  });
+
+  test("ten thousand calls scroll like ten, and an output of fifty megabytes is cut, not hidden", async () => {
+    const home = tempFolder("state");
+    const id = "20261116-120000-abcdef";
+    const journal = openJournal(sessionPath(home, id));
+    journal.append({ type: "session.started", session_id: id, cwd: "", model: "m" });
+    const ended = (n: number, text: string) => ({
+      type: "call.ended",
+      call: { id: `c${n}`, name: "look", tool: "look", ok: true, durationMs: 1, content: [{ type: "text", text }] },
+    });
+    for (let n = 0; n < 10_000; n++) {
+      journal.append({ type: "call.started", id: `c${n}`, tool: "look", input: { path: `file-${n}` } });
+      journal.append(ended(n, `result ${n}`));
+    }
+    journal.append({ type: "call.started", id: "c10000", tool: "look", input: { path: "huge" } });
+    journal.append(ended(10_000, `${"x".repeat(50 * 1024 * 1024)} the end`));
+    journal.close();
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+    const wrong = listen(page);
+    const link = await serve(tempFolder("work"), home);
+    await page.goto(link);
+    await page.goto(`${new URL(link).origin}/#/s/${id}`);
+    await page.getByText("the end").waitFor({ timeout: 60_000 });
+    expect(await page.locator(".entry").count()).toBeLessThan(60);
+    await page.getByRole("button", { name: "show the whole line" }).click();
+    await page.getByText("characters are left out here").waitFor();
+    const list = page.getByRole("log");
+    await list.evaluate((box) => (box.scrollTop = 0));
+    await page.getByText("file-0", { exact: true }).first().waitFor({ timeout: 30_000 });
+    await list.evaluate((box) => (box.scrollTop = box.scrollHeight / 2));
+    await expect.poll(() => page.locator(".entry").first().innerText()).toMatch(/file-[3-6]\d\d\d/);
+    expect(await page.locator(".entry").count()).toBeLessThan(60);
+    expect(wrong).toEqual([]);
     await page.close();
   });
 });
