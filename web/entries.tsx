@@ -104,7 +104,7 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
   const { tool, input, state, ruling, durationMs, output, pictures, approval } = entry;
   const isWaiting = state === "waiting" && approval !== undefined;
   return (
-    <section class={`entry call ${state}`} aria-label={`${tool} ${stateWords[state]}`}>
+    <article class={`entry call ${state}`} aria-label={`${tool} ${stateWords[state]}`}>
       <header>
         <span class="dot" aria-hidden="true" />
         <strong>{visible(tool)}</strong>
@@ -134,7 +134,7 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
       <Did effects={entry.effects} />
       {output === "" ? null : <Output text={output} />}
       <Pictures pictures={pictures} />
-    </section>
+    </article>
   );
 }
 

@@ -17,7 +17,8 @@ if (place !== null)
   render(
     <main class="recording">
       <header class="head">
-        <h2>{document.title}</h2>
+        <h1>{document.title}</h1>
+        <h2 class="hidden">What happened</h2>
         <p class="soft">
           {timeline.model} · {describeCount(totals.input)} in, {describeCount(totals.output)} out · recorded by Callgate
         </p>

@@ -8,18 +8,40 @@ import type { SessionRow } from "../client/index.ts";
 const keepAliveMs = 15_000;
 /** Parts of an answer are joined for this long, so that a fast model is told at most twenty times a second. */
 const joinMs = 50;
-/** A client that reads slower than this is let go; it comes back and misses nothing. */
+/** A client that has not read so much yet gets nothing more until it has. */
 const maxBuffered = 1024 * 1024;
+/** One that takes nothing for this long is let go; it comes back and misses nothing. */
+const maxStalledMs = 60_000;
 const batch = 500;
 
+/** An event as it is sent: written once, however many listen. */
+export type Encode = (event: string, data: object, id?: number) => string;
+
+/** The same value is the same text: what is told to a thousand listeners is made into JSON once. */
+export function createEncode(): Encode {
+  const known = new WeakMap<object, string>();
+  return (event, data, id) => {
+    let text = known.get(data);
+    if (text === undefined) {
+      // JSON has no line break of its own: one event is one data line.
+      text = `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+      known.set(data, text);
+    }
+    return text;
+  };
+}
+
 export interface Stream {
-  send(event: string, data: unknown, id?: number): void;
+  send(event: string, data: object, id?: number): void;
+  /** Resolves when there is room again, at once where there is. */
+  drained(): Promise<void>;
+  readonly isFull: boolean;
   /** Resolves when the client has gone. */
   readonly closed: Promise<void>;
   end(): void;
 }
 
-export function openStream(response: ServerResponse): Stream {
+export function openStream(response: ServerResponse, encode: Encode): Stream {
   response.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store",
@@ -27,25 +49,62 @@ export function openStream(response: ServerResponse): Stream {
   });
   response.flushHeaders();
   const write = (text: string) => {
-    if (response.destroyed || response.writableEnded) return;
-    response.write(text);
-    if (response.writableLength > maxBuffered) response.destroy();
+    if (!response.destroyed && !response.writableEnded) response.write(text);
   };
-  const alive = setInterval(() => write(": still here\n\n"), keepAliveMs);
+  const isFull = () => !response.destroyed && response.writableLength > maxBuffered;
+  const alive = setInterval(() => {
+    if (!isFull()) write(": still here\n\n");
+  }, keepAliveMs);
+  let isClosed = false;
   const closed = new Promise<void>((resolve) => {
     response.once("close", () => {
+      isClosed = true;
       clearInterval(alive);
       resolve();
     });
   });
+  const untilDrained = () =>
+    new Promise<void>((resolve) => {
+      const stalled = setTimeout(() => response.destroy(), maxStalledMs);
+      const done = () => {
+        clearTimeout(stalled);
+        response.off("drain", done);
+        resolve();
+      };
+      response.once("drain", done);
+      void closed.then(done);
+    });
   return {
-    send(event, data, id) {
-      // JSON has no line break of its own: one event is one data line.
-      write(`event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
+    send: (event, data, id) => write(encode(event, data, id)),
+    async drained() {
+      while (!isClosed && isFull()) await untilDrained();
+    },
+    get isFull() {
+      return isFull();
     },
     closed,
     end: () => void response.end(),
   };
+}
+
+/** Runs something once more if it was asked for meanwhile, and never twice at the same time. */
+function createRepeater(work: () => Promise<void>, onError: () => void): () => void {
+  let isRunning = false;
+  let isAsked = false;
+  const run = async () => {
+    isAsked = true;
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      while (isAsked) {
+        isAsked = false;
+        await work();
+      }
+    } finally {
+      isRunning = false;
+    }
+  };
+  return () => void run().catch(onError);
 }
 
 /** Everything of one session after record `after`, then as it happens, until the client goes. */
@@ -57,48 +116,42 @@ export async function followSession(
   toRow: (session: StoredSession) => SessionRow,
 ): Promise<void> {
   let last = after;
-  let isReading = false;
-  let isDirty = false;
-  const live = createJoiner((event) => stream.send("live", event));
-  const read = async () => {
-    isDirty = true;
-    if (isReading) return;
-    isReading = true;
-    try {
-      while (isDirty) {
-        isDirty = false;
-        const records = await store.read(id, last, batch);
-        // What was told live belongs before the record that has it whole.
-        live.flush();
-        for (const record of records) {
-          if (record.n <= last) continue;
-          last = record.n;
-          stream.send("record", record, record.n);
-        }
-        if (records.length === batch) isDirty = true;
+  const live = createJoiner((event) => {
+    // Who cannot keep up is told the whole by its record.
+    if (!stream.isFull) stream.send("live", event);
+  });
+  // A store that cannot be read ends the stream: the client comes back and goes on where it was.
+  const readAll = createRepeater(async () => {
+    for (let isMore = true; isMore;) {
+      await stream.drained();
+      const records = await store.read(id, last, batch);
+      isMore = records.length === batch;
+      // What was told live belongs before the record that has it whole.
+      live.flush();
+      for (const record of records) {
+        if (record.n <= last) continue;
+        last = record.n;
+        stream.send("record", record, record.n);
+        if (stream.isFull) await stream.drained();
       }
-    } finally {
-      isReading = false;
     }
-  };
-  const tellStatus = async () => {
+  }, stream.end);
+  const tellStatus = createRepeater(async () => {
+    await stream.drained();
     const session = await store.get(id);
     if (session === undefined) stream.end();
     else stream.send("status", toRow(session));
-  };
-  const heard = (change: StoreChange) => {
+  }, stream.end);
+  const stop = store.watch((change) => {
     if (change.id !== id) return;
-    if (change.type === "records") run(read);
+    if (change.type === "records") readAll();
     else if (change.type === "live") live.add(change.event);
-    else if (change.type === "session") run(tellStatus);
+    else if (change.type === "session") tellStatus();
     else if (change.type === "removed") stream.end();
-  };
-  // A store that cannot be read ends the stream: the client comes back and goes on where it was.
-  const run = (work: () => Promise<void>) => void work().catch(() => stream.end());
-  const stop = store.watch(heard);
+  });
   try {
-    run(tellStatus);
-    run(read);
+    tellStatus();
+    readAll();
     await stream.closed;
   } finally {
     stop();
@@ -117,15 +170,27 @@ export async function followTenant(
   const tell = async (id: string) => {
     const session = await store.get(id);
     if (session === undefined) return;
-    stream.send("status", toRow(session));
+    const row = toRow(session);
+    stream.send("status", row);
     const open = session.questions.map(({ callId, hash }) => `${callId} ${hash}`).join();
     if (open !== "" && told.get(id) !== open)
       for (const { callId, tool, reason, hash } of session.questions)
-        stream.send("approval", { session: toRow(session), callId, tool, reason, hash });
+        stream.send("approval", { session: row, callId, tool, reason, hash });
     told.set(id, open);
   };
+  // Of a session that changes often, the last state is told.
+  const changed = new Set<string>();
+  const tellAll = createRepeater(async () => {
+    for (const id of changed) {
+      changed.delete(id);
+      await stream.drained();
+      await tell(id);
+    }
+  }, stream.end);
   const stop = store.watch((change) => {
-    if (change.tenant === tenant && change.type === "session") void tell(change.id).catch(() => stream.end());
+    if (change.tenant !== tenant || change.type !== "session") return;
+    changed.add(change.id);
+    tellAll();
   });
   try {
     await stream.closed;

@@ -37,5 +37,6 @@ export type {
   WaitingQuestion,
 } from "../store/session-store.ts";
 /** What the signatures above speak of. */
+export type { Encode } from "./events.ts";
 export type { ServeMetrics } from "./metrics.ts";
 export type { Rates, TenantUsage, UsageBook } from "./limits.ts";

@@ -95,7 +95,7 @@ export async function followOne(asked: Asked, service: Service): Promise<Reply> 
   const given = request.headers["last-event-id"];
   const after = readAfter(typeof given === "string" && given !== "" ? given : query.get("after"));
   await service.listening(principal, async () => {
-    const stream = openStream(response);
+    const stream = openStream(response, service.encode);
     service.onStop(stream.end);
     await followSession(stream, service.store, session.id, after, toRow);
   });
@@ -104,7 +104,7 @@ export async function followOne(asked: Asked, service: Service): Promise<Reply> 
 
 export async function followAll({ principal, response }: Asked, service: Service): Promise<Reply> {
   await service.listening(principal, async () => {
-    const stream = openStream(response);
+    const stream = openStream(response, service.encode);
     service.onStop(stream.end);
     await followTenant(stream, service.store, principal.tenant, toRow);
   });

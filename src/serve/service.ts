@@ -7,6 +7,7 @@ import type { SessionEvent } from "../session/index.ts";
 import type { StoredRecord } from "../store/journal.ts";
 import type { NewMail, SessionStore, StoredSession } from "../store/session-store.ts";
 import { createLocalDispatcher, type Dispatcher } from "./dispatcher.ts";
+import { createEncode, type Encode } from "./events.ts";
 import { createServeMetrics, type ServeMetrics } from "./metrics.ts";
 import type { OpenSession } from "./open-session.ts";
 import { createRunner } from "./runner.ts";
@@ -62,6 +63,8 @@ export interface Service
   countSessions(tenant: string): Promise<number>;
   /** Sends something to a session; somebody will look at it. */
   post(session: StoredSession, mail: NewMail): ReturnType<SessionStore["post"]>;
+  /** Events as text, made once for all who listen. */
+  readonly encode: Encode;
   /** Runs a stream within the tenant's number of them. */
   listening(who: Principal, follow: () => Promise<void>): Promise<void>;
   /** Called when the service stops, for streams that would not end by themselves. */
@@ -157,6 +160,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     if (options.dispatcher === undefined) for (const { id, tenant } of await store.unfinished()) await wake(id, tenant);
   }
 
+  const encode = createEncode();
   const serviceOn = (own: SessionStore): Service => ({
     store: own,
     tokens,
@@ -167,6 +171,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     model: options.model,
     ...(options.toMarkdown === undefined ? {} : { toMarkdown: options.toMarkdown }),
     ...quotas,
+    encode,
     forTenant: (tenant) => serviceOn(store.forTenant(tenant)),
     metrics,
     now,

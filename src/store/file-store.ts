@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -50,6 +51,8 @@ interface Mailbox {
 }
 
 const maxRecent = 2_000;
+/** A journal that was parsed is kept for so long after it was last asked for. */
+const parsedMs = 2_000;
 
 const shape = optionsShape<FileStoreOptions>({ folder: "string", ownTenant: "string", now: "function" }, "folder");
 
@@ -87,9 +90,18 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
     writeFileSync(`${path}.new`, JSON.stringify({ session: one.session, key: one.key }), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   };
+  /** Whoever follows a long session reads it piece by piece, and many may follow one: it is parsed once for them. */
+  let parsed: { readonly stamp: string; readonly records: readonly StoredRecord[] } | undefined;
+  let forgetting: NodeJS.Timeout | undefined;
   const recordsOf = (session: StoredSession): readonly StoredRecord[] => {
     const path = journalPath(session);
-    return existsSync(path) ? readJournal(path).records : [];
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) return [];
+    const version = `${path} ${stat.ino} ${stat.size} ${stat.mtimeMs}`;
+    if (parsed?.stamp !== version) parsed = { stamp: version, records: readJournal(path).records };
+    clearTimeout(forgetting);
+    forgetting = setTimeout(() => (parsed = undefined), parsedMs).unref();
+    return parsed.records;
   };
   const mailboxOf = (one: Held): Mailbox => {
     one.mailbox ??= readMailbox(mailPath(one.session), () => recordsOf(one.session));
@@ -229,6 +241,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
     },
     forTenant: (tenant) => confineStore(store, tenant),
     async close() {
+      clearTimeout(forgetting);
       for (const one of held.values()) one.journal?.close();
       listeners.clear();
       unlock();
