@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import { joinLive } from "../store/live-events.ts";
-import type { SessionStore, StoreChange, StoredSession } from "../store/session-store.ts";
+import type { SessionStore, StoredSession } from "../store/session-store.ts";
 import type { SessionRow } from "../client/index.ts";
 
 const keepAliveMs = 15_000;
@@ -55,10 +55,10 @@ export function openStream(response: ServerResponse, encode: Encode): Stream {
   const alive = setInterval(() => {
     if (!isFull()) write(": still here\n\n");
   }, keepAliveMs);
-  let isClosed = false;
+  const state = { isClosed: false };
   const closed = new Promise<void>((resolve) => {
     response.once("close", () => {
-      isClosed = true;
+      state.isClosed = true;
       clearInterval(alive);
       resolve();
     });
@@ -77,7 +77,7 @@ export function openStream(response: ServerResponse, encode: Encode): Stream {
   return {
     send: (event, data, id) => write(encode(event, data, id)),
     async drained() {
-      while (!isClosed && isFull()) await untilDrained();
+      while (!state.isClosed && isFull()) await untilDrained();
     },
     get isFull() {
       return isFull();

@@ -26,7 +26,7 @@ import {
   type StoreChange,
   type StoredSession,
 } from "./session-store.ts";
-import { listSessions, sessionPath } from "./sessions.ts";
+import { recorded, recordedBeside, sessionPath } from "./sessions.ts";
 
 /** Options of `createFileStore`. */
 export interface FileStoreOptions {
@@ -281,32 +281,4 @@ function readMailbox(path: string, records: () => readonly StoredRecord[]): Mail
     return parsed.ok && isObject(parsed.value) ? [parsed.value as unknown as Mail] : [];
   });
   return { mails, taken: new Set(records().flatMap((record) => takenMail(record) ?? [])) };
-}
-
-/** A session that `exec`, `chat` or the gateway recorded in the same folder: to be looked at. */
-function recorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
-  if (tenant === undefined || !/^[\w-]+$/.test(id)) return undefined;
-  return recordedBeside(folder, tenant, new Map()).find((session) => session.id === id);
-}
-
-function recordedBeside(
-  folder: string,
-  tenant: string,
-  served: ReadonlyMap<string, unknown>,
-): readonly StoredSession[] {
-  return listSessions(folder)
-    .filter(({ id }) => !served.has(id))
-    .map(({ id, title, cwd, startedAt, updatedAt, client }) => ({
-      id,
-      tenant,
-      title,
-      cwd,
-      status: "ended",
-      model: "",
-      settings: { recorded: client === undefined ? "session" : "gateway" },
-      startedAt: Date.parse(startedAt),
-      updatedAt: Date.parse(updatedAt),
-      questions: [],
-      takings: 0,
-    }));
 }

@@ -108,3 +108,32 @@ function titleOf(prompt: string): string {
   const line = prompt.trim().split("\n")[0] ?? "";
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
+
+/** A session that `exec`, `chat` or the gateway recorded in the same folder: to be looked at. */
+export function recorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
+  if (tenant === undefined || !/^[\w-]+$/.test(id)) return undefined;
+  return recordedBeside(folder, tenant, new Map()).find((session) => session.id === id);
+}
+
+/** All of them but those that are served. */
+export function recordedBeside(
+  folder: string,
+  tenant: string,
+  served: ReadonlyMap<string, unknown>,
+): readonly StoredSession[] {
+  return listSessions(folder)
+    .filter(({ id }) => !served.has(id))
+    .map(({ id, title, cwd, startedAt, updatedAt, client }) => ({
+      id,
+      tenant,
+      title,
+      cwd,
+      status: "ended",
+      model: "",
+      settings: { recorded: client === undefined ? "session" : "gateway" },
+      startedAt: Date.parse(startedAt),
+      updatedAt: Date.parse(updatedAt),
+      questions: [],
+      takings: 0,
+    }));
+}
