@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../base/json.ts";
+import type { StoredSession } from "./session-store.ts";
 
 /** One session as a list shows it. */
 export interface SessionSummary {
