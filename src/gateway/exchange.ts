@@ -15,6 +15,7 @@ import { answerSearch, isSearchRequest } from "./search.ts";
 import { createWriter, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { estimateUsage } from "./side-endpoints.ts";
+import { stopAt } from "./stop-sequences.ts";
 import { refusal, resolveReferences } from "./stored-responses.ts";
 import { hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
@@ -213,7 +214,10 @@ async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | unde
   const { secrets, governance } = services;
   const prepared = target.prepare(secrets === undefined ? request : secrets.hide(request));
   const ask = async function* (wanted: ModelRequest): AsyncGenerator<ModelEvent> {
-    for await (const event of target.ask(wanted, signal)) {
+    // The Responses API has no stop sequences.
+    const stops = target.address.wire === "responses" ? (wanted.stop ?? []).filter((words) => words !== "") : [];
+    const answered = target.ask(wanted, signal);
+    for await (const event of stops.length === 0 ? answered : stopAt(answered, stops)) {
       if (event.type === "note") entry?.note({ type: "gateway.note", raw: { ...event.note } });
       if (event.type === "other") entry?.note({ type: "gateway.note", raw: event.raw });
       else {
