@@ -1,6 +1,7 @@
 /** A question to a person, with everything that is needed to answer it, and the answers. */
 import { useState } from "preact/hooks";
 import type { ApprovalReply } from "../src/client/index.ts";
+import type { EffectLine } from "../src/spec/effects.ts";
 import type { ApprovalRequest } from "../src/spec/stages.ts";
 import { Diff } from "./diff.tsx";
 import { can } from "./state.ts";
@@ -11,22 +12,20 @@ interface ApprovalProps {
   readonly onAnswer: ((reply: ApprovalReply) => void) | undefined;
 }
 
-interface Effect {
-  readonly path: string;
-  readonly kind: string;
-}
-
 export function Approval({ request, onAnswer }: ApprovalProps) {
   const [words, setWords] = useState("");
   const [isSent, setSent] = useState(false);
   const { hash, reason, commands, always, diff } = request;
-  const effects = effectsOf(request.effects);
-  const [kept, setKept] = useState<ReadonlySet<string>>(new Set(effects.map(({ path }) => path)));
+  const { lines = [], direct } = request.effects ?? {};
+  // A line without paths tells of something that cannot be chosen: a warning, or a request that was made.
+  const choosable = lines.flatMap(({ paths }, at) => (paths.length > 0 ? [at] : []));
+  const [kept, setKept] = useState<ReadonlySet<number>>(new Set(choosable));
   const send = (answer: ApprovalReply["answer"]) => {
     setSent(true);
     const message = words.trim();
-    const isPart = effects.length > 0 && kept.size < effects.length;
-    onAnswer?.({ answer, hash, ...(message === "" ? {} : { message }), ...(isPart ? { keep: [...kept] } : {}) });
+    const isPart = kept.size < choosable.length;
+    const keep = [...kept].flatMap((at) => lines[at]?.paths ?? []);
+    onAnswer?.({ answer, hash, ...(message === "" ? {} : { message }), ...(isPart ? { keep } : {}) });
   };
   const isOff = isSent || onAnswer === undefined || !can("approve");
   return (
@@ -35,11 +34,15 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
       {commands.length === 0 ? null : (
         <pre class="commands">{commands.map((command) => visible(command.join(" "))).join("\n")}</pre>
       )}
-      {effects.length === 0 ? null : <Effects effects={effects} kept={kept} onChange={setKept} />}
+      {lines.length === 0 ? null : <Effects lines={lines} kept={kept} onChange={setKept} />}
       {diff === undefined ? null : <Diff text={diff} />}
       <div class="answers">
         <button type="button" class="yes" disabled={isOff} onClick={() => send("once")}>
-          {effects.length > 0 ? (kept.size === effects.length ? "Keep all" : `Keep ${kept.size}`) : "Yes, once"}
+          {request.effects === undefined
+            ? "Yes, once"
+            : kept.size === choosable.length
+              ? "Keep all"
+              : `Keep ${kept.size}`}
         </button>
         <button type="button" disabled={isOff} onClick={() => send("session")}>
           For this session
@@ -54,8 +57,8 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
             Always: <code>{visible(always.rule)}</code>
           </button>
         )}
-        {request.effects?.direct === undefined ? null : (
-          <button type="button" disabled={isOff} onClick={() => send("direct")} title={visible(request.effects.direct)}>
+        {direct === undefined ? null : (
+          <button type="button" disabled={isOff} onClick={() => send("direct")} title={visible(direct)}>
             Run it again directly
           </button>
         )}
@@ -75,40 +78,66 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
   );
 }
 
-/** Removals first: they are what a person must not overlook. */
+const kinds: Readonly<Record<EffectLine["mark"], string>> = {
+  "!": "warning",
+  "-": "removed",
+  "~": "changed",
+  "+": "added",
+  git: "git",
+  net: "network",
+};
+
+/** As every other place lists it: warnings and removals first, whole folders as one line, git in git's words. */
 function Effects({
-  effects,
+  lines,
   kept,
   onChange,
 }: {
-  readonly effects: readonly Effect[];
-  readonly kept: ReadonlySet<string>;
-  readonly onChange: (kept: ReadonlySet<string>) => void;
+  readonly lines: readonly EffectLine[];
+  readonly kept: ReadonlySet<number>;
+  readonly onChange: (kept: ReadonlySet<number>) => void;
 }) {
-  const sorted = effects.toSorted((a, b) => Number(b.kind === "removed") - Number(a.kind === "removed"));
   return (
     <fieldset class="effects">
-      <legend>What it did in a held copy</legend>
-      {sorted.map(({ path, kind }) => (
-        <label key={path} class={kind}>
-          <input
-            type="checkbox"
-            checked={kept.has(path)}
-            onChange={(event) => {
-              const next = new Set(kept);
-              if (event.currentTarget.checked) next.add(path);
-              else next.delete(path);
-              onChange(next);
-            }}
-          />
-          <span class="kind">{kind}</span> {visible(path)}
-        </label>
-      ))}
+      <legend>What it did; nothing of it is kept yet</legend>
+      {lines.map((line, at) => {
+        const words = (
+          <>
+            <span class="kind">{kinds[line.mark]}</span> {visible(line.text)}
+          </>
+        );
+        if (line.paths.length === 0)
+          return (
+            <p key={at} class={kinds[line.mark]}>
+              {words}
+            </p>
+          );
+        return (
+          <label key={at} class={kinds[line.mark]}>
+            <input
+              type="checkbox"
+              checked={kept.has(at)}
+              onChange={(event) => {
+                const next = new Set(kept);
+                if (event.currentTarget.checked) next.add(at);
+                else next.delete(at);
+                onChange(next);
+              }}
+            />
+            {words}
+          </label>
+        );
+      })}
     </fieldset>
   );
 }
 
-/** What a held run did, of a question or of a call that has ended. */
+interface Effect {
+  readonly path: string;
+  readonly kind: string;
+}
+
+/** What a held run did, of a call that has ended. */
 export function effectsOf(given: unknown): readonly Effect[] {
   const list = Array.isArray(given)
     ? given

@@ -1,6 +1,6 @@
 /** `callgate acp` as an editor sees it: the real command, driven by the protocol's own client. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -22,6 +22,7 @@ import { createMcpServer } from "../../src/mcp/server/server.ts";
 import { createScriptedModel, serveModel, type ScriptedStep } from "../../src/testing/index.ts";
 import { cli, ensureBuilt, tempFolder } from "../cli/run.ts";
 import { has } from "../needs.ts";
+import { canHold } from "../runtime/effects/held.ts";
 
 beforeAll(ensureBuilt, 120_000);
 const cleanups: (() => unknown)[] = [];
@@ -45,6 +46,8 @@ interface Setting {
   readonly state?: string;
   readonly flags?: readonly string[];
   readonly capabilities?: ClientCapabilities;
+  /** Commands that would be asked about run held. */
+  readonly held?: boolean;
 }
 
 async function openEditor({
@@ -52,12 +55,18 @@ async function openEditor({
   state = tempFolder("state"),
   flags = [],
   capabilities = {},
+  held = false,
 }: Setting): Promise<Editor> {
   const server = await serveModel(createScriptedModel(steps, "scripted"));
   cleanups.push(() => server.close());
   const args = [cli, "acp", "--base-url", server.baseUrl, "--wire", "chat", "--model", "scripted", ...flags];
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env["PATH"] ?? "", HOME: tempFolder("home"), CALLGATE_HOME: state, CALLGATE_HELD: "off" },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: tempFolder("home"),
+      CALLGATE_HOME: state,
+      ...(held ? {} : { CALLGATE_HELD: "off" }),
+    },
     stdio: ["pipe", "pipe", "inherit"],
   });
   cleanups.push(() => child.kill());
@@ -202,6 +211,27 @@ test("a permission shows the command and the diff; 'always' is a rule for that c
   expect(of(editor.updates, "tool_call_update").some(({ status }) => status === "failed")).toBe(true);
   expect(readFileSync(join(cwd, "a.txt"), "utf8")).toBe("two\n");
   expect(said(editor.updates)).toBe("as you like");
+});
+
+test.skipIf(!canHold)("what a held command did is shown, and one that failed because of it runs directly", async () => {
+  const cwd = tempFolder("work");
+  mkdirSync(join(cwd, "d"));
+  const command = "rm -rf gone; touch new.txt; perl -e 'rename(q(d), q(e)) or die $!'";
+  const editor = await openEditor({
+    held: true,
+    flags: ["--approval", "unless-trusted"],
+    steps: [{ calls: [{ name: "shell_command", input: { command } }] }, { text: "renamed" }],
+  });
+  const { sessionId } = await editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+  editor.choose = "direct";
+  await editor.agent.request(methods.agent.session.prompt, { sessionId, prompt: prompt("go") });
+  expect(editor.permissions).toHaveLength(1);
+  const [{ toolCall, options }] = editor.permissions as [RequestPermissionRequest];
+  const why = "renaming a folder that was there does not work while held";
+  expect(options.find(({ optionId }) => optionId === "direct")?.name).toBe(`Run it again directly (${why})`);
+  expect(JSON.stringify(toolCall.content)).toContain(why);
+  expect(JSON.stringify(toolCall.content)).toContain("+ new.txt");
+  expect([existsSync(join(cwd, "d")), existsSync(join(cwd, "e"))]).toEqual([false, true]);
 });
 
 test("in plan mode nothing is changed and nobody is asked", async () => {

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client/index.ts";
+import { canHold } from "../runtime/effects/held.ts";
 import { cli, ensureBuilt, tempFolder } from "./run.ts";
 
 beforeAll(() => ensureBuilt(), 120_000);
@@ -91,3 +92,35 @@ test("a question of one session is answered over the API, in a folder of its own
   service.child.kill("SIGTERM");
   expect(await stopped).toBe(0);
 }, 120_000);
+
+test.skipIf(!canHold)(
+  "a kept run of a session is taken back over the API, and the session and its model hear of it",
+  async () => {
+    const service = await start(tempFolder("serve-home"), tempFolder("serve-work"), "--approval", "unless-trusted");
+    const { client } = service;
+    const { id } = await client.create({ base: { kind: "empty" } });
+    const undoAll = async () => (await client.undo(id)) as { undone: object[]; conflicts: string[] };
+    const play = async (text: string) => {
+      await client.send(id, { text });
+      await expect.poll(async () => (await client.approvals()).length, { timeout: 30_000 }).toBe(1);
+      const [{ request }] = (await client.approvals()) as [Awaited<ReturnType<Client["approvals"]>>[number]];
+      await client.approve(id, request.call.id, { answer: "once", hash: request.hash });
+      await expect.poll(async () => (await client.session(id)).session.status, { timeout: 30_000 }).toBe("idle");
+      return request;
+    };
+    const request = await play("run touch made.txt");
+    expect(request.effects).toMatchObject({ list: [{ path: "made.txt", kind: "added" }] });
+    const run = request.effects!.run;
+    expect(await undoAll()).toEqual({ undone: [{ run, action: "taken back" }], conflicts: [] });
+    expect(await undoAll()).toEqual({ undone: [], conflicts: ["there is nothing to take back"] });
+    const again = await play("run test ! -e made.txt && touch other.txt");
+    expect(again.effects).toMatchObject({ list: [{ path: "other.txt", kind: "added" }] });
+    const { records } = await client.records(id);
+    expect(records.filter(({ type }) => type === "effects.undone")).toMatchObject([
+      { run, what: "touch made.txt: 1 added" },
+    ]);
+    expect(JSON.stringify(records)).toContain("[The user took back what was done here: touch made.txt: 1 added.");
+    service.child.kill("SIGTERM");
+  },
+  120_000,
+);

@@ -1,6 +1,6 @@
 /** `callgate mcp serve` as a process, driven over stdio by the SDK's own client. */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -111,6 +111,27 @@ test.skipIf(!canHold)(
     expect(textOf(ended)).toContain("Only a part of what the command changed was kept");
     expect(readFileSync(join(cwd, "a.txt"), "utf8")).toBe("alpha\nbeta\ndelta\n");
     expect(readFileSync(join(cwd, "old/f"), "utf8")).toBe("f\n");
+  },
+);
+
+test.skipIf(!canHold)(
+  "a command that failed because it was held can be run directly through elicitation (needs bubblewrap)",
+  async () => {
+    const asked: string[] = [];
+    const { client, cwd } = await connect({
+      era: "modern",
+      answer: (message) => {
+        asked.push(message);
+        return { action: "accept", content: { answer: "direct" } };
+      },
+    });
+    mkdirSync(join(cwd, "d"));
+    const command = "rm -rf gone; perl -e 'rename(q(d), q(e)) or die $!'";
+    const ended = await client.callTool({ name: "shell_command", arguments: { command } });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain("renaming a folder that was there does not work while held");
+    expect(ended.isError).not.toBe(true);
+    expect([existsSync(join(cwd, "d")), existsSync(join(cwd, "e"))]).toEqual([false, true]);
   },
 );
 

@@ -8,6 +8,7 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cli, ensureBuilt, run, tempFolder } from "../cli/run.ts";
 import { has, programPath } from "../needs.ts";
+import { canHold } from "../runtime/effects/held.ts";
 import { openJournal, sessionPath } from "../../src/store/index.ts";
 import { recordingPage } from "../../src/store/page.ts";
 
@@ -76,6 +77,17 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     expect(readFileSync(join(workspace, "src", "add.js"), "utf8")).toContain("a + b");
     expect(existsSync(join(workspace, "old"))).toBe(false);
     await page.getByText("Done.").first().waitFor();
+    if (canHold) {
+      // It fails because it is held; the question says why, and offers to run it directly.
+      mkdirSync(join(workspace, "old"));
+      await page.getByLabel("Message").fill("run rm -rf gone; perl -e 'rename(q(old), q(new)) or die $!'");
+      await page.getByRole("button", { name: "Send" }).click();
+      const direct = page.getByRole("group", { name: "approval" }).getByRole("button", { name: "directly" });
+      await direct.waitFor({ timeout: 40_000 });
+      expect(await direct.getAttribute("title")).toContain("renaming a folder that was there does not work while held");
+      await direct.click();
+      await expect.poll(() => existsSync(join(workspace, "new")), { timeout: 40_000 }).toBe(true);
+    }
     if (process.env["CALLGATE_SCREENS"])
       await page.screenshot({ path: join(process.env["CALLGATE_SCREENS"], "page-session.png") });
     await page.setViewportSize({ width: 390, height: 800 });

@@ -95,6 +95,7 @@ async function ask({ effects, direct }: HeldOutcome, run: HeldRun): Promise<Choi
     say("callgate: nobody can be asked here, so nothing is kept (--held keep keeps it)");
     return "none";
   }
+  process.stdin.ref(); // the command that ran before let go of it, and the process would end here
   const { createInterface } = await import("node:readline/promises");
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   const offers = [

@@ -151,7 +151,7 @@ function choices(request: ApprovalRequest) {
       ...(request.always ? [{ value: "always", label: "Keep all, always", description: "writes the rule above" }] : []),
       ...(request.effects.direct === undefined
         ? []
-        : [{ value: "direct", label: "Drop it, and run it again directly", description: request.effects.direct }]),
+        : [{ value: "direct", label: "Run it again directly", description: request.effects.direct }]),
       { value: "no", label: "Drop it", description: "nothing has changed yet" },
       { value: "no-because", label: "Drop it, and say why" },
       { value: "stop", label: "Drop it, and stop the turn" },
