@@ -112,6 +112,17 @@ describe.each(places)("a terminal through $name, $place", ({ launcher, grant, is
     expect(terminals.list()).toEqual([]);
   });
 
+  test("Ctrl-C interrupts the program, and its terminal stays", async () => {
+    const line = "trap 'echo interrupted' INT; echo up; while :; do read -r said && echo said $said; done";
+    const first = await terminals.open({ argv: bash(line), tty: true, yieldMs: 50 });
+    await until(terminals, first, "up");
+    const say = async (chars: string, text: string) =>
+      until(terminals, await terminals.write(first.id!, { chars, yieldMs: 50 }), text);
+    expect(await say("\u0003", "interrupted")).toContain("interrupted");
+    expect(await say("hello\n", "said hello")).toContain("said hello");
+    await terminals.close(first.id!);
+  });
+
   test("keeps the last byte of a long output", async () => {
     for (let round = 0; round < 5; round++) {
       const view = await terminals.open({ argv: bash("seq 1 20000"), tty: true, yieldMs: 20_000 });

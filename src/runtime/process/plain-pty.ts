@@ -1,6 +1,6 @@
 /** A terminal without the launcher: `@lydell/node-pty` where it is installed, else util-linux's `script`. */
 import { spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Writable } from "node:stream";
 import type { TerminalSize } from "../../spec/capability.ts";
@@ -82,7 +82,8 @@ function startNodePty(pty: NodePty, launch: Confined, size: TerminalSize, sink: 
 
 /** `script` gives the command a terminal of its own and pumps it to pipes. It cannot be resized. */
 function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: string): Promise<Child> {
-  const line = `stty rows ${size.rows} cols ${size.columns} 2>/dev/null; exec ${launch.argv.map(quote).join(" ")}`;
+  const words = launch.sandbox.startsWith("bwrap") ? inFront(launch.argv) : launch.argv;
+  const line = `stty rows ${size.rows} cols ${size.columns} 2>/dev/null; exec ${words.map(quote).join(" ")}`;
   const fds = launch.fds ?? [];
   const stdio: ("pipe" | "ignore")[] = ["pipe", "pipe", "pipe"];
   const handedOn = [...fds.map(({ fd }) => fd), ...(launch.statusFd === undefined ? [] : [launch.statusFd])];
@@ -134,6 +135,20 @@ function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: str
     });
   });
 }
+
+/**
+ * Ctrl-C goes to every process of the group in front, and bubblewrap would end with it, the sandbox and all. A bash
+ * with job control inside puts the command into a group of its own, in front of both. Other shells complain at their
+ * end that the group before theirs is outside of the sandbox.
+ */
+function inFront(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  if (end < 0 || !existsSync(bash)) return argv;
+  const shell = [bash, "-c", 'set -m; "$@"; exit $?', "bash"];
+  return [...argv.slice(0, end + 1), ...shell, ...argv.slice(end + 1)];
+}
+
+const bash = "/bin/bash";
 
 /** The command has a session of its own below `script`. */
 function signalForeground(tree: Tree, name: NodeJS.Signals): void {
