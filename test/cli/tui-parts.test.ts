@@ -13,6 +13,7 @@ import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
 import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
 import { loadHighlight } from "../../src/cli/tui/highlight.ts";
 import { slashCommands } from "../../src/cli/tui/slash.ts";
+import { createPictures } from "../../src/cli/tui/pictures.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
 import { createTranscriptView } from "../../src/cli/tui/transcript-view.ts";
@@ -154,7 +155,7 @@ test("in a tree of any size, what is below the folder typed is found", async () 
 });
 
 test("a long diff does not push the answer out of sight", () => {
-  const view = createTranscriptView(createTheme(false));
+  const view = createTranscriptView(createTheme(false), createPictures(createTheme(false)));
   const diff = `diff --git a/f b/f\n${Array.from({ length: 80 }, (_, line) => `+${line}`).join("\n")}\n`;
   view.show({ type: "diff.updated", diff, files: [], notes: [] });
   const shown = view.component.render(80).map((row) => row.trim());

@@ -5,6 +5,7 @@ import { visible } from "../chat/visible.ts";
 import { createApprovalView } from "./approval-view.ts";
 import { createCompletion } from "./complete.ts";
 import { loadHighlight } from "./highlight.ts";
+import { askCellSize, createPictures, watchForSixel } from "./pictures.ts";
 import { pick } from "./picker.ts";
 import type { ChatContext, Restart } from "./chat-context.ts";
 import { createSlash, sessionSlashes } from "./slash.ts";
@@ -30,7 +31,8 @@ export function createChatApp(colour: boolean): ChatApp {
     theme,
     () => tui.setFocus(editor),
   );
-  const transcript = createTranscriptView(theme);
+  const pictures = createPictures(theme);
+  const transcript = createTranscriptView(theme, pictures);
   const screen: Screen = { theme, tui, editor, transcript, approvals, queue: new Container(), status: new Container() };
   for (const part of [transcript.component, approvals.component, new Spacer(1), screen.queue, screen.status, editor])
     tui.addChild(part);
@@ -39,7 +41,23 @@ export function createChatApp(colour: boolean): ChatApp {
     transcript.note(text);
     tui.requestRender();
   };
-  return { person: approvals, note, run: (context) => runChat(screen, context, note) };
+  const watch = () =>
+    watchForSixel(process.stdin, () => {
+      process.stdout.write(askCellSize);
+      void import("./sixel.ts").then(({ toSixelLines }) => {
+        pictures.useSixel(toSixelLines);
+        tui.requestRender();
+      });
+    });
+  return {
+    person: approvals,
+    note,
+    run(context) {
+      const ended = runChat(screen, context, note);
+      // Keys are read from here on, as the screen has begun: none is lost to us.
+      return ended.finally(watch());
+    },
+  };
 }
 
 function runChat(screen: Screen, context: ChatContext, say: (text: string) => void): Promise<Restart | undefined> {

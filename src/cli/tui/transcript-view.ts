@@ -1,6 +1,6 @@
 /** The conversation on the screen: one block per thing that happened, the newest growing in place. */
-import { Container, getImageDimensions, Image, Spacer, type Component } from "@earendil-works/pi-tui";
-import { partsToText, type ImagePart, type Part } from "../../base/content.ts";
+import { Container, Spacer, type Component } from "@earendil-works/pi-tui";
+import { partsToText, type Part } from "../../base/content.ts";
 import { prunedWords } from "../../gate/show.ts";
 import type { SessionEvent } from "../../session/index.ts";
 import type { Item, ResultItem } from "../../spec/model.ts";
@@ -8,6 +8,7 @@ import { describeInput, describePlan, describeUndo, firstLine } from "../chat/ti
 import { visible } from "../chat/visible.ts";
 import { createCallBlock, parseInput, type CallBlock } from "./call-block.ts";
 import { createHangingText, type HangingText } from "./hanging-text.ts";
+import type { Pictures } from "./pictures.ts";
 import { createStreamedText, type StreamedText } from "./streamed-text.ts";
 import { paintDiff, type Theme } from "./theme.ts";
 
@@ -36,7 +37,7 @@ interface Thought {
 const historyItems = 30;
 const diffLines = 20;
 
-export function createTranscriptView(theme: Theme): TranscriptView {
+export function createTranscriptView(theme: Theme, pictures: Pictures): TranscriptView {
   const component = new Container();
   const calls = new Map<string, CallBlock>();
   const thoughts: Thought[] = [];
@@ -51,7 +52,7 @@ export function createTranscriptView(theme: Theme): TranscriptView {
   };
   const note = (text: string) => void add(createHangingText(text));
   const showPictures = (parts: readonly Part[]) => {
-    for (const picture of parts.flatMap((part) => (part.type === "image" ? (createPicture(part, theme) ?? []) : [])))
+    for (const picture of parts.flatMap((part) => (part.type === "image" ? (pictures.draw(part) ?? []) : [])))
       add(picture);
   };
   const paint = (thought: Thought) => {
@@ -119,21 +120,6 @@ export function createTranscriptView(theme: Theme): TranscriptView {
       for (const thought of thoughts) paint(thought);
     },
   };
-}
-
-/** More of a picture is not drawn: it goes through the terminal byte by byte. */
-const maxPictureChars = 8 * 1024 * 1024;
-
-/**
- * Drawn by terminals that can (kitty's and iTerm2's protocols), else told by its size. Its bytes come from
- * tools and servers: nothing but base64 of a known form reaches the terminal.
- */
-export function createPicture({ data = "", mediaType = "" }: ImagePart, theme: Theme): Component | undefined {
-  if (data.length > maxPictureChars || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return undefined;
-  if (!/^image\/(?:png|jpeg|gif|webp)$/.test(mediaType)) return undefined;
-  const size = getImageDimensions(data, mediaType) ?? undefined;
-  if (size === undefined) return undefined;
-  return new Image(data, mediaType, { fallbackColor: theme.dim }, { maxWidthCells: 60, maxHeightCells: 20 }, size);
 }
 
 /** A flood is not shown live to its end: a line says how much came after. */

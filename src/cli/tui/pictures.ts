@@ -1,0 +1,93 @@
+/**
+ * Pictures in the conversation: by kitty's and iTerm2's protocols where the terminal is known to have one of them, as
+ * sixels where it says that it draws those, else told by their size.
+ */
+import {
+  getCapabilities,
+  getCellDimensions,
+  getImageDimensions,
+  Image,
+  type CellDimensions,
+  type Component,
+} from "@earendil-works/pi-tui";
+import type { ImagePart } from "../../base/content.ts";
+import type { Theme } from "./theme.ts";
+
+export interface Pictures {
+  draw(part: ImagePart): Component | undefined;
+  /** The terminal draws sixels: what was only told of is drawn with the next frame. */
+  useSixel(toLines: ToSixelLines): void;
+}
+
+/** A PNG file as lines of a screen; undefined where it cannot be read. */
+export type ToSixelLines = (file: Buffer, room: Room) => string[] | undefined;
+
+/** In letters, and how large those are in pixels. */
+export interface Room {
+  readonly columns: number;
+  readonly rows: number;
+  readonly cell: CellDimensions;
+}
+
+/** More of a picture is not drawn: it goes through the terminal byte by byte. */
+const maxPictureChars = 8 * 1024 * 1024;
+const maxColumns = 60;
+const maxRows = 20;
+
+/** A picture's bytes come from tools and servers: nothing but base64 of a known form reaches the terminal. */
+export function createPictures(theme: Theme): Pictures {
+  let toLines: ToSixelLines | undefined;
+  return {
+    draw({ data = "", mediaType = "" }) {
+      if (data.length > maxPictureChars || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return undefined;
+      if (!/^image\/(?:png|jpeg|gif|webp)$/.test(mediaType)) return undefined;
+      const size = getImageDimensions(data, mediaType) ?? undefined;
+      if (size === undefined) return undefined;
+      const colours = { fallbackColor: theme.dim };
+      const image = new Image(data, mediaType, colours, { maxWidthCells: maxColumns, maxHeightCells: maxRows }, size);
+      const sixels = mediaType === "image/png" ? createSixels(data) : undefined;
+      return {
+        invalidate: () => image.invalidate(),
+        render: (width) =>
+          (toLines === undefined || getCapabilities().images !== null ? undefined : sixels?.(width, toLines)) ??
+          image.render(width),
+      };
+    },
+    useSixel: (given) => void (toLines = given),
+  };
+}
+
+/** The lines of a picture in a given width, kept until width or letters change; undefined where it cannot be read. */
+function createSixels(data: string): (width: number, toLines: ToSixelLines) => string[] | undefined {
+  let kept: { readonly key: string; readonly lines: string[] | undefined } | undefined;
+  return (width, toLines) => {
+    const cell = getCellDimensions();
+    const key = `${width} ${cell.widthPx} ${cell.heightPx}`;
+    const columns = Math.max(1, Math.min(width - 2, maxColumns));
+    if (kept?.key !== key)
+      kept = { key, lines: toLines(Buffer.from(data, "base64"), { columns, rows: maxRows, cell }) };
+    return kept.lines;
+  };
+}
+
+/**
+ * Looks at what the terminal says of itself while its keys are read anyway: the screen asks it at its start (`CSI c`),
+ * and a 4 among the answers means sixels. Says so at most once; the answer itself is nobody's key.
+ */
+export function watchForSixel(input: NodeJS.ReadableStream, found: () => void): () => void {
+  let tail = "";
+  const look = (chunk: string | Buffer) => {
+    tail = (tail + chunk.toString()).slice(-256);
+    // oxlint-disable-next-line no-control-regex -- the terminal's answer begins with one
+    const said = /\u001b\[\?([\d;]+)c/.exec(tail)?.[1];
+    if (said === undefined) return;
+    stop();
+    if (said.split(";").slice(1).includes("4")) found();
+  };
+  const stop = () => void input.off("data", look);
+  input.on("data", look);
+  return stop;
+}
+
+/** Asks how large a letter is in pixels: the answer is read by the screen. */
+export const askCellSize = "\u001b[16t";
