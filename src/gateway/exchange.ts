@@ -44,7 +44,8 @@ export async function exchange(
   const isEstimated = usage === undefined && target !== undefined && services.budget.needsTokens;
   const counted = isEstimated ? estimateUsage(request, answer) : usage;
   const costUsd = counted === undefined || target === undefined ? 0 : target.cost(counted);
-  services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
+  // What was refused before anybody was asked costs nothing.
+  if (target !== undefined) services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
   if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
   ended.entry?.end(answer, costUsd);
   return {

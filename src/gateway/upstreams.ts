@@ -152,6 +152,10 @@ function openTarget(
   if (native !== undefined && !isWireName(native))
     throw new TypeError(`gateway: there is no wire '${wire}': responses, chat, messages, gemini or text:DIALECT`);
   const address = resolveProvider({ model, env, ...defined({ provider, baseUrl, apiKey, wire: native }) });
+  if (!/^https?:$/.test(URL.canParse(address.baseUrl) ? new URL(address.baseUrl).protocol : ""))
+    throw new TypeError(
+      `gateway: '${address.baseUrl}' is not the address of a server such as http://127.0.0.1:8080/v1`,
+    );
   const codec = getCodec(address.wire);
   const http: HttpModel = createHttpModel({
     model,

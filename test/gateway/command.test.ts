@@ -123,7 +123,20 @@ describe("for people", () => {
     expect((await run(["gateway", "key", "remove", "laptop"], { env })).code).toBe(2);
   });
 
+  test("print puts in the key it is given, and says what to put in where it has none", async () => {
+    const given = await run(["gateway", "print", "claude", "--url", "http://127.0.0.1:4000/", "--key", "cgk_x"]);
+    expect(given.stdout).toContain("ANTHROPIC_BASE_URL=http://127.0.0.1:4000\n");
+    expect(given.stdout).toContain("ANTHROPIC_AUTH_TOKEN=cgk_x\n");
+    expect((await run(["gateway", "print", "pi"])).stderr).toContain("gateway key add");
+  });
+
   test("mistakes are told with what is right", async () => {
+    expect(await run(["gateway", "print", "claude", "--url", "nowhere"])).toMatchObject({ code: 2 });
+    expect(await run(["gateway", "--base-url", "nowhere", "--model", "x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("'nowhere' is not the address of a server"),
+    });
+    expect(await run(["gateway", "run"])).toMatchObject({ code: 2, stderr: expect.stringContaining("which client?") });
     expect(await run(["gateway", "print", "claud"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("claude"),

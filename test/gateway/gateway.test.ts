@@ -206,13 +206,16 @@ describe("limits", () => {
     const model = await scripted([{ text: "one", end: { usage: { input: 60, output: 50 } } }]);
     const url = await gateway({
       routes: [{ match: "*", targets: [{ baseUrl: model.baseUrl, wire: "chat", model: "x" }] }],
-      budget: { day: { tokens: 100 } },
+      budget: { day: { requests: 1 }, conversation: { tokens: 100 } },
     });
     expect((await ask(url, "messages")).status).toBe(200);
     const second = await ask(url, "messages");
     expect(second.status).toBe(402);
-    expect(second.text).toContain("budget of today is used up");
-    expect((await ask(url, "responses")).status).toBe(400);
+    expect(second.text).toContain("budget of this conversation is used up: 110 of 100 tokens");
+    const third = await ask(url, "responses", question("responses", true, "something else"));
+    expect(third.status).toBe(400);
+    // What was refused is not counted.
+    expect(third.text).toContain("budget of today is used up: 1 of 1 requests");
     expect(model.requests).toHaveLength(1);
   });
 

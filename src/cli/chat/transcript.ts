@@ -101,7 +101,7 @@ export function toMarkdown(summary: SessionSummary, records: readonly StoredReco
   const head = [
     `# ${summary.title || summary.id}`,
     "",
-    `Session ${summary.id}, ${summary.startedAt}, in ${summary.cwd}`,
+    `Session ${summary.id}, ${summary.startedAt}, ${summary.client === undefined ? `in ${summary.cwd}` : `of ${summary.client} through the gateway`}`,
     "",
   ];
   const parts = toEntries(records).map((entry) => {

@@ -4,7 +4,7 @@ import { defined } from "../../base/json.ts";
 import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
-import { keyPath, startFromSettings, type StartedGateway } from "../gateway/start.ts";
+import { defaultPort, keyPath, startFromSettings, type StartedGateway } from "../gateway/start.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
 
@@ -23,7 +23,7 @@ const flags = {
     kind: "parsed",
     parse: readPort,
     optional: true,
-    brief: "listen here; 0 or nothing takes a free one",
+    brief: `listen here instead of ${defaultPort}, or a free one where that is taken; 0 takes a free one`,
     placeholder: "N",
   },
   host: {
@@ -59,6 +59,7 @@ const clientPositional = {
 
 interface PrintFlags {
   readonly url?: string;
+  readonly key?: string;
   readonly model?: string;
   readonly json?: boolean;
 }
@@ -67,7 +68,14 @@ const printCommand = buildCommand({
   docs: { brief: "the exact lines or files that point a client at the gateway" },
   parameters: {
     flags: {
-      url: { kind: "parsed", parse: String, optional: true, brief: "where the gateway is", placeholder: "URL" },
+      url: { kind: "parsed", parse: readUrl, optional: true, brief: "where the gateway is", placeholder: "URL" },
+      key: {
+        kind: "parsed",
+        parse: String,
+        optional: true,
+        brief: "the key that the gateway printed, or one of 'gateway key add'",
+        placeholder: "KEY",
+      },
       model: { kind: "parsed", parse: String, optional: true, brief: "the model's name", placeholder: "NAME" },
       json: toggle("as JSON"),
     },
@@ -75,10 +83,14 @@ const printCommand = buildCommand({
   },
   func: (given: PrintFlags, client: ClientName) =>
     runCommand(async () => {
-      const address = { url: given.url ?? "http://127.0.0.1:8317", key: "YOUR-KEY", model: given.model ?? "default" };
-      const setup = setupFor(client, address);
-      if (given.json) printJson(setup);
-      else for (const line of describeSetup(client, setup)) print(line);
+      const { url = `http://127.0.0.1:${defaultPort}`, key = "YOUR-KEY", model = "default" } = given;
+      const setup = setupFor(client, { url, key, model });
+      if (given.json) return printJson(setup);
+      for (const line of describeSetup(client, setup)) print(line);
+      if (given.key === undefined)
+        say(
+          "callgate: YOUR-KEY stands for the key that the gateway printed, or one that 'callgate gateway key add NAME' makes (--key puts it in)",
+        );
     }),
 });
 
@@ -101,7 +113,12 @@ const keyCommands = buildRouteMap({
       docs: { brief: "a key for one client; it is shown once" },
       parameters: { positional: { kind: "tuple", parameters: [keyName] } },
       func: (_flags: object, name: string) =>
-        runCommand(async () => print(openKeyFile(keyPath(process.env)).add(name))),
+        runCommand(async () => {
+          const keys = openKeyFile(keyPath(process.env));
+          if (keys.list().some((key) => key.name === name))
+            throw new UsageError(`there is already a key '${name}': take another name, or remove it first`);
+          print(keys.add(name));
+        }),
     }),
     list: buildCommand({
       docs: { brief: "the keys by name" },
@@ -132,13 +149,16 @@ export const command = buildRouteMap({
 });
 
 async function serve(given: GatewayFlags): Promise<number> {
-  const onRequest = given.json ? (record: RequestRecord) => printJson({ type: "request", ...record }, false) : tell;
-  const gateway = await open(given, onRequest);
+  const gateway = await open(given, (record) => {
+    if (given.json) printJson({ type: "request", ...record }, false);
+    else tell(record, gateway.enforce);
+  });
   if (given.json) printJson({ url: gateway.url, ...defined({ key: gateway.key }) }, false);
   else {
     say(`callgate: the gateway listens at ${gateway.url}`);
     say(gateway.key === undefined ? "callgate: no key is needed" : `callgate: its key is ${gateway.key}`);
-    say(`callgate: point a client at it with 'callgate gateway print claude --url ${gateway.url}'`);
+    const key = gateway.key === undefined ? "none" : gateway.key;
+    say(`callgate: point a client at it with 'callgate gateway print claude --url ${gateway.url} --key ${key}'`);
   }
   await untilStopped(gateway);
   return exitCodes.done;
@@ -159,12 +179,13 @@ async function open(given: GatewayFlags, onRequest: (record: RequestRecord) => v
 }
 
 /** One line a request, for the person who started it. */
-function tell(record: RequestRecord): void {
+function tell(record: RequestRecord, enforce: boolean): void {
   const { client, model, target, status, durationMs, calls, refused, error } = record;
   const tokens = record.inputTokens === undefined ? "" : `, ${record.inputTokens} → ${record.outputTokens} tokens`;
   const what = error === undefined ? `${calls} ${calls === 1 ? "call" : "calls"}${tokens}` : error;
   say(`${client} asked for ${model}: ${target}, ${status}, ${what}, ${durationMs} ms`);
-  for (const { call, reason } of refused) say(`  ${call}: policy says no: ${reason}`);
+  for (const { call, reason } of refused)
+    say(`  ${call} ${enforce ? "was refused" : "would be refused with --enforce"}: ${reason}`);
 }
 
 /** SIGTERM or SIGINT lets running answers end; a second one ends them at once. */
@@ -177,10 +198,12 @@ function untilStopped(gateway: StartedGateway): Promise<void> {
 }
 
 async function runClient(given: GatewayFlags, words: readonly string[]): Promise<number> {
-  const [name, ...own] = words[0] === undefined ? [""] : words;
-  const client = readClient(name ?? "");
+  const [name, ...own] = words;
+  if (name === undefined)
+    throw new UsageError(`which client? callgate gateway run ${clientNames.filter((one) => one !== "env").join("|")}`);
+  const client = readClient(name);
   if (client === "env") throw new UsageError("'env' is no program: use 'callgate gateway print env'");
-  const gateway = await open(given, () => undefined);
+  const gateway = await open({ port: 0, ...given }, () => undefined);
   const setup = setupFor(client, { url: gateway.url, key: gateway.key ?? "none", model: gateway.model });
   if (client === "pi")
     say("callgate: pi reads its models from ~/.pi/agent/models.json: see 'callgate gateway print pi'");
@@ -201,6 +224,12 @@ function readClient(name: string): ClientName {
   const found = clientNames.find((known) => known === name);
   if (found === undefined) throw new UsageError(`there is no client '${name}': ${clientNames.join(", ")}`);
   return found;
+}
+
+function readUrl(given: string): string {
+  if (!/^https?:\/\/[^/]/.test(given) || !URL.canParse(given))
+    throw new Error(`'${given}' is not an address such as http://127.0.0.1:${defaultPort}`);
+  return given.replace(/\/+$/, "");
 }
 
 function readPort(given: string): number {

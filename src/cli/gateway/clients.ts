@@ -132,14 +132,14 @@ export function setupFor(client: ClientName, at: GatewayAddress): ClientSetup {
 export function describeSetup(client: ClientName, setup: ClientSetup): readonly string[] {
   const variables = Object.entries(setup.env).map(([name, value]) => `export ${name}=${quote(value)}`);
   const file = setup.file === undefined ? [] : ["", `# ${setup.file.path}`, ...setup.file.text.split("\n")];
-  const isInFile = setup.file !== undefined && client !== "codex";
-  const run = setup.program === "" ? [] : ["", [setup.program, ...(isInFile ? [] : setup.args.map(quote))].join(" ")];
-  return [
+  const run = setup.program === "" ? [] : ["", [setup.program, ...setup.args.map(quote)].join(" ")];
+  const lines = [
     ...(client === "opencode" ? [] : variables),
     ...file,
     ...(client === "codex" ? ["", "# then, or without the file:"] : []),
     ...run,
   ];
+  return lines[0] === "" ? lines.slice(1) : lines;
 }
 
 function quote(text: string): string {

@@ -66,7 +66,12 @@ export interface StartOptions {
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
+/** Where a gateway listens that nobody told otherwise, so that clients need to be pointed at it only once. */
+export const defaultPort = 8317;
+
 export interface StartedGateway extends Gateway {
+  /** Calls that the policy refuses do not reach the client. */
+  readonly enforce: boolean;
   /** Undefined where nobody needs one. */
   readonly key?: string;
   /** The name that clients may ask for, for the lines that set them up. */
@@ -87,7 +92,7 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
   const gateway = await startChecked({
     routes,
     keys: key === undefined ? "none" : () => [temporaryKey(key), ...keyFile.list()],
-    port: options.port ?? settings.port ?? 0,
+    ...defined({ port: options.port ?? settings.port }),
     stateDir: dir,
     journal: settings.journal !== false,
     secret: readSecret(join(dir, "gateway", "secret")),
@@ -103,6 +108,7 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
   });
   return {
     ...gateway,
+    enforce,
     ...defined({ key }),
     model: config.model ?? routes.find(({ match }) => !match.includes("*"))?.match ?? "default",
     async close() {
@@ -125,8 +131,9 @@ async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): P
 
 /** What is wrong with the settings is the user's to mend. */
 function startChecked(options: GatewayOptions): Promise<Gateway> {
-  return startGateway(options).catch((error: unknown) => {
+  return startGateway({ port: defaultPort, ...options }).catch((error: unknown) => {
     const isInUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+    if (isInUse && options.port === undefined) return startGateway({ ...options, port: 0 });
     if (isInUse) throw new UsageError(`port ${options.port} is taken: choose another with --port`);
     throw error instanceof TypeError ? new UsageError(error.message) : error;
   });
