@@ -1,6 +1,7 @@
 /** Where a path really leads, and whether it stays where it may. Decisions are made on resolved paths only. */
 import { lstatSync, readlinkSync, realpathSync, statSync, type Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { foldName } from "../base/names.ts";
 
 const maxPathLength = 4_096;
 const maxLinks = 40;
@@ -64,16 +65,6 @@ export function isInside(path: string, root: string): boolean {
 
 export function isInsideAny(path: string, roots: readonly string[]): boolean {
   return roots.some((root) => isInside(path, root));
-}
-
-/** As a careless file system would see a name: case, trailing dots and blanks, and stream names dropped. */
-export function foldName(name: string): string {
-  if (/^[\w-]*(?:\.[\w-]+)*$/.test(name)) return name.toLowerCase(); // nearly every name
-  return name
-    .toLowerCase()
-    .replace(/:.*$/s, "")
-    .replace(/[. ]+$/, "")
-    .normalize("NFKC");
 }
 
 /** The protected name a path runs into below one of the roots (`.git`, `.callgate`, `a/b`, a whole path), if any. */

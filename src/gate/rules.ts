@@ -6,7 +6,7 @@ import { isObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
 import { conditionProblem, describeCondition, type EffectCondition } from "./effect-condition.ts";
 import type { Decision } from "./modes.ts";
-import { foldName } from "./paths.ts";
+import { foldName } from "../base/names.ts";
 
 /** Each place of a prefix is one word or several alternatives. */
 export type Prefix = readonly (string | readonly string[])[];

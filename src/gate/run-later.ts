@@ -3,7 +3,7 @@
  * commits, installs or builds, outside every sandbox. One table for the file tools, the sandbox and the
  * diff of a turn. A name without a slash is meant at any depth; `*` stands for part of a name.
  */
-import { foldName } from "./paths.ts";
+import { foldName } from "../base/names.ts";
 import { matchName } from "./rules.ts";
 
 /**

@@ -1,9 +1,10 @@
 import { lstatSync, type Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
+import { nameMatcher } from "../../base/names.ts";
 import type { Grant } from "../../spec/access.ts";
 import { forbidden, outside, shown } from "./errors.ts";
-import { isInside, isNameOf, realOrSame } from "./paths.ts";
+import { isInside, realOrSame } from "./paths.ts";
 
 /** Says what a grant allows about paths that are already known to be real. Throws a CallError, or is silent. */
 export interface Guard {
@@ -43,7 +44,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
   const isProtectedUnder = (root: string, real: string): boolean => {
     if (!isInside(real, root)) return false;
     const below = relative(root, real).split(sep);
-    return grant.protect.some((entry) => covers(entry, root, real, below));
+    return below.some(isProtectedName(grant.protect)) || grant.protect.some((entry) => covers(entry, root, real));
   };
 
   return {
@@ -75,12 +76,24 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
   };
 }
 
-/** A protected entry is a name anywhere below a root, a path below it, or an absolute path. */
-function covers(entry: string, root: string, real: string, below: readonly string[]): boolean {
+/** The list is the same for nearly every call, and has a hundred names: they are folded once. */
+const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
+
+/** A protected entry without a slash is a name anywhere below a root. */
+function isProtectedName(protect: readonly string[]): (name: string) => boolean {
+  let matches = matchers.get(protect);
+  if (matches === undefined) {
+    matches = nameMatcher(protect.filter((entry) => !entry.includes("/") && !isAbsolute(entry)));
+    matchers.set(protect, matches);
+  }
+  return matches;
+}
+
+/** Any other is an absolute path, or one below the root. */
+function covers(entry: string, root: string, real: string): boolean {
   // One that holds the root itself does not close it.
   if (isAbsolute(entry)) return entry !== root && isInside(entry, root) && isInside(real, entry);
-  if (entry.includes("/")) return isInside(real, join(root, entry));
-  return below.some((name) => isNameOf(entry, name));
+  return entry.includes("/") && isInside(real, join(root, entry));
 }
 
 function resolveMasks(mask: readonly string[], cache: MaskCache): readonly string[] {

@@ -1,4 +1,4 @@
-/** Paths as text: absolute, inside a folder, or another spelling of a protected name. */
+/** Paths as text: absolute, or inside a folder. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -37,36 +37,4 @@ export function realOrSame(path: string): string {
     // Not there yet: nothing to resolve, and nothing that could be reached through it.
     return path;
   }
-}
-
-/** Characters that some file systems ignore inside names (HFS+). */
-// oxlint-disable-next-line no-misleading-character-class -- each is meant on its own
-const ignorable = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
-
-/**
- * What a name is on the most forgiving file system: case, Unicode form, trailing dots and blanks,
- * NTFS streams and HFS+ fillers do not make it another name.
- */
-export function foldName(name: string): string {
-  // Nearly every name, and folders hold many.
-  if (/^[\w-]+(?:\.[\w-]+)*$/.test(name)) return name.toLowerCase();
-  const stream = name.indexOf(":");
-  return (stream > 0 ? name.slice(0, stream) : name)
-    .normalize("NFKC")
-    .replace(ignorable, "")
-    .replace(/[. ]+$/, "")
-    .toLowerCase();
-}
-
-/** True when a name is, or could be taken for, the protected one (`.git`, `.GIT`, `.git.`, `GIT~1`). */
-export function isNameOf(protectedName: string, name: string): boolean {
-  const wanted = foldName(protectedName);
-  const folded = foldName(name);
-  if (folded === wanted) return true;
-  // Windows' short form of a name: six characters of it, then ~1.
-  const short = wanted.replace(/^\.+/, "").slice(0, 6);
-  const tilde = folded.lastIndexOf("~");
-  return (
-    wanted.startsWith(".") && short !== "" && folded.slice(0, tilde) === short && /^~\d+$/.test(folded.slice(tilde))
-  );
 }

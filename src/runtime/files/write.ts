@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { CallError } from "../../base/error.ts";
 import { shown } from "./errors.ts";
-import { foldName } from "./paths.ts";
+import { foldName } from "../../base/names.ts";
 import type { Place } from "./fd.ts";
 
 /**
