@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
   writeSync,
@@ -192,6 +193,14 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
   };
   const git = await inCopy((dir) => execFileSync("git", ["apply", unified], { cwd: dir }));
   const gnu = await inCopy((dir) => execFileSync("patch", ["-s", "-p1", "-i", unified], { cwd: dir }));
+  // What nobody who replaces files as a whole can do without.
+  const bare = await inCopy((dir) => {
+    for (let file = 0; file < 100; file++) {
+      const path = join(dir, `f${file}.txt`);
+      writeFileSync(`${path}.new`, readFileSync(path));
+      renameSync(`${path}.new`, path);
+    }
+  });
   const ours = await inCopy(async (dir) => {
     const engine = createEngine({ workspace: dir, tools: builtins, approval: "never" });
     await use(engine, "apply_patch", text);
@@ -200,6 +209,13 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
   return [
     { name: "git apply, 500 hunks over 100 files", value: git, unit: "ms" },
     { name: "patch, the same", value: gnu, unit: "ms", ratio: gnu / git, baseline: "git apply" },
+    {
+      name: "bare Node: read, write beside, rename over, the same files",
+      value: bare,
+      unit: "ms",
+      ratio: bare / git,
+      baseline: "git apply",
+    },
     {
       name: "apply_patch, whole line, all or none",
       value: ours,

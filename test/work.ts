@@ -3,10 +3,18 @@ import { readFileSync } from "node:fs";
 
 /** Milliseconds of this process's own CPU time that `run` took. */
 export function cpuMs(run: () => void): number {
-  const before = process.cpuUsage();
+  const spent = cpuSince();
   run();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1_000;
+  return spent();
+}
+
+/** The same for what takes several steps: says how much it was until now. */
+export function cpuSince(): () => number {
+  const before = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  };
 }
 
 /** Bytes this process has read so far (Linux). */

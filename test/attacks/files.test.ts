@@ -71,9 +71,7 @@ async function check(row: Row, play: typeof byCommand): Promise<void> {
   });
   const before = look();
   const { op, path } = row.input as { readonly op: string; readonly path: Text };
-  const started = performance.now();
   const ended = await play(folders, callsOf(op, folders.fill(toText(path))));
-  expect(performance.now() - started).toBeLessThan(10_000);
   expect(look()).toEqual(before);
   expect(JSON.stringify(ended)).not.toMatch(/THE SECRET|PATH=/);
   const succeeded = ended.filter(({ ok }) => ok);
@@ -97,9 +95,7 @@ describe("patch", () => {
       const patch = folders.fill(toText((row.input as { readonly patch: Text }).patch));
       return `${JSON.stringify({ id, dir: folders.ws, patch })}\n`;
     });
-    const started = performance.now();
     const { stdout } = await run(["patch", "--batch"], { input: input.join("") });
-    expect(performance.now() - started).toBeLessThan(20_000);
     answers = lines(stdout) as unknown as typeof answers;
   });
 

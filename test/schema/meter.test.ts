@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { surveySchema } from "../../src/schema/fault.ts";
 import { createMeter } from "../../src/schema/meter.ts";
+import { cpuSince } from "../work.ts";
 import { createValidator } from "../../src/schema/validate.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, place) => `p${place}`);
@@ -16,12 +17,12 @@ const doubling: JsonObject = {
 test("a schema that doubles with each level of the value is given up, and the call not run", async () => {
   const validate = createValidator(doubling);
   expect(await validate(nested(8))).toMatchObject({ ok: true });
-  const started = performance.now();
+  const spent = cpuSince();
   expect(await validate(nested(40))).toEqual({
     ok: false,
     issues: [{ path: "", message: "cannot be checked against this tool's schema (it would take too long)" }],
   });
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(spent()).toBeLessThan(20_000);
   expect(await validate(nested(8))).toMatchObject({ ok: true });
 }, 60_000);
 
@@ -29,10 +30,10 @@ test("tens of thousands of names, declared and given, are refused at once", asyn
   const properties = Object.fromEntries(names(50_000).map((name) => [name, { type: "string" }]));
   const value = Object.fromEntries(names(50_000).map((name) => [name, "x"]));
   const validate = createValidator({ type: "object", properties, additionalProperties: false });
-  const started = performance.now();
+  const spent = cpuSince();
   expect(await validate(value)).toMatchObject({ ok: false });
   expect(await validate({ p1: "x" })).toMatchObject({ ok: true });
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(spent()).toBeLessThan(20_000);
 }, 60_000);
 
 test("a frozen schema with references is checked as any other", async () => {

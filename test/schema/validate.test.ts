@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/base/json.ts";
 import { createValidator } from "../../src/schema/validate.ts";
+import { cpuSince } from "../work.ts";
 import { recordedSchemas } from "./corpus.ts";
 
 const accepts = async (schema: JsonObject, value: unknown) => (await createValidator(schema)(value)).ok;
@@ -146,7 +147,7 @@ test("a stranger's schema cannot keep the validator busy for ever", async () => 
       { anyOf: [{ $ref: `#/$defs/n${index + 1}` }, { $ref: `#/$defs/n${index + 1}` }] },
     ]),
   );
-  const started = performance.now();
+  const spent = cpuSince();
   const laughs = {
     type: "object",
     properties: { a: { $ref: "#/$defs/n0" } },
@@ -155,7 +156,7 @@ test("a stranger's schema cannot keep the validator busy for ever", async () => 
   await createValidator(laughs)({ a: 1 });
   const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } };
   expect(await accepts(slow, { a: `${"a".repeat(60)}!` })).toBe(true);
-  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(spent()).toBeLessThan(20_000);
 });
 
 test("one's own patterns are kept as they are, however they repeat", async () => {
