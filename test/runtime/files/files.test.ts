@@ -292,6 +292,8 @@ describe.each([
       before && Buffer.from(before).toString(),
       after && Buffer.from(after).toString(),
     ]);
+    // A text is told as the bytes that it became.
+    expect(changes[0]?.after).toBeInstanceOf(Uint8Array);
     expect(told).toEqual([
       ["src/a.txt", "a\n", "b\n"],
       ["src/a.txt", "b\n", undefined],
