@@ -308,3 +308,13 @@ describe.each([
     expect((await files({ grant }).readText("src/a.txt")).text).toBe("a\n");
   });
 });
+
+test("what was seen is handed on once; what an earlier process saw is known, and not handed on again", async () => {
+  const memory = createFileMemory([["/elsewhere", "v1"]]);
+  expect(memory.takeNew()).toEqual([]);
+  expect(memory.seen.get("/elsewhere")).toBe("v1");
+  const { version } = await filesIn(ws, { memory }).readText("src/a.txt");
+  expect(memory.takeNew()).toEqual([[version.path, version.token]]);
+  expect(memory.takeNew()).toEqual([]);
+  expect(memory.seen.get(version.path)).toBe(version.token);
+});
