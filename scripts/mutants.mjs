@@ -44,6 +44,8 @@ const furtherTests = [
   "test/cli/approve.test.ts",
   "test/session/chat-service.test.ts",
   "test/options-law.test.ts",
+  "test/runtime/files/files.test.ts",
+  "test/session/telemetry.test.ts",
 ];
 const slowTests = /attacks|code|dialects|languages|oracle|speed|lines/;
 

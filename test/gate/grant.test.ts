@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { isWithin, toBaseGrant, widenGrant } from "../../src/gate/grant.ts";
 import { createPolicy } from "../../src/gate/options.ts";
@@ -96,4 +99,34 @@ test("a rule that allows one place opens it for writing; a pattern, a bare name,
   expect(writable({ path: "/data/*", decision: "allow" })).toEqual([]);
   expect(writable({ path: "/data/out", access: "read", decision: "allow" })).toEqual([]);
   expect(writable({ path: "/data/out", decision: "ask" })).toEqual([]);
+});
+
+test("what a rule denies to read is hidden from commands: one place, a name anywhere, a pattern", () => {
+  const ws = mkdtempSync(join(tmpdir(), "callgate-grant-"));
+  const files = [".env", "a/.env", "a/b/x.key", "keys/one.key", "node_modules/p/.env", "plain.txt"];
+  for (const file of files) {
+    mkdirSync(dirname(join(ws, file)), { recursive: true });
+    writeFileSync(join(ws, file), "x");
+  }
+  const hidden = (rule: Rule) =>
+    toBaseGrant(
+      createPolicy({
+        settings: { approval: "on-request", sandbox: "workspace-write" },
+        workspace: ws,
+        confinement: { name: "test", available: true },
+        rules: [rule],
+      }),
+    )
+      .mask.filter((path) => path.startsWith(`${ws}/`))
+      .map((path) => path.slice(ws.length + 1))
+      .toSorted();
+  expect(hidden({ path: "keys/one.key", decision: "deny" })).toEqual(["keys/one.key"]);
+  expect(hidden({ path: "not/there", access: "read", decision: "deny" })).toEqual(["not/there"]);
+  // What others wrote (node_modules) is large, and not looked through.
+  expect(hidden({ path: ".env", decision: "deny" })).toEqual([".env", "a/.env"]);
+  expect(hidden({ path: "*.key", decision: "deny" })).toEqual(["a/b/x.key", "keys/one.key"]);
+  expect(hidden({ path: "keys/*.key", decision: "deny" })).toEqual(["keys/one.key"]);
+  expect(hidden({ path: ".env", access: "write", decision: "deny" })).toEqual([]);
+  expect(hidden({ path: ".env", decision: "ask" })).toEqual([]);
+  rmSync(ws, { recursive: true, force: true });
 });

@@ -25,7 +25,9 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     env,
     signal: new AbortController().signal,
     shell: "/bin/bash",
+    onOutput: ({ text }) => void (told += text),
   });
+  let told = "";
   const ctx = contextIn(workspace, { exec });
   const outcome = (result: unknown): ExecOutcome & { readonly output: string } => {
     const exec = (result as ToolResult).exec!;
@@ -41,6 +43,8 @@ describe.each(launchers)("sessions through $name", ({ launcher }) => {
     expect(ended).toMatchObject({ output: "hi\n", exitCode: 5, maxTokens: 10_000 });
     expect(ended.chunkId).toMatch(/^[0-9a-f]{6}$/);
     expect(ended.sessionId).toBeUndefined();
+    // Whoever follows the call has heard it as well.
+    expect(told).toBe("hi\n");
   });
 
   const hasTerminal = launcher !== "off" || has("script");
