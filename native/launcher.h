@@ -68,7 +68,7 @@ struct request {
   uint64_t caps[3];
   const char *temp;
   struct fields rules;       /* programs that may not be started (rules.c) */
-  struct fields files;       /* of those programs: fingerprint, whether it is a script, name, path */
+  struct fields files;       /* of those programs: fingerprint, whether it is hidden, name, path */
 };
 
 bool request_read(struct request *r, const uint8_t *p, size_t size);

@@ -36,8 +36,8 @@
 
 struct words { char *list[MAX_WORDS + 2]; size_t count; bool cut; char text[MAX_TEXT]; size_t used; };
 
-/* What is known about the file that would be executed. */
-struct program { char path[PATH_MAX]; const char *copy_of; bool folder; char head[HEAD_BYTES + 1]; size_t size; };
+/* What is known about the file that would be executed. `sealed`: its owner, who is the command, lets nobody read it. */
+struct program { char path[PATH_MAX]; const char *copy_of; bool folder, sealed; char head[HEAD_BYTES + 1]; size_t size; };
 
 static struct words words; /* one question at a time */
 static struct buffer log_;
@@ -79,7 +79,9 @@ static void look_at(const struct call *c, int fd, struct program *p) {
   p->size = 0;
   bool known_kind = fstat(fd, &st) == 0;
   p->folder = known_kind && S_ISDIR(st.st_mode);
-  int file = known_kind && S_ISREG(st.st_mode) ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  bool regular = known_kind && S_ISREG(st.st_mode);
+  int file = regular ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  p->sealed = regular && file < 0 && st.st_uid == geteuid();
   ssize_t n = file < 0 ? 0 : pread(file, p->head, HEAD_BYTES, 0);
   if (file >= 0) close(file);
   p->size = n > 0 ? (size_t)n : 0;
@@ -92,16 +94,26 @@ static void look_at(const struct call *c, int fd, struct program *p) {
   }
 }
 
+/* What `git push` is made of counts as it. */
+static char *as_typed_by_people(char *word) {
+  static char push[] = "push";
+  return strcmp(word, "send-pack") == 0 || strcmp(word, "http-push") == 0 ? push : word;
+}
+
 /* The first denying rule over all the names of one program with these words. */
 static const char *denied_by_name(const struct call *c, const char *name, const char *path, char *const *args) {
   const struct fields *rules = &c->request->rules;
   const char *rule = rule_for(rules, name, args, words.cut);
   if (!rule && path[0]) rule = rule_for(rules, path, args, words.cut);
   /* git-push is git push; there is always a place in front of the words. */
-  if (!rule && strncmp(name, "git-", 4) == 0 && strlen(name) < 64) {
-    char part[64], *shifted[MAX_WORDS + 2] = {strcpy(part, name + 4)};
-    for (size_t i = 0; (shifted[i + 1] = args[i]); i++) {}
-    rule = rule_for(rules, "git", shifted, words.cut);
+  bool is_part = strncmp(name, "git-", 4) == 0 && strlen(name) < 64;
+  if (!rule && (is_part || strcmp(name, "git") == 0)) {
+    char part[64], *meant[MAX_WORDS + 3];
+    size_t count = 0;
+    if (is_part) meant[count++] = as_typed_by_people(strcpy(part, name + 4));
+    for (size_t i = 0; args[i]; i++) meant[count++] = as_typed_by_people(args[i]);
+    meant[count] = NULL;
+    rule = rule_for(rules, "git", meant, words.cut);
   }
   return rule;
 }
@@ -134,11 +146,14 @@ static const char *denied_loaded(const struct call *c, char *const *argv, int de
   return NULL;
 }
 
-/* A script of a rule's handed to its interpreter by name: `node …/npm-cli.js publish`. */
-static const char *denied_script(const struct call *c, char *const *argv) {
+/*
+ * The file of a rule's program among the words of another one, which may run it without asking the kernel again:
+ * `node …/npm-cli.js publish`, `qemu-x86_64 /usr/bin/git push`, a loader under another name.
+ */
+static const char *denied_among_words(const struct call *c, char *const *argv) {
+  static struct program p;
   for (size_t i = 1; i < 9 && argv[0] && argv[i]; i++) {
-    if (argv[i][0] == '-' || !strchr(argv[i], '/')) continue;
-    struct program p = {0};
+    if (argv[i][0] == '-') continue;
     int fd = find_program(c, AT_FDCWD, argv[i], 0);
     if (fd < 0) continue;
     look_at(c, fd, &p);
@@ -146,7 +161,8 @@ static const char *denied_script(const struct call *c, char *const *argv) {
     for (size_t k = 0; k < c->request->files.count; k++) {
       const uint8_t *known = c->request->files.list[k].data;
       const char *name = (const char *)known + 9, *path = name + strlen(name) + 1;
-      if (!known[8] || strcmp(path, p.path) != 0) continue;
+      /* One that is hidden nobody can run so, and it may be named: `ls -l /bin/rm`. */
+      if (known[8] || (name != p.copy_of && strcmp(path, p.path) != 0)) continue;
       const char *rule = denied_by_name(c, name, p.path, argv + i + 1);
       if (rule) return rule;
     }
@@ -182,7 +198,7 @@ static const char *denied(const struct call *c, const struct program *p, const c
   const char *first = argv[0] ? argv[0] + (argv[0][0] == '-') : "";
   const char *names[] = {base_name(typed), base_name(p->path), base_name(first), p->copy_of ? p->copy_of : ""};
   char *const *args = argv[0] ? argv + 1 : argv;
-  bool many = false, loader = false, scripts = false;
+  bool many = false, loader = false;
   for (size_t i = 0; i < 4; i++) {
     const char *rule = names[i][0] ? denied_by_name(c, names[i], i == 1 ? p->path : "", args) : NULL;
     if (rule) return rule;
@@ -190,10 +206,9 @@ static const char *denied(const struct call *c, const struct program *p, const c
     loader |= is_loader(names[i]);
   }
   if (depth >= MAX_INTERPRETERS) return NULL;
-  for (size_t k = 0; k < c->request->files.count; k++) scripts |= c->request->files.list[k].data[8] != 0;
   const char *rule = many ? denied_part(c, argv, depth) : loader ? denied_loaded(c, argv, depth) : NULL;
   if (!rule && is_script(p)) rule = denied_interpreter(c, p, typed, argv, depth);
-  if (!rule && scripts) rule = denied_script(c, argv);
+  if (!rule) rule = denied_among_words(c, argv);
   return rule;
 }
 
@@ -239,16 +254,17 @@ static void take_word(const char *text, size_t size) {
 static int read_words(const struct call *c, uint64_t at) {
   char text[PATH_MAX];
   uint64_t pointers[64];
+  size_t there = 0;
   words.count = words.used = 0;
   words.cut = false;
   words.list[0] = NULL;
   for (size_t i = 0; at && !words.cut; i++) {
     if (i % 64 == 0) {
       ssize_t n = pread(c->memory, pointers, sizeof pointers, (off_t)(at + i * 8));
-      /* Near the end of a mapping only a part can be read; the last pointer is there all the same. */
-      if (n < 8) return -EFAULT;
-      memset((char *)pointers + n / 8 * 8, 0, sizeof pointers - (size_t)(n / 8 * 8));
+      /* Near the end of a mapping only a part can be read, and the last pointer has to be in it. */
+      there = n < 0 ? 0 : (size_t)n / 8;
     }
+    if (i % 64 >= there) return -EFAULT;
     if (!pointers[i % 64]) break;
     int error = read_text(c, pointers[i % 64], text, sizeof text);
     if (error == -EFAULT) return error;
@@ -270,6 +286,7 @@ int starts_judge(const struct call *c, int folder, uint64_t path_at, uint64_t ar
   close(fd);
   if ((error = read_words(c, argv_at))) return error;
   if (p.folder) return 0; /* the kernel refuses it */
+  if (p.sealed) return -EACCES; /* a copy that nobody can know: whoever owns it can make it readable */
   const char *rule = denied(c, &p, typed, words.list, 0);
   if (!words.count) take_word(typed, strlen(typed));
   record(rule ? rule : "");

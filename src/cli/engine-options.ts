@@ -63,7 +63,7 @@ export async function engineOptions(
       record: (entry) => audit.append({ ...entry }),
       extraWritableRoots: (config.writable_roots ?? []).map((root) => resolve(cwd, root)),
       network: toNetwork(config.network),
-      ...runLaterOptions(config, env),
+      ...runLaterOptions(config, cwd, env),
       ...(config.masked_paths === undefined
         ? {}
         : { mask: [...defaultMask(env["HOME"] ?? "/"), ...config.masked_paths] }),

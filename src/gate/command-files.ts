@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Command } from "../spec/access.ts";
+import { understand } from "./command/understand.ts";
 import { ownFiles } from "./command/wrote.ts";
 import { isInsideAny, statOf } from "./paths.ts";
 import type { Policy } from "./policy-type.ts";
@@ -18,21 +19,30 @@ const maxBytes = 32_000_000;
 /** Each file once: where it is, whether it may be run, and its content. */
 export function filesOf(commands: readonly Command[], policy: Policy): readonly (readonly string[])[] {
   const found = new Map<string, readonly string[]>();
-  for (const { shell, argv, cwd = "." } of commands) {
+  const note = (word: string, folder: string): string | undefined => {
+    const real = policy.real(word, folder);
+    if (real === undefined || found.has(real) || !isInsideAny(real, [policy.workspace, ...policy.writable]))
+      return undefined;
+    const stats = statOf(real);
+    if (stats?.isFile() === true)
+      found.set(real, [real, (stats.mode & 0o111) === 0 ? "" : "runs", contentOf(real, stats)]);
+    return stats?.isDirectory() === true ? real : undefined;
+  };
+  for (const command of commands) {
+    const { shell, argv, cwd = "." } = command;
     const words = wordsOf([...(shell === undefined ? [] : [shell]), ...(argv ?? [])]);
     const folders = new Set([policy.real(cwd, policy.workspace) ?? policy.workspace]);
     const programs = words.flatMap((word) => ownFiles.get(basename(word)) ?? []);
     for (const word of [...words, ...programs])
       for (const folder of folders) {
-        const real = policy.real(word, folder);
-        if (real === undefined || found.has(real) || !isInsideAny(real, [policy.workspace, ...policy.writable]))
-          continue;
-        const stats = statOf(real);
+        const entered = note(word, folder);
         // `cd sub && ./build.sh`: the words after it may be meant there.
-        if (stats?.isDirectory() === true && folders.size < maxFolders) folders.add(real);
-        if (stats?.isFile() === true)
-          found.set(real, [real, (stats.mode & 0o111) === 0 ? "" : "runs", contentOf(real, stats)]);
+        if (entered !== undefined && folders.size < maxFolders) folders.add(entered);
       }
+    // What reading the line finds as well: patterns, and words behind very many others.
+    for (const step of understand(command, policy).steps)
+      for (const word of [...step.argv, ...step.runs, ...(ownFiles.get(step.name ?? "") ?? [])])
+        for (const folder of step.found.cwds) note(word, folder);
   }
   return [...found.values()];
 }

@@ -16,7 +16,7 @@ export function trackedPaths(workspace: string): (path: string) => boolean {
 }
 
 /** Versions 2 to 4 of git's index format; an entry is 62 bytes, its name, and padding. */
-function readIndex(data: Buffer): ReadonlySet<string> {
+export function readIndex(data: Buffer): ReadonlySet<string> {
   const names = new Set<string>();
   if (data.subarray(0, 4).toString("latin1") !== "DIRC") return names;
   const version = data.readUInt32BE(4);

@@ -14,14 +14,18 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { join, relative } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
+import { isInside } from "./paths.ts";
 
 /** What a project can bring, as paths below it; folders count with everything in them. */
 const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
 const maxFiles = 2_000;
+/** A folder that links to itself goes on for ever. */
+const maxNameLength = 1_000;
 
 /** Whether a workspace is trusted, and what it brings that would run or change what may run. */
 export interface TrustStatus {
@@ -62,7 +66,7 @@ export function createTrust(options: { readonly stateDir: string }): Trust {
     const now = hashProject(root);
     const known = load().get(root);
     const files = [...now.keys()];
-    const changed = files.filter((name) => known?.files[name] !== now.get(name));
+    const changed = files.filter((name) => known?.files[name] !== now.get(name) || now.get(name) === outside);
     const gone = Object.keys(known?.files ?? {}).filter((name) => !now.has(name));
     return {
       workspace: root,
@@ -99,18 +103,27 @@ export function createTrust(options: { readonly stateDir: string }): Trust {
   };
 }
 
-/** Links are not followed: a link counts by where it points. */
+/** What a link out of the project leads to can change without a trace here: it is never trusted. */
+const outside = "leads out of the project";
+
+/** A link counts by the content it leads to: whoever reads or imports it gets that. */
 function hashProject(root: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const waiting: string[] = [...projectPaths];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     const path = join(root, name);
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) continue;
-    if (found.size >= maxFiles)
+    const link = lstatSync(path, { throwIfNoEntry: false });
+    if (link === undefined) continue;
+    if (found.size >= maxFiles || name.length > maxNameLength)
       throw new Error(`${root} brings more than ${maxFiles} files of its own: it cannot be trusted as a whole`);
-    if (stats.isDirectory()) waiting.push(...readdirSync(path).map((child) => `${name}/${child}`));
-    else found.set(name, stats.isFile() ? sha256(readFileSync(path)) : `not a file (${stats.mode.toString(8)})`);
+    if (link.isSymbolicLink() && !isInside(realOr(path), root)) {
+      found.set(name, outside);
+      continue;
+    }
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isDirectory() === true) waiting.push(...readdirSync(path).map((child) => `${name}/${child}`));
+    else
+      found.set(name, stats?.isFile() === true ? sha256(readFileSync(path)) : `not a file (${link.mode.toString(8)})`);
   }
   return new Map([...found].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

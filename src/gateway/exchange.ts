@@ -15,6 +15,7 @@ import { answerSearch, isSearchRequest } from "./search.ts";
 import { createWriter, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { estimateUsage } from "./side-endpoints.ts";
+import { stateOf } from "./state.ts";
 import { stopAt } from "./stop-sequences.ts";
 import { refusal, resolveReferences } from "./stored-responses.ts";
 import { hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
@@ -27,7 +28,7 @@ export async function exchange(
 ): Promise<RequestRecord> {
   const startedAt = services.now();
   const codec = getCodec(asked.wire);
-  const body = asked.wire === "responses" ? resolveReferences(asked.body, services.state) : asked.body;
+  const body = asked.wire === "responses" ? resolveReferences(asked.body, stateOf(services.state, asked.key)) : asked.body;
   const given = readRequest(codec, { ...asked, body }, services);
   const who = identify(asked.headers, asked.body, given, asked.key);
   const request = hasPlaceForThoughts(asked.wire) ? given : restoreThoughts(given, who.conversation, services.state);

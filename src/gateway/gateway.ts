@@ -22,7 +22,7 @@ import { answerModels, countTokens, toCompaction } from "./side-endpoints.ts";
 import { hostName, isLoopback, listen, urlOf } from "../http/server.ts";
 import { writeJson } from "./reply.ts";
 import { createSecrets } from "./secrets.ts";
-import { createStateStore, fieldOf } from "./state.ts";
+import { createStateStore, fieldOf, stateOf } from "./state.ts";
 import { createToolCache } from "./tool-cache.ts";
 import { createConversation, refusal } from "./stored-responses.ts";
 import { createUpstreams } from "./upstreams.ts";
@@ -145,6 +145,7 @@ async function answerEndpoint(
   response: ServerResponse,
   { services, metrics, options, key, query }: Serving & { readonly key: string; readonly query: string },
 ): Promise<void> {
+  const state = stateOf(services.state, key);
   switch (endpoint.kind) {
     case "health":
       return writeJson(response, 200, { ok: true });
@@ -156,18 +157,18 @@ async function answerEndpoint(
     case "models":
       return answerModels(endpoint, services.upstreams.models(), response);
     case "response": {
-      const stored = services.state.get(`response ${endpoint.id}`);
+      const stored = state.get(`response ${endpoint.id}`);
       const whole = fieldOf(stored, "response");
       if (!isObject(whole)) throw refusal(404, "response_not_found", `Response with id '${endpoint.id}' not found.`);
       if (!endpoint.remove) return writeJson(response, 200, whole);
-      services.state.delete(`response ${endpoint.id}`);
+      state.delete(`response ${endpoint.id}`);
       return writeJson(response, 200, { id: endpoint.id, object: "response", deleted: true });
     }
     default:
   }
   const { bytes, body } = await readJson(request, endpoint.wire, options.maxBodyBytes ?? 64 * 1024 * 1024);
   if (endpoint.kind === "conversation")
-    return writeJson(response, 200, createConversation(body, services.state, services.now()));
+    return writeJson(response, 200, createConversation(body, state, services.now()));
   if (endpoint.kind === "count") return countTokens(endpoint.wire, body, response);
   checkQuestion(endpoint.wire, body);
   const { wire, model, stream } =

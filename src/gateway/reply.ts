@@ -7,6 +7,7 @@ import type { Frame, WireName } from "../wire/codec.ts";
 import { createCollector } from "../wire/answer.ts";
 import { encodeFrame } from "../wire/sse.ts";
 import type { Turn } from "./turn.ts";
+import { stateOf } from "./state.ts";
 import { keepResponse, responseOf } from "./stored-responses.ts";
 
 /** The answer in the client's wire, streamed or whole. The status is decided by the first item, so errors before it are true ones. */
@@ -42,13 +43,13 @@ export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>)
   if (stream?.isOpen() === true) {
     stream.end();
     const whole = asked.wire === "responses" ? responseOf(last) : undefined;
-    if (whole !== undefined) keepResponse(asked.body, turn.body, whole, services.state);
+    if (whole !== undefined) keepResponse(asked.body, turn.body, whole, stateOf(services.state, asked.key));
   } else if (hasFailed) {
     const failure = codec.encodeError(error);
     writeJson(response, failure.status, failure.body, failure.headers);
   } else {
     const whole = codec.encodeAnswer(answer, how);
-    if (asked.wire === "responses") keepResponse(asked.body, turn.body, whole, services.state);
+    if (asked.wire === "responses") keepResponse(asked.body, turn.body, whole, stateOf(services.state, asked.key));
     writeJson(response, 200, asked.finish === undefined ? whole : asked.finish(whole));
   }
   return answer;

@@ -22,9 +22,15 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
     .filter((value) => value.length >= minLength)
     .toSorted((a, b) => b.length - a.length);
   if (known.length === 0) return undefined;
-  const placeholders = new Map(known.map((value) => [value, placeholderFor(value, key)]));
-  const originals = new Map([...placeholders].map(([value, placeholder]) => [placeholder, value]));
-  const pattern = new RegExp(known.map(escape).join("|"), "g");
+  const originals = new Map(known.map((value) => [placeholderFor(value, key), value]));
+  // A value with quotes or line breaks also stands as JSON writes it: in arguments, and in files of JSON that are shown.
+  const placeholders = new Map(
+    [...originals].flatMap(([placeholder, value]) => [
+      [value, placeholder],
+      [JSON.stringify(value).slice(1, -1), placeholder],
+    ]),
+  );
+  const pattern = new RegExp([...placeholders.keys()].map(escape).join("|"), "g");
 
   const hideText = (text: string) => text.replace(pattern, (value) => placeholders.get(value) ?? value);
   const hidePart = (part: Part): Part => (part.type === "text" ? { ...part, text: hideText(part.text) } : part);

@@ -92,6 +92,16 @@ export function createStateStore(options: StateOptions = {}): StateStore {
   };
 }
 
+/** What one client had kept: an id that another one learned or guessed names nothing here. */
+export function stateOf(state: StateStore, client: string): StateStore {
+  const own = (key: string) => `${client}/${key}`;
+  return {
+    get: (key) => state.get(own(key)),
+    put: (key, value) => state.put(own(key), value),
+    delete: (key) => state.delete(own(key)),
+  };
+}
+
 /** A torn last line, the sign of a kill, is left out. */
 function readEntries(file: string): readonly (readonly [string, Json])[] {
   if (!existsSync(file)) return [];

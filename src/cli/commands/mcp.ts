@@ -8,7 +8,7 @@ import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
 import { folderFlags, policyFlags, toggle, toolFlags, type PolicyFlags, type FolderFlags } from "../config/flags.ts";
 import { exitCodes, print, printJson, readInput, runCommand, UsageError } from "../io.ts";
-import { serverTable } from "../mcp/clients.ts";
+import { serverTable } from "../mcp/server-table.ts";
 import { personHere } from "../chat/person-here.ts";
 import type { AddFlags } from "../mcp/edit-settings.ts";
 import type { LoginFlags } from "../mcp/login.ts";

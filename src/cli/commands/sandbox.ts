@@ -117,7 +117,7 @@ function toGrant(flags: Flags, cwd: string, config: Config): Grant {
     workspace: cwd,
     extraWritableRoots: (flags.write ?? []).map((path) => resolve(path)),
     network,
-    ...runLaterOptions(config, process.env),
+    ...runLaterOptions(config, cwd, process.env),
     mask: [...defaultMask(process.env["HOME"] ?? "/"), ...(config.masked_paths ?? [])],
     confinement: { name: "asked for", available: true },
   });

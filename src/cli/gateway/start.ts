@@ -3,10 +3,9 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { defined } from "../../base/json.ts";
-import { ownFolders, stateDir } from "../../base/paths.ts";
+import { stateDir } from "../../base/paths.ts";
 import { type SandboxName, toSettings } from "../../gate/modes.ts";
 import { createPolicy } from "../../gate/options.ts";
-import { defaultProtect } from "../../gate/run-later.ts";
 import type { Policy } from "../../gate/policy.ts";
 import {
   createKey,
@@ -25,6 +24,7 @@ import { createTelemetry } from "../../result/telemetry.ts";
 import type { Config } from "../config/config.ts";
 import { say, UsageError } from "../io.ts";
 import { readRules } from "../policy/rules.ts";
+import { runLaterOptions } from "../policy/run-later.ts";
 import { createSearch } from "../web-search.ts";
 
 export interface GatewaySettings {
@@ -124,7 +124,7 @@ async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): P
     settings: { ...toSettings(undefined, config.sandbox as SandboxName | undefined), approval: "on-request" },
     workspace: cwd,
     confinement: { name: "the client's own", available: false },
-    protect: [...defaultProtect, ...ownFolders(env)],
+    ...runLaterOptions(config, cwd, env),
     rules: await readRules(cwd, env),
   });
 }

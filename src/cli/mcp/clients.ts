@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { stateDir } from "../../base/paths.ts";
 import type { Rule } from "../../gate/rules.ts";
@@ -16,32 +15,9 @@ import { say, UsageError } from "../io.ts";
 import { createElicit } from "./elicit.ts";
 import { createSample } from "./sampling.ts";
 import type { Person } from "../chat/person.ts";
+import { serverTable } from "./server-table.ts";
 import { openTokenStore } from "./token-store.ts";
-import { isTrusted } from "../policy/trust.ts";
 import { version } from "../version.ts";
-
-/** The settings' servers, and the project's `.mcp.json` once its content is trusted. */
-export function serverTable(config: Config, cwd: string, tell = say): Readonly<Record<string, unknown>> {
-  return { ...readProjectServers(join(cwd, ".mcp.json"), tell), ...config.mcpServers };
-}
-
-function readProjectServers(path: string, tell: (line: string) => void): Readonly<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    return {}; // most projects have none
-  }
-  if (!isTrusted(path, text)) {
-    tell(`callgate: ${path} is not trusted yet and was not read ('callgate trust' shows and trusts it)`);
-    return {};
-  }
-  try {
-    return (JSON.parse(text) as { readonly mcpServers?: Record<string, unknown> }).mcpServers ?? {};
-  } catch (error) {
-    throw new UsageError(`${path}: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
 
 /** The first word of the settings' servers that is none. */
 function findUnknown(table: Readonly<Record<string, unknown>>): ServerProblem | undefined {

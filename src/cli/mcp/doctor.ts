@@ -7,7 +7,7 @@ import { createEngine } from "../../router/engine.ts";
 import { engineOptions } from "../engine-options.ts";
 import type { PolicyFlags } from "../config/flags.ts";
 import { exitCodes, print, printJson, UsageError } from "../io.ts";
-import { serverTable } from "./clients.ts";
+import { serverTable } from "./server-table.ts";
 import { prepare } from "../prepare.ts";
 import { openTokenStore } from "./token-store.ts";
 import { version } from "../version.ts";

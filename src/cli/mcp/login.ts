@@ -3,7 +3,7 @@ import { readServers, type ServerConfig } from "../../mcp/config.ts";
 import type { TokenStore } from "../../mcp/index.ts";
 import type { FolderFlags } from "../config/flags.ts";
 import { print, say, UsageError } from "../io.ts";
-import { serverTable } from "./clients.ts";
+import { serverTable } from "./server-table.ts";
 import { openBrowser } from "../open-browser.ts";
 import { prepare } from "../prepare.ts";
 import { openTokenStore } from "./token-store.ts";

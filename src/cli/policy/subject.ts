@@ -82,7 +82,7 @@ export function toPolicy(flags: PolicyFlags, rules: readonly Rule[], confinement
     settings: toSettings(flags.approval, flags.sandbox),
     workspace: resolve(flags.workspace),
     confinement,
-    ...runLaterOptions(flags.config ?? {}, process.env),
+    ...runLaterOptions(flags.config ?? {}, resolve(flags.workspace), process.env),
     rules: [...rules, ...given],
   });
 }

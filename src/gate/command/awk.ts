@@ -117,12 +117,12 @@ function effectOf(tokens: readonly Token[]): Effect {
     ),
   );
   let writes = false;
-  // Inside a print statement, outside parentheses, `>` opens a file; elsewhere it compares.
+  // Inside a print statement, outside parentheses, `>` opens a file; elsewhere it compares. A line break
+  // need not end the statement: behind a comma and some operators it goes on.
   let printing = false;
   let depth = 0;
   for (const [index, token] of tokens.entries()) {
     if (token.kind === "name" && !isKnownName(token.text, tokens[index + 1]?.text === "(", defined)) return "runs";
-    if (token.kind === "newline") printing = false;
     if (token.kind === "name" && /^printf?$/.test(token.text)) {
       printing = true;
       depth = 0;

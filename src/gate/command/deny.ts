@@ -126,13 +126,15 @@ function denialsBy(name: string, args: readonly (string | undefined)[], rules: R
   );
 }
 
-/** `git-push` is git push, and so is what `git subtree push` ends in. */
+/** `git-push` is git push, and so are what it is made of and what `git subtree push` ends in. */
 function gitByFile({ name, argv }: Step, rules: RuleSet): readonly CommandRule[] {
-  if (name === "git") {
-    const [at, sub] = gitSubcommand(argv);
-    return sub === "subtree" ? denialsBy("git", argv.slice(at + 1), rules) : [];
-  }
-  return name?.startsWith("git-") ? denialsBy("git", [name.slice("git-".length), ...argv.slice(1)], rules) : [];
+  const isPart = name?.startsWith("git-") === true;
+  if (name !== "git" && !isPart) return [];
+  const [at, sub] = isPart ? [0, name.slice("git-".length)] : gitSubcommand(argv);
+  const rest = argv.slice(at + 1);
+  if (sub === "send-pack" || sub === "http-push") return denialsBy("git", ["push", ...rest], rules);
+  if (sub === "subtree") return denialsBy("git", rest, rules);
+  return isPart ? denialsBy("git", [sub ?? "", ...rest], rules) : [];
 }
 
 /** What the variables in front of it are set to: many name a program. */

@@ -2,8 +2,9 @@
  * Does a repository's own configuration run anything when git only looks? Settings that are known to
  * run nothing are listed; any other key, include or hook that fires on reading means: ask.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readIndex } from "../git-index.ts";
 import { isSecretName } from "../paths.ts";
 
 const maxConfigBytes = 200_000;
@@ -50,21 +51,30 @@ interface Repository {
   readonly commonDir: string;
 }
 
-/** As git finds it: upwards, a `.git` folder or file, or a folder that is itself a bare repository. */
+/**
+ * As git finds it: upwards, a `.git` folder or file, or a folder that is itself a bare repository. git climbs from where
+ * a link leads and not from where it lies.
+ */
 function findRepository(folder: string): Repository | string | undefined {
-  for (let at = resolve(folder); ; at = dirname(at)) {
+  for (let at = existsSync(folder) ? realpathSync(folder) : resolve(folder); ; at = dirname(at)) {
     const dot = join(at, ".git");
     const kind = statSync(dot, { throwIfNoEntry: false });
-    if (kind?.isDirectory() && existsSync(join(dot, "HEAD"))) return { gitDir: dot, commonDir: commonFolder(dot) };
+    if (kind?.isDirectory() && isThere(join(dot, "HEAD"))) return { gitDir: dot, commonDir: commonFolder(dot) };
     if (kind?.isFile()) return linkedRepository(dot, at);
-    if (existsSync(join(at, "HEAD")) && existsSync(join(at, "objects")) && existsSync(join(at, "refs")))
+    // The objects may lie in another folder, which `commondir` names.
+    if (isThere(join(at, "HEAD")) && (isThere(join(at, "objects")) || isThere(join(at, "commondir"))))
       return "the folder is a bare repository with settings of its own";
     if (dirname(at) === at) return undefined;
   }
 }
 
+/** Also a link that leads nowhere: git takes such a HEAD for a branch without commits. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 function linkedRepository(file: string, folder: string): Repository | string {
-  const match = /^gitdir: (.+?)\s*$/.exec(readFileSync(file, "utf8").slice(0, 4_096));
+  const match = /^gitdir: (.+?)[\r\n]*$/.exec(readFileSync(file, "utf8").slice(0, 4_096));
   if (match === null) return "the .git file is not understood";
   const gitDir = resolve(folder, match[1]!);
   return { gitDir, commonDir: commonFolder(gitDir) };
@@ -72,7 +82,14 @@ function linkedRepository(file: string, folder: string): Repository | string {
 
 function commonFolder(gitDir: string): string {
   const file = join(gitDir, "commondir");
-  return existsSync(file) ? resolve(gitDir, readFileSync(file, "utf8").trim()) : gitDir;
+  // Only line breaks are dropped: a blank at the end is part of the name.
+  return existsSync(file) ? resolve(gitDir, readPlain(file).replace(/[\r\n]+$/, "")) : gitDir;
+}
+
+/** A pipe in its place would keep us waiting for whoever writes into it. */
+function readPlain(path: string): string {
+  if (!statSync(path).isFile()) throw new Error(`${path} is not a file`);
+  return readFileSync(path, "utf8");
 }
 
 /** Hooks the repository has switched on: they run when git changes something. */
@@ -94,13 +111,14 @@ export function trackedSecret(folder: string): string | undefined {
     const size = statSync(index, { throwIfNoEntry: false })?.size ?? 0;
     // Larger ones are refused before, where the repository's settings are looked at.
     if (size === 0 || size > 20_000_000) return undefined;
-    // Paths stand in it as they are, each ended by a zero byte.
-    const names = readFileSync(index, "latin1").split("\0");
-    return names
-      .map((piece) => /[\x20-\x7e]+$/.exec(piece)?.[0] ?? "")
-      .find((path) => path !== "" && isSecretName(path));
+    const data = readFileSync(index);
+    // Paths stand in it as they are, each ended by a zero byte; in version 4 only with what the one before them lacks.
+    const names = data.toString("latin1").split("\0");
+    return [...readIndex(data), ...names.map((piece) => /[\x20-\x7e]+$/.exec(piece)?.[0] ?? "")].find(
+      (path) => path !== "" && isSecretName(path),
+    );
   } catch {
-    return undefined;
+    return "an index that cannot be read";
   }
 }
 
@@ -117,6 +135,8 @@ function gitlinkDoubt(gitDir: string): string | undefined {
   const size = statSync(index, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0) return undefined;
   if (size > 20_000_000) return "the git index is too large to look through";
+  if (readdirSync(gitDir).some((name) => name.startsWith("sharedindex.")))
+    return "the git index is split into two files, and only one is looked through";
   // Mode 160000 as it is written in an entry; a chance hit asks once too often.
   return readFileSync(index).includes(Buffer.from([0, 0, 0xe0, 0]))
     ? "repositories inside the repository bring their own git settings"
@@ -127,7 +147,7 @@ function configDoubt(path: string): string | undefined {
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size === undefined) return undefined;
   if (size > maxConfigBytes) return "the git settings are too large to look through";
-  return keysOf(readFileSync(path, "utf8"))
+  return keysOf(readPlain(path))
     .map((key) => (key === undefined ? "the git settings are not understood" : keyDoubt(key)))
     .find((doubt) => doubt !== undefined);
 }
@@ -149,7 +169,7 @@ interface ConfigKey {
 export function keysOf(text: string): readonly (ConfigKey | undefined)[] {
   const keys: (ConfigKey | undefined)[] = [];
   let section: { readonly name: string; readonly sub: string } | undefined;
-  for (const line of text.replaceAll("\r\n", "\n").replace(/\\\n/g, " ").split("\n")) {
+  for (const line of joinedLines(text.replaceAll("\r\n", "\n"))) {
     let rest = line.trim();
     const header = /^\[\s*([A-Za-z0-9-]+)(?:\.([^\]\s"]+)|\s+"((?:[^"\\]|\\.)*)")?\s*\]/.exec(rest);
     if (header !== null) {
@@ -167,4 +187,32 @@ export function keysOf(text: string): readonly (ConfigKey | undefined)[] {
       });
   }
   return keys;
+}
+
+/**
+ * Lines with those joined that a backslash continues. It does so only in a value: not behind a `#` or `;` that begins
+ * a comment, and not where another backslash takes it for itself.
+ */
+function joinedLines(text: string): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  let isQuoted = false;
+  let isComment = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]!;
+    if (char === "\n") {
+      lines.push(line);
+      line = "";
+      isQuoted = isComment = false;
+    } else if (isComment) continue;
+    else if (char === "\\") {
+      const next = text[++at] ?? "";
+      line += next === "\n" ? " " : char + next;
+    } else {
+      if (char === '"') isQuoted = !isQuoted;
+      isComment = !isQuoted && (char === "#" || char === ";");
+      line += char;
+    }
+  }
+  return [...lines, line];
 }

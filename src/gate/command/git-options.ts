@@ -150,7 +150,7 @@ export const gitForms: ReadonlyMap<string, GitForm> = new Map(
       digits: true,
       short: "iwvhHEGFPnlLcpWzoqraIe:A:B:C:m:",
       long: words(
-        "cached untracked exclude-standard no-exclude-standard text ignore-case word-regexp invert-match full-name extended-regexp basic-regexp",
+        "cached text ignore-case word-regexp invert-match full-name extended-regexp basic-regexp",
         "perl-regexp fixed-strings line-number column files-with-matches name-only files-without-match count color? no-color break heading",
         "show-function function-context max-depth= max-count= after-context= before-context= context= and or not all-match quiet only-matching",
         "null recursive no-recursive threads= no-textconv",

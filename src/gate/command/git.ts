@@ -95,7 +95,7 @@ function judgeForm(name: string, args: readonly string[]): Judgement {
     const lists = options.some((option) => form.operands.includes(option.name));
     if (!lists) return why(`git ${name} with a name changes something`);
   }
-  if (values.some((value) => /%G|%\(signature/.test(value)))
+  if (values.some((value) => /%[-+ ]*G|%\(signature/.test(value)))
     return why("a git format that checks signatures runs a program");
   const named = [...operands, ...values];
   const secret = named.map((word) => word.slice(word.lastIndexOf(":") + 1)).find(isSecretName);

@@ -22,11 +22,15 @@ function judgeReader(name: string, args: readonly string[], reader: Reader): Jud
   const paths = operandPaths(operands, hasText, reader);
   if (paths === undefined) return { why: `${name} with these operands is not known to be harmless` };
   const reads = [...fromOptions, ...paths].filter((path) => path !== "-");
-  const recursive = options.some(
-    (option) => ["r", "recursive"].includes(option.name) || (option.name.startsWith("d") && option.value === "recurse"),
-  );
-  if (!recursive || !name.endsWith("grep")) return { reads };
+  const deep = name === "diff" || (name.endsWith("grep") && options.some(isRecursive));
+  if (!deep) return { reads };
   return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden: true } };
+}
+
+/** grep's -r, and -d with any value but the two that do not go down: values may be shortened. */
+function isRecursive({ name, value }: { readonly name: string; readonly value: string | undefined }): boolean {
+  if (name === "d" || name === "directories") return value !== "read" && value !== "skip";
+  return name === "r" || name === "recursive";
 }
 
 function operandPaths(operands: readonly string[], hasText: boolean, reader: Reader): readonly string[] | undefined {

@@ -30,7 +30,7 @@ import {
   type LineContext,
   type State,
 } from "./state.ts";
-import { commandTypes, construct, evaluates, hasStrayParenthesis, isLooking } from "./syntax.ts";
+import { commandTypes, construct, evaluates, hasStrayParenthesis, isLooking, setsVariables } from "./syntax.ts";
 import { readWord } from "./word.ts";
 
 export function readLine(line: string, context: LineContext): LineReading {
@@ -211,8 +211,10 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   if (state.functions.has(words[0]?.value ?? "")) state.doubts.add("it calls a function defined on the line");
   const found = { words, cwds: state.cwds, env, fed };
   state.commands.push(found);
+  const texts = words.map(({ value, raw }) => value ?? raw);
+  state.assigned ||= setsVariables(texts);
   // These set or look at variables by name, and evaluate subscripts in the name.
-  if (evaluates(words.map(({ value, raw }) => value ?? raw))) {
+  if (evaluates(texts)) {
     state.evaluates = true;
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
     for (const { value } of words) noteDormant(value, state);

@@ -1,8 +1,9 @@
 /** Where a command may look without a question, with every link followed. */
-import { readdirSync, type Dirent } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, statSync, type Dirent } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { isHarmlessDevice, isInsideAny, isSecretName, systemRoots } from "../paths.ts";
 import { repositoryDoubt, trackedSecret } from "./git-config.ts";
+import { matchPieces, type GlobPiece } from "./glob.ts";
 
 /** Where things may be read without a question. */
 export interface Surroundings {
@@ -40,7 +41,7 @@ export function createLook(around: Surroundings): Look {
   const { real } = at;
   return {
     real,
-    mayRead: (path, cwd) => isReadable(path, real(path, cwd), at),
+    mayRead: (path, cwd) => isReadable(path, cwd, at),
     repositoryDoubt: (folder) => remember(folders, folder, () => repositoryDoubt(folder)),
     trackedSecret,
     secretBelow,
@@ -53,15 +54,48 @@ const skipped = new Set([".git", "node_modules"]);
 
 function secretBelow(folder: string, hidden: boolean): string | undefined {
   const waiting = [folder];
+  const readmitted = hidden ? [] : foldersAbove(folder).flatMap(readmittedBy);
   let seen = 0;
-  for (let at = waiting.pop(); at !== undefined; at = waiting.pop())
-    for (const entry of entriesOf(at)) {
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const entries = entriesOf(at);
+    if (!hidden) readmitted.push(...readmittedBy(at));
+    for (const entry of entries) {
       if (++seen > maxEntries) return "there is too much below it to look for files with secrets";
-      if (!hidden && entry.name.startsWith(".")) continue;
+      const { name } = entry;
+      if (!hidden && name.startsWith(".") && !readmitted.some((pattern) => matchPieces(name, pattern))) continue;
       if (entry.isDirectory() && !skipped.has(entry.name)) waiting.push(join(at, entry.name));
       else if (!entry.isDirectory() && isSecretName(entry.name)) return `${entry.name} looks like a file with secrets`;
     }
+  }
   return undefined;
+}
+
+const ignoreFiles = [".gitignore", ".ignore", ".rgignore"];
+const maxIgnoreBytes = 200_000;
+
+/** Names that an ignore file takes back in (`!.env`): a searching program then looks at them though they are hidden. */
+function readmittedBy(folder: string): readonly (readonly GlobPiece[])[] {
+  return ignoreFiles
+    .flatMap((name) => readLines(join(folder, name)))
+    .filter((line) => line.startsWith("!"))
+    .map((line) => (line.trim().replace(/\/+$/, "").split(/[!/]/).at(-1) ?? "").split(/([*?]+|\[[^\]]*\])/))
+    .map((pieces) => pieces.map((text, index) => ({ text, literal: index % 2 === 0 })));
+}
+
+function readLines(path: string): readonly string[] {
+  try {
+    // A pipe would keep us waiting for whoever writes into it.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return [];
+    return readFileSync(path, "utf8").slice(0, maxIgnoreBytes).split("\n");
+  } catch {
+    return []; // not for us to read, nor for the program that searches
+  }
+}
+
+function foldersAbove(folder: string): readonly string[] {
+  const above: string[] = [];
+  for (let at = dirname(resolve(folder)); above.at(-1) !== at; at = dirname(at)) above.push(at);
+  return above;
 }
 
 function entriesOf(folder: string): readonly Dirent[] {
@@ -83,11 +117,14 @@ function remember<T>(known: Map<string, T>, key: string, find: () => T): T {
 
 /** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
 export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
-  return isReadable(path, at.real(path, cwd), at);
+  return isReadable(path, cwd, at);
 }
 
-function isReadable(path: string, real: string | undefined, at: Surroundings): boolean {
+function isReadable(path: string, cwd: string, at: Surroundings): boolean {
+  const real = at.real(path, cwd);
   if (real === undefined) return false;
   if (isHarmlessDevice(path)) return true;
+  // Links there lead every process elsewhere, and ours is not the one that will follow them.
+  if (isInsideAny(resolve(cwd, path), ["/proc", "/dev/fd"])) return false;
   return !isInsideAny(real, at.mask) && isInsideAny(real, [at.workspace, ...at.readable, ...systemRoots]);
 }

@@ -82,9 +82,10 @@ const jqSpec: OptionSpec = {
 function judgeJq(args: readonly string[]): Judgement {
   const plain: string[] = [];
   for (let index = 0; index < args.length; index++) {
-    // --arg NAME VALUE takes two words.
-    if (args[index] === "--arg" || args[index] === "--argjson") index += 2;
-    else plain.push(args[index]!);
+    // --arg NAME VALUE takes two words, unless it is a word of another option, or a file behind `--`.
+    if (args[index] !== "--arg" && args[index] !== "--argjson") plain.push(args[index]!);
+    else if (plain.at(-1) === "--indent" || plain.includes("--")) return why("jq --arg may be read in two ways");
+    else index += 2;
   }
   const parsed = parseOptions(plain, jqSpec);
   if ("unknown" in parsed) return why(`jq ${parsed.unknown} is not known to be harmless`);
@@ -112,7 +113,8 @@ function judgeRg(args: readonly string[]): Judgement {
   const reads = [...files, ...paths];
   // Listing names shows nothing of what is in the files.
   if (names.has("files") || names.has("type-list")) return { reads };
-  const hidden = [".", "hidden", "u", "unrestricted"].some((name) => names.has(name));
+  // A pattern or a type of files that matches a hidden one has it searched as well.
+  const hidden = [".", "hidden", "u", "unrestricted", "g", "glob", "iglob", "t", "type"].some((name) => names.has(name));
   return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden } };
 }
 

@@ -14,6 +14,8 @@ export interface LineContext {
   readonly mayList: (folder: string, cwd: string) => boolean;
   readonly cwds: readonly string[];
   readonly home: string;
+  /** HOME or PWD was set around the line: they are not what they were. */
+  readonly assigned?: boolean;
 }
 
 export interface State {
@@ -57,7 +59,8 @@ export function createState(line: string, context: LineContext): State {
     tainted: false,
     evaluates: false,
     cwds: context.cwds,
-    assigned: false,
+    // Whatever sets one of the variables we know the value of has to name it.
+    assigned: context.assigned === true || /(^|[^$\w{])(HOME|PWD)\b/.test(line),
     variables: new Map(),
     conditional: 0,
     words: 0,

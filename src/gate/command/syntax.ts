@@ -28,6 +28,15 @@ const evaluating: ReadonlySet<string> = new Set(
   ),
 );
 
+const setting = new Set(
+  "declare typeset local export readonly unset read mapfile readarray getopts eval source .".split(" "),
+);
+
+/** May this builtin give a variable another value? */
+export function setsVariables([name = "", first = ""]: readonly string[]): boolean {
+  return setting.has(name) || (name === "printf" && first.startsWith("-"));
+}
+
 /** Does this builtin, with these words, evaluate a name or a number that may hold code? */
 export function evaluates([name = "", ...args]: readonly string[]): boolean {
   if (!evaluating.has(name)) return false;

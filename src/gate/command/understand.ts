@@ -54,6 +54,7 @@ export function understand(command: Command, at: Surroundings): Understood {
     evaluates: false,
     writesBlindly: false,
     setsPath: false,
+    assigned: false,
     text: 0,
     home: at.home,
     look: createLook(at),
@@ -92,15 +93,18 @@ interface Pile {
   evaluates: boolean;
   writesBlindly: boolean;
   setsPath: boolean;
+  /** HOME or PWD was set for what is read from here on. */
+  assigned: boolean;
   /** Characters of shell text read so far, texts inside texts included. */
   text: number;
 }
 
-function addLine(line: string, cwds: readonly string[], pile: Pile): void {
+function addLine(line: string, cwds: readonly string[], pile: Pile, env: Found["env"] = []): void {
   pile.text += line.length;
   if (pile.text > maxText || pile.steps.length >= maxSteps)
     return void pile.unclear.add("there is too much in it to read");
-  const reading = readLine(line, { cwds, home: pile.home, mayList: pile.look.mayRead });
+  pile.assigned ||= env.some(({ name }) => name === "HOME" || name === "PWD");
+  const reading = readLine(line, { cwds, home: pile.home, mayList: pile.look.mayRead, assigned: pile.assigned });
   reading.doubts.forEach((doubt) => pile.doubts.add(doubt));
   reading.unclear.forEach((doubt) => pile.unclear.add(doubt));
   reading.dormant.forEach((text) => pile.dormant.add(text));
@@ -119,7 +123,7 @@ function addCommands(first: readonly Found[], pile: Pile): void {
     const inner = unwrap(found);
     pile.steps.push(toStep(found, inner, readPossible(found, inner, pile), pile.look));
     waiting.push(...inner.commands.toReversed());
-    for (const line of inner.lines) addLine(line, found.cwds, pile);
+    for (const line of inner.lines) addLine(line, found.cwds, pile, found.env);
   }
 }
 
@@ -145,7 +149,7 @@ function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
       unclear: new Set(),
       dormant: new Set(),
     };
-    addLine(text, found.cwds, own);
+    addLine(text, found.cwds, own, found.env);
     pile.text = own.text;
     const certain = index < maybe.length;
     const hides = own.steps.some((step) => step.hidden || step.untold);
@@ -235,6 +239,9 @@ function notHarmless(
   if ("why" in judged) return judged.why;
   if (found.cwds.length === 0) return "the folder it runs in is not known";
   if (judged.reads.length > maxReads) return "it names too many files to look at";
+  // Their value is taken for 0, which only names nothing where nothing is read.
+  if (judged.reads.length > 0 && found.words.some(({ raw }) => /\$[?#]/.test(raw)))
+    return "only running it tells what it reads";
   const outside = judged.reads.find((path) => !found.cwds.every((cwd) => look.mayRead(path, cwd)));
   if (outside !== undefined) return `${outside} is outside the workspace or may not be read`;
   const secret = judged.reads.find((path) =>
@@ -245,12 +252,14 @@ function notHarmless(
   const { repository, below, contents = false } = judged;
   const doubts = found.cwds.flatMap((cwd) => [
     ...(below?.folders ?? []).map((folder) => look.secretBelow(resolve(cwd, folder), below?.hidden === true)),
-    ...(repository === undefined ? [] : [repositoryReason(resolve(cwd, repository), contents, look)]),
+    // `link/..` is where the kernel goes, not where the text goes.
+    ...(repository === undefined ? [] : [repositoryReason(look.real(repository, cwd), contents, look)]),
   ]);
   return doubts.find((doubt) => doubt !== undefined);
 }
 
-function repositoryReason(folder: string, contents: boolean, look: Look): string | undefined {
+function repositoryReason(folder: string | undefined, contents: boolean, look: Look): string | undefined {
+  if (folder === undefined) return "the folder it runs in is not known";
   const doubt = look.repositoryDoubt(folder);
   const secret = doubt === undefined && contents ? look.trackedSecret(folder) : undefined;
   return secret === undefined ? doubt : `${secret}, which the repository holds, looks like a file with secrets`;

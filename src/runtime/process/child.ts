@@ -96,7 +96,7 @@ export interface StartRules {
 export interface ProgramFile {
   readonly name: string;
   readonly path: string;
-  readonly isScript: boolean;
+  readonly isHidden: boolean;
   /** FNV-1a, 64 bits, of the first 4096 bytes. */
   readonly fingerprint: bigint;
 }

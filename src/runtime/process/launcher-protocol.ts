@@ -116,10 +116,10 @@ function addStartRules(fields: Fields, { rules, files, filter }: StartRules): vo
     );
     fields.bytes("x", Buffer.concat([`n${rule}`, ...program.map((name) => `p${name}`), ...tests].map(cString)));
   }
-  for (const { fingerprint, isScript, name, path } of files) {
+  for (const { fingerprint, isHidden, name, path } of files) {
     const head = Buffer.alloc(9);
     head.writeBigUInt64LE(fingerprint);
-    head[8] = isScript ? 1 : 0;
+    head[8] = isHidden ? 1 : 0;
     fields.bytes("y", Buffer.concat([head, cString(name), cString(path)]));
   }
 }

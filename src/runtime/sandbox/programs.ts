@@ -54,8 +54,9 @@ export function findDenied(denied: readonly DeniedProgram[], path: string): Deni
   const boxes = whole.length === 0 ? [] : toolboxes.flatMap(filesOf).filter((file) => file !== shell);
   const hidden = whole.flatMap(filesOf).filter((file) => !isShared(file) || whole.includes(basename(file)));
   const names = [...new Set([...denied.flatMap(({ program }) => program), ...toolboxes])];
-  const known = names.flatMap((name) => filesOf(name).flatMap((file) => describe(name, file)));
-  return { hidden: [...new Set([...hidden, ...boxes])], known };
+  const all = new Set([...hidden, ...boxes]);
+  const known = names.flatMap((name) => filesOf(name).flatMap((file) => describe(name, file, all.has(file))));
+  return { hidden: [...all], known };
 }
 
 function realFiles(paths: readonly string[]): readonly string[] {
@@ -66,13 +67,12 @@ function realFiles(paths: readonly string[]): readonly string[] {
 /** As native/starts.c takes it. */
 const headBytes = 4096;
 
-function describe(name: string, path: string): readonly ProgramFile[] {
+function describe(name: string, path: string, isHidden: boolean): readonly ProgramFile[] {
   const head = readHead(path);
   if (head === undefined) return [];
-  const isScript = head.subarray(0, 2).toString("latin1") === "#!";
   // A file that many programs share is a copy of itself, not of one of them.
   const called = manyInOne.has(basename(path)) ? basename(path) : basename(name);
-  return [{ name: called, path, isScript, fingerprint: fingerprint(head) }];
+  return [{ name: called, path, isHidden, fingerprint: fingerprint(head) }];
 }
 
 function readHead(path: string): Buffer | undefined {
