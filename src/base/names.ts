@@ -15,7 +15,7 @@ export function foldName(name: string): string {
   return (stream > 0 ? name.slice(0, stream) : name)
     .normalize("NFKC")
     .replace(ignorable, "")
-    .replace(/[. ]+$/, "")
+    .replace(/(?<![. ])[. ]+$/, "")
     .toLowerCase();
 }
 

@@ -2,7 +2,7 @@
 
 /** Keys as providers give them out. What stands before one stays, so that a message remains readable. */
 const shapes =
-  /\b(?:sk-(?:ant-|proj-|or-)?[\w-]{16,}|AIza[\w-]{30,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|gsk_\w{20,}|xai-\w{20,})|(?<=\b[Bb]earer\s+)[\w.~+/=-]{16,}/g;
+  /\b(?:sk-(?:ant-|proj-|or-)?[\w-]{16,}|AIza[\w-]{30,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|ya29\.[\w-]{20,}|hf_\w{20,}|npm_\w{20,}|gsk_\w{20,}|xai-\w{20,})|(?<=\b[Bb]earer\s{1,4})[\w.~+/=-]{16,}/g;
 
 /** A shorter value would be found in ordinary words. */
 const shortest = 8;

@@ -257,7 +257,8 @@ function wordToJson(word: string, style: Style, notes: Notes): string | undefine
     return known;
   }
   if (numberPattern.test(word)) return Number.isFinite(Number(word)) ? word : undefined;
-  if (looseNumber.test(word)) {
+  // A longer word is no number anybody meant; the pattern would try it in a quadratic number of ways.
+  if (word.length <= 400 && looseNumber.test(word)) {
     const value = Number(word.replaceAll("_", ""));
     if (!Number.isFinite(value)) return undefined;
     if (!style.python) notes.add("loose-number");

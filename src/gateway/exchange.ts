@@ -28,7 +28,8 @@ export async function exchange(
 ): Promise<RequestRecord> {
   const startedAt = services.now();
   const codec = getCodec(asked.wire);
-  const body = asked.wire === "responses" ? resolveReferences(asked.body, stateOf(services.state, asked.key)) : asked.body;
+  const body =
+    asked.wire === "responses" ? resolveReferences(asked.body, stateOf(services.state, asked.key)) : asked.body;
   const given = readRequest(codec, { ...asked, body }, services);
   const who = identify(asked.headers, asked.body, given, asked.key);
   const request = hasPlaceForThoughts(asked.wire) ? given : restoreThoughts(given, who.conversation, services.state);

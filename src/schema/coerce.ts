@@ -93,15 +93,21 @@ function convert(value: unknown, node: Record<string, unknown>, at: Walk, path: 
 
 type Reader = (text: string) => { readonly value: unknown } | undefined;
 
+/** A longer text is no number anybody meant; the pattern would try it in a quadratic number of ways. */
+const maxNumber = 400;
+
 /** In the order tried. Each takes the whole text or nothing. */
 const readers: readonly (readonly [string, Reader])[] = [
   ["integer", (text) => (/^\s*[+-]?\d{1,15}\s*$/.test(text) ? { value: Number(text) } : undefined)],
   [
     "number",
-    (text) => (/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(text) ? { value: Number(text) } : undefined),
+    (text) =>
+      text.length <= maxNumber && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(text)
+        ? { value: Number(text) }
+        : undefined,
   ],
   ["boolean", readBoolean],
-  ["null", (text) => (/^\s*(?:null|none|)\s*$/i.test(text) ? { value: null } : undefined)],
+  ["null", (text) => (/^(?:null|none|)$/i.test(text.trim()) ? { value: null } : undefined)],
   ["array", (text) => readJson(text, Array.isArray)],
   ["object", (text) => readJson(text, isObject)],
 ];

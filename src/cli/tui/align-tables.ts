@@ -3,6 +3,8 @@ import { sliceByColumn, stripTerminalSequences } from "@earendil-works/pi-tui";
 
 type Alignment = "left" | "right" | "center";
 
+/** A longer line is no row that could be drawn. */
+const maxRow = 2_000;
 const delimiterRow = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /** `lines` are what was drawn from `source`. Where the two cannot be matched, nothing is moved. */
@@ -32,7 +34,13 @@ function readAlignments(source: string): readonly (readonly Alignment[])[] {
   for (const line of source.split("\n")) {
     const mark = /^\s*(```|~~~)/.exec(line)?.[1];
     if (mark !== undefined && (fence === undefined || fence === mark)) fence = fence === undefined ? mark : undefined;
-    else if (fence === undefined && before.includes("|") && line.includes("-") && delimiterRow.test(line))
+    else if (
+      fence === undefined &&
+      before.includes("|") &&
+      line.includes("-") &&
+      line.length <= maxRow &&
+      delimiterRow.test(line)
+    )
       found.push(line.trim().replace(/^\|/, "").replace(/\|$/, "").split("|").map(readAlignment));
     before = line;
   }

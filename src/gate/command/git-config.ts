@@ -83,7 +83,14 @@ function linkedRepository(file: string, folder: string): Repository | string {
 function commonFolder(gitDir: string): string {
   const file = join(gitDir, "commondir");
   // Only line breaks are dropped: a blank at the end is part of the name.
-  return existsSync(file) ? resolve(gitDir, readPlain(file).replace(/[\r\n]+$/, "")) : gitDir;
+  return existsSync(file)
+    ? resolve(
+        gitDir,
+        readPlain(file)
+          .slice(0, 4_096)
+          .replace(/[\r\n]+$/, ""),
+      )
+    : gitDir;
 }
 
 /** A pipe in its place would keep us waiting for whoever writes into it. */
@@ -113,10 +120,8 @@ export function trackedSecret(folder: string): string | undefined {
     if (size === 0 || size > 20_000_000) return undefined;
     const data = readFileSync(index);
     // Paths stand in it as they are, each ended by a zero byte; in version 4 only with what the one before them lacks.
-    const names = data.toString("latin1").split("\0");
-    return [...readIndex(data), ...names.map((piece) => /[\x20-\x7e]+$/.exec(piece)?.[0] ?? "")].find(
-      (path) => path !== "" && isSecretName(path),
-    );
+    const names = data.toString("latin1").split(/[^\x20-\x7e]/);
+    return [...readIndex(data), ...names].find((path) => path !== "" && isSecretName(path));
   } catch {
     return "an index that cannot be read";
   }

@@ -72,12 +72,13 @@ function secretBelow(folder: string, hidden: boolean): string | undefined {
 
 const ignoreFiles = [".gitignore", ".ignore", ".rgignore"];
 const maxIgnoreBytes = 200_000;
+const maxPattern = 1_000;
 
 /** Names that an ignore file takes back in (`!.env`): a searching program then looks at them though they are hidden. */
 function readmittedBy(folder: string): readonly (readonly GlobPiece[])[] {
   return ignoreFiles
     .flatMap((name) => readLines(join(folder, name)))
-    .filter((line) => line.startsWith("!"))
+    .filter((line) => line.startsWith("!") && line.length <= maxPattern)
     .map((line) => (line.trim().replace(/\/+$/, "").split(/[!/]/).at(-1) ?? "").split(/([*?]+|\[[^\]]*\])/))
     .map((pieces) => pieces.map((text, index) => ({ text, literal: index % 2 === 0 })));
 }

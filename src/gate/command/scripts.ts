@@ -98,7 +98,7 @@ export function scriptsOf(found: Found, name: string): Scripted {
 /** Words by which databases, debuggers and editors start a program. */
 function mayStart(name: string, arg: string): boolean {
   if (name === "sqlite3")
-    return /^\s*\.(?!(tables?|schema|headers?|mode|dump|width|databases|indexes|separator|nullvalue|quit|exit|help)\b)|load_extension|writefile|\bedit\s*\(/im.test(
+    return /^[^\S\n]*\.(?!(tables?|schema|headers?|mode|dump|width|databases|indexes|separator|nullvalue|quit|exit|help)\b)|load_extension|writefile|\bedit\s*\(/im.test(
       arg,
     );
   if (/^(psql|mysql)$/.test(name)) return /\\!|\\o|\\g|\bsystem\b|\bprogram\b|\|/i.test(arg);

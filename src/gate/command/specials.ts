@@ -114,7 +114,9 @@ function judgeRg(args: readonly string[]): Judgement {
   // Listing names shows nothing of what is in the files.
   if (names.has("files") || names.has("type-list")) return { reads };
   // A pattern or a type of files that matches a hidden one has it searched as well.
-  const hidden = [".", "hidden", "u", "unrestricted", "g", "glob", "iglob", "t", "type"].some((name) => names.has(name));
+  const hidden = [".", "hidden", "u", "unrestricted", "g", "glob", "iglob", "t", "type"].some((name) =>
+    names.has(name),
+  );
   return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden } };
 }
 

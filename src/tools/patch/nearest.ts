@@ -60,5 +60,5 @@ function describe(texts: readonly string[], wanted: readonly string[], at: numbe
 
 /** Tabs and trailing blanks are what one does not see. */
 function visible(line: string): string {
-  return line.replaceAll("\t", "→").replace(/ +$/, (blanks) => "·".repeat(blanks.length));
+  return line.replaceAll("\t", "→").replace(/(?<! ) +$/, (blanks) => "·".repeat(blanks.length));
 }

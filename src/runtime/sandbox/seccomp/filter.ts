@@ -154,6 +154,8 @@ export function seccompProgram({
           ...each(asked, "ask"),
           ...each(sockets === "unix" ? ["connect"] : [], "ask"),
           ...each(["socketpair"], "socketpair"),
+          ...each(["prlimit64"], "of-first"),
+          ...each(["setpriority", "ioprio_set"], "of-second"),
           ...each(attributes, "unsupported"),
           ...each(absent, "nosys"),
         ]
@@ -238,7 +240,7 @@ function inspections(sockets: SocketRule, hostView: boolean): readonly Step[] {
     ...(sockets === "tcp" ? internetStreams : []),
     ...(sockets === "unix" ? ([{ test: "eq", k: family.unix, no: "refuse" }, ...connecting] as const) : []),
     { ret: action.errno | errno.EPERM },
-    ...(hostView ? ([{ label: "socketpair" }, ...connecting] as const) : []),
+    ...(hostView ? ([{ label: "socketpair" }, ...connecting, ...ofItselfOnly] as const) : []),
   ];
 }
 
@@ -253,6 +255,16 @@ const connecting: readonly Step[] = [
   { and: socketType.bits },
   { test: "eq", k: socketType.stream, yes: "allow" },
   { test: "eq", k: socketType.sequence, yes: "allow", no: "refuse" },
+];
+
+/** Limits and priorities of whoever calls: without a process namespace a number may be anybody's. */
+const ofItselfOnly: readonly Step[] = [
+  { label: "of-second" },
+  { load: offset.arg(1) },
+  { test: "eq", k: 0, yes: "allow", no: "refuse" },
+  { label: "of-first" },
+  { load: offset.arg(0) },
+  { test: "eq", k: 0, yes: "allow", no: "refuse" },
 ];
 
 const internetStreams: readonly Step[] = [

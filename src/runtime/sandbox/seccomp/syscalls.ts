@@ -26,6 +26,10 @@ export const syscalls = {
   execveat: [322, 281],
   set_tid_address: [218, 96],
 
+  prlimit64: [302, 261],
+  setpriority: [141, 140],
+  ioprio_set: [251, 30],
+
   setxattr: [188, 5],
   lsetxattr: [189, 6],
   fsetxattr: [190, 7],

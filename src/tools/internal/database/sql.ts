@@ -11,9 +11,12 @@ export interface Statement {
   readonly placeholders: readonly number[];
 }
 
-/** Strings, quoted names, comments and dollar quotes: nothing inside them is a word of the statement. */
+/**
+ * Strings, quoted names, comments and dollar quotes: nothing inside them is a word of the statement. One that never
+ * ends goes on to the end, so that its rest is not tried anew from every place in it.
+ */
 const token =
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/|(\$\w*\$)[\s\S]*?\1|[A-Za-z_]\w*|[;?]/g;
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$\w*\$)[\s\S]*?(?:\1|$)|[A-Za-z_]\w*|[;?]/g;
 
 const readVerbs = new Set(["select", "with", "values", "explain", "pragma", "show", "table"]);
 /** Statements and functions that reach other files, or out of the database. */
@@ -56,7 +59,7 @@ export function readStatement(sql: string): Statement {
       calls.add(text.toLowerCase());
   }
   const verb = words[0];
-  if (verb === undefined || !/^\s*(?:--[^\n]*\n|\/\*[\s\S]*?\*\/|\s|\()*[A-Za-z]/.test(sql)) {
+  if (verb === undefined || !/^(?:--[^\n]*\n|\/\*[\s\S]*?\*\/|\s|\()*[A-Za-z]/.test(sql)) {
     throw new CallError("invalid_input", "There is no SQL statement in sql.");
   }
   return { verb, words: new Set(words), calls, placeholders };
