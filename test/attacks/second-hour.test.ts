@@ -59,7 +59,7 @@ function makeScene(): void {
   const monitor = `fsmonitor = "touch ${workspace.out}/pwned; :"`;
   const add = (name: string, text: string) => writeFileSync(join(ws, name, ".git/config"), text, { flag: "a" });
   add("comment-continued", `[core]\n# a note \\\n\t${monitor}\n`);
-  add("value-continued", `[user]\n\tname = back\\\\\n[core]\n\t${monitor}\n[user]\n\tname = x\\\\\n\t${monitor}\n`);
+  add("value-continued", `[core]\n\twhitespace = trailing-space\\\\\n\t${monitor}\n`);
 }
 
 makeScene();
