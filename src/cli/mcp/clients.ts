@@ -11,7 +11,7 @@ import type { Model } from "../../spec/model.ts";
 import { isNamedAfter } from "../../spec/name.ts";
 import type { Approver } from "../../spec/stages.ts";
 import type { Config } from "../config/config.ts";
-import { say, UsageError } from "../io.ts";
+import { UsageError } from "../io.ts";
 import { createElicit } from "./elicit.ts";
 import { createSample } from "./sampling.ts";
 import type { Person } from "../chat/person.ts";

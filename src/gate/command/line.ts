@@ -194,8 +194,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   state.words += node.args.length + 1;
   if (isFull(state)) return;
   const env = node.prefix.filter((item) => item.type === "Assignment").map((item) => readAssignment(item, state));
-  const fed =
-    isFed || node.redirects.some((redirect) => redirect.type !== "Redirect" || redirect.operator.startsWith("<"));
+  const fed = isFed || node.redirects.some((item) => item.type !== "Redirect" || item.operator.startsWith("<"));
   for (const redirect of node.redirects) readRedirect(redirect, state);
   if (node.name === undefined) {
     if (env.length === 0) return;
@@ -217,7 +216,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   if (evaluates(texts)) {
     state.evaluates = true;
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
-    for (const { value } of words) noteDormant(value, state);
+    words.forEach(({ value }) => noteDormant(value, state));
   }
   const at = words.findIndex(({ value }) => !/^(command|builtin|-p|--)$/.test(value ?? ""));
   if (words[at]?.value === "cd") changeFolder({ ...found, words: words.slice(at) }, state);
@@ -232,9 +231,8 @@ function readWords(node: Word, state: State): readonly ShellWord[] {
 
 function argumentAssignment(node: Assignment, state: State): readonly ShellWord[] {
   const { value } = readAssignment(node, state);
-  return [
-    { raw: node.text, value: value === undefined ? undefined : `${node.name}${node.append ? "+" : ""}=${value}` },
-  ];
+  const name = node.append ? `${node.name}+` : node.name;
+  return [{ raw: node.text, value: value === undefined ? undefined : `${name}=${value}` }];
 }
 
 function readAssignment(node: Assignment, state: State): { name: string; value: string | undefined } {
