@@ -5,7 +5,7 @@
  */
 import { assemble } from "./assemble.ts";
 import type { Step } from "./assemble.ts";
-import { absent, asked, attributes, auditArchitecture, setIdCalls, syscallNumber } from "./syscalls.ts";
+import { absent, asked, attributes, auditArchitecture, refused, setIdCalls, syscallNumber } from "./syscalls.ts";
 import type { Architecture, SyscallName } from "./syscalls.ts";
 
 /**
@@ -61,59 +61,6 @@ const fileRequests = { bits: 0xff00, letters: [0x6600, 0x5800, 0x7600, 0x9400, 0
 /** ENOSYS makes libc and language runtimes fall back without a word. */
 const fallBack: readonly SyscallName[] = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
 const inspected: readonly SyscallName[] = ["ioctl", "socket", "clone", "unshare"];
-
-/** Refused outright with EPERM: everything in the table that is neither inspected nor answered with ENOSYS. */
-export const refused: readonly SyscallName[] = [
-  "ptrace",
-  "process_vm_readv",
-  "process_vm_writev",
-  "kcmp",
-  "pidfd_getfd",
-  "perf_event_open",
-  "bpf",
-  "userfaultfd",
-  "keyctl",
-  "add_key",
-  "request_key",
-  "setns",
-  "mount",
-  "umount2",
-  "pivot_root",
-  "chroot",
-  "open_tree",
-  "move_mount",
-  "fsopen",
-  "fsconfig",
-  "fsmount",
-  "fspick",
-  "mount_setattr",
-  "open_tree_attr",
-  "open_by_handle_at",
-  "fanotify_init",
-  "quotactl",
-  "quotactl_fd",
-  "swapon",
-  "swapoff",
-  "reboot",
-  "kexec_load",
-  "kexec_file_load",
-  "init_module",
-  "finit_module",
-  "delete_module",
-  "acct",
-  "syslog",
-  "settimeofday",
-  "clock_settime",
-  "clock_adjtime",
-  "sethostname",
-  "setdomainname",
-  "vhangup",
-  "lookup_dcookie",
-  "nfsservctl",
-  "iopl",
-  "ioperm",
-  "uselib",
-];
 
 /** Offsets in `struct seccomp_data`; arguments are 64 bit, their low words come first. */
 const offset = { nr: 0, arch: 4, arg: (index: number) => 16 + 8 * index } as const;

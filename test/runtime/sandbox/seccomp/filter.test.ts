@@ -1,9 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/runtime/sandbox/seccomp/assemble.ts";
-import { refused, seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
+import { seccompProgram } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
 import type { SocketRule } from "../../../../src/runtime/sandbox/seccomp/filter.ts";
-import { asked, auditArchitecture, syscallNumber, syscalls } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
+import {
+  refused,
+  asked,
+  auditArchitecture,
+  syscallNumber,
+  syscalls,
+} from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
 import type { Architecture, SyscallName } from "../../../../src/runtime/sandbox/seccomp/syscalls.ts";
 import { runFilter } from "./interpreter.ts";
 
