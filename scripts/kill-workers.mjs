@@ -85,6 +85,7 @@ const figures = {
   cutOff: told.cutOff,
   undone: told.undone,
   foldersWrong: told.foldersWrong,
+  parked: made.filter(({ isParked }) => isParked).length,
   takeOverMs: quantiles(told.silences),
   seconds: Math.round((Date.now() - startedAt) / 1000),
 };
@@ -99,7 +100,7 @@ function addRun(path, { takeOverMs: _takeOver, ...run }, takeOvers) {
   const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")).runs : [];
   const runs = [...before, { at, ...run, problems: problems.length, takeOvers: takeOvers.toSorted((a, b) => a - b) }];
   const names = Object.keys(run);
-  const total = Object.fromEntries(names.map((name) => [name, runs.reduce((all, one) => all + one[name], 0)]));
+  const total = Object.fromEntries(names.map((name) => [name, runs.reduce((all, one) => all + (one[name] ?? 0), 0)]));
   const sum = { runs: runs.length, ...total, takeOverMs: quantiles(runs.flatMap((one) => one.takeOvers)) };
   const lines = runs.map((one) => `    ${JSON.stringify(one)}`);
   writeFileSync(path, `{\n  "sum": ${JSON.stringify(sum)},\n  "runs": [\n${lines.join(",\n")}\n  ]\n}\n`);
@@ -230,7 +231,10 @@ async function untilEnded(session) {
     const { session: row } = await insist(() => client.session(session.id));
     if (row.status === "faulty") {
       const errors = (await readAll(session.id)).filter(({ type }) => type === "error");
-      return void problems.push(`${session.name} is faulty: ${errors.map(({ message }) => message).join("; ")}`);
+      for (const { message } of errors) problems.push(`${session.name} is faulty: ${message}`);
+      // Its workers were killed five times in a row before they got anywhere: put aside, as it should be.
+      session.isParked = errors.length === 0;
+      return;
     }
     if (row.status === "idle" && row.updatedAt !== row.startedAt) {
       const records = await readAll(session.id);
@@ -307,7 +311,7 @@ async function check() {
         sum.cutOff++;
         if (undone.has(call.id)) sum.undone++;
         // Told to the model by the result that every rebuilt history has; a call that never began must not be missing one.
-        if (startedOf(call.id).length === 0) {
+        if (startedOf(call.id).length === 0 && !session.isParked) {
           sum.lost++;
           problems.push(`${session.name}: ${key} neither began nor ended`);
         }
@@ -319,14 +323,16 @@ async function check() {
         problems.push(`${session.name}: ${key} is said to have ended well and left no line`);
       }
     }
-    if (asked.length !== calls) problems.push(`${session.name}: ${asked.length} of ${calls} calls were asked for`);
+    if (asked.length !== calls && !session.isParked)
+      problems.push(`${session.name}: ${asked.length} of ${calls} calls were asked for`);
     for (const callId of session.answers) {
       const isTaken = records.some((record) => record.type === "approval.answered" && record.id === callId);
-      if (isTaken && startedOf(callId).length > 0) continue;
+      if ((isTaken && startedOf(callId).length > 0) || session.isParked) continue;
       sum.answersLost++;
       problems.push(`${session.name}: the answer to ${callId} came to nothing`);
     }
-    checkFolder(session, records, inside, sum);
+    // The folder of one that was put aside is set back when it is next opened, and it is not.
+    if (!session.isParked) checkFolder(session, records, inside, sum);
     sum.silences.push(...silencesOf(records));
   }
   return sum;
@@ -335,7 +341,7 @@ async function check() {
 /** The worker that had it last has the folder as it stands. */
 function checkFolder(session, records, inside, sum) {
   const begun = records.findLast(({ type }) => type === "session.started");
-  if (begun === undefined) return void problems.push(`${session.name} never began`);
+  if (begun === undefined) return void (session.isParked || problems.push(`${session.name} never began`));
   const path = join(begun.cwd, "log");
   const lines = existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
   const started = records.filter(({ type }) => type === "workspace.restored").flatMap(({ undone }) => undone);

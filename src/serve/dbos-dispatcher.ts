@@ -93,6 +93,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
   const { worker } = store;
   const running = new Map<string, Promise<void>>();
   const state = { isStopping: false, isLaunched: false };
+  let stopHearing = () => {};
 
   const toJob = (queueName: string, tenant: string, delayMs: number) => ({
     queueName,
@@ -116,11 +117,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
 
   const dispatcher: Dispatcher = {
     async start(run) {
-      const wake = async (id: string, tenant: string, queue: string) => {
-        // Another worker's, if there is one by then.
-        if (state.isStopping) return void (await dispatcher.wake(id, tenant, { at: now() + 1_000 }));
-        // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
-        if (queue !== shared && running.size >= places) return;
+      const take = async (id: string, tenant: string) => {
         const place = await store.hold.takePlace(tenant, await mayRun(tenant));
         // Whichever session of the tenant ends next wakes the one that has waited longest.
         if (place === undefined) return;
@@ -131,6 +128,20 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
           if (place > 0) await wakeNext(tenant).catch(() => undefined); // found by whoever looks for forgotten ones
         }
       };
+      const wake = async (id: string, tenant: string, queue: string) => {
+        // Another worker's, if there is one by then.
+        if (state.isStopping) return void (await dispatcher.wake(id, tenant, { at: now() + 1_000 }));
+        // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
+        if (queue !== shared && running.size >= places) return;
+        await take(id, tenant);
+      };
+      // Whoever is told of mail looks at once; the queue, which everybody looks into now and then, has the same wake for
+      // when this one comes to nothing. Where places are short it is the queue that says who is next.
+      stopHearing = store.watch((change) => {
+        if (change.type !== "mail" || change.worker !== worker) return;
+        if (state.isStopping || running.size >= places / 2) return;
+        take(change.id, change.tenant).catch((error: unknown) => onError?.(error, change.id));
+      });
       DBOS.registerWorkflow(wake, { name: workflowName, className });
       DBOS.setConfig({ ...config, executorID: worker, listenQueues: [shared, ownQueue(worker)] });
       await store.hold.appear(worker);
@@ -156,13 +167,16 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
         if (within === undefined) await client.enqueue(job, id, tenant, queue);
         else await client.enqueueInTransaction(within, job, id, tenant, queue);
       };
-      const sticky = delayMs > 0 ? undefined : await findWorker(id, within ?? database);
-      if (sticky !== undefined) await enqueue(ownQueue(sticky), 0);
-      await enqueue(shared, sticky === undefined ? delayMs : stickyMs);
+      const found = delayMs > 0 ? undefined : await findWorker(id, within ?? database);
+      const isSticky = found?.has_files === true;
+      if (isSticky) await enqueue(ownQueue(found.worker), 0);
+      await enqueue(shared, isSticky ? stickyMs : delayMs);
+      return found?.worker;
     },
 
     async stop() {
       state.isStopping = true;
+      stopHearing();
       if (state.isLaunched) await DBOS.deleteQueue(ownQueue(worker)).catch(() => undefined);
       await Promise.all(running.values());
       if (state.isLaunched) {
@@ -183,13 +197,15 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     }
   };
 
-  /** The worker that has the session's files, where it lives. */
-  const findWorker = async (id: string, asked: Queries | ClientBase): Promise<string | undefined> => {
-    const { rows } = await (asked as Queries).query<{ worker: string }>(
-      "select worker.id as worker from callgate.session join callgate.worker on worker.id = session.worker where session.id = $1",
+  /** The worker that has the session's files, where it lives; otherwise any. */
+  const findWorker = async (id: string, asked: Queries | ClientBase) => {
+    const { rows } = await (asked as Queries).query<{ worker: string; has_files: boolean }>(
+      `select worker.id as worker, session.id is not null as has_files from callgate.worker
+       left join callgate.session on session.worker = worker.id and session.id = $1
+       order by has_files desc, random() limit 1`,
       [id],
     );
-    return rows[0]?.worker;
+    return rows[0];
   };
 
   /** What a dead worker had begun or was to begin goes back into the queue of everybody. */

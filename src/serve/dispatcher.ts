@@ -7,7 +7,8 @@ import { checkOptions, optionsShape } from "../base/shape.ts";
 export interface Dispatcher {
   /** From now on wakes are run, on this process or another. */
   start(run: (id: string) => Promise<void>): Promise<void>;
-  wake(id: string, tenant: string, options?: WakeOptions): Promise<void>;
+  /** The process that is to be told of it at once, where there is one: it need not wait until it looks. */
+  wake(id: string, tenant: string, options?: WakeOptions): Promise<string | undefined>;
   /** Takes nothing new, and resolves when what runs here has ended. */
   stop(): Promise<void>;
 }
@@ -94,12 +95,16 @@ export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dis
     },
     async wake(id, tenant, { at = 0 } = {}) {
       const waitMs = at - now();
-      if (waitMs <= 0) return enqueue(id, tenant);
+      if (waitMs <= 0) {
+        enqueue(id, tenant);
+        return undefined;
+      }
       const timer = setTimeout(() => {
         timers.delete(timer);
         enqueue(id, tenant);
       }, waitMs);
       timers.add(timer);
+      return undefined;
     },
     async stop() {
       run = undefined;

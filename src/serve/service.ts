@@ -148,7 +148,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     });
   const wake: Dispatcher["wake"] = async (id, tenant, when) => {
     if (options.dispatcher === undefined) mayRun.set(tenant, (await quotas.limits(tenant)).running);
-    await dispatcher.wake(id, tenant, when);
+    return dispatcher.wake(id, tenant, when);
   };
   if (runner !== undefined) {
     await dispatcher.start(async (id) => {

@@ -65,7 +65,8 @@ export type StoreChange =
   | { readonly type: "records"; readonly id: string; readonly tenant: string; readonly head: number }
   | { readonly type: "session"; readonly id: string; readonly tenant: string }
   | { readonly type: "removed"; readonly id: string; readonly tenant: string }
-  | { readonly type: "mail"; readonly id: string; readonly tenant: string }
+  /** `worker`: the process that is to look at it at once. */
+  | { readonly type: "mail"; readonly id: string; readonly tenant: string; readonly worker?: string }
   /** What happens and is not recorded: parts of an answer as they come. */
   | { readonly type: "live"; readonly id: string; readonly tenant: string; readonly event: JsonObject };
 
@@ -101,12 +102,12 @@ export interface SessionStore {
   update(id: string, change: SessionChange, at?: number): Promise<void>;
   /**
    * `wake` is called with new mail: in the same transaction, which it is given, where the store has transactions, so
-   * that there is no mail without somebody who will look at it.
+   * that there is no mail without somebody who will look at it. It gives the process that is to be told at once, if any.
    */
   post(
     id: string,
     mail: NewMail,
-    wake?: (transaction?: unknown) => Promise<void>,
+    wake?: (transaction?: unknown) => Promise<string | undefined>,
   ): Promise<{ readonly mail: Mail; readonly isNew: boolean }>;
   /** What was sent and not yet taken, oldest first. */
   mail(id: string): Promise<readonly Mail[]>;

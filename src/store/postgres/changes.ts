@@ -37,6 +37,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   let changedAt = new Map<string, string>();
   let gathered: StoreChange[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let sentAt = 0;
   const state = { isClosed: false };
 
   const tellHere = (change: StoreChange) => {
@@ -46,6 +47,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   const send = async () => {
     clearTimeout(timer);
     timer = undefined;
+    sentAt = performance.now();
     const changes = gathered;
     gathered = [];
     if (changes.length === 0) return;
@@ -107,7 +109,10 @@ export async function createChanges(database: Database, options: ChangesOptions 
     tell(change) {
       tellHere(change);
       gather(gathered, change);
-      timer ??= setTimeout(() => run(send), gatherMs);
+      // Mail is told at once, since somebody waits for it; where much is told it is gathered like the rest.
+      const waitMs = change.type === "mail" && performance.now() - sentAt > gatherMs ? 0 : gatherMs;
+      if (waitMs === 0) clearTimeout(timer);
+      if (waitMs === 0 || timer === undefined) timer = setTimeout(() => run(send), waitMs);
     },
     watch(listener) {
       listeners.add(listener);

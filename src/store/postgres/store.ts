@@ -200,18 +200,18 @@ function createStore(parts: Parts): SessionStore {
           [id, kind, key ?? null, JSON.stringify(body)],
         );
         if (made.rows[0] !== undefined) {
-          await transaction.unconfined(async (connection) => wake?.(connection));
-          return { mail: toMail(made.rows[0]), isNew: true, tenant: made.rows[0].tenant };
+          const found = await transaction.unconfined(async (connection) => wake?.(connection));
+          return { mail: toMail(made.rows[0]), isNew: true, tenant: made.rows[0].tenant, found };
         }
         const known = await transaction.query<MailRow & { tenant: string }>(
           `select ${mailColumns}, tenant from callgate.mail where session = $1 and key = $2`,
           [id, key ?? null],
         );
         if (known.rows[0] === undefined) throw new Error(`there is no session ${id}`);
-        return { mail: toMail(known.rows[0]), isNew: false, tenant: known.rows[0].tenant };
+        return { mail: toMail(known.rows[0]), isNew: false, tenant: known.rows[0].tenant, found: undefined };
       });
-      const { tenant, ...result } = posted;
-      if (result.isNew) changes.tell({ type: "mail", id, tenant });
+      const { tenant, found, ...result } = posted;
+      if (result.isNew) changes.tell({ type: "mail", id, tenant, ...(found === undefined ? {} : { worker: found }) });
       return result;
     },
     async mail(id) {
