@@ -10,6 +10,7 @@ import type { ClientBase } from "pg";
 import type { Database, Queries } from "../store/postgres/database.ts";
 import type { PostgresStore } from "../store/postgres/store.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { createForgottenFinder, findLeftBy, findNext, findWorker } from "./find-work.ts";
 
 /** Options of `createDbosDispatcher`. */
 export interface DbosDispatcherOptions {
@@ -39,8 +40,6 @@ const schema = "callgate_dbos";
 const stickyMs = 2_000;
 /** What has ended is looked at for this long, by whoever looks into the tables. */
 const keptMs = 10 * 60_000;
-/** A session nobody runs is left alone for this long: a wake may be on its way. */
-const quietMs = 5_000;
 
 const dispatcherShape = optionsShape<DbosDispatcherOptions>(
   {
@@ -167,7 +166,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
         if (within === undefined) await client.enqueue(job, id, tenant, queue);
         else await client.enqueueInTransaction(within, job, id, tenant, queue);
       };
-      const found = delayMs > 0 ? undefined : await findWorker(id, within ?? database);
+      const found = delayMs > 0 ? undefined : await findWorker(id, (within ?? database) as Queries);
       const isSticky = found?.has_files === true;
       if (isSticky) await enqueue(ownQueue(found.worker), 0);
       await enqueue(shared, isSticky ? stickyMs : delayMs);
@@ -197,15 +196,11 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     }
   };
 
-  /** The worker that has the session's files, where it lives; otherwise any. */
-  const findWorker = async (id: string, asked: Queries | ClientBase) => {
-    const { rows } = await (asked as Queries).query<{ worker: string; has_files: boolean }>(
-      `select worker.id as worker, session.id is not null as has_files from callgate.worker
-       left join callgate.session on session.worker = worker.id and session.id = $1
-       order by has_files desc, random() limit 1`,
-      [id],
-    );
-    return rows[0];
+  /** The same for every worker that looks: one wake waits, not one of each. */
+  const wakeOnce = async (id: string, tenant: string) => {
+    const deduplicationID = `forgotten ${id}`;
+    const job = { ...toJob(shared, tenant, 0), deduplicationID, duplicationPolicy: "return-existing" } as const;
+    await client.enqueue(job, id, tenant, shared);
   };
 
   /** What a dead worker had begun or was to begin goes back into the queue of everybody. */
@@ -221,54 +216,29 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
           rows.map(({ id }) => id),
           { queueName: shared },
         );
+      // What it had been told of directly is in no queue any more.
+      for (const { id, tenant } of await findLeftBy(dead, database)) await wakeOnce(id, tenant);
       await DBOS.deleteQueue(ownQueue(dead)).catch(() => undefined);
       await store.hold.forget(dead);
     }
   };
 
   const wakeNext = async (tenant: string) => {
-    const { rows } = await database.query<{ id: string }>(
-      `select session as id from callgate.mail join callgate.session on session.id = mail.session
-       where mail.tenant = $1 and taken is null
-         and (status = 'idle' or (status = 'waiting' and kind <> 'message'))
-       order by mail.id limit 1`,
-      [tenant],
-    );
-    if (rows[0] !== undefined) await client.enqueue(toJob(shared, tenant, 0), rows[0].id, tenant, shared);
+    const id = await findNext(tenant, database);
+    if (id !== undefined) await client.enqueue(toJob(shared, tenant, 0), id, tenant, shared);
   };
 
   /** A wake may have come to nothing: its worker lost the database, or the process ended between two steps. */
-  const seen = new Map<string, number>();
+  const findForgotten = createForgottenFinder(database, now);
   const wakeForgotten = async () => {
-    const unfinished = await store.unfinished();
-    const { rows } = await database.query<{ key: string }>(
-      "select ((classid::bigint << 32) | objid::bigint)::text as key from pg_locks where locktype = 'advisory' and objsubid = 1 and granted and database = (select oid from pg_database where datname = current_database())",
-    );
-    const held = new Set(rows.map(({ key }) => key));
-    const keys = await database.query<{ id: string; key: string }>(
-      "select id, hashtextextended('session ' || id, 0)::text as key from unnest($1::text[]) as id",
-      [unfinished.map(({ id }) => id)],
-    );
-    const idle = new Set(keys.rows.filter(({ key }) => !held.has(key)).map(({ id }) => id));
-    for (const id of seen.keys()) if (!idle.has(id)) seen.delete(id);
     const woken = new Map<string, number>();
-    for (const { id, tenant } of unfinished) {
-      if (!idle.has(id)) continue;
-      const since = seen.get(id) ?? now();
-      seen.set(id, since);
-      if (now() - since < quietMs) continue;
+    for (const { id, tenant, woke } of await findForgotten(await store.unfinished())) {
       // More than may run would only be sent back.
       const before = woken.get(tenant) ?? 0;
       if (before >= (await mayRun(tenant))) continue;
       woken.set(tenant, before + 1);
-      seen.set(id, now());
-      // The same for every worker that looks: one wake waits, not one of each.
-      const job = {
-        ...toJob(shared, tenant, 0),
-        deduplicationID: `forgotten ${id}`,
-        duplicationPolicy: "return-existing",
-      } as const;
-      await client.enqueue(job, id, tenant, shared);
+      woke();
+      await wakeOnce(id, tenant);
     }
   };
 

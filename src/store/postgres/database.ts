@@ -61,6 +61,7 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
   };
   const pool = createPool("");
   // Connections that begin as the confined role: what tenants read does not hold up what workers write.
+  const owners: Owners = new WeakMap();
   const tenantPool = createPool(`-c role=${tenantRole}`);
   const connect: Database["connect"] = async ({ name, onLost, onNotification }) => {
     const client = new pg.Client({ connectionString: url, application_name: `callgate ${name}`, keepAlive: true });
@@ -98,7 +99,7 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
     transaction: (work) => inTransaction(pool, pg.escapeLiteral, undefined, work),
     as: (tenant) => {
       const transaction: Database["transaction"] = (work) => inTransaction(pool, pg.escapeLiteral, tenant, work);
-      return { ...database, transaction, query: (text, values) => askAs(tenantPool, tenant, text, values) };
+      return { ...database, transaction, query: (text, values) => askAs(tenantPool, owners, tenant, text, values) };
     },
     connect,
     close: async () => {
@@ -135,13 +136,20 @@ function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Q
   };
 }
 
-/** The connection is told whose it is before every query: it never answers for the tenant before. */
+/** Whose a connection is. It is told whenever that changes, and before its first query. */
+type Owners = WeakMap<PoolClient, string>;
+
+/** A connection answers for the tenant it was told of, and never for the one before. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
-async function askAs<Row>(pool: Pool, tenant: string, text: string, values?: readonly unknown[]) {
+async function askAs<Row>(pool: Pool, owners: Owners, tenant: string, text: string, values?: readonly unknown[]) {
   const client = await pool.connect().catch(throwUnavailable);
   try {
     const { query } = toQueries(client);
-    await query("select set_config('callgate.tenant', $1, false)", [tenant]);
+    if (owners.get(client) !== tenant) {
+      owners.delete(client);
+      await query("select set_config('callgate.tenant', $1, false)", [tenant]);
+      owners.set(client, tenant);
+    }
     return await query<Row>(text, values);
   } finally {
     client.release();
