@@ -93,7 +93,7 @@ function Head({
       <div>
         <h2>{row?.title || opened.id}</h2>
         <p class="soft">
-          <span class={`state ${row?.status ?? "idle"}`}>{row?.status ?? "…"}</span> {row?.model ?? model} ·{" "}
+          <span class={`state ${row?.status ?? "idle"}`}>{row?.status ?? "…"}</span> · {row?.model ?? model} ·{" "}
           {describeCount(totals.input)} in, {describeCount(totals.output)} out
           {totals.costUsd === undefined ? "" : ` · $${totals.costUsd.toFixed(4)}`}
           {totals.contextTokens === undefined ? "" : ` · context ${describeCount(totals.contextTokens)}`}

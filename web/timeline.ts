@@ -246,13 +246,8 @@ const readers: Readonly<Record<string, Reader>> = {
   "history.compacted": (draft, { at }) =>
     note(draft, at, "info", "The history was shortened here; what came before stays in the journal."),
   "undo.done": (draft, record) => {
-    const { undone, conflicts } = record as unknown as {
-      readonly undone: readonly { readonly path?: string; readonly run?: string; readonly action: string }[];
-      readonly conflicts: readonly string[];
-    };
-    const words = undone.map(({ path, run, action }) => `${path ?? `command ${run ?? ""}`} ${action}`);
-    if (words.length > 0) note(draft, record.at, "info", `Undone: ${words.join(", ")}.`);
-    if (conflicts.length > 0) note(draft, record.at, "warning", `Not undone: ${conflicts.join("; ")}.`);
+    const conflicts = record["conflicts"] as readonly string[];
+    if (conflicts.length > 0) note(draft, record.at, "warning", `Not taken back: ${conflicts.join("; ")}.`);
   },
   "mail.dropped": (draft, record) => note(draft, record.at, "warning", `Not taken: ${String(record["reason"])}`),
   "workspace.restored": (draft, { at }) =>
