@@ -99,6 +99,12 @@ describe("a denied program by the name of a variable whose value is known", () =
   });
 });
 
+test("options behind -- belong to what is started", () => {
+  const settings = { approval: "on-request", sandbox: "workspace-write" } as const;
+  const line = "start-stop-daemon --start --exec rm -- -rf src";
+  expect(workspace.decide(line, { settings })).toMatchObject({ decision: "ask", risk: "dangerous" });
+});
+
 describe("a pipe in the place of a file keeps nobody waiting", () => {
   test.each(["config", "commondir", "index"])(".git/%s", (name) => {
     workspace.run(`rm -rf piped && git init -q piped && rm -f piped/.git/${name} && mkfifo piped/.git/${name}`);

@@ -84,14 +84,17 @@ async function sandboxFindings(): Promise<readonly Finding[]> {
   const isShown = (result: CandidateResult) =>
     !result.id.endsWith("-old") ||
     (result.ok && !results.some((other) => other.ok && other.name === result.name && other.id !== result.id));
-  const tried = results.filter(isShown).map(({ name, ok, detail, fix }): Finding => ({
+  const tried = results.filter(isShown).map(({ id, name, ok, detail, fix }): Finding => ({
     name: `sandbox ${name}`,
     state: ok ? "ok" : "missing",
-    detail,
+    detail: ok && id.startsWith("landlock") ? `${detail}; ${landlockGap}` : detail,
     ...defined({ fix }),
   }));
   return tried.length > 0 ? tried : [{ name: "sandbox none", state: "missing", detail: nothingToTry() }];
 }
+
+/** Its rules are put on what is there when the command starts. */
+const landlockGap = "a single file that is not there yet cannot be opened for writing, only its folder";
 
 function nothingToTry(): string {
   return process.platform === "win32"

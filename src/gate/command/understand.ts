@@ -210,7 +210,8 @@ function dangerHanded(name: string, system: boolean, found: Found, possible: rea
   if (isWrapper(name) || !takesCommands({ name, system })) return undefined;
   const words = found.words.slice(1, 101).map(({ value }) => value ?? "");
   for (const [index, word] of words.entries()) {
-    const rest = words.slice(index + 1);
+    // Behind `--` stand the options of what is started: `start-stop-daemon --exec rm -- -rf x`.
+    const rest = words.slice(words[index + 1] === "--" ? index + 2 : index + 1);
     if (rest.length === 0 || word.startsWith("-")) continue;
     const danger = dangerOf(programName(word).name, rest);
     if (danger !== undefined && danger !== talksToNetwork) return `${[word, ...rest].slice(0, 4).join(" ")}: ${danger}`;
