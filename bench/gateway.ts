@@ -5,7 +5,9 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { firstText } from "./gateway-first-text.ts";
-import { type BenchRow, median } from "./measure.ts";
+import { createToolCache } from "../src/gateway/tool-cache.ts";
+import { getCodec } from "../src/wire/index.ts";
+import { type BenchRow, median, perOperation } from "./measure.ts";
 
 const tools = Array.from({ length: 20 }, (_, at) => ({
   name: `tool_${at}`,
@@ -68,10 +70,12 @@ async function startUpstream(): Promise<{ readonly server: Server; readonly url:
   return upstream;
 }
 
-async function start(
-  args: readonly string[],
-  settings = "",
-): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+interface Started {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+async function start(args: readonly string[], settings = ""): Promise<Started> {
   const home = mkdtempSync(join(tmpdir(), "callgate-bench-"));
   writeFileSync(join(home, "callgate.toml"), settings);
   const child = spawn(process.execPath, [...args], {
@@ -113,7 +117,9 @@ interface Lane {
   readonly name: string;
   readonly pid: number;
   readonly url: string;
-  readonly body: object;
+  /** The body without its words; called for every request. */
+  readonly body: () => object;
+  /** For a stream, as a multiple of pass-through. */
   readonly aim?: string;
 }
 
@@ -126,7 +132,7 @@ async function measure(
   const send = async ({ url, body }: Lane, count: number) => {
     for (let sent = 0; sent < count; sent++) {
       const content = `hi, this is conversation ${sent % conversations}`;
-      await ask(url, { ...body, messages: [{ role: "user", content }] });
+      await ask(url, { ...body(), messages: [{ role: "user", content }] });
     }
   };
   for (const lane of lanes) await send(lane, how.warm);
@@ -139,6 +145,33 @@ async function measure(
   return costs.map(median);
 }
 
+/** Other tools with every request. */
+function withNewTools(): () => object {
+  let count = 0;
+  return () => {
+    count += 1;
+    const renewed = tools.map((tool) => ({ ...tool, description: `${count} ${tool.description}` }));
+    return { ...asMessages, tools: renewed };
+  };
+}
+
+/** A request of a Messages client read and written for a Chat server, when the same tools came before. */
+async function encodeKnown(): Promise<BenchRow> {
+  const cache = createToolCache();
+  const text = JSON.stringify(asMessages);
+  const encode = (body: typeof asMessages) => {
+    const request = getCodec("messages").decodeRequest(body);
+    const known = cache("messages", body.tools, () => request.tools);
+    return getCodec("chat").encodeRequest({ ...request, tools: known }, { target: "openai" });
+  };
+  encode(asMessages);
+  // Parsed anew, as every request is: it must be known by its content.
+  const bodies = Array.from({ length: 200 }, () => JSON.parse(text) as typeof asMessages);
+  let at = 0;
+  const microseconds = await perOperation(200, 5, () => encode(bodies[at++ % bodies.length]!));
+  return { name: "decode and encode with 20 known tools", value: microseconds / 1000, unit: "ms", aim: "≤ 0.3" };
+}
+
 export async function run(): Promise<readonly BenchRow[]> {
   const upstream = await startUpstream();
   const proxy = await start(["-e", passThrough, upstream.url]);
@@ -147,29 +180,25 @@ export async function run(): Promise<readonly BenchRow[]> {
   const gateway = await start(flags);
   const silent = await start(flags, "[gateway]\njournal = false\n");
   const chat = "/v1/chat/completions";
-  const [first, ...others]: readonly Lane[] = [
-    { name: "pass-through", pid: proxy.child.pid!, url: `${proxy.url}${chat}`, body: asChat },
-    {
-      name: "Chat → Chat, untouched",
-      pid: gateway.child.pid!,
-      url: `${gateway.url}${chat}`,
-      body: asChat,
-      aim: "≤ 1.3",
-    },
-    { name: "the same without a journal", pid: silent.child.pid!, url: `${silent.url}${chat}`, body: asChat },
-    {
-      name: "Messages → Chat",
-      pid: gateway.child.pid!,
-      url: `${gateway.url}/v1/messages`,
-      body: asMessages,
-      aim: "≤ 4",
-    },
+  const lane = (name: string, { child, url }: Started, path: string, body: () => object, aim?: string): Lane => ({
+    name,
+    pid: child.pid!,
+    url: `${url}${path}`,
+    body,
+    ...(aim === undefined ? {} : { aim }),
+  });
+  const lanes: readonly Lane[] = [
+    lane("pass-through", proxy, chat, () => asChat),
+    lane("Chat → Chat, untouched", gateway, chat, () => asChat, "≤ 1.3"),
+    lane("the same without a journal", silent, chat, () => asChat),
+    lane("Messages → Chat", gateway, "/v1/messages", () => asMessages, "≤ 4"),
   ];
-  const lanes = [first!, ...others];
   const short = { warm: 400, rounds: 5, each: 60 };
   upstream.deltas = 5;
   const costs = await measure(lanes, short);
   const memory = peakMb(gateway.child.pid!);
+  const strange = lane("Messages → Chat", silent, "/v1/messages", withNewTools());
+  const [withNew = Number.NaN] = await measure([strange], { ...short, warm: 100 });
   upstream.deltas = 150_000;
   const long = await measure(lanes, { warm: 3, rounds: 5, each: 1 });
   const rows = lanes.flatMap(({ name, aim }, at): readonly BenchRow[] => {
@@ -191,6 +220,12 @@ export async function run(): Promise<readonly BenchRow[]> {
       },
     ];
   });
+  const news: BenchRow = {
+    name: "Messages → Chat: a request with 20 tools that were never seen, over pass-through",
+    value: withNew - costs[0]!,
+    unit: "ms CPU",
+    aim: "≤ 3",
+  };
   const asked = 2 * (short.warm + short.rounds * short.each);
   const peaks: readonly BenchRow[] = [
     {
@@ -204,5 +239,5 @@ export async function run(): Promise<readonly BenchRow[]> {
   for (const { child } of [proxy, gateway, silent]) child.kill();
   upstream.server.close();
   upstream.server.closeAllConnections();
-  return [...rows, ...(await firstText()), ...peaks];
+  return [...rows, news, await encodeKnown(), ...(await firstText()), ...peaks];
 }
