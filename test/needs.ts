@@ -3,6 +3,7 @@
  * absent, and its title says so: `describe.skipIf(!has("tmux"))("in a terminal (needs tmux)", …)`. The reporter counts
  * these titles and ends the run with one line that says what was skipped and how to get it.
  */
+import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +16,7 @@ export const howToGet = {
   PostgreSQL: "apt-get install postgresql",
   Chromium: "apt-get install chromium",
   python3: "apt-get install python3",
+  "python3-jinja2": "apt-get install python3-jinja2",
   jq: "apt-get install jq",
   busybox: "apt-get install busybox",
   sqlite3: "apt-get install sqlite3",
@@ -38,6 +40,7 @@ const programs: Partial<Record<Need, string>> = { bubblewrap: "bwrap", ripgrep: 
 export function has(need: Need): boolean {
   if (need === "root") return process.getuid?.() === 0;
   if (need === "the shared cases") return sharedFolder !== undefined;
+  if (need === "python3-jinja2") return has("python3") && spawnSync("python3", ["-c", "import jinja2"]).status === 0;
   if (need === "PostgreSQL") return postgresFolder() !== undefined;
   return programPath(programs[need] ?? need) !== undefined;
 }

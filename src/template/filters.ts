@@ -1,12 +1,10 @@
 /** Jinja's filters and tests, with the additions of transformers (`tojson` without HTML escapes). */
 import type { Meter } from "./limits.ts";
 import { formatPercent } from "./format.ts";
-import { capitalize, joinText, replaceText, strip, titleCase } from "./methods.ts";
+import { capitalize, joinText, replaceText, strip } from "./methods.ts";
 import {
   compare,
   counted,
-  float,
-  Float,
   isDict,
   isList,
   isNumber,
@@ -21,7 +19,18 @@ import {
   type Arguments,
   type Value,
 } from "./value.ts";
-import { argument, attribute, best, dictItems, selecting, sorted, unique, type Filter } from "./list-filters.ts";
+import {
+  argument,
+  attribute,
+  batched,
+  best,
+  dictItems,
+  selecting,
+  sorted,
+  unique,
+  type Filter,
+} from "./list-filters.ts";
+import { absolute, rounded, summed, toFloat, toInteger } from "./number-filters.ts";
 
 export function findFilter(name: string): Filter {
   const filter = filters.get(name);
@@ -81,19 +90,17 @@ function fromJson(value: Value, _args: Arguments, meter: Meter): Value {
   }
 }
 
-function toInteger(value: Value, args: Arguments): Value {
-  const number = isNumber(value) ? toNumber(value) : typeof value === "string" ? Number.parseFloat(value) : Number.NaN;
-  return Number.isFinite(number) ? Math.trunc(number) : (argument(args, 0, "default") ?? 0);
-}
-
-function toFloat(value: Value, args: Arguments): Value {
-  const number = isNumber(value) ? toNumber(value) : typeof value === "string" ? Number.parseFloat(value) : Number.NaN;
-  return Number.isFinite(number) ? float(number) : (argument(args, 0, "default") ?? new Float(0));
+/** Words begin after blanks, hyphens and brackets; the method `title()` has other rules. */
+function titleWords(text: string): string {
+  return text
+    .split(/([-\s({[<]+)/)
+    .map((word) => capitalize(word))
+    .join("");
 }
 
 function mapped(value: Value, args: Arguments, meter: Meter): readonly Value[] {
   const key = args.named.get("attribute");
-  const items = itemsOf(value, meter);
+  const items = isTrue(value) ? itemsOf(value, meter) : [];
   meter.entries(items.length);
   if (key !== undefined) return items.map((item) => attribute(item, key) ?? args.named.get("default"));
   const [name, ...rest] = args.list;
@@ -125,7 +132,7 @@ const filters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["tojson", toJsonFilter],
   ["from_json", fromJson],
   ["fromjson", fromJson],
-  ["safe", (value) => value],
+  ["safe", (value, _args, meter) => textOf(value, meter)],
   ["escape", escape],
   ["e", escape],
   ["string", (value, _args, meter) => textOf(value, meter)],
@@ -153,9 +160,10 @@ const filters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
     },
   ],
   ["unique", unique],
+  ["batch", batched],
   ["upper", (value, _args, meter) => textOf(value, meter).toUpperCase()],
   ["lower", (value, _args, meter) => textOf(value, meter).toLowerCase()],
-  ["title", (value, _args, meter) => titleCase(textOf(value, meter))],
+  ["title", (value, _args, meter) => titleWords(textOf(value, meter))],
   ["capitalize", (value, _args, meter) => capitalize(textOf(value, meter))],
   [
     "trim",
@@ -168,34 +176,18 @@ const filters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["int", toInteger],
   ["float", toFloat],
   ["bool", (value) => isTrue(value)],
-  ["abs", (value) => (isNumber(value) ? Math.abs(toNumber(value)) : 0)],
-  [
-    "round",
-    (value, args) => {
-      const digits = argument(args, 0, "precision") ?? 0;
-      return isNumber(value) && isNumber(digits)
-        ? float(Number(toNumber(value).toFixed(Math.min(20, Math.max(0, toNumber(digits))))))
-        : value;
-    },
-  ],
+  ["abs", absolute],
+  ["round", rounded],
   ["min", best(-1)],
   ["max", best(1)],
-  [
-    "sum",
-    (value, args, meter) => {
-      const key = argument(args, 0, "attribute");
-      return itemsOf(value, meter).reduce<number>((sum, item) => {
-        const found = key === undefined ? item : attribute(item, key);
-        return sum + (isNumber(found) ? toNumber(found) : 0);
-      }, 0);
-    },
-  ],
+  ["sum", summed],
   ["default", defaulted],
   ["d", defaulted],
   ["items", dictItems],
   [
     "dictsort",
     (value, args, meter) => {
+      if (value === undefined) throw runtime("a value that is missing cannot be sorted");
       const by = argument(args, 1, "by") === "value" ? 1 : 0;
       const lower = (item: Value) =>
         typeof item === "string" && !isTrue(argument(args, 0, "case_sensitive")) ? item.toLowerCase() : item;

@@ -6,10 +6,12 @@ import {
   isDict,
   isEqual,
   isList,
+  isNumber,
   isTrue,
   itemsOf,
   Namespace,
   runtime,
+  toNumber,
   typeOf,
   type Arguments,
   type Value,
@@ -32,13 +34,16 @@ export function attribute(value: Value, path: Value): Value {
   return found;
 }
 
-export function sorted(value: Value, args: Arguments, meter: Meter): readonly Value[] {
-  const key = argument(args, 2, "attribute");
-  const exact = isTrue(argument(args, 1, "case_sensitive"));
-  const keyOf = (item: Value) => {
+/** What items are compared by: themselves or a field, texts without regard to case unless told. */
+function keyed(key: Value, exact: Value): (item: Value) => Value {
+  return (item) => {
     const found = key === undefined || key === null ? item : attribute(item, key);
-    return typeof found === "string" && !exact ? found.toLowerCase() : found;
+    return typeof found === "string" && !isTrue(exact) ? found.toLowerCase() : found;
   };
+}
+
+export function sorted(value: Value, args: Arguments, meter: Meter): readonly Value[] {
+  const keyOf = keyed(argument(args, 2, "attribute"), argument(args, 1, "case_sensitive"));
   const items = itemsOf(value, meter).toSorted((a, b) => compare(keyOf(a), keyOf(b)));
   return isTrue(argument(args, 0, "reverse")) ? items.toReversed() : items;
 }
@@ -48,29 +53,45 @@ export function selecting(keep: boolean, byAttribute: boolean): Filter {
     const [key, ...rest] = byAttribute ? args.list : [undefined, ...args.list];
     const [name, ...given] = rest;
     const test: Test = name === undefined ? (item) => isTrue(item) : findTest(String(name));
+    // Whatever is nothing has nothing to choose from.
+    if (!isTrue(value)) return [];
     return itemsOf(value, meter).filter((item) => test(byAttribute ? attribute(item, key) : item, given) === keep);
   };
 }
 
 export function best(sign: number): Filter {
   return (value, args, meter) => {
-    const key = args.named.get("attribute");
-    const keyOf = (item: Value) => (key === undefined ? item : attribute(item, key));
-    const items = itemsOf(value, meter);
-    return items.reduce<Value>(
-      (found, item) => (found === undefined || compare(keyOf(item), keyOf(found)) * sign > 0 ? item : found),
-      undefined,
-    );
+    const keyOf = keyed(argument(args, 1, "attribute"), argument(args, 0, "case_sensitive"));
+    const [first, ...others] = itemsOf(value, meter);
+    return others.reduce<Value>((found, item) => (compare(keyOf(item), keyOf(found)) * sign > 0 ? item : found), first);
   };
 }
 
-export function unique(value: Value, _args: Arguments, meter: Meter): readonly Value[] {
+export function unique(value: Value, args: Arguments, meter: Meter): readonly Value[] {
+  const keyOf = keyed(argument(args, 1, "attribute"), argument(args, 0, "case_sensitive"));
   const seen: Value[] = [];
-  for (const item of itemsOf(value, meter)) {
+  return itemsOf(value, meter).filter((item) => {
     meter.step();
-    if (!seen.some((other) => isEqual(other, item))) seen.push(item);
-  }
-  return seen;
+    const key = keyOf(item);
+    if (isList(key) || isDict(key)) throw runtime(`${typeOf(key)} cannot be told apart from others of its kind`);
+    if (seen.some((other) => isEqual(other, key))) return false;
+    seen.push(key);
+    return true;
+  });
+}
+
+/** Rows of so many items; the last one is filled up where something is given for that. */
+export function batched(value: Value, args: Arguments, meter: Meter): readonly Value[] {
+  const size = argument(args, 0, "linecount");
+  if (!isNumber(size) || toNumber(size) < 1) throw runtime("a row has one item or more");
+  const items = itemsOf(value, meter);
+  const filler = argument(args, 1, "fill_with");
+  const rows: Value[][] = [];
+  for (let at = 0; at < items.length; at += toNumber(size)) rows.push(items.slice(at, at + toNumber(size)));
+  if (filler !== undefined && filler !== null)
+    while ((rows.at(-1)?.length ?? Infinity) < toNumber(size)) rows.at(-1)?.push(filler);
+  meter.entries(items.length + rows.length);
+  return rows;
 }
 
 export function dictItems(value: Value, _args: Arguments, meter: Meter): readonly Value[] {

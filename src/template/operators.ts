@@ -22,9 +22,9 @@ export function arithmetic(operator: string, left: Value, right: Value, meter: M
     return [...left, ...right];
   }
   if (operator === "%" && typeof left === "string") return formatPercent(left, right, meter);
-  if (operator === "*" && isNumber(right) && (typeof left === "string" || isList(left)))
+  if (operator === "*" && isWhole(right) && (typeof left === "string" || isList(left)))
     return repeated(left, toNumber(right), meter);
-  if (operator === "*" && isNumber(left) && (typeof right === "string" || isList(right)))
+  if (operator === "*" && isWhole(left) && (typeof right === "string" || isList(right)))
     return repeated(right, toNumber(left), meter);
   if (!isNumber(left) || !isNumber(right)) throw runtime(`'${operator}' between ${typeOf(left)} and ${typeOf(right)}`);
   const a = toNumber(left);
@@ -34,6 +34,11 @@ export function arithmetic(operator: string, left: Value, right: Value, meter: M
     operator === "/" || [left, right].some((one) => one instanceof Float || !Number.isInteger(toNumber(one)));
   const value = calculate(operator, a, b);
   return isFloat ? float(value) : value;
+}
+
+/** An integer or a boolean: a float cannot say how often, not even 2.0. */
+function isWhole(value: Value): value is number | boolean {
+  return typeof value === "boolean" || (typeof value === "number" && Number.isInteger(value));
 }
 
 function repeated(value: string | readonly Value[], count: number, meter: Meter): Value {

@@ -114,7 +114,9 @@ export function parseTemplate(source: string, limits: TemplateLimits = {}): Pars
   if (new RegExp(`\\s{${longestSpace}}`).test(source))
     throw new TemplateError("limit", `the template has more than ${longestSpace} spaces in a row`);
   try {
-    const tokens = withTests(tokenize(source.replaceAll("\r\n", "\n"), { lstrip_blocks: true, trim_blocks: true }));
+    const tokens = withTests(
+      withExponents(tokenize(source.replaceAll("\r\n", "\n"), { lstrip_blocks: true, trim_blocks: true })),
+    );
     // The parser's node classes are not exported as types: this is their shape.
     return { program: parse(tokens) as unknown as Node };
   } catch (error) {
@@ -127,6 +129,27 @@ export function parseTemplate(source: string, limits: TemplateLimits = {}): Pars
 }
 
 type Token = ReturnType<typeof tokenize>[number];
+
+/** The tokenizer ends `1e3` after the 1. Between a number and a word nothing else may stand, so the pieces belong together. */
+function withExponents(tokens: readonly Token[]): readonly Token[] {
+  const result: Token[] = [];
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    const [letter, sign, digits] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
+    const isNumber = token.type === "NumericLiteral" && letter?.type === "Identifier";
+    const isSigned =
+      isNumber && /^e$/i.test(letter.value) && /^[+-]$/.test(sign?.value ?? "") && digits?.type === "NumericLiteral";
+    if (!isSigned && !(isNumber && /^e\d+$/i.test(letter.value))) {
+      result.push(token);
+      continue;
+    }
+    const exponent = isSigned ? `e${sign?.value}${digits.value}` : letter.value;
+    // With a point in it, the parser takes it for a float.
+    result.push({ ...token, value: `${token.value.includes(".") ? token.value : `${token.value}.0`}${exponent}` });
+    at += isSigned ? 3 : 1;
+  }
+  return result;
+}
 
 /** Tests whose argument may stand without parentheses. */
 const withArgument: ReadonlySet<string> = new Set(

@@ -10,6 +10,7 @@ import {
   isNumber,
   runtime,
   toNumber,
+  typeOf,
   type Value,
 } from "./value.ts";
 
@@ -19,6 +20,11 @@ export function findTest(name: string): Test {
   const test = tests.get(name);
   if (test === undefined) throw runtime(`there is no test '${name}'`);
   return test;
+}
+
+function numberOf(value: Value): number {
+  if (!isNumber(value)) throw runtime(`${typeOf(value)} is no number`);
+  return toNumber(value);
 }
 
 const isText: Test = (value) => typeof value === "string";
@@ -36,12 +42,12 @@ const tests: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["true", (value) => value === true],
   ["false", (value) => value === false],
   ["mapping", (value) => isDict(value)],
-  ["sequence", (value) => isText(value, []) || isList(value) || isDict(value)],
+  ["sequence", (value) => isText(value, []) || isList(value) || isDict(value) || value === undefined],
   ["iterable", (value) => isText(value, []) || isList(value) || isDict(value) || value === undefined],
   ["callable", (value) => value instanceof Callable],
-  ["odd", (value) => isNumber(value) && Math.abs(toNumber(value) % 2) === 1],
-  ["even", (value) => isNumber(value) && toNumber(value) % 2 === 0],
-  ["divisibleby", (value, [by]) => isNumber(value) && isNumber(by) && toNumber(value) % toNumber(by) === 0],
+  ["odd", (value) => Math.abs(numberOf(value) % 2) === 1],
+  ["even", (value) => numberOf(value) % 2 === 0],
+  ["divisibleby", (value, [by]) => numberOf(value) % numberOf(by) === 0],
   ["lower", (value) => typeof value === "string" && value === value.toLowerCase()],
   ["upper", (value) => typeof value === "string" && value === value.toUpperCase()],
   ["equalto", equal],

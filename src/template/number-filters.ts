@@ -1,0 +1,54 @@
+/** Filters over numbers. What is no number is a mistake of the template, as it is in Python. */
+import type { Meter } from "./limits.ts";
+import { argument, attribute } from "./list-filters.ts";
+import { arithmetic } from "./operators.ts";
+import { float, Float, isNumber, itemsOf, runtime, toNumber, typeOf, type Arguments, type Value } from "./value.ts";
+
+/** Python's `float(text)`: the whole text is the number. */
+const wholeNumber = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i;
+
+function read(value: Value): number {
+  if (value === undefined) throw runtime("a value that is missing is no number");
+  if (isNumber(value)) return toNumber(value);
+  return typeof value === "string" && wholeNumber.test(value) ? Number(value) : Number.NaN;
+}
+
+export function toInteger(value: Value, args: Arguments): Value {
+  const number = read(value);
+  return Number.isFinite(number) ? Math.trunc(number) : (argument(args, 0, "default") ?? 0);
+}
+
+export function toFloat(value: Value, args: Arguments): Value {
+  const number = read(value);
+  return Number.isFinite(number) ? float(number) : (argument(args, 0, "default") ?? new Float(0));
+}
+
+export function absolute(value: Value): Value {
+  if (!isNumber(value)) throw runtime(`${typeOf(value)} has no absolute value`);
+  return sameKind(value, Math.abs(toNumber(value)));
+}
+
+/** Half goes to the even neighbour, as in Python. */
+export function rounded(value: Value, args: Arguments): Value {
+  const digits = argument(args, 0, "precision") ?? 0;
+  if (!isNumber(value) || !isNumber(digits)) throw runtime(`${typeOf(value)} cannot be rounded`);
+  const scale = 10 ** Math.min(20, Math.max(-20, toNumber(digits)));
+  const scaled = toNumber(value) * scale;
+  const isHalf = Math.abs(scaled % 1) === 0.5;
+  const whole = isHalf ? 2 * Math.round(scaled / 2) : Math.round(scaled);
+  return sameKind(value, whole / scale + 0);
+}
+
+export function summed(value: Value, args: Arguments, meter: Meter): Value {
+  const key = argument(args, 0, "attribute");
+  const start = argument(args, 1, "start") ?? 0;
+  return itemsOf(value, meter).reduce<Value>(
+    (sum, item) => arithmetic("+", sum, key === undefined ? item : attribute(item, key), meter),
+    start,
+  );
+}
+
+/** Whole numbers stay whole numbers, and floats floats. */
+function sameKind(value: number | boolean | Float, result: number): Value {
+  return value instanceof Float || !Number.isInteger(toNumber(value)) ? float(result) : result;
+}
