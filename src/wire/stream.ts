@@ -58,7 +58,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
     if (frame === undefined || run === undefined) return decode(text);
     const before = decode(run.first);
     // What came before the run may have changed everything.
-    if (before.length > 0 && decoder.repeated?.()?.before !== frame.before)
+    if (run.first !== "" && decoder.repeated?.()?.before !== frame.before)
       return [...before, ...decode(text.slice(run.first.length))];
     const heard = frame.hear(run.words);
     // A frame that has only begun waits here: with the next piece it may go on with the run.

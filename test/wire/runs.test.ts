@@ -115,3 +115,12 @@ test("a frame is only cut where its words stand alone", () => {
   expect(findRun(text("one ", "two").slice(6), frame)?.words).toBe("two");
   expect(findRun(text("one ", "two").slice(6), frame, true)?.words).toBe("one two");
 });
+
+test("words behind an error are not read as a run either", () => {
+  const said = (content: string) =>
+    encodeFrame({ data: JSON.stringify({ choices: [{ index: 0, delta: { content } }] }) });
+  const broken = encodeFrame({ data: JSON.stringify({ error: { message: "out of memory" } }) });
+  const reader = createStreamReader(getCodec("chat"));
+  const events = [...reader.push(said("a")), ...reader.push(broken + said("b").repeat(40)), ...reader.end()];
+  expect(collect(events)).toMatchObject({ outcome: "error", items: [{ content: [{ text: "a" }] }] });
+});
