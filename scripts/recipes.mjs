@@ -2,7 +2,7 @@
 // its own outside the repository, against a model that we serve.   npm run recipes [-- mastra]
 //   RECIPES=DIR: packages that are installed in DIR already.
 import { spawnSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createScriptedModel, serveModel } from "../dist/testing.js";
@@ -14,6 +14,11 @@ const bins = join(folder, "bin");
 /** What each needs, and what it must have printed. */
 const recipes = {
   mastra: { packages: ["@mastra/core", "zod"], shown: /It is a cat\./, model: () => [] },
+  next: {
+    packages: ["next", "react", "react-dom", "@types/react", "@types/node", "typescript", "ai", "@ai-sdk/react", "zod"],
+    shown: /^It is online\.$/m,
+    model: () => [],
+  },
   "claude-agent-sdk": {
     packages: ["@anthropic-ai/claude-agent-sdk", "zod"],
     shown: /It says: remember the milk/,
@@ -31,6 +36,8 @@ const recipes = {
 };
 
 const wanted = process.argv.slice(2);
+// Next.js checks the types of what it builds.
+if (!existsSync("dist/types")) spawnSync(process.execPath, ["scripts/build.mjs"], { stdio: "ignore" });
 mkdirSync(join(folder, "node_modules"), { recursive: true });
 mkdirSync(bins, { recursive: true });
 if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), '{"type":"module"}\n');
@@ -44,8 +51,7 @@ for (const [name, { packages, shown, model }] of Object.entries(recipes)) {
   if (missing.length > 0)
     spawnSync("npm", ["install", "--no-audit", "--no-fund", ...missing], { cwd: folder, stdio: "inherit" });
   // After npm, which removes what it does not know.
-  if (!existsSync(join(folder, "node_modules", "callgate")))
-    symlinkSync(root, join(folder, "node_modules", "callgate"));
+  install();
   const work = mkdtempSync(join(tmpdir(), "callgate-recipe-"));
   writeFileSync(join(work, "note.txt"), "remember the milk\n");
   const file = join(folder, `${name}.mjs`);
@@ -60,6 +66,7 @@ for (const [name, { packages, shown, model }] of Object.entries(recipes)) {
       ...process.env,
       PATH: `${bins}:${process.env.PATH}`,
       HOME: work,
+      RECIPE_FOLDER: resolve("examples/recipes", name),
       CALLGATE_HOME: join(work, "state"),
       ANTHROPIC_BASE_URL: server.baseUrl.replace(/\/v1$/, ""),
       ANTHROPIC_API_KEY: "none",
@@ -74,6 +81,14 @@ for (const [name, { packages, shown, model }] of Object.entries(recipes)) {
   console.log(`${ok ? "ok     " : "failed "} ${name}${ok ? "" : `\n${output}`}`);
 }
 process.exitCode = failed === 0 ? 0 : 1;
+
+/** A copy, as npm would make it: bundlers follow no link out of their folder. */
+function install() {
+  const place = join(folder, "node_modules", "callgate");
+  rmSync(place, { recursive: true, force: true });
+  for (const part of ["package.json", "dist", "native/build"])
+    if (existsSync(part)) cpSync(part, join(place, part), { recursive: true });
+}
 
 function run(program, args, options) {
   return new Promise((done) => {

@@ -445,3 +445,89 @@ test("a tool's form is filled in by the editor's person, and its MCP servers may
   expect(said(editor.updates), JSON.stringify(of(editor.updates, "notice"))).toContain("booked for 4");
   expect(said(editor.updates)).toContain("seen far away");
 });
+
+test("a form that the editor's MCP server shows is filled in by the editor's person", async () => {
+  const cwd = tempFolder("work");
+  const server = join(tempFolder("server"), "server.cjs");
+  writeFileSync(
+    server,
+    `const { createInterface } = require("node:readline");
+    const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+    let call;
+    createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method, params, result } = JSON.parse(line);
+      const requestedSchema = { type: "object", properties: { seats: { type: "integer" } }, required: ["seats"] };
+      if (method === "initialize")
+        send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } });
+      else if (method === "tools/list")
+        send({ id, result: { tools: [{ name: "reserve", description: "Reserves.", inputSchema: { type: "object" } }] } });
+      else if (method === "tools/call") {
+        call = id;
+        send({ id: "form", method: "elicitation/create", params: { mode: "form", message: "For how many?", requestedSchema } });
+      } else if (id === "form")
+        send({ id: call, result: { content: [{ type: "text", text: "reserved " + JSON.stringify(result) }] } });
+      else if (id !== undefined) send({ id, result: {} });
+    });`,
+  );
+  const editor = await openEditor({
+    capabilities: { elicitation: { form: {} } },
+    steps: [{ calls: [{ name: "mcp__hall__reserve" }] }, (request) => ({ text: JSON.stringify(request.input.at(-1)) })],
+  });
+  const { sessionId } = await editor.agent.request(methods.agent.session.new, {
+    cwd,
+    mcpServers: [{ name: "hall", command: process.execPath, args: [server], env: [] }],
+  });
+  await send(editor, sessionId, "reserve a hall");
+  expect(said(editor.updates), JSON.stringify(of(editor.updates, "notice"))).toMatch(/reserved .*seats.*4/);
+});
+
+test("an image is shown; a call that waits when the agent is killed did not run, is asked about anew, and runs once", async () => {
+  const cwd = tempFolder("work");
+  const state = tempFolder("state");
+  const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+  mkdirSync(join(state, "tools", "desk"), { recursive: true });
+  const tool = (name: string, body: string) =>
+    writeFileSync(
+      join(state, "tools", "desk", `${name}.mjs`),
+      `import { appendFileSync } from "node:fs";
+      export default { name: "${name}", description: "${name}", inputSchema: { type: "object" }, mutates: ${name === "publish"}, handler() { ${body} } };`,
+    );
+  tool("picture", `return { content: [{ type: "image", data: "${pixel}", mimeType: "image/png" }] };`);
+  tool("publish", `appendFileSync(${JSON.stringify(join(cwd, "published"))}, "once\\n"); return "published";`);
+  const flags = ["--approval", "unless-trusted"];
+  const first = await openEditor({
+    state,
+    flags,
+    steps: [{ calls: [{ name: "internal_desk_picture" }] }, { calls: [{ name: "internal_desk_publish" }] }],
+  });
+  const { sessionId } = await first.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+  const asked = new Promise<void>((resolve) => {
+    first.choose = async ({ toolCall }) => {
+      if (!toolCall.title?.includes("publish")) return "once";
+      resolve();
+      return new Promise<string>(() => undefined);
+    };
+  });
+  void send(first, sessionId, "publish it").catch(() => "killed");
+  await asked;
+  expect(JSON.stringify(of(first.updates, "tool_call_update"))).toContain(pixel);
+  const ended = new Promise((resolve) => first.child.once("exit", resolve));
+  first.child.kill("SIGKILL");
+  await ended;
+  const second = await openEditor({
+    state,
+    flags,
+    steps: [
+      (request) => {
+        const told = JSON.stringify(request.input);
+        return told.includes("It did not run") ? { calls: [{ name: "internal_desk_publish" }] } : { text: told };
+      },
+      { text: "It is out." },
+    ],
+  });
+  await second.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+  await send(second, sessionId, "go on");
+  expect(said(second.updates)).toContain("It is out.");
+  expect(second.permissions).toHaveLength(1);
+  expect(readFileSync(join(cwd, "published"), "utf8")).toBe("once\n");
+});

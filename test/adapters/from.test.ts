@@ -74,6 +74,44 @@ test("its generator's last value is the result, the others are progress; its ima
   expect(await engine.call("stream", { to: "x" })).toMatchObject({ code: "invalid_input" });
 });
 
+test("an abort in the middle reaches a foreign tool, and a yes after a restart runs it once", async () => {
+  let ran = 0;
+  let begun = () => {};
+  const began = new Promise<void>((resolve) => (begun = resolve));
+  const slow = tool({
+    description: "waits",
+    inputSchema: z.object({}),
+    execute: (_, { abortSignal }) =>
+      new Promise<string>((_resolve, reject) => {
+        begun();
+        abortSignal?.addEventListener("abort", () => reject(abortSignal.reason as Error));
+      }),
+  });
+  const stop = new AbortController();
+  const running = engineWith(fromAiSdk("slow", slow, looks)).call("slow", {}, stop.signal);
+  await began;
+  stop.abort();
+  expect(await running).toMatchObject({ ok: false, code: "aborted" });
+
+  const send = tool({
+    description: "sends",
+    inputSchema: z.object({ to: z.string() }),
+    execute: async ({ to }) => `sent to ${to}, ${++ran}`,
+  });
+  const asked = { id: "c1", name: "send", kind: "function", arguments: '{"to":"Ada"}', askedAt: 0 } as const;
+  const { request } = await engineWith(fromAiSdk("send", send)).decide(asked);
+  const approved = request?.hash ?? "";
+  const later = engineWith(fromAiSdk("send", send));
+  const { signal } = new AbortController();
+  const other = { ...asked, arguments: '{"to":"Ben"}' };
+  expect(await later.run(other, signal, { approved })).toMatchObject({ code: "needs_approval" });
+  expect(await later.run(asked, signal, { approved })).toMatchObject({
+    ok: true,
+    content: [{ type: "text", text: "sent to Ada, 1" }],
+  });
+  expect(ran).toBe(1);
+});
+
 test("a tool that asks in its own library is taken only with a rule that asks here", async () => {
   const send = tool({
     description: "sends",

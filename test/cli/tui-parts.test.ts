@@ -14,6 +14,7 @@ import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
 import { loadHighlight } from "../../src/cli/tui/highlight.ts";
 import { slashCommands } from "../../src/cli/tui/slash.ts";
 import { createPictures } from "../../src/cli/tui/pictures.ts";
+import { describeContext } from "../../src/cli/tui/status-line.ts";
 import { createStreamedText } from "../../src/cli/tui/streamed-text.ts";
 import { createTheme } from "../../src/cli/tui/theme.ts";
 import { createTranscriptView } from "../../src/cli/tui/transcript-view.ts";
@@ -152,6 +153,14 @@ test("in a tree of any size, what is below the folder typed is found", async () 
   const { signal } = new AbortController();
   const found = await createCompletion([], cwd).getSuggestions([line], 0, line.length, { signal });
   expect(found?.items.map(({ label }) => label)).toEqual(["z/deep/f2.ts"]);
+});
+
+test("the status line says how much context is left where the window is known, else how much was used", () => {
+  expect(describeContext(32_000, 200_000)).toBe("84% context left");
+  expect(describeContext(undefined, 200_000)).toBe("100% context left");
+  expect(describeContext(300_000, 200_000)).toBe("0% context left");
+  expect(describeContext(61, undefined)).toBe("61 tokens");
+  expect(describeContext(undefined, undefined)).toBeUndefined();
 });
 
 test("a long diff does not push the answer out of sight", () => {

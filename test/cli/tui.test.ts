@@ -196,6 +196,10 @@ describe.skipIf(!hasTmux)("init in a terminal (needs tmux)", { timeout: 150_000 
     terminal.type(server.baseUrl);
     terminal.key("Enter");
     await terminal.sees("Which model?");
+    // Enter alone is no answer, and no end.
+    terminal.key("Enter");
+    await terminal.sees(/Which model\?[\s\S]*(?:name|model)/);
+    expect(terminal.screen()).not.toContain("ended with");
     terminal.type("scripted");
     terminal.key("Enter");
     await terminal.sees("It answers.");

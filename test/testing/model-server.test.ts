@@ -64,3 +64,10 @@ test("a request that its wire refuses is answered in the wire's own words, detai
   expect(answer.status).toBeGreaterThanOrEqual(400);
   expect(JSON.stringify(await answer.json())).toContain("thread_unsupported_request");
 });
+
+test("a script's arguments are text; a value is a mistake that is said, and belongs to 'input'", () => {
+  const value = { a: 1 } as unknown as string; // what a script in JavaScript may hold
+  expect(() => createScriptedModel([{ calls: [{ name: "add", arguments: value }] }])).toThrow(
+    /'arguments' is text; give a value as 'input'/,
+  );
+});
