@@ -82,8 +82,8 @@ function killRunning(): void {
 }
 
 /**
- * On Linux a process namespace of its own ends the server and all it started when we end, by SIGKILL
- * too. Where bubblewrap is not there, closing its input and killing its group on exit must do.
+ * On Linux a process namespace of its own ends the server and all it started when we end, by SIGKILL too: made by
+ * bubblewrap, else by util-linux. Where neither can, closing its input and killing its group on exit must do.
  */
 async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext): Promise<readonly string[]> {
   if (process.platform !== "linux") return argv;
@@ -92,5 +92,21 @@ async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext):
   if (works)
     return [bwrap, "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "--die-with-parent", "--", ...argv];
   const setpriv = findProgram("setpriv", env);
-  return setpriv === undefined ? argv : [setpriv, "--pdeathsig", "KILL", "--", ...argv];
+  if (setpriv === undefined) return argv;
+  const dieWithUs = [setpriv, "--pdeathsig", "KILL", "--"];
+  const namespace = await ownNamespace(findProgram("unshare", env));
+  return [...dieWithUs, ...namespace, ...argv];
+}
+
+/** The words before a command that give it a process namespace; none where that is not allowed. */
+async function ownNamespace(unshare: string | undefined): Promise<readonly string[]> {
+  if (unshare === undefined) return [];
+  const asUser = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];
+  const words = [...asUser, "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
+  const isAllowed = await new Promise<boolean>((done) => {
+    const child = spawn(unshare, [...words, "true"], { stdio: "ignore" });
+    child.once("error", () => done(false));
+    child.once("exit", (code) => done(code === 0));
+  });
+  return isAllowed ? [unshare, ...words] : [];
 }
