@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { appendRule, failedExamples, loadRules, parseRules, RulesError } from "../../src/gate/rules-file.ts";
-import { matchHost, matchMcp, matchName, matchPath } from "../../src/gate/rules.ts";
+import { matchHost, matchMcp, matchName, matchPath, ruleName, ruleProblem } from "../../src/gate/rules.ts";
 import { cpuMs } from "../work.ts";
 import { createWorkspace } from "./workspace.ts";
 
@@ -120,6 +120,50 @@ describe("a rules file", () => {
   });
 });
 
+describe("a rule", () => {
+  test.each<[unknown, string]>([
+    ["deny rm", "must be a table"],
+    [[{ tool: "x", decision: "deny" }], "must be a table"],
+    [{ tool: "x" }, "decision must be"],
+    [{ tool: "x", decision: "dney" }, "did you mean 'deny'?"],
+    [{ tool: "x", decision: 1 }, "decision must be"],
+    [{ path: "x", access: "raed", decision: "deny" }, "did you mean 'read'?"],
+    [{ decision: "deny" }, "names none"],
+    [{ tool: "x", host: "y", decision: "deny" }, "names tool and host"],
+    [{ tool: "", decision: "deny" }, "tool must be text"],
+    [{ tool: 7, decision: "deny" }, "tool must be text"],
+    [{ tool: "x", reason: 7, decision: "deny" }, "reason must be text"],
+    [{ command: "", decision: "deny" }, "command must be"],
+    [{ command: "  ", decision: "deny" }, "command must be"],
+    [{ command: [], decision: "deny" }, "command must be"],
+    [{ command: ["git", ""], decision: "deny" }, "command must be"],
+    [{ command: ["git", []], decision: "deny" }, "command must be"],
+    [{ command: ["git", ["push", 1]], decision: "deny" }, "command must be"],
+    [{ command: ["git", 1], decision: "deny" }, "command must be"],
+    [{ tool: "x", match: "x", decision: "deny" }, "match must be a list of texts"],
+    [{ tool: "x", match: ["x", 1], decision: "deny" }, "match must be a list of texts"],
+    [{ tool: "x", not_match: [1], decision: "deny" }, "not_match must be a list of texts"],
+    [{ tool: "x", zzz: 1, decision: "deny" }, "unknown key 'zzz'"],
+  ])("%j is told what is wrong with it", (rule, problem) => {
+    expect(ruleProblem(rule)).toContain(problem);
+  });
+
+  test.each<[Parameters<typeof ruleName>[0], string]>([
+    [{ command: ["git", ["push", "pull"]], decision: "deny" }, "deny command git push|pull"],
+    [{ command: " git   push ", decision: "ask" }, "ask command git push"],
+    [{ path: "a", decision: "allow" }, "allow access a"],
+    [{ path: "a", access: "read", decision: "allow" }, "allow read a"],
+    [{ effects: { more_than: 3 }, decision: "ask" }, "ask effects { more_than = 3 }"],
+    [{ mcp: "s/t", decision: "deny" }, "deny mcp s/t"],
+    [{ tool: "t", decision: "deny" }, "deny tool t"],
+    [{ host: "h", decision: "deny" }, "deny host h"],
+    [{ id: "mine", host: "h", decision: "deny" }, "mine"],
+  ])("%j is right, and has a name", (rule, name) => {
+    expect(ruleProblem({ ...rule, id: undefined })).toBeUndefined();
+    expect(ruleName(rule)).toBe(name);
+  });
+});
+
 describe("matching", () => {
   test("names, servers and hosts", () => {
     expect(matchName("read_file", "read_*")).toBe(true);
@@ -132,6 +176,18 @@ describe("matching", () => {
     expect(matchHost("a.org.", "a.org")).toBe(true);
     expect(matchHost("xa.org", "*.a.org")).toBe(false);
     expect(matchHost("a.org\0.evil", "a.org")).toBe(false);
+    expect(matchHost("a.org", "*")).toBe(true);
+    expect(matchHost("b.a.org", "*.a.org")).toBe(true);
+    expect(matchHost("a.org", "*.a.org")).toBe(false);
+    expect(matchHost("A.ORG", "a.org")).toBe(true);
+    expect(matchHost("a.org:443", "a.org:443")).toBe(true);
+    expect(matchHost("a.org", "a.org:443")).toBe(false);
+    expect(matchHost("[::1]:80", "[::1]")).toBe(true);
+    expect(matchHost("a.org", "a b")).toBe(false);
+    expect(matchMcp("mail/send", "mail/s*")).toBe(true);
+    expect(matchName("abc", "a*c*")).toBe(true);
+    expect(matchName("abc", "b*")).toBe(false);
+    expect(matchName("a", "a*a")).toBe(false);
   });
   test("paths: names anywhere, places in the workspace, patterns", () => {
     const at = (path: string, pattern: string) => matchPath(path, pattern, "/w");
@@ -143,6 +199,12 @@ describe("matching", () => {
     expect(at("/w/a/b/c.ts", "a/**/c.ts")).toBe(true);
     expect(at("/etc/passwd", "/etc")).toBe(true);
     expect(at("/etcetera", "/etc")).toBe(false);
+    expect(at("/w/a/c.ts", "a/**/c.ts")).toBe(true);
+    expect(at("/w/a/b/d.ts", "a/**/c.ts")).toBe(false);
+    expect(at("/w/a", "a/b")).toBe(false);
+    expect(at("/w/a/b", "a/*")).toBe(true);
+    expect(at("/w/x/b", "a/*")).toBe(false);
+    expect(at("/w/a/./b", "./a/b")).toBe(true);
   });
   test("a pattern of many stars takes no time", () => {
     const match = () => {
