@@ -150,6 +150,9 @@ describe("a person is asked", () => {
     const one = gate({ settings, approver });
     await one.pass(checked(run("npm test -- a")), signal);
     expect((await permit(one.pass(checked(run("  npm   test -- 'a'")), signal))).ruling.by).toBe("memory");
+    // What was agreed to is the command, whichever tool runs it.
+    await one.pass(checked(run("npm test -- a"), { name: "shell_command" }), signal);
+    expect(asked).toHaveLength(1);
     await one.pass(checked(run("npm test -- b")), signal);
     await one.pass(checked({ commands: [{ shell: "npm test -- a", cwd: join(workspace.ws, "src") }] }), signal);
     expect(asked).toHaveLength(3);

@@ -19,6 +19,29 @@ test("plain: the output, and the exit code when it is not zero", () => {
   expect(layoutExec({ ...outcome, exitCode: 0, output: "" }, "plain", whole)).toBe("[no output]");
 });
 
+test("plain: that an output is no text is said, and only then", () => {
+  const captured = (binary: boolean): CapturedOutput => ({
+    head: "out\n",
+    tail: "",
+    droppedBytes: 0,
+    totalBytes: 4,
+    lineBreaks: 1,
+    binary,
+  });
+  const told = (binary: boolean) => layoutExec({ ...outcome, exitCode: 0, output: captured(binary) }, "plain", whole);
+  expect([told(true), told(false)]).toEqual(["out\n[the output is not text]", "out\n"]);
+});
+
+test("plain: who waits or holds the output open is said, and whether anything can be typed", () => {
+  const told = (more: object) => layoutExec({ ...outcome, exitCode: 0, output: "", ...more }, "plain", whole);
+  expect(told({ heldOpen: true })).toBe("[a background process kept the output open; it was ended]");
+  expect(told({ waitingForInput: true })).toBe("[the command was waiting for input; none can be given here]");
+  expect(told({ waitingForInput: true, sessionId: 7 })).toBe(
+    "[the process is waiting for input]\n[still running as session 7]",
+  );
+  expect(told({ exitCode: null })).toBe("[exit code unknown]");
+});
+
 test("plain: a command that ran out of time says so", () => {
   expect(layoutExec({ ...outcome, exitCode: 124, timedOut: true }, "plain", whole)).toContain(
     "[command timed out after 1234 milliseconds]",
