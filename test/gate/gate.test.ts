@@ -365,6 +365,12 @@ describe("paths of tools", () => {
   test("writing inside is confined by the file capability", async () => {
     expect(await decision({ write: ["src/new.txt", ".githubby/x.yml", ".gitignore"] })).toBe("allow");
   });
+  test("so is reading inside, whether or not there is a sandbox for commands", async () => {
+    const settings = { approval: "on-request", sandbox: "workspace-write" } as const;
+    const one = gate({ settings, confinement: { name: "none", available: false } });
+    expect((await permit(one.pass(checked({ read: [".env"] }), signal))).ruling.decision).toBe("allow");
+    expect(await codeOf(one.pass(checked(run("npm test")), signal))).toBe("needs_approval");
+  });
   test("links are followed before deciding", async () => {
     symlinkSync(workspace.out, join(workspace.ws, "outdir"));
     symlinkSync(join(workspace.out, "secret.txt"), join(workspace.ws, "outfile"));

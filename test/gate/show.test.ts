@@ -1,0 +1,58 @@
+/** What a person is shown is what is meant, and what they choose is what they saw. */
+import { expect, test } from "vitest";
+import {
+  chosenPaths,
+  lookAlikes,
+  prunedWords,
+  toQuotedBlock,
+  toVisible,
+  toVisibleCommand,
+  toVisibleLine,
+} from "../../src/gate/show.ts";
+
+const lines = ["a", "b", "c"].map((path) => ({ mark: "+", text: path, paths: [path, `${path}/x`] }) as const);
+
+test.each<[readonly string[], readonly string[] | undefined]>([
+  [["1"], ["a", "a/x"]],
+  [["1-2"], ["a", "a/x", "b", "b/x"]],
+  [
+    ["3", "1"],
+    ["c", "c/x", "a", "a/x"],
+  ],
+  [
+    ["2", "2-2"],
+    ["b", "b/x"],
+  ],
+  [["0"], undefined],
+  [["4"], undefined],
+  [["2-4"], undefined],
+  [["2-1"], undefined],
+  [["1", "x"], undefined],
+  [["-1"], undefined],
+  [[], undefined],
+])("lines %j: %j", (words, paths) => {
+  expect(chosenPaths(words, lines)).toEqual(paths);
+});
+
+test("runs of blanks, tabs and breaks are counted; one tab and a break stay in a text, and are written out in a line", () => {
+  expect(toVisible("a\tb\nc")).toBe("a\tb\nc");
+  expect(toVisible(`a${" ".repeat(40)}b`)).toBe("a ⟨40 blanks⟩ b");
+  expect(toVisible(`a${" ".repeat(39)}b`)).toBe(`a${" ".repeat(39)}b`);
+  expect(toVisible("a\t\tb")).toBe("a ⟨2 tabs⟩ b");
+  expect(toVisible("a\n\n\n\nb")).toBe("a\n⟨4 line breaks⟩\nb");
+  expect(toVisibleLine("a\r\nb\tc")).toBe("a⏎ b \\t c");
+});
+
+test("a word that a shell would split is quoted, and letters that only look like ASCII are named", () => {
+  expect(toVisibleCommand(["echo", "a b", "it's", "plain-1.0"])).toBe("echo 'a b' 'it'\\''s' plain-1.0");
+  expect(toVisibleCommand(["cat"])).toBe("cat");
+  expect(toVisibleCommand(["сcat"])).toBe("сcat ⟨not ASCII: U+0441⟩");
+  expect(lookAlikes("сat сow")).toEqual(["с U+0441"]);
+  expect(lookAlikes("cat, ça va, 中")).toEqual([]);
+});
+
+test("shown text has a mark on every line, and what was pruned is counted", () => {
+  expect(toQuotedBlock("a\nb")).toBe("  │ a\n  │ b");
+  expect(prunedWords(["r1"])).toContain("the older run r1");
+  expect(prunedWords(["r1", "r2"])).toContain("2 older runs");
+});

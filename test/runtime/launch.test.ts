@@ -1,0 +1,51 @@
+/** What a handler leaves out of a command is filled in from its call; which limit ended it is told. */
+import { expect, test } from "vitest";
+import { limitDenial, toLaunch } from "../../src/runtime/launch.ts";
+import type { Grant } from "../../src/spec/access.ts";
+
+const grant: Grant = {
+  policy: "workspace-write",
+  confined: false,
+  write: ["/ws"],
+  protect: [],
+  mask: ["/secret"],
+  network: "on",
+};
+const launch = (request: Partial<Parameters<typeof toLaunch>[0]>, more: Partial<Grant> = {}) =>
+  toLaunch({ argv: ["x"], ...request }, { A: "1" }, { cwd: "/ws", grant: { ...grant, ...more } });
+
+test("folder, environment and limits", () => {
+  expect(launch({})).toMatchObject({ cwd: "/ws", env: { A: "1" }, limits: { processes: 4096, openFiles: 65_536 } });
+  expect(launch({ cwd: "src", env: { A: "2" } })).toMatchObject({ cwd: "/ws/src", env: { A: "2" } });
+  expect(launch({ limits: { processes: 0, openFiles: 7 } }).limits).toMatchObject({ openFiles: 7 });
+  expect(launch({ limits: { processes: 0 } }).limits).not.toHaveProperty("processes");
+  expect(launch({}).limits).not.toHaveProperty("timeoutMs");
+  expect(launch({ timeoutMs: 5 }, { patience: 10 }).limits?.timeoutMs).toBe(50);
+  for (const argv of [[], [""]])
+    expect(() => launch({ argv })).toThrow(expect.objectContaining({ code: "invalid_input" }));
+});
+
+test("what is isolated is narrower than any grant, and what was hidden stays so", () => {
+  expect(launch({}).grant).toEqual(grant);
+  expect(launch({ isolated: true }).grant).toEqual({
+    policy: "read-only",
+    confined: true,
+    write: [],
+    protect: [],
+    network: "off",
+    mask: ["/secret"],
+  });
+});
+
+test("a limit that ended it is named, and no yes could widen it", () => {
+  const ended = { exitCode: null, signal: null };
+  expect(limitDenial({ ...ended, exitCode: 1 })).toBeUndefined();
+  expect(limitDenial({ ...ended, signal: "SIGKILL" })).toBeUndefined();
+  expect(limitDenial({ ...ended, limit: "memoryBytes" }, { memoryBytes: 9 })).toMatchObject({
+    rule: "limit memoryBytes",
+    reason: expect.stringContaining("limit of 9"),
+  });
+  const tooLarge = expect.objectContaining({ rule: "limit fileBytes", reason: expect.stringContaining("8 bytes") });
+  expect(limitDenial({ ...ended, signal: "SIGXFSZ" }, { fileBytes: 8 })).toEqual(tooLarge);
+  expect(limitDenial({ ...ended, exitCode: 153 }, { fileBytes: 8 })).toEqual(tooLarge);
+});
