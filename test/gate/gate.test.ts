@@ -318,6 +318,13 @@ describe("grants", () => {
       join(workspace.out, "new.txt"),
     ]);
   });
+  test("an agreed read opens the mask over it, and no other", async () => {
+    const { approver } = answering({ answer: "once" });
+    const masked = (await grantOf({}, { approver })).mask;
+    const opened = (await grantOf({ read: [join(workspace.home, ".ssh/id_rsa")] }, { approver })).mask;
+    expect(masked).toContain(join(workspace.home, ".ssh"));
+    expect(opened).toEqual(masked.filter((path) => path !== join(workspace.home, ".ssh")));
+  });
   test("an agreed write to a protected file opens that file and not the workspace", async () => {
     const { approver } = answering({ answer: "once" });
     expect((await grantOf({ write: [".git/config"] }, { approver })).write).toEqual([
@@ -378,6 +385,15 @@ describe("paths of tools", () => {
     expect(await decision({ write: ["outdir/new.txt"] })).toBe("needs_approval");
     expect(await decision({ write: ["dangling"] })).toBe("needs_approval");
     expect(await decision({ read: ["outfile"] })).toBe("needs_approval");
+  });
+  test("a file with secrets is known by where a link leads", async () => {
+    writeFileSync(join(workspace.ws, ".env"), "KEY=1");
+    symlinkSync(join(workspace.ws, ".env"), join(workspace.ws, "harmless.txt"));
+    const careful = { settings: { approval: "unless-trusted", sandbox: "workspace-write" } } as const;
+    const read = (path: string) => gate(careful).pass(checked({ read: [path] }), signal);
+    expect((await permit(read("README.md"))).ruling.decision).toBe("allow");
+    expect(await codeOf(read(".env"))).toBe("needs_approval");
+    expect(await codeOf(read("harmless.txt"))).toBe("needs_approval");
   });
   test("a deny rule for a name holds for a link to it", async () => {
     writeFileSync(join(workspace.ws, ".env"), "K=V\n");

@@ -23,6 +23,8 @@ describe("allowed as the rule says", () => {
     "builder --mount type=bind,src=./src",
     "builder {WS}/src/a.txt",
     "cp p.sh src/p.sh",
+    "cp ./p.sh src/p.sh",
+    "builder p.sh",
   ])("%s", (line) => {
     expect(decide(line)).toBe("allow");
   });

@@ -270,6 +270,17 @@ describe("command rules", () => {
   });
 });
 
+test("that a command needs a network it does not have is said, and only then", () => {
+  const reason = (options: Parameters<typeof workspace.decide>[1] = {}) =>
+    workspace.decide("npm install left-pad", options).reason;
+  expect(reason()).toContain("which is off");
+  expect(reason({ network: "on" })).not.toContain("which is off");
+  expect(reason({ confinement: { name: "none", available: false } })).not.toContain("which is off");
+  const open = { approval: "unless-trusted", sandbox: "full-access" } as const;
+  expect(reason({ settings: open })).not.toContain("which is off");
+  expect(workspace.decide("npm test").reason).not.toContain("which is off");
+});
+
 describe("git, where the repository brings its own settings", () => {
   test.each([
     "git config core.fsmonitor ./p.sh",

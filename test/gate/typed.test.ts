@@ -40,6 +40,7 @@ test("half a line, or keys that edit one, cannot hide a denied command", () => {
 test("what another program makes of it is not understood", () => {
   expect(decide(python, "import os; os.system('touch q')\n", { rules: deny }).decision).toBe("deny");
   expect(decide(python, "import os; os.system('tou' + 'ch q')\n", { rules: deny }).decision).toBe("deny");
+  expect(decide(python, "1 + 1\n", { rules: deny }).reason).toContain("only running it tells");
   expect(decide(python, "1 + 1\n").decision).toBe("allow");
   expect(decide(python, "1 + 1\n").reason).toContain("what is typed into python3 is not understood");
   expect(decide(python, "1 + 1\n", { settings: { approval: "unless-trusted" } }).decision).toBe("ask");

@@ -149,3 +149,11 @@ test("an access that says something nobody knows ends the call before anything r
   expect(JSON.stringify(ended.content)).toContain("did you mean 'write'?");
   expect(ran).toBe(false);
 });
+
+test("modes that are changed later are held to the same", async () => {
+  const engine = createEngine({ workspace: tmpdir() });
+  expect(() => engine.setPolicy({ approval: "nevr" as never })).toThrow(/did you mean 'never'/);
+  expect(() => engine.setPolicy({ aproval: "never" } as never)).toThrow(TypeError);
+  expect(() => engine.setPolicy({ approval: "never" })).not.toThrow();
+  await engine.close();
+});
