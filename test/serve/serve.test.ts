@@ -82,6 +82,29 @@ test("whoever listens while it happens misses nothing, and hears the words as th
   expect(words).toBeLessThan(whole);
 });
 
+test("a listener that reads slowly gets everything on one connection, however large", async () => {
+  const large = "word ".repeat(1_000_000);
+  const service = await start({ steps: [{ text: large }] });
+  const client = await service.client();
+  const { id } = await client.create({});
+  await client.send(id, { text: "go" });
+  await untilStatus(client, id, "idle");
+  const { records } = await client.records(id);
+  const response = await fetch(`${service.url}/v1/sessions/${id}/events`, {
+    headers: { authorization: `Bearer ${await service.token()}` },
+  });
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (text.includes("turn.ended")) break;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(text.length).toBeGreaterThan(large.length);
+  const numbers = [...text.matchAll(/^id: (\d+)$/gm)].map(([, n]) => Number(n));
+  expect(numbers).toEqual(records.map(({ n }) => n));
+});
+
 test("a question waits without a process, is answered after a restart, and only as it was asked", async () => {
   const folder = newFolder();
   const steps = [{ calls: [{ name: "deploy", input: { text: "prod" } }] }, { text: "Deployed." }];
