@@ -43,7 +43,7 @@ void free_names(char **names, size_t count);
 bool remove_tree(int parent, const char *name);
 bool write_whole(int folder, const char *name, const void *bytes, size_t size, bool durable);
 uint8_t *read_whole(int folder, const char *name, size_t *size);
-void next_tick(void);
+bool mark_now(int folder, const char *name);
 void wait_past(int64_t time);
 int64_t changed_at(int folder, const char *name);
 

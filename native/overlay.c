@@ -108,10 +108,7 @@ bool overlay_begin(const char *run) {
   if (!run) return run_fd < 0;
   if (run_fd < 0 || run[0] == '.' || strchr(run, '/')) return false;
   if (syscall(SYS_renameat2, runs_fd, born, runs_fd, run, SYS_RENAMEAT2_NOREPLACE) < 0) return false;
-  next_tick(); /* what changed before bears an earlier time than the start, and is no conflict */
-  int start = openat(run_fd, "start", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (start < 0) return false;
-  close(start);
+  if (!mark_now(run_fd, "start")) return false; /* what changed before bears an earlier time, and is no conflict */
   close_fd(&runs_fd);
   return true;
 }
