@@ -277,10 +277,17 @@ async function remember(
   emit?.({ type: "approval.remembered", id, keys: [key] });
 }
 
-/** For `policy check --effects`: what the rules alone would say, without a person. */
-export function checkEffects(list: readonly Effect[], rules: readonly Rule[], scene: EffectScene): Ruling {
+/** For `policy check --effects` and `policy replay`: what the rules alone would say, without a person. */
+export function checkEffects(
+  list: readonly Effect[],
+  rules: readonly Rule[],
+  scene: EffectScene,
+  writes: Grant["writes"] = "held",
+): Ruling {
   if (list.length === 0) return { decision: "allow", by: "policy", reason: "it changed nothing" };
   const said = decideEffects(list, rules, scene);
+  if (said === undefined && writes === "undoable")
+    return { decision: "allow", by: "policy", reason: "kept at once, and can be taken back" };
   if (said === undefined) return { decision: "ask", by: "policy", reason: "no rule speaks of what it did" };
   const { decision, reason, rule } = said;
   return { decision, reason, by: rule === undefined ? "policy" : "rule", ...(rule === undefined ? {} : { rule }) };

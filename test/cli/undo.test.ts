@@ -117,7 +117,7 @@ test.skipIf(!has("bubblewrap"))(
 
 describe.skipIf(!canHold)("with kept runs (skipped where nothing can be held: needs bubblewrap)", () => {
   test("files and commands are one list: taken back newest first, done again last taken back first", async () => {
-    const { exec, undo, read, list } = scene();
+    const { cwd, env, exec, undo, read, list } = scene();
     await exec("run echo two >> a.txt");
     await exec("write new.txt");
     await exec("run echo three >> a.txt; echo more >> new.txt");
@@ -133,6 +133,12 @@ describe.skipIf(!canHold)("with kept runs (skipped where nothing can be held: ne
     for (let times = 0; times < 3; times++) expect(await undo("--redo")).toMatchObject({ code: 0, stderr: "" });
     expect([read("a.txt"), read("new.txt")]).toEqual(["one\ntwo\nthree\n", "written\nmore\n"]);
     expect(await undo("--redo")).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing to do again") });
+    const replayed = await run(["policy", "replay"], { cwd, env });
+    expect(replayed.stdout).toBe("3 calls, 0 would be decided differently\n");
+    writeFileSync(join(env.CALLGATE_HOME, "rules.toml"), '[[rule]]\neffects = { more_than = 1 }\ndecision = "deny"\n');
+    expect((await run(["policy", "replay"], { cwd, env })).stdout).toMatch(
+      /shell_command: allow → deny[\s\S]*3 calls, 1 /,
+    );
     const again = await exec("--resume", "last", "hello");
     expect(again.code).toBe(0);
     expect(told().filter((text) => text.startsWith("[The user "))).toEqual([

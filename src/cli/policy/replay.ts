@@ -86,11 +86,11 @@ function replayEffects(
   // The journal's checksum vouches that we wrote it, so its effects are such.
   const list = effects["list"] as unknown as readonly Effect[];
   const { workspace, protect, rules } = policy;
-  const { decision, reason } = checkEffects(list, rules.effects, {
-    workspace,
-    protect,
-    isTracked: trackedPaths(workspace),
-  });
+  const scene = { workspace, protect, isTracked: trackedPaths(workspace) };
+  // Without a rule or a person, only what is kept at once to be undoable is kept.
+  const isUndoable = isObject(call["ruling"]) && call["ruling"]["by"] === "policy" && effects["kept"] !== "none";
+  const writes = isUndoable ? "undoable" : "held";
+  const { decision, reason } = checkEffects(list, rules.effects, scene, writes);
   return { after: decision, reason };
 }
 
