@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { openPromptHistory } from "../../src/cli/chat/prompt-history.ts";
 import { describeRequest, guard } from "../../src/cli/tui/approval-view.ts";
 import { readMessage } from "../../src/cli/tui/attach.ts";
+import { createEffectChooser } from "../../src/cli/tui/choose-effects.ts";
 import { createCallBlock } from "../../src/cli/tui/call-block.ts";
 import { createCompletion, listFiles } from "../../src/cli/tui/complete.ts";
 import { createHangingText } from "../../src/cli/tui/hanging-text.ts";
@@ -294,4 +295,23 @@ test("a call that another call made is shown as such", () => {
       .join("\n");
   expect(lines("call_1")).toContain("↳ ● look");
   expect(lines()).not.toContain("↳");
+});
+
+test("the list of a held run's effects fits a terminal of any width", () => {
+  const lines = Array.from({ length: 30 }, (_, at) => ({
+    mark: "+" as const,
+    text: `a/rather/long/path/${"x".repeat(at * 4)}`,
+    paths: [`${at}`],
+  }));
+  let kept: readonly string[] | undefined;
+  const chooser = createEffectChooser({
+    lines,
+    theme: createTheme(false),
+    done: (paths) => (kept = paths),
+    changed: () => undefined,
+  });
+  for (const width of [10, 20, 40, 80, 200])
+    expect(chooser.render(width).filter((line) => visibleWidth(line) > width)).toEqual([]);
+  for (const key of ["a", "\u001B[B", " ", "\r"]) chooser.handleInput?.(key);
+  expect(kept).toEqual(["1"]);
 });

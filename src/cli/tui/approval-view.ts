@@ -145,7 +145,7 @@ function choices(request: ApprovalRequest) {
       { value: "part", label: "Choose what to keep" },
       {
         value: "session",
-        label: "Keep all, and the like for this session",
+        label: "Keep all, for this session",
         description: "changes in the same folders",
       },
       ...(request.always ? [{ value: "always", label: "Keep all, always", description: "writes the rule above" }] : []),

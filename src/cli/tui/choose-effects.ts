@@ -29,8 +29,8 @@ export function createEffectChooser({ lines, theme, done, changed }: ChooseOptio
       const more = lines.length - maxRows;
       return [
         ...rows,
-        ...(more > 0 ? [theme.dim(`  ${chosen.size} of ${lines.length} chosen`)] : []),
-        theme.dim("  space chooses · a all or none · enter keeps these · esc goes back"),
+        ...(more > 0 ? [theme.dim(truncateToWidth(`  ${chosen.size} of ${lines.length} chosen`, width))] : []),
+        ...hints(width).map((hint) => theme.dim(truncateToWidth(hint, width))),
       ];
     },
     invalidate() {},
@@ -46,6 +46,13 @@ export function createEffectChooser({ lines, theme, done, changed }: ChooseOptio
       changed();
     },
   };
+}
+
+/** On one line where there is room; a line that is too long would end the drawing. */
+function hints(width: number): readonly string[] {
+  const [first, second] = ["  space chooses · a all or none", "enter keeps these · esc goes back"];
+  const line = `${first} · ${second}`;
+  return line.length <= width ? [line] : [first, `  ${second}`];
 }
 
 /** Deletions and warnings in the colour of danger; names of files never act on the terminal. */
