@@ -401,6 +401,26 @@ test("a second run after widening is permitted, shown and recorded like the firs
   expect(started).toEqual(["off", ["h.test"]]);
 });
 
+test("the host's last word is waited for, before anything is recorded or run, and may end the call", async () => {
+  const order: string[] = [];
+  const tool = defineTool({ ...add, name: "late", run: () => void order.push("ran") });
+  const recorder = { started: async () => void order.push("recorded"), async ended() {} };
+  const call = { id: "1", name: "late", kind: "function", arguments: '{"a":1,"b":1}', askedAt: 0 } as const;
+  const { signal } = new AbortController();
+  const beforeRun = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push("ready");
+  };
+  await engineWith([tool]).run(call, signal, { recorder, beforeRun });
+  expect(order).toEqual(["ready", "recorded", "ran"]);
+  const stopped = await engineWith([tool]).run(call, signal, {
+    recorder,
+    beforeRun: () => Promise.reject(new CallError("aborted", "not now")),
+  });
+  expect(stopped).toMatchObject({ ok: false, code: "aborted" });
+  expect(order).toHaveLength(3);
+});
+
 test("nothing runs before its start is recorded", async () => {
   const order: string[] = [];
   const tool = defineTool({ ...add, name: "late", run: () => void order.push("ran") });
