@@ -1,5 +1,5 @@
 /** A sandbox that cannot be built, without the launcher: never told as the command's own failure. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -162,4 +162,22 @@ describe.each(candidates.filter(({ id }) => !id.endsWith("-old")))("what a comma
       expect(stdout).toMatch(/^(ENOENT|EACCES|ECONNREFUSED|EPERM|ENOTSOCK)\n$/);
     }
   });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "another user's socket in a folder of theirs breaks no command (needs root)",
+    async () => {
+      const { run } = place();
+      const folder = join(freshFolder("/var/tmp"), "private");
+      const inner = join(folder, "agent");
+      mkdirSync(inner, { recursive: true });
+      const server = createServer();
+      await new Promise<void>((done) => server.listen(join(inner, "agent.sock"), done));
+      onTestFinished(() => void server.close());
+      for (const path of [join(inner, "agent.sock"), inner, folder]) {
+        chmodSync(path, 0o700);
+        chownSync(path, 12_345, 12_345);
+      }
+      expect(await run("echo hi", freshFolder("/var/tmp"))).toMatchObject({ stdout: "hi\n" });
+    },
+  );
 });
