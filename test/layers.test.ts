@@ -1,7 +1,9 @@
 /** The rules that keep the tree readable, as tests: they need no tool and cannot be forgotten. */
 import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseAst } from "rolldown/parseAst";
 import { expect, test } from "vitest";
 
 /** From the bottom up. A file may import its own folder and the rows above; a row's folders are strangers. */
@@ -34,15 +36,60 @@ const source = new Map(files.map((file) => [file, readFileSync(join(src, file), 
 const folder = (file: string) => file.split("/")[0]!;
 const level = (name: string) => rows.findIndex((row) => row.includes(name));
 
-/** Relative imports of a file, dynamic and type-only ones too, as paths below src. */
-function imports(file: string): readonly string[] {
-  const text = source.get(file)!;
-  const found = [
-    ...text.matchAll(/^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";/gm),
-    ...text.matchAll(/\bimport\("(\.[^"]+)"\)/g),
-  ];
-  return found.map((match) => posix.normalize(posix.join(dirname(file), match[1]!)));
+/** Every module that a file names, whatever the form: `import "x"`, `export … from`, `import('x')`, `import(`x`)`, types. */
+function specifiers(file: string, text = source.get(file)!): readonly string[] {
+  const found: string[] = [];
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) return node.forEach(visit);
+    if (typeof node !== "object" || node === null) return;
+    const { type, ...fields } = node as { readonly type?: string; readonly source?: unknown };
+    if (/^(?:Import|Export\w*)Declaration$|^Import(?:Expression)?$|^TSImportType$/.test(type ?? "")) {
+      const name = fields.source ?? (fields as { readonly argument?: unknown }).argument;
+      if (name) found.push(literal(name) ?? `an address made at run time in ${file}`);
+    }
+    Object.values(fields).forEach(visit);
+  };
+  visit(parseAst(text, { lang: "ts" }, file));
+  return found;
 }
+
+/** The text of a string or of a template without holes. */
+function literal(node: unknown): string | undefined {
+  const {
+    value,
+    quasis,
+    literal: inner,
+  } = node as {
+    readonly value?: unknown;
+    readonly quasis?: readonly { readonly value: { readonly cooked: string } }[];
+    readonly literal?: unknown;
+  };
+  if (typeof value === "string") return value;
+  if (quasis?.length === 1) return quasis[0]!.value.cooked;
+  return inner === undefined ? undefined : literal(inner);
+}
+
+const named = new Map(files.map((file) => [file, specifiers(file)]));
+
+/** Relative imports of a file as paths below src. */
+function imports(file: string): readonly string[] {
+  return named
+    .get(file)!
+    .filter((name) => name.startsWith("."))
+    .map((name) => posix.normalize(posix.join(dirname(file), name)));
+}
+
+test.each([
+  ["a side effect", 'import "../gate/gate.ts";'],
+  ["a type", 'import type { Gate } from "../gate/gate.ts";'],
+  ["something passed on", 'export * from "../gate/gate.ts";'],
+  ["a dynamic import in double quotes", 'const x = await import("../gate/gate.ts");'],
+  ["a dynamic import in single quotes", "const x = await import('../gate/gate.ts');"],
+  ["a dynamic import in a template", "const x = await import(`../gate/gate.ts`);"],
+  ["a type import inside a type", 'type X = import("../gate/gate.ts").Gate;'],
+])("%s counts as an import", (_, text) => {
+  expect(specifiers("probe.ts", text)).toEqual(["../gate/gate.ts"]);
+});
 
 test("there are files to look at", () => {
   expect(files.length).toBeGreaterThan(50);
@@ -82,11 +129,34 @@ test("built-in tools import nothing but the public entry and their own folder", 
   expect(others).toEqual([]);
 });
 
-test("base, spec, wire and dialect run without Node", () => {
-  const users = files.filter(
-    (file) => withoutNode.has(folder(file)) && /from "node:|(?<![./\w])process\.|\bBuffer\b/.test(code(file)),
+/** What only Node has: its modules, and its globals under any of their spellings. */
+function usesNode(modules: readonly string[], text: string): boolean {
+  return (
+    modules.some((name) => isBuiltin(name)) ||
+    /(?<![./\w])process\s*[.[]|\bglobalThis\s*(?:\?\.|\.)\s*(?:process|Buffer)\b|\bglobalThis\s*\[|\bBuffer\b/.test(
+      text,
+    )
   );
+}
+
+test("the folders that promise it run without Node", () => {
+  const users = files.filter((file) => withoutNode.has(folder(file)) && usesNode(named.get(file)!, code(file)));
   expect(users).toEqual([]);
+});
+
+test.each([
+  'import fs from "node:fs";',
+  'import "node:fs";',
+  'import { readFile } from "fs/promises";',
+  "const fs = await import('node:fs');",
+  "const cwd = process.cwd();",
+  'const home = process["env"];',
+  "const cwd = globalThis.process.cwd();",
+  "const cwd = globalThis?.process.cwd();",
+  'const cwd = globalThis["process"].cwd();',
+  'const bytes = Buffer.from("x");',
+])("%s needs Node", (text) => {
+  expect(usesNode(specifiers("probe.ts", text), text)).toBe(true);
 });
 
 test("no import cycle, types included", () => {
