@@ -25,10 +25,13 @@ const rows = [
 const withoutNode = new Set(["base", "spec", "schema", "check", "wire", "dialect", "template"]);
 const maxLines = 300;
 
+const readReasons = (name: string) =>
+  JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8")) as Readonly<Record<string, string>>;
+
 /** Longer than the limit, each with its reason. The list may only shrink without a maintainer's line. */
-const longFiles: Readonly<Record<string, string>> = JSON.parse(
-  readFileSync(new URL("./long-files.json", import.meta.url), "utf8"),
-) as Record<string, string>;
+const longFiles = readReasons("./long-files.json");
+/** Short and used by one neighbour only, each with the reason why it stands alone. */
+const smallFiles = readReasons("./small-files.json");
 
 const src = fileURLToPath(new URL("../src", import.meta.url));
 const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
@@ -166,6 +169,19 @@ test("no import cycle, types included", () => {
 test(`no file is longer than ${maxLines} lines, but for the listed ones`, () => {
   const long = files.filter((file) => source.get(file)!.split("\n").length - 1 > maxLines);
   expect(long.toSorted()).toEqual(Object.keys(longFiles).toSorted());
+});
+
+test("a file under 60 lines that only its neighbour imports is part of that neighbour, but for the listed ones", () => {
+  const importers = new Map<string, string[]>(files.map((file) => [file, []]));
+  for (const file of files) for (const to of new Set(imports(file))) importers.get(to)?.push(file);
+  const linesOf = (file: string) => source.get(file)!.split("\n").length - 1;
+  const small = files.filter((file) => {
+    const [only, ...others] = importers.get(file)!;
+    if (only === undefined || others.length > 0 || dirname(only) !== dirname(file)) return false;
+    // An index lists what its folder offers, one file each: a tool stays a file.
+    return posix.basename(only) !== "index.ts" && linesOf(file) < 60 && linesOf(file) + linesOf(only) <= maxLines;
+  });
+  expect(small.toSorted()).toEqual(Object.keys(smallFiles).toSorted());
 });
 
 test("only the command prints", () => {

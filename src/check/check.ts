@@ -12,7 +12,6 @@ import { coerce } from "../schema/coerce.ts";
 import type { Issue } from "../schema/explain.ts";
 import { isFreeform } from "../spec/freeform.ts";
 import { fillDefaults } from "./defaults.ts";
-import { deepestInput, inspect } from "./inspect.ts";
 import { describeJsonError, locateJsonError } from "./json-error.ts";
 import { restore } from "./restore.ts";
 import { standardOf, toSchema, type Schema } from "../schema/schema.ts";
@@ -137,4 +136,36 @@ function toolFault(tool: AnyTool, what: string, cause: unknown): CallError {
   if (CallError.is(cause)) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new CallError("failed", `${tool.name} could not ${what}: ${reason}`, { cause, hint: "Nothing was run." });
+}
+
+/** One look over parsed arguments before anything recursive touches them. Uses its own stack. */
+interface Inspection {
+  readonly depth: number;
+  readonly hasNull: boolean;
+  /** Objects that carry `__proto__` as a key of their own: JSON allows it, most code does not expect it. */
+  readonly poisoned: readonly object[];
+}
+
+/** No real argument nests deeper; recursive code, the JSON writer among it, breaks at some thousands. */
+const deepestInput = 1000;
+
+function inspect(value: unknown): Inspection {
+  let depth = 0;
+  let hasNull = value === null;
+  const poisoned: object[] = [];
+  let level: object[] = typeof value === "object" && value !== null ? [value] : [];
+  while (level.length > 0 && depth <= deepestInput) {
+    depth++;
+    const below: object[] = [];
+    for (const node of level) {
+      if (!Array.isArray(node) && Object.hasOwn(node, "__proto__")) poisoned.push(node);
+      for (const child of Object.values(node)) {
+        if (typeof child !== "object") continue;
+        if (child === null) hasNull = true;
+        else below.push(child as object);
+      }
+    }
+    level = below;
+  }
+  return { depth, hasNull, poisoned };
 }

@@ -2,8 +2,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
-import { isInitializeRequest, type McpServer } from "@modelcontextprotocol/server";
-import { createEventLog } from "./event-log.ts";
+import {
+  isInitializeRequest,
+  type McpServer,
+  type EventStore,
+  type JSONRPCMessage,
+} from "@modelcontextprotocol/server";
 import type { SessionLimits } from "./serve-options.ts";
 
 export interface HttpSessionsOptions extends SessionLimits {
@@ -82,6 +86,45 @@ export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
     async close() {
       clearInterval(timer);
       await Promise.all([...sessions.keys()].map(drop));
+    },
+  };
+}
+
+/** Kept for one session, the oldest dropped first: enough to bridge a broken connection, not to relive a session. */
+const maxEvents = 256;
+const maxBytes = 4 * 1024 * 1024;
+
+interface Event {
+  readonly stream: string;
+  readonly message: JSONRPCMessage;
+  readonly bytes: number;
+}
+
+/** What was sent last, so that a client whose stream broke gets the rest of it. Messages are repeated, never calls. */
+function createEventLog(): EventStore {
+  const events = new Map<number, Event>();
+  let next = 0;
+  let bytes = 0;
+  return {
+    async storeEvent(stream, message) {
+      const event = { stream, message, bytes: JSON.stringify(message).length };
+      events.set(next, event);
+      bytes += event.bytes;
+      for (const [id, oldest] of events) {
+        if (events.size <= maxEvents && bytes <= maxBytes) break;
+        events.delete(id);
+        bytes -= oldest.bytes;
+      }
+      return String(next++);
+    },
+    getStreamIdForEventId: async (id) => events.get(Number(id))?.stream,
+    async replayEventsAfter(last, { send }) {
+      const stream = events.get(Number(last))?.stream;
+      if (stream === undefined) throw new Error("that is no event of this session any more");
+      for (const [id, event] of events)
+        if (id > Number(last) && event.stream === stream && "jsonrpc" in event.message)
+          await send(String(id), event.message);
+      return stream;
     },
   };
 }

@@ -1,11 +1,10 @@
 /** Calls that MCP clients make of us: each down the engine's line, its questions back to the client that made it. */
 import { randomUUID } from "node:crypto";
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
-import { isObject } from "../../base/json.ts";
-import { CallError, type Conversation, type Ended } from "../../index.ts";
+import { isObject, defined, type JsonObject } from "../../base/json.ts";
+import { CallError, type Conversation, type Ended, type CallEvent } from "../../index.ts";
 import { createTurns, type Turn, type Turns } from "../../router/turns.ts";
 import type { Asked, Permitted } from "../../spec/call.ts";
-import { tellClient } from "./call-notices.ts";
 import type { ElicitingClient, ElicitingApprover } from "./eliciting-approver.ts";
 import type { ElicitationAnswer } from "../host.ts";
 import { canAsk, createClientAnswerer, toAnswer, toApproval, toQuestion, type ClientAnswerer } from "./questions.ts";
@@ -151,4 +150,38 @@ function whenAborted(stop: AbortSignal): Promise<never> {
     if (stop.aborted) give();
     stop.addEventListener("abort", give, { once: true });
   });
+}
+
+const levels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
+
+/** A listener for one call's events: what it tells goes to whichever request it is being served by at that moment. */
+function tellClient(channel: ElicitationChannel): (event: CallEvent) => void {
+  let steps = 0;
+  const report = ({ progress: told }: Extract<CallEvent, { type: "call.progress" }>) => {
+    const { mcpReq } = channel.request();
+    const progressToken = mcpReq._meta?.progressToken;
+    if (progressToken === undefined) return undefined;
+    const { progress, total, message } = typeof told === "string" ? { message: told } : { ...told };
+    steps = Math.max(steps + 1, progress ?? 0);
+    return mcpReq.notify({
+      method: "notifications/progress",
+      params: {
+        progressToken,
+        progress: progress ?? steps,
+        ...defined({ total, message }),
+      },
+    });
+  };
+  return (event) => {
+    if (event.type !== "call.progress" && event.type !== "call.log") return;
+    const sent =
+      event.type === "call.progress"
+        ? report(event)
+        : channel.request().mcpReq.log(levels[event.level], toData(event.message, event.fields));
+    sent?.catch(() => undefined); // a client that has gone needs to hear nothing
+  };
+}
+
+function toData(message: string, fields: JsonObject | undefined): string | JsonObject {
+  return fields === undefined ? message : { ...fields, message };
 }
