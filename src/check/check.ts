@@ -1,6 +1,7 @@
 /**
- * Bound to Checked: read the arguments, check them against the schema their author wrote, and ask
- * the tool what the call will touch. Text that is not whole JSON is told back, never completed.
+ * The check stage, from Bound to Checked: it reads the arguments, checks them against the schema that
+ * the tool's author wrote, and asks the tool what the call will touch. A text that is not complete
+ * JSON is reported to the model and never completed.
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
@@ -19,7 +20,7 @@ import { signature } from "./signature.ts";
 import { readText } from "./text-input.ts";
 import type { AccessContext, AnyTool } from "../spec/tool.ts";
 
-/** Whose `default` values are filled in: those of tools that run here, everybody's, nobody's. */
+/** Whose `default` values are filled in: those of tools that run here, everybody's, or nobody's. */
 export type FillDefaults = "own" | "all" | "none";
 
 export async function check(bound: Bound, at: AccessContext, defaults: FillDefaults = "own"): Promise<Checked> {
@@ -31,10 +32,10 @@ export async function check(bound: Bound, at: AccessContext, defaults: FillDefau
 }
 
 async function readInput(bound: Bound, notes: string[], defaults: FillDefaults): Promise<Json> {
-  // Schemas of servers are foreign: they are interpreted, never made into code.
+  // A server's schema comes from outside, so it is interpreted and never compiled to code.
   const schema = toSchema(bound.tool.input, { compile: bound.tool.origin === undefined });
   const given = parseArguments(bound);
-  // Some servers write `null` where a tool takes nothing; it says no more than an empty text does.
+  // Some servers write `null` for a tool that takes nothing. It means the same as an empty text.
   const parsed = given === null && schema.json["type"] === "object" ? {} : given;
   const { depth, hasNull, poisoned } = inspect(parsed);
   if (depth > deepestInput)
@@ -49,10 +50,10 @@ async function readInput(bound: Bound, notes: string[], defaults: FillDefaults):
   const filled = fillsIn(bound.tool, defaults) ? fillDefaults(restored, schema.json, notes) : restored;
   const result = await schema.validate(filled);
   if (!result.ok) throw invalidArguments(bound, schema, result.issues);
-  return result.value as Json; // A library's transform may make more of it; the handler's own type says so.
+  return result.value as Json; // A library's transform may return more than JSON; the handler's own type describes it.
 }
 
-/** A schema library fills in its own. */
+/** A schema library fills in its own defaults. */
 function fillsIn({ input, origin }: AnyTool, defaults: FillDefaults): boolean {
   if (defaults === "none" || standardOf(input) !== undefined) return false;
   return defaults === "all" || origin === undefined;
@@ -74,7 +75,7 @@ function parseArguments(bound: Bound): unknown {
   }
 }
 
-/** An open schema lets unknown keys pass; that they were there is kept for the journal. */
+/** An open schema lets unknown keys pass. A note for the journal says that they were there. */
 function noteUnknownKeys(value: unknown, { json }: Schema, notes: string[]): void {
   if (
     !isObject(value) ||
@@ -104,7 +105,7 @@ function invalid(bound: Bound, schema: Schema, message: string, data?: unknown):
 
 async function askAccess(tool: AnyTool, input: Json, at: AccessContext): Promise<Access> {
   if (typeof tool.access !== "function") return tool.access ?? {};
-  // The input passed the tool's own schema, which is what the forgotten type stood for.
+  // The input passed the tool's own schema, so it has the type that `access` expects.
   const ask = tool.access as (input: Json, at: AccessContext) => Access | Promise<Access>;
   try {
     const access: Access = await ask(input, at);
@@ -116,7 +117,7 @@ async function askAccess(tool: AnyTool, input: Json, at: AccessContext): Promise
   }
 }
 
-/** What a remote tool does happens on its server, whatever else it states. */
+/** A remote tool acts on its server, whatever else it states. */
 function withOrigin({ origin }: AnyTool, access: Access): Access {
   return origin === undefined ? access : { ...access, servers: [origin, ...(access.servers ?? [])] };
 }
@@ -131,22 +132,22 @@ function askMutates(tool: AnyTool, input: Json, access: Access): boolean {
   }
 }
 
-/** A tool that cannot answer is not run: nobody could decide about the call. */
+/** A tool that cannot say what it would touch is not run, because nobody could decide about the call. */
 function toolFault(tool: AnyTool, what: string, cause: unknown): CallError {
   if (CallError.is(cause)) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new CallError("failed", `${tool.name} could not ${what}: ${reason}`, { cause, hint: "Nothing was run." });
 }
 
-/** One look over parsed arguments before anything recursive touches them. Uses its own stack. */
+/** One look over the parsed arguments before any recursive code touches them. It uses a stack of its own. */
 interface Inspection {
   readonly depth: number;
   readonly hasNull: boolean;
-  /** Objects that carry `__proto__` as a key of their own: JSON allows it, most code does not expect it. */
+  /** Objects with a key `__proto__` of their own. JSON allows it, but most code does not expect it. */
   readonly poisoned: readonly object[];
 }
 
-/** No real argument nests deeper; recursive code, the JSON writer among it, breaks at some thousands. */
+/** No real argument nests deeper than this. Recursive code, such as the JSON writer, breaks at some thousands. */
 const deepestInput = 1000;
 
 function inspect(value: unknown): Inspection {

@@ -1,7 +1,10 @@
-/** Values that a schema gives for what a call leaves out. What needs none is handed back as the same object. */
+/**
+ * Fills in the `default` values that a schema gives for parameters a call leaves out. A value that
+ * needs none is returned as the same object.
+ */
 import { isObject, type JsonObject } from "../base/json.ts";
 
-/** A schema inside a schema inside a schema: deeper ones than this are left to the handler. */
+/** Defaults of schemas nested deeper than this are left to the handler. */
 const maxDepth = 8;
 
 const known = new WeakMap<object, boolean>();

@@ -1,6 +1,9 @@
-/** Where a text stops being JSON, and what was expected there. Reads on its own: engines word their errors differently. */
+/**
+ * Finds where a text stops being JSON, and what was expected there. It reads the text itself, because
+ * JavaScript engines word their errors differently.
+ */
 export interface JsonError {
-  /** Index of the first character that cannot be part of whole JSON; the text's length when it just ends. */
+  /** Index of the first character that cannot be part of complete JSON, or the text's length if it just ends. */
   readonly position: number;
   readonly expected: string;
 }
@@ -8,21 +11,24 @@ export interface JsonError {
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const word = /true|false|null/y;
 const space = /[ \t\n\r]*/y;
-/** Everything from the space upwards but the quote and the backslash. */
+/** Every character from the space upwards except the quote and the backslash. */
 const plain = /[ !#-[\]-\u{10ffff}]*/uy;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 type Want = "value" | "key" | "after" | "value or ]" | "key or }" | "end";
 
-/** A text and how far it is read. */
+/** A text, and how far it has been read. */
 interface Scan {
   readonly text: string;
   at: number;
-  /** The objects and lists around the place. */
+  /** The objects and lists that are open at this place. */
   readonly open: ("{" | "[")[];
 }
 
-/** Linear, and without recursion: a hostile text may nest a million deep. Undefined when the text is JSON. */
+/**
+ * Linear and without recursion, because a hostile text may nest a million levels deep. Undefined if
+ * the text is JSON.
+ */
 export function locateJsonError(text: string): JsonError | undefined {
   const scan: Scan = { text, at: 0, open: [] };
   let want: Want | JsonError = "value";
@@ -34,7 +40,7 @@ function fault(scan: Scan, expected: string): JsonError {
   return { position: scan.at, expected };
 }
 
-/** Passes what the pattern finds right here. */
+/** Skips what the pattern matches at this place. */
 function skip(scan: Scan, pattern: RegExp): boolean {
   pattern.lastIndex = scan.at;
   const found = pattern.exec(scan.text);
@@ -102,7 +108,7 @@ function readString(scan: Scan): JsonError | undefined {
   }
 }
 
-/** One sentence: where, what stands there, what was expected. */
+/** One sentence that says where the error is, what stands there, and what was expected. */
 export function describeJsonError(text: string, error: JsonError): string {
   const { position } = error;
   const line = text.slice(0, position).split("\n").length;

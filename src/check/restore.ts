@@ -1,7 +1,7 @@
 /**
  * Undoes in a call's arguments what normalisation did to the schema for a provider: a root wrapped
- * into `{value}`, properties renamed, optional properties made nullable, enums written as text.
- * What was not changed is handed back as the same object.
+ * into `{value}`, renamed properties, optional properties made nullable, and enums written as text. A
+ * value that needs no change is returned as the same object.
  */
 import { isObject } from "../base/json.ts";
 import { typesOf } from "../schema/coerce.ts";
@@ -37,7 +37,7 @@ interface Traits {
 
 const known = new WeakMap<object, Traits>();
 
-/** What a schema could have had done to it; found once per schema. */
+/** Which changes normalisation could have made to a schema. Found once per schema. */
 function traitsOf(root: Record<string, unknown>): Traits {
   const cached = known.get(root);
   if (cached) return cached;
@@ -120,7 +120,7 @@ function fromTextEnum(value: string, node: Record<string, unknown>, at: Walk, pa
   return meant;
 }
 
-/** References followed; of a union with null, the other half. */
+/** Follows references. Of a union with null, it returns the other branch. */
 function plainBranch(root: Record<string, unknown>, schema: unknown): Record<string, unknown> {
   const node = follow(root, schema);
   const union = [node["anyOf"], node["oneOf"]].find(Array.isArray);

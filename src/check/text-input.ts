@@ -1,7 +1,7 @@
 /**
- * The text of a freeform call, out of whatever a function-only wire wrapped it in. A regular expression is checked
- * here. A Lark grammar only guides the model: providers sample under it, and elsewhere the handler reads the text
- * itself and can say better what is wrong with it.
+ * Takes the text of a freeform call out of whatever a wire that has only functions wrapped it in. A
+ * regular expression is checked here. A Lark grammar only guides the model: providers sample under it,
+ * and elsewhere the handler reads the text itself and can say better what is wrong with it.
  */
 import { CallError } from "../base/error.ts";
 import { isObject, parseJson } from "../base/json.ts";
@@ -25,7 +25,7 @@ export function readText(bound: Bound, freeform: Freeform, notes: string[]): str
   });
 }
 
-/** Undefined for an expression that JavaScript cannot read: it was written for another engine. */
+/** Undefined for an expression that JavaScript cannot read, because it was written for another engine. */
 function toPattern(definition: string | undefined): RegExp | undefined {
   if (definition === undefined) return undefined;
   try {
@@ -35,7 +35,7 @@ function toPattern(definition: string | undefined): RegExp | undefined {
   }
 }
 
-/** Habits of models, tried only when the text as it stands does not match the pattern. */
+/** What models are known to put around the text. Tried only if the text as it stands does not match the pattern. */
 function otherReadings(
   raw: string,
   text: string,
@@ -56,7 +56,7 @@ function otherReadings(
 
 const names = ["input", "content", "patch", "code", "text", "command"];
 
-/** Undefined when the text is no JSON that wraps it. */
+/** Undefined if the text is not JSON that wraps the real text. */
 function unwrap(raw: string, tool: string, label: string | undefined): string | undefined {
   if (!/^\s*["{[]/.test(raw)) return undefined;
   const parsed = parseJson(raw);
@@ -67,7 +67,7 @@ function unwrap(raw: string, tool: string, label: string | undefined): string | 
   for (const name of label === undefined ? names : [label, ...names]) {
     const found = Object.hasOwn(value, name) ? value[name] : undefined;
     if (typeof found === "string") return found;
-    // ["apply_patch", "*** Begin Patch…"]: the tool's name as a command, its text as the argument.
+    // ["apply_patch", "*** Begin Patch…"]: the tool's name as a command, and the text as its argument.
     if (Array.isArray(found) && found.length === 2 && found[0] === tool && typeof found[1] === "string")
       return found[1];
   }

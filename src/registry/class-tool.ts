@@ -1,4 +1,7 @@
-/** A class with decorated methods to tools: one shared instance, each method a tool, callable natively and as XML. */
+/**
+ * Turns a class with decorated methods into tools: one shared instance, and one tool per method, which
+ * can be called natively and as XML.
+ */
 import type { JsonObject } from "../base/json.ts";
 import { methodForms, type MethodForms, type OpenapiOptions, type ToolMethod } from "./decorators.ts";
 import { checkDeclaration } from "./define.ts";
@@ -10,14 +13,14 @@ export type ToolClass<With> = new (options: With) => object;
 
 /** How a class becomes tools. */
 export interface RegisterOptions<With> {
-  /** These methods only. */
+  /** Take only these methods. */
   readonly only?: readonly string[];
-  /** Handed to the constructor. */
+  /** The argument of the constructor. */
   readonly with?: With;
 }
 
 export function classTools<With>(toolClass: ToolClass<With>, options: RegisterOptions<With> = {}): readonly AnyTool[] {
-  // A constructor without parameters is called with one more than it takes, which harms nobody.
+  // A constructor without parameters ignores the argument.
   const instance = new toolClass(options.with as With);
   const found = methodsOf(Object.getPrototypeOf(instance));
   const unknown = (options.only ?? []).filter((name) => !found.has(name));
@@ -33,7 +36,7 @@ interface Decorated {
   readonly forms: MethodForms;
 }
 
-/** Inherited ones too; a subclass that overrides a method without decorating it takes the tool away. */
+/** Includes inherited methods. A subclass that overrides a method without decorating it removes the tool. */
 function methodsOf(start: unknown): ReadonlyMap<string, Decorated> {
   const seen = new Set<string>();
   const found = new Map<string, Decorated>();
@@ -60,7 +63,7 @@ function toTool(instance: object, method: string, run: ToolMethod, forms: Method
   });
 }
 
-/** What a function call of the method looks like. */
+/** The declaration of a method as a function that a model can call. */
 function toDeclaration(method: string, forms: MethodForms): OpenapiSchema["function"] {
   const { parameters, required, input, name = method, description = "" }: Partial<OpenapiOptions> = forms.openapi ?? {};
   return {
@@ -73,7 +76,7 @@ function toDeclaration(method: string, forms: MethodForms): OpenapiSchema["funct
   };
 }
 
-/** A method with `@xml` alone still has parameters: all of them text. */
+/** A method that has only `@xml` still has parameters, and all of them are text. */
 function xmlParameters(forms: MethodForms): Readonly<Record<string, string>> {
   return Object.fromEntries((forms.xml?.parameters ?? []).map(({ name }) => [name, ""]));
 }
@@ -98,20 +101,20 @@ function parametersSchema(
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** One of the forms a method was given by its decorators. */
+/** One of the forms that decorators gave to a method. */
 export type ToolSchema =
   | { readonly type: "openapi"; readonly data: OpenapiSchema["function"] }
   | { readonly type: "xml"; readonly data: XmlMapping };
 
 /**
- * What decorators said: of one method a list, of an instance or a class the lists of all its decorated methods, by
- * the method's name.
+ * What decorators said: for a method, a list of its forms; for an instance or a class, these lists for
+ * all decorated methods, by the method's name.
  */
 export function toolSchemas(of: ToolMethod): readonly ToolSchema[];
 export function toolSchemas(of: object): Readonly<Record<string, readonly ToolSchema[]>>;
 export function toolSchemas(of: object): readonly ToolSchema[] | Readonly<Record<string, readonly ToolSchema[]>> {
   const forms = methodForms(of);
-  // A function with forms is a method; its own name is the tool's unless they say otherwise.
+  // A function with forms is a method. Its own name is the tool's name unless the forms say otherwise.
   if (forms !== undefined) return schemasOf((of as ToolMethod).name, forms);
   const proto: unknown = typeof of === "function" ? of.prototype : Object.getPrototypeOf(of);
   const found = [...methodsOf(proto)].map(([name, decorated]) => [name, schemasOf(name, decorated.forms)] as const);

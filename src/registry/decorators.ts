@@ -6,25 +6,25 @@ import type { JsonObject } from "../base/json.ts";
 import type { InputSchema } from "../spec/infer.ts";
 import type { AnyTool, ToolContext, ToolOutput, XmlMapping, XmlParameter } from "../spec/tool.ts";
 
-/** What a decorated method may be: input first, then what every handler gets. */
+/** What a decorated method may be: it takes the input, and then the context that every handler gets. */
 export type ToolMethod = (input: never, ctx: ToolContext) => ToolOutput | Promise<ToolOutput>;
 
-/** A tool but for its handler, which is the method. The name is the method's unless given. */
+/** A tool without its handler, which is the method. The name is the method's name unless one is given. */
 export interface OpenapiOptions extends Partial<Omit<AnyTool, "run" | "input" | "xml" | "description">> {
   readonly description: string;
-  /** Any schema `defineTool` takes. */
+  /** Any schema that `defineTool` takes. */
   readonly input?: InputSchema;
-  /** The short form: each parameter with its JSON Schema, or just its description. */
+  /** The short form: each parameter with its JSON Schema, or only with its description. */
   readonly parameters?: Readonly<Record<string, JsonObject | string>>;
-  /** With `parameters`; all of them when left out. */
+  /** Used with `parameters`. Left out: all of them are required. */
   readonly required?: readonly string[];
 }
 
 /** Options of the decorator `xml`. */
 export interface XmlOptions {
-  /** The method's name when left out. */
+  /** Left out: the method's name. */
   readonly tag?: string;
-  /** Other words for `tag`. */
+  /** Another name for `tag`. */
   readonly name?: string;
   readonly tag_name?: string;
   /** Parameters that are attributes of the tag. */
@@ -33,9 +33,9 @@ export interface XmlOptions {
   readonly elements?: readonly string[];
   /** The parameter that is the tag's own text. */
   readonly content?: string;
-  /** Where the short forms are not enough. */
+  /** The long form, for what the short forms cannot say. */
   readonly parameters?: readonly XmlParameter[];
-  /** The same, spelled another way. */
+  /** The same as `parameters`, in another spelling. */
   readonly mappings?: readonly XmlMappingRow[];
   readonly example?: string;
 }

@@ -1,4 +1,4 @@
-/** Declaring a tool, and everything that is wrong with a declaration before it is ever called. */
+/** Declares a tool, and finds everything that is wrong with a declaration before the tool is ever called. */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { checkShape, type Shape } from "../base/shape.ts";
 import { distance, nearest } from "../base/text.ts";
@@ -11,8 +11,8 @@ import { isPair, standardOf, toSchema } from "../schema/schema.ts";
 import type { AnyTool, Tool, ToolContext, ToolOutput } from "../spec/tool.ts";
 
 /**
- * Declares a tool. Returns its argument; the handler's input type is inferred from `input`.
- * A declaration that could never work is a TypeError here, not a failed call later.
+ * Declares a tool. Returns its argument; the handler's input type is inferred from `input`. A
+ * declaration that could never work is a TypeError here, instead of a failed call later.
  */
 export function defineTool<const S extends InputSchema>(tool: Tool<S>): Tool<S> {
   checkDeclaration(tool);
@@ -31,7 +31,7 @@ export interface ToolObject {
   readonly metadata?: JsonObject;
 }
 
-/** A tool from the object form; every other field of a tool may stand beside it. */
+/** Makes a tool from the object form. Every other field of a tool may be given as well. */
 export function fromObject(
   object: ToolObject & Partial<Omit<AnyTool, "name" | "description" | "input" | "run" | "metadata">>,
 ): AnyTool {
@@ -41,12 +41,12 @@ export function fromObject(
   return checkDeclaration({
     ...toolFields(rest, object.name),
     input: inputSchema ?? { type: "object", properties: {} },
-    // `this` stays the object, as its author wrote it; `ctx.logger` is another name for `ctx.log`.
+    // `this` stays the object, as its author expects; `ctx.logger` is another name for `ctx.log`.
     run: (input: never, ctx: ToolContext) => handler.call(object, input, withLogger(ctx)),
   });
 }
 
-/** The object may hold more, for its handler's `this`; what is almost a tool's field was meant as one. */
+/** The object may hold more fields, for its handler's `this`. A name that is almost a tool's field was meant as one. */
 function toolFields<Rest extends { readonly name: string; readonly description: string }>(
   rest: Rest,
   name: string,
@@ -58,11 +58,11 @@ function toolFields<Rest extends { readonly name: string; readonly description: 
     if (meant !== undefined)
       throw new TypeError(`tool '${name}': there is no field '${key}'; did you mean '${meant}'?`);
   }
-  // Only fields that a tool does not have were left out.
+  // Only fields that a tool does not have were left out, so the type still holds.
   return Object.fromEntries(Object.entries(rest).filter(([key]) => !own.includes(key))) as Rest;
 }
 
-/** Inherits, so that the capabilities of `ctx` stay what they are. */
+/** Inherits from `ctx`, so that its capabilities keep working. */
 function withLogger(ctx: ToolContext): ToolContext & { readonly logger: ToolContext["log"] } {
   return Object.create(ctx, { logger: { value: ctx.log, enumerable: true } });
 }
@@ -97,7 +97,7 @@ const toolShape = {
   noun: "field",
 } as const;
 
-/** Throws TypeError with one sentence; returns the tool. Used wherever a tool enters, typed or not. */
+/** Returns the tool, or throws a TypeError with one sentence. Used wherever a tool enters, typed or not. */
 export function checkDeclaration<T extends AnyTool>(tool: T): T {
   if (!isObject(tool)) throw new TypeError("a tool is an object with name, description, input and run");
   const foreign = foreignTool(tool);
@@ -117,7 +117,7 @@ export function checkDeclaration<T extends AnyTool>(tool: T): T {
   return tool;
 }
 
-/** Tools of other libraries, by the fields they have and ours do not: the function that makes them ours. */
+/** Recognises tools of other libraries by fields that ours do not have, and names the function that converts them. */
 function foreignTool(tool: Record<string, unknown>): string | undefined {
   if (typeof tool["run"] === "function") return undefined;
   const use = (library: string, how: string) => `this is a tool of ${library}: use ${how} of 'callgate/from'`;
@@ -152,13 +152,13 @@ function schemaFault(input: unknown, origin: AnyTool["origin"]): string | undefi
     return "this schema library does not follow Standard Schema; pass { validate: schema, json: itsJsonSchema } instead";
   }
   if (!isObject(json)) return "must be a Standard Schema, a JSON Schema object or freeform()";
-  // A server's schema is not its user's to mend: what is wrong in it is left out when arguments are checked.
+  // Users cannot mend a server's schema, so what is wrong in it is ignored when arguments are checked.
   if (origin !== undefined) return undefined;
   const [fault] = findFaults(json as JsonObject);
   return fault && `${fault.what} (at ${fault.at.join("/")})`;
 }
 
-/** Old versions of schema libraries: objects with methods, where JSON has none. */
+/** Recognises old versions of schema libraries: their objects have methods, and JSON has none. */
 function looksLikeLibrary(value: unknown): boolean {
   return (
     isObject(value) && ["parse", "safeParse", "_parse", "_run", "~run"].some((key) => typeof value[key] === "function")

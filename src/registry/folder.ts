@@ -1,4 +1,7 @@
-/** A folder of tool files to tools: the path is the name. Dropping a file in is how a user adds a tool. */
+/**
+ * Turns a folder of files into tools. The path of a file is the name of its tool, so dropping a file
+ * in is enough to add one.
+ */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -13,9 +16,9 @@ import type { AnyTool, Logger } from "../spec/tool.ts";
 
 /** Options of `loadTools`. */
 export interface LoadOptions {
-  /** Put before every name; empty for none. */
+  /** A prefix for every name; empty for none. */
   readonly prefix?: string;
-  /** What the group of a file in folders within folders is: the whole path (`math_deep`), or the folder it lies in (`deep`). */
+  /** The group of a file in nested folders: the whole path (`math_deep`), or only the innermost folder (`deep`). */
   readonly group?: "path" | "innermost";
   readonly log?: Logger;
 }
@@ -24,9 +27,9 @@ export interface LoadOptions {
 export interface LoadedTools {
   /** In name order. */
   readonly tools: readonly AnyTool[];
-  /** Names by group; files at the top are under "". */
+  /** Names by group. Files at the top belong to the group "". */
   readonly groups: ReadonlyMap<string, readonly string[]>;
-  /** Files that gave no tool, and why. The others are not disturbed by them. */
+  /** Files that gave no tool, with the reason. They do not affect the others. */
   readonly refused: readonly Refusal[];
 }
 
@@ -42,7 +45,7 @@ interface Found {
   readonly action: string;
 }
 
-/** Where Node runs TypeScript by itself; elsewhere such a file is refused with that reason. */
+/** Whether Node runs TypeScript by itself. If it does not, a TypeScript file is refused with that reason. */
 const runsTypeScript = Boolean((process as { features?: { typescript?: unknown } }).features?.typescript);
 const endings = new Set([".js", ".mjs", ".cjs", ".ts", ".mts"]);
 
@@ -67,7 +70,7 @@ export async function loadTools(dir: string, options: LoadOptions = {}): Promise
       tools.set(tool.name, { tool, file: found.file });
       log?.debug(`loaded tool ${tool.name}`, { file: found.file });
     } catch (error) {
-      // A user's file may throw anything at all; that is its own failure, and named as such.
+      // A user's file may throw anything at all. The failure is reported with the file's name.
       refused.push({ file: found.file, reason: error instanceof Error ? error.message : String(error) });
     }
   }
@@ -126,7 +129,7 @@ async function loadFile({ file, groups: folders, action }: Found, naming: Naming
   else if (typeof given === "string" && given !== action) throw new TypeError(nameMismatch(given, action, prefix));
   const name = folderName(prefix, groups, action);
   const group = groups.length > 0 ? { group: groups.join("_") } : {};
-  // What a file exports is checked as it enters: both `handler` and `run` are taken.
+  // What a file exports is checked here. Both `handler` and `run` are accepted.
   if (typeof exported["handler"] === "function")
     return fromObject({ ...(exported as unknown as ToolObject), ...group, name });
   return checkDeclaration({ ...(exported as unknown as AnyTool), ...group, name });
@@ -144,7 +147,7 @@ async function importTool(file: string): Promise<Record<string, unknown>> {
   );
 }
 
-/** In a project of ES modules a file that says `module.exports` is CommonJS all the same. */
+/** In a project of ES modules, a file that says `module.exports` is loaded as CommonJS all the same. */
 async function importFile(file: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(file).href)) as Record<string, unknown>;

@@ -1,4 +1,7 @@
-/** The tools of a registry as one model is told of them: chosen by its profile, made anew only when something changes. */
+/**
+ * The tools of a registry as one model is offered them: chosen by its profile, and made anew only if
+ * something has changed.
+ */
 import { nearest } from "../base/text.ts";
 import type { ToolSpec } from "../spec/model.ts";
 import type { AnyTool, Situation } from "../spec/tool.ts";
@@ -12,7 +15,10 @@ export interface OfferOptions extends Pick<SpecOptions, "services" | "preferServ
   readonly situation: () => Situation;
 }
 
-/** What goes into a request: the same tools in the same situation are the same list, so that equal requests have equal bytes and cost nothing. */
+/**
+ * The list for a request. The same tools in the same situation give the same list, so that equal
+ * requests have equal bytes and hit the prompt cache.
+ */
 export function createOffer({ registry, profile, situation, ...services }: OfferOptions): () => readonly ToolSpec[] {
   let offered: readonly ToolSpec[] | undefined;
   let made = "";
@@ -27,8 +33,9 @@ export function createOffer({ registry, profile, situation, ...services }: Offer
 }
 
 /**
- * The tools a profile shows, in name order: those it names, and those that are always offered. Where one tool's
- * description declares the servers' tools (code mode), they are not told of a second time.
+ * The tools a profile shows, in name order: those it names, and those that are always offered. If the
+ * description of one tool already declares the servers' tools (code mode), they are not listed a
+ * second time.
  */
 export function chooseTools(tools: readonly AnyTool[], profile: Profile): readonly AnyTool[] {
   const shown = (name: string) =>
@@ -53,7 +60,7 @@ export function offerTools(
   });
 }
 
-/** The form a profile wants its tools told in. */
+/** The form in which a profile wants its tools to be described. */
 export function specOptions({ form, freeform, short, forms, normalize }: Profile): SpecOptions {
   return {
     custom: freeform && form === "native",
@@ -64,7 +71,7 @@ export function specOptions({ form, freeform, short, forms, normalize }: Profile
   };
 }
 
-/** TypeError for a tool that was asked for by name and is not there. */
+/** Throws a TypeError for a tool that was asked for by name and does not exist. */
 export function checkWanted(wanted: readonly string[] | undefined, tools: readonly Pick<AnyTool, "name">[]): void {
   const names = tools.map(({ name }) => name);
   for (const name of wanted ?? []) {

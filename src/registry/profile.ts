@@ -1,4 +1,4 @@
-/** What one model sees: which tools, and in which form. Data first; a new model family is a new entry. */
+/** What one model sees: which tools, and in which form. Profiles are data, so a new model family is a new entry. */
 import { checkOptions, type Shape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
 import type { SchemaTarget } from "../schema/normalize.ts";
@@ -7,21 +7,24 @@ import { applyToolsConfig, toolsConfigShape, type ToolsConfig } from "./tools-co
 /** Which built-in tools a family of models gets, and how it calls them. */
 export interface Profile {
   readonly name: string;
-  /** Names of built-in tools; `*` at the end takes all that begin so. */
+  /** Names of built-in tools. A `*` at the end takes all names that begin so. */
   readonly tools: readonly string[];
-  /** Calls as the API has them, written as text in a dialect, or both at once: the model chooses. */
+  /** Calls in the API's own form, written as text in a dialect, or both at once, so that the model chooses. */
   readonly form: ProfileForm;
-  /** Freeform tools as such where the wire has them; otherwise as functions with one string. */
+  /** Freeform tools are offered as such if the wire has them; otherwise as functions with one string. */
   readonly freeform: boolean;
   /** How a command's outcome is laid out for the model. */
   readonly layout: "plain" | "seed" | "codex" | "codex-json";
-  /** Parameters that few models need are not told of. */
+  /** Leaves out parameters that few models need. */
   readonly short: boolean;
-  /** Tools that are not built in (the user's folders, MCP servers) are seen too. */
+  /** Tools that are not built in (from the user's folders or MCP servers) are shown too. */
   readonly own: boolean;
-  /** Tools that are told in another of their forms: `{ apply_patch: "files" }`. */
+  /** Tools that are described in another of their forms: `{ apply_patch: "files" }`. */
   readonly forms?: Readonly<Record<string, string>>;
-  /** All schemas are made to fit this target first, whatever the provider then wants: `seed` turns integers into numbers and gives every schema a type. */
+  /**
+   * All schemas are first made to fit this target, whatever the provider requires later: `seed` turns
+   * integers into numbers and gives every schema a type.
+   */
   readonly normalize?: SchemaTarget;
 }
 
@@ -30,7 +33,7 @@ export type ProfileForm = "native" | `text:${string}` | `native+text:${string}`;
 
 const shared = { form: "native", freeform: true, layout: "codex", short: false, own: true } as const;
 
-/** Sets by model family, today's codex, and those for any other model. */
+/** The sets of tools for model families, for today's codex, and for any other model. */
 export const profiles: readonly Profile[] = [
   {
     ...shared,
@@ -43,7 +46,8 @@ export const profiles: readonly Profile[] = [
   { ...shared, name: "gpt-5-codex", tools: ["shell_command", "apply_patch", "view_image"] },
   { ...shared, name: "codex-mini-latest", tools: ["local_shell", "view_image"] },
   { ...shared, name: "gpt-5", layout: "codex-json", tools: ["shell", "view_image"] },
-  // The set of the first design: its shell with elevation, patches as whole files, its schemas, its layout of results and errors.
+  // The set of the first design: its shell with elevation, patches as whole files, and its own schemas and layout of
+  // results and errors.
   {
     ...shared,
     name: "seed",
@@ -74,7 +78,10 @@ export const profiles: readonly Profile[] = [
   },
 ];
 
-/** Model names, without vendor, date and `-latest`, to profiles: first match wins; `default` for the rest. */
+/**
+ * Maps model names, without vendor, date and `-latest`, to profiles. The first match wins; `default`
+ * is for the rest.
+ */
 const families: readonly (readonly [RegExp, string])[] = [
   [/^gpt-5-codex(?:-mini)?$/, "gpt-5-codex"],
   [/^codex-mini$/, "codex-mini-latest"],
@@ -82,7 +89,7 @@ const families: readonly (readonly [RegExp, string])[] = [
   [/^(?:gpt-5[.-]|codex-|gpt-[6-9])/, "codex"],
 ];
 
-/** Switches, each by its name. Left out: as the profile has it. */
+/** Switches by name. Left out: as the profile has them. */
 export interface Features {
   readonly ShellTool?: boolean;
   readonly UnifiedExec?: boolean;
@@ -92,22 +99,22 @@ export interface Features {
   readonly PlanTool?: boolean;
 }
 
-/** What decides the profile, whichever model asks. */
+/** What decides the profile, for whichever model asks. */
 export interface OfferSettings {
-  /** A profile's name; left out, the model's family decides. */
+  /** A profile's name. Left out: the model's family decides. */
   readonly profile?: string;
   readonly features?: Features;
   /** The same switches as one table, by the names of codex's ToolsConfig. */
   readonly config?: ToolsConfig;
   /** Further built-in tools, by name. */
   readonly experimental_supported_tools?: readonly string[];
-  /** All schemas as this target has them. Left out: as the profile says. */
+  /** The target that all schemas are made to fit. Left out: as the profile says. */
   readonly normalize?: SchemaTarget;
-  /** The user's own profiles; `from` names the one they start from. */
+  /** The user's own profiles. `from` names the profile they start from. */
   readonly profiles?: Readonly<Record<string, Partial<Omit<Profile, "name">> & { readonly from?: string }>>;
 }
 
-/** What a profile is chosen by. */
+/** What a profile is chosen by: the settings and the model. */
 export interface ProfileSettings extends OfferSettings {
   readonly model?: string;
 }
@@ -133,7 +140,7 @@ export const ownProfilesShape: Shape = {
   },
 };
 
-/** What an engine or a session may say about what it offers. */
+/** The shape of what an engine or a session may say about the tools it offers. */
 export const offerShape: Shape = {
   fields: {
     profile: "string",
@@ -146,7 +153,7 @@ export const offerShape: Shape = {
   noun: "option",
 };
 
-/** TypeError, with the nearest name, for a profile that is not there. */
+/** Throws a TypeError with the nearest name for a profile that does not exist. */
 export function selectProfile(settings: ProfileSettings): Profile {
   const { model, ...offer } = settings;
   checkOptions("selectProfile", offer, offerShape);
@@ -158,7 +165,7 @@ export function selectProfile(settings: ProfileSettings): Profile {
   return settings.normalize === undefined ? chosen : { ...chosen, normalize: settings.normalize };
 }
 
-/** The family of a model by its name, `default` where none is known. */
+/** The family of a model by its name; `default` if none is known. */
 export function familyOf(model: string): string {
   // Routers put the vendor before the name: openai/gpt-5. Dates and `-latest` name a version, not a family.
   const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();

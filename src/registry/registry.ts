@@ -1,5 +1,5 @@
 /**
- * Tools by name. `registry/` knows which tools there are and what each model sees of them; it never
+ * Tools by name. `registry/` knows which tools there are and what each model sees of them. It never
  * runs one and knows no wire.
  */
 import { CallError } from "../base/error.ts";
@@ -14,38 +14,50 @@ import type { AnyTool } from "../spec/tool.ts";
 import { describeTool, functionParameters, type OpenapiSchema } from "./tool-spec.ts";
 import { classTools, type ToolClass, type RegisterOptions } from "./class-tool.ts";
 
-/** The tools of an engine, by name; tools may come and go while it runs. */
+/** The tools of an engine, by name. Tools may come and go while it runs. */
 export interface Registry extends Binder {
   bind(asked: Asked): Bound;
   bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
-  /** Adds tools; all of them, or none when one is wrong. TypeError for a bad declaration or a name already taken. */
+  /**
+   * Adds all of the tools, or none if one is wrong. Throws a TypeError for a bad declaration or a name
+   * that is already taken.
+   */
   add(...tools: readonly AnyTool[]): Registry;
   /** Adds the decorated methods of a class, on one shared instance. */
   register<With>(toolClass: ToolClass<With>, options?: RegisterOptions<With>): Registry;
-  /** True when there was one. */
+  /** True if there was such a tool. */
   remove(name: string): boolean;
-  /** Exchanges all tools of one server or group at once: what MCP's list_changed asks for. */
+  /** Exchanges all tools of one server or group at once, as MCP's list_changed requires. */
   replace(belongs: (tool: AnyTool) => boolean, tools: readonly AnyTool[]): Registry;
-  /** Tools of this group are on their way: a call of one of them waits until they are there, or fails as the promise does. */
+  /**
+   * Announces that tools of this group will arrive. A call of one of them waits until they are there, or
+   * fails if the promise rejects.
+   */
   expect(group: string, arrival: Promise<unknown>): void;
-  /** Under any spelling a model may use; undefined when there is none or more than one fits. */
+  /** Finds a tool under any spelling that a model may use. Undefined if none fits, or more than one. */
   find(name: string, namespace?: string): AnyTool | undefined;
-  /** By XML tag, else as `find`. */
+  /** Finds a tool by its XML tag, or else like `find`. */
   findByTag(tag: string): AnyTool | undefined;
-  /** In name order, always the same. */
+  /** All tools, always in name order. */
   list(): readonly AnyTool[];
   groups(): ReadonlyMap<string, readonly string[]>;
-  /** Each tool's name as every host takes it (`^[A-Za-z0-9_-]{1,64}$`): no two alike, and `find` knows them all. */
+  /**
+   * Each tool's name in the form that every provider accepts (`^[A-Za-z0-9_-]{1,64}$`). No two are
+   * alike, and `find` knows all of them.
+   */
   spellings(): ReadonlyMap<string, string>;
-  /** Every tool as a Chat Completions function: its name as every provider takes it, its schema as its author wrote it. */
+  /**
+   * Every tool as a Chat Completions function, with a name that every provider accepts and the schema as
+   * its author wrote it.
+   */
   openapiSchemas(): readonly OpenapiSchema[];
   /** The examples of the tools that have an XML form. */
   xmlExamples(): readonly string[];
-  /** Called after each change; returns the function that ends it. */
+  /** Called after each change. Returns a function that ends the subscription. */
   onChange(listener: () => void): () => void;
 }
 
-/** How many names an unknown tool's message lists. */
+/** How many names the message about an unknown tool lists. */
 const listedNames = 40;
 
 /** A registry of your own, for hosts that add and remove tools themselves. */
@@ -121,7 +133,7 @@ function unlessAborted(waited: Promise<unknown>, signal: AbortSignal): Promise<u
   });
 }
 
-/** The group whose name the call begins with, in any spelling of `group/tool`. */
+/** The group with which the call's name begins, in any spelling of `group/tool`. */
 function findGroup<Value>(groups: ReadonlyMap<string, Value>, { name, namespace }: Asked): Value | undefined {
   const whole = namespace === undefined ? name : `${namespace}/${name}`;
   const fitting = [...groups.keys()].filter((group) => isNamedAfter(group, whole));
@@ -159,7 +171,7 @@ interface NameIndex {
   findByTag(tag: string): AnyTool | undefined;
 }
 
-/** From the exact spellings to the loosest; a looser one counts only where a single tool answers to it. */
+/** Goes from the exact spellings to the loosest. A looser spelling counts only if a single tool matches it. */
 function createIndex(tools: readonly AnyTool[]): NameIndex {
   const wire = spellNames(
     tools.map((tool) => tool.name),
@@ -180,7 +192,7 @@ function createIndex(tools: readonly AnyTool[]): NameIndex {
     if (origin) {
       const whole = `${origin.server}/${origin.name}`;
       for (const key of [whole, `mcp/${whole}`]) claim(loose, looseKey(key), tool);
-      // A model that leaves the server out is understood where only one server has such a tool.
+      // If a model leaves the server out, the call is understood only if a single server has such a tool.
       claim(bare, looseKey(origin.name), tool);
     }
     if (tool.xml?.tag !== undefined && !tags.has(tool.xml.tag)) tags.set(tool.xml.tag, tool);
@@ -211,7 +223,10 @@ function isFrom(origin: ServerUse | undefined, server: string, name: string): bo
   return origin?.server === server && origin.name === name;
 }
 
-/** A call that names a server never goes to another one, however alike the names are: not even while the first is down. */
+/**
+ * A call that names a server never goes to another one, however alike their names are, and even if the
+ * first one is down.
+ */
 function isOfOtherServer(tool: AnyTool, asked: string): boolean {
   const named = /^([^/]+)\//.exec(asked)?.[1] ?? /^mcp__(.+?)__./.exec(asked)?.[1];
   const owner = tool.origin?.server ?? /^([^/]+)\//.exec(tool.name)?.[1];
@@ -233,7 +248,7 @@ function groupNames(tools: readonly AnyTool[]): ReadonlyMap<string, readonly str
 
 function unknownTool(asked: Asked, tools: readonly AnyTool[]): CallError {
   const whole = asked.namespace === undefined ? asked.name : `${asked.namespace}/${asked.name}`;
-  const name = cutStart(whole, 200); // a name is short; what a model writes in its place need not be
+  const name = cutStart(whole, 200); // a real name is short, but a model may write anything in its place
   const names = tools.map((tool) => tool.name);
   const near = nearest(name, names, listedNames);
   const ordered = [...near, ...names.filter((other) => !near.includes(other))];

@@ -1,6 +1,7 @@
 /**
- * Many tools: too many to tell a model of all of them. It is told of a search, and calls what it found under its name.
- * The list it is sent stays the same, byte for byte, however many servers come and go.
+ * For so many tools that a model cannot be told about all of them. Instead it gets a search, and calls
+ * what it found by name. The list of tools in the request stays the same, byte for byte, however many
+ * servers come and go.
  */
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { CallError } from "../base/error.ts";
@@ -16,11 +17,11 @@ import { describeTool, functionParameters } from "./tool-spec.ts";
 export const searchName = "tool_search";
 export const callName = "call_tool";
 
-/** Tools that a search gives back unless it asks for more or fewer. */
+/** How many tools a search returns unless it asks for more or fewer. */
 const defaultFound = 5;
 const mostFound = 20;
 
-/** Adds `tool_search` and `call_tool` to a registry: they find and call whatever is in it at the time. */
+/** Adds `tool_search` and `call_tool` to a registry. They find and call whatever is in it at the time. */
 export function addToolSearch(registry: Registry): Registry {
   let index: { readonly tools: readonly AnyTool[]; readonly search: Search } | undefined;
   const search: Search = (query, limit) => {
@@ -62,7 +63,7 @@ function searchTool(registry: Registry, search: Search): AnyTool {
       const spellings = registry.spellings();
       return result({
         content: told.map((tool) => JSON.stringify(tool)).join("\n"),
-        // For APIs that load what was found: named as they take it.
+        // For APIs that load the tools that were found, with names they accept.
         structured: {
           tools: told.map((tool) => ({
             type: "function",
@@ -76,7 +77,7 @@ function searchTool(registry: Registry, search: Search): AnyTool {
   });
 }
 
-/** Servers with their counts: enough to write a better query. */
+/** The servers with the number of their tools, which is enough to write a better query. */
 function describeServers(tools: readonly AnyTool[]): string {
   const counts = new Map<string, number>();
   for (const { origin } of tools) if (origin) counts.set(origin.server, (counts.get(origin.server) ?? 0) + 1);
@@ -84,7 +85,10 @@ function describeServers(tools: readonly AnyTool[]): string {
   return list.length === 0 ? "No services are connected." : `There are tools of: ${list.join(", ")}.`;
 }
 
-/** Stands for the tool it names: the line is given that call, so that rules, approvals and journal speak of the tool itself. */
+/**
+ * Stands for the tool it names. The line is given that tool's call, so that rules, approvals and the
+ * journal speak of the tool itself.
+ */
 const callTool: AnyTool = defineTool({
   name: callName,
   description: `Calls a tool that ${searchName} found.`,
@@ -103,19 +107,19 @@ const callTool: AnyTool = defineTool({
   },
 });
 
-/** The call that is meant; undefined where that cannot be read, and the check says what is wrong. */
+/** The call that is meant. Undefined if that cannot be read; the check stage then says what is wrong. */
 function standsFor(text: string): ReturnType<NonNullable<AnyTool["standsFor"]>> {
   const read = parseJson(text);
   if (!read.ok || !isObject(read.value)) return undefined;
   const { name, arguments: given = {} } = read.value;
   if (typeof name !== "string" || isOurs(name)) return undefined;
-  // Some models write the arguments as text in the text.
+  // Some models write the arguments as a JSON text inside the JSON text.
   return { name, arguments: typeof given === "string" ? given : JSON.stringify(given) };
 }
 
 type Search = (query: string, limit: number) => readonly AnyTool[];
 
-/** Okapi BM25 over names and descriptions, the name counted three times; an exact name comes first. */
+/** Okapi BM25 over names and descriptions. The name counts three times, and an exact name comes first. */
 export function createSearch(tools: readonly AnyTool[]): Search {
   const docs = tools.map((tool) => {
     const words = [...Array(3).fill(tool.name), describeTool(tool)].flatMap(toWords);
@@ -149,7 +153,7 @@ export function createSearch(tools: readonly AnyTool[]): Search {
   };
 }
 
-/** Split at anything that is no letter or digit and at camelCase, lower case, without a plural's end. */
+/** Splits at camelCase and at anything that is not a letter or a digit, in lower case and without a plural ending. */
 function toWords(text: string): readonly string[] {
   const parts =
     text
@@ -159,15 +163,18 @@ function toWords(text: string): readonly string[] {
   return parts.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, "").replace(/ie$/, "y") : word));
 }
 
-/** When tools are found by search instead of being listed. */
+/** When tools are found by a search instead of being listed. */
 export interface DeferOptions {
-  /** Tokens the model can take. */
+  /** How many tokens the model can take. */
   readonly window?: number;
-  /** From this share of the window on, the servers' tools are found by search. */
+  /** If the servers' tools would take more than this share of the window, they are found by search. */
   readonly share?: number;
-  /** As many tools as the API takes: where there are more, the servers' tools are found by search, however small. */
+  /**
+   * How many tools the API accepts. If there are more, the servers' tools are found by search, however
+   * small they are.
+   */
   readonly maxTools?: number;
-  /** Servers and tools that are told of in any case. */
+  /** Servers and tools that are listed in any case. */
   readonly always?: readonly string[];
   /**
    * How a found tool is called. `call_tool`: by a second tool that takes its name, on every API. `loaded`: under its own
@@ -176,10 +183,13 @@ export interface DeferOptions {
   readonly form?: "call_tool" | "loaded";
 }
 
-/** The window of a model that nobody said anything about. */
+/** The window that is assumed if nobody says how large the model's is. */
 const usualWindow = 128_000;
 
-/** The search as a tool that the API itself knows: what it finds is loaded, and needs no second tool to be called. */
+/**
+ * The search as a tool that the API itself knows. The API loads what it finds, so no second tool is
+ * needed to call it.
+ */
 function asLoading(spec: ToolSpec): readonly ToolSpec[] {
   if (spec.name === callName) return [];
   if (spec.name !== searchName || spec.kind !== "function") return [spec];
@@ -188,7 +198,7 @@ function asLoading(spec: ToolSpec): readonly ToolSpec[] {
   return [{ kind: "native", type: "tool_search", name: searchName, options, asFunction: { ...spec, description } }];
 }
 
-/** The tools that searches of a conversation have found, for a request whose search loads them. */
+/** The tools that searches in a conversation have found, for an API that loads them. */
 export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]): readonly ToolSpec[] {
   if (!offered.some((spec) => spec.kind === "native" && spec.type === "tool_search")) return [];
   const found = new Map<string, FunctionSpec>();
@@ -199,7 +209,7 @@ export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]
       if (!isObject(tool) || typeof tool["name"] !== "string" || !isObject(tool["parameters"])) continue;
       const { name, parameters } = tool;
       const description = typeof tool["description"] === "string" ? tool["description"] : "";
-      // It was JSON when it was written to the history.
+      // It was valid JSON when it was written to the history.
       found.set(name, { kind: "function", name, description, parameters: parameters as JsonObject, deferred: true });
     }
   }
@@ -207,8 +217,8 @@ export function loadedTools(items: readonly Item[], offered: readonly ToolSpec[]
 }
 
 /**
- * What a model is told of. Where the tools of servers would take more than their share, they are left to the search;
- * where they fit, the search is left out. Once left to the search, the list stays as it is.
+ * The list for a model. If the tools of servers would take more than their share, they are left to the
+ * search; if they fit, the search is left out. Once left to the search, the list stays as it is.
  */
 export function deferTools(
   list: () => readonly ToolSpec[],

@@ -1,4 +1,4 @@
-/** A tool as a model is told about it: neutral, before any wire and any provider's schema rules. */
+/** A tool as it is described to a model: in a neutral form, before any wire's and any provider's rules. */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { nearest } from "../base/text.ts";
@@ -8,7 +8,7 @@ import { normalize, type SchemaTarget } from "../schema/normalize.ts";
 import { toSchema } from "../schema/schema.ts";
 import type { AnyTool, Situation } from "../spec/tool.ts";
 
-/** For descriptions that are asked for outside a session: promises nothing. */
+/** The situation for descriptions that are asked for outside a session. It promises nothing. */
 const nowhere: Situation = {
   workspace: ".",
   cwd: ".",
@@ -23,7 +23,7 @@ export function describeTool(tool: AnyTool, situation: Situation = nowhere): str
   return typeof tool.description === "function" ? tool.description(situation) : tool.description;
 }
 
-/** The input as JSON Schema; a freeform tool's as one required string. */
+/** The input as JSON Schema. A freeform tool's input is one required string. */
 export function functionParameters(tool: Pick<AnyTool, "input">): JsonObject {
   if (!isFreeform(tool.input)) return toSchema(tool.input).json;
   const name = tool.input.label ?? "input";
@@ -43,27 +43,33 @@ export interface OpenapiSchema {
 
 /** Options of `toToolSpecs`. */
 export interface SpecOptions {
-  /** Which of the tools, by name. Left out: all. */
+  /** Which tools, by name. Left out: all. */
   readonly only?: readonly string[];
-  /** What descriptions may depend on. Left out: the engine's own, or one that promises nothing. */
+  /** What descriptions may depend on. Left out: the engine's own situation, or one that promises nothing. */
   readonly situation?: Situation;
   /** False: freeform tools become functions with one string. */
   readonly custom?: boolean;
-  /** False: no provider-native tools. */
+  /** False: provider-native tools are left out. */
   readonly native?: boolean;
-  /** True: parameters that few models need are not told of. */
+  /** True: parameters that few models need are left out. */
   readonly short?: boolean;
-  /** Which of a tool's other forms is told, by the tool's name. */
+  /** Which of a tool's other forms is used, by the tool's name. */
   readonly forms?: Readonly<Record<string, string>>;
-  /** The schemas as this target has them, before any wire's own rules. */
+  /** The target that schemas are made to fit, before any wire's own rules. */
   readonly normalize?: SchemaTarget;
-  /** The services the host has. A provider-native tool that runs here only with one has no function form without it. */
+  /**
+   * The services that the host offers. A provider-native tool that needs one of them to run here has no
+   * function form without it.
+   */
   readonly services?: readonly string[];
-  /** Native tools that a service of the host's can run are told as functions, so that it does. */
+  /**
+   * Provider-native tools that a service of the host can run are described as functions, so that the
+   * service runs them.
+   */
   readonly preferServices?: boolean;
 }
 
-/** An engine, or a conversation of one, as far as its tools go. */
+/** An engine, or one of its conversations, as a source of tools. */
 export interface ToolSource {
   readonly registry: { list(): readonly AnyTool[] };
   situation(): Situation;
@@ -90,7 +96,7 @@ function toToolSpec(given: AnyTool, situation: Situation = nowhere, options: Spe
   return isFreeform(tool.input) && options.custom !== false ? toCustom(tool, tool.input, description) : asFunction();
 }
 
-/** The tool as the profile wants it told; calls of every form reach the same handler. */
+/** The tool in the form that the profile wants. Calls of every form reach the same handler. */
 function inForm(tool: AnyTool, wanted: Readonly<Record<string, string>>): AnyTool {
   const name = Object.hasOwn(wanted, tool.name) ? wanted[tool.name]! : undefined;
   if (name === undefined || tool.forms === undefined || !Object.hasOwn(tool.forms, name)) return tool;
@@ -114,7 +120,7 @@ function toFunction(
     ...(output ? { outputSchema: output } : {}),
     ...(tool.xml ? { xml: tool.xml } : {}),
     ...(tool.origin ? { server: tool.origin.server } : {}),
-    // An input of the tool's own type is JSON: it is what a model would send.
+    // An example has the tool's own input type, which is JSON, because it is what a model would send.
     ...(tool.examples ? { examples: tool.examples.map(({ input }) => input as Json) } : {}),
   };
 }
@@ -126,7 +132,7 @@ function withoutProperties(schema: JsonObject, names: readonly string[]): JsonOb
   return { ...schema, properties: Object.fromEntries(kept) };
 }
 
-/** Where the wire has no grammars, the model reads it. */
+/** If the wire has no grammars, the model reads the grammar in the description. */
 function withGrammar(description: string, { syntax, definition }: Freeform): string {
   return definition === undefined
     ? description
@@ -154,8 +160,9 @@ const specShape = optionsShape<SpecOptions>({
 });
 
 /**
- * The tools of an engine, or a list of them, as a model is told. Sorted by name, so that the same tools are the same
- * bytes and prompt caches hit. TypeError for a name in `only` that no tool has.
+ * The tools of an engine, or a list of tools, as they are described to a model. They are sorted by
+ * name, so that the same tools give the same bytes and prompt caches hit. Throws a TypeError for a
+ * name in `only` that no tool has.
  */
 export function toToolSpecs(from: ToolSource | readonly AnyTool[], options: SpecOptions = {}): readonly ToolSpec[] {
   checkOptions("toToolSpecs", options, specShape);

@@ -1,7 +1,10 @@
-/** The table of switches that codex calls ToolsConfig, taken as it is: one object says which built-in tools there are. */
+/**
+ * The table of switches that codex calls ToolsConfig, accepted as it is: one object says which
+ * built-in tools there are.
+ */
 import type { Shape } from "../base/shape.ts";
 
-/** Which tools a session has, in codex' words. */
+/** Which tools a session has, in codex's words. */
 export interface ToolsConfig {
   readonly include_plan_tool?: boolean;
   readonly include_apply_patch_tool?: boolean;
@@ -12,10 +15,13 @@ export interface ToolsConfig {
   /** The same as `shell_type: "unified_exec"`. */
   readonly use_experimental_streamable_shell_tool?: boolean;
   readonly shell_type?: ShellType;
-  /** `freeform`: text under a grammar where the wire has it. `function`: one string. `files`: whole files as JSON. */
+  /**
+   * `freeform`: text under a grammar, if the wire has grammars. `function`: one string. `files`: whole
+   * files as JSON.
+   */
   readonly apply_patch_tool_type?: PatchType;
   readonly experimental_supported_tools?: readonly string[];
-  /** The engine's approval mode and sandbox, by any of their names. */
+  /** The engine's approval mode and sandbox, under any of their names. */
   readonly approval_policy?: string;
   readonly sandbox_policy?: string;
 }
@@ -48,7 +54,7 @@ export const toolsConfigFields = {
 
 export const toolsConfigShape: Shape = { fields: toolsConfigFields };
 
-/** What the switches change of a profile. */
+/** What the switches change in a profile. */
 interface Choice {
   readonly tools: readonly string[];
   readonly freeform: boolean;

@@ -1,4 +1,7 @@
-/** What commands need: the sandbox, the processes, the environment. Loaded as a whole when the first command comes. */
+/**
+ * Everything a command needs: the sandbox, the processes and the environment. It is loaded as one
+ * piece when the first command comes.
+ */
 import { commandEnvironment, type EnvironmentPolicy } from "../runtime/environment.ts";
 import { createExec, warmUp, type ExecOptions } from "../runtime/exec.ts";
 import type { KeptFile } from "../runtime/process/recording.ts";
@@ -57,7 +60,8 @@ export function createCommands(options: CommandOptions): Commands {
     sandbox,
     exec(scope) {
       const exec = createExec({ ...shared, ...execScope(scope) });
-      // What a command's own call starts (a program that calls tools) must not wait for the place of its maker.
+      // A command that a running command's own call starts must not wait for a place, because its parent keeps one
+      // until the child has ended.
       return scope.nested ? exec : inPlaces(exec, processes.places, scope);
     },
     warmUp: (grant) => warmUp({ ...shared, grant, signal: new AbortController().signal }),
@@ -69,7 +73,7 @@ export function createCommands(options: CommandOptions): Commands {
   };
 }
 
-/** Its commands wait until there is a place for them. Terminals have a limit of their own. */
+/** Makes each command wait until there is a place for it. Terminals have a limit of their own. */
 function inPlaces(exec: Exec, places: Places, { conversation, signal }: CommandScope): Exec {
   const inPlace = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const leave = await places.take(conversation, signal).catch(() => {
@@ -88,7 +92,7 @@ function inPlaces(exec: Exec, places: Places, { conversation, signal }: CommandS
   };
 }
 
-/** What looks as if it could be held is tried once for each folder: the kernel has the last word. */
+/** Whether a command can be held is tried once for each folder, because only the kernel can say for certain. */
 function triedBeforeHeld(sandbox: Sandbox, { spawner }: Processes): Sandbox {
   const tried = new Map<string, Promise<string | undefined>>();
   return {
@@ -104,7 +108,7 @@ function triedBeforeHeld(sandbox: Sandbox, { spawner }: Processes): Sandbox {
   };
 }
 
-/** Signal and the like are made when first asked for: they are read once, here. */
+/** Reads the getters of the scope once: each of them makes its value when it is first asked for. */
 function execScope(scope: CommandScope): Omit<ExecOptions, "processes" | "cwd" | "env"> {
   const { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes } = scope;
   return { conversation, grant, signal, onOutput, onRequest, onPrograms, onDenied, onHeld, keep, keepBytes };

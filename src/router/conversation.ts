@@ -54,20 +54,20 @@ import {
 export interface ConversationOptions {
   /** The host's name for it. Left out: a new one. */
   readonly id?: string;
-  /** Asked when policy says so, in this conversation. Left out: the engine's. */
+  /** Asked when policy says so in this conversation. Left out: the engine's approver. */
   readonly approver?: Approver;
-  /** Left out: the engine's, whatever it is at the time. */
+  /** Left out: the engine's mode, which may change while the conversation lasts. */
   readonly approval?: ApprovalName;
   readonly sandbox?: SandboxName;
-  /** How commands' outcomes are laid out for its model, where the engine does not say. */
+  /** How the outcome of a command is laid out for this conversation's model, unless the engine says otherwise. */
   readonly layout?: ExecLayout;
-  /** What a person agreed to so far, where the host keeps it. Left out: nothing yet. */
+  /** What a person has agreed to so far, if the host keeps that. Left out: nothing yet. */
   readonly memory?: Memory;
-  /** The files it has read so far, each with its version, where the host keeps them (`takeFilesRead`). */
+  /** The files this conversation has read so far, each with its version, if the host keeps them (`takeFilesRead`). */
   readonly filesRead?: Iterable<readonly [path: string, version: string]>;
 }
 
-/** The tools of a conversation as one wire's request has them. */
+/** The tools of a conversation, in the form that requests of one wire have. */
 export interface WireTools extends Pick<EncodedRequest, "names" | "dropped"> {
   /** The `tools` field of a request. */
   readonly tools: readonly JsonObject[];
@@ -84,28 +84,38 @@ export interface Conversation {
   readonly registry: Registry;
   readonly gate: Gate;
   readonly metrics: Metrics;
-  /** Who is asked here, if anybody is. */
+  /** The person or program that is asked in this conversation, if there is one. */
   readonly approver: Approver | undefined;
   /** Where outputs of this conversation that are too long for a model are kept. */
   readonly spillDir: string;
   /** One call down the whole line, by name and input. */
   call(name: string, input?: Json | string, signal?: AbortSignal): Promise<CallResult>;
-  /** The same as a wire asked for it. A call whose id is in use at the moment gets another, told in what comes back. */
+  /**
+   * Runs a call that came over a wire. If another call with the same id is running, this one gets a new
+   * id, which the result states.
+   */
   run(asked: Asked, signal?: AbortSignal, options?: RunOptions): Promise<Ended>;
-  /** What would happen to a call now, and the question that would be asked: nothing runs, nothing is counted. */
+  /** What would happen to this call now, and the question that would be asked. Nothing runs and nothing is counted. */
   decide(asked: Asked, signal?: AbortSignal): Promise<Decided>;
-  /** The calls of one turn: those that only look run together, those that change wait. */
+  /**
+   * Runs the calls of one turn: those that only read run together, and those that change something wait
+   * for their turn.
+   */
   lanes(options: LanesOptions): Lanes;
   /** A call that must not run still ends, is recorded and counted. */
   refuse(asked: Asked, error: CallError): Ended;
-  /** The tools as a model of this name is told of them: chosen by its family, or as the engine's `offer` or these settings say. */
+  /**
+   * The tools a model of this name is offered: chosen by its family, or by the engine's `offer`, or by
+   * these settings.
+   */
   offer(model?: string, settings?: OfferSettings): Offered;
   /**
-   * The tools as that wire's requests have them: names it takes, schemas as its provider wants them, freeform tools as
-   * functions where it has functions only. `run` and `call` know the tools by these names too.
+   * The tools as a request of that wire lists them: with names the provider accepts, schemas in the
+   * provider's form, and freeform tools as functions where the wire has only functions. `run` and `call`
+   * accept these names too.
    */
   toolsFor(wire: WireName, options?: ToolsForOptions): Promise<WireTools>;
-  /** What tool descriptions may depend on, right now. */
+  /** What a tool's description may depend on, as it is right now. */
   situation(): Situation;
   openTerminals(): readonly string[];
   /** The files read or written since this was last asked for, each with the version that was seen. */
@@ -113,7 +123,7 @@ export interface Conversation {
   /** Another approval mode or sandbox from the next call on. */
   setPolicy(change: PolicyNames): void;
   on(listener: (event: CallEvent) => void): () => void;
-  /** Ends what it left running. It takes no more calls. */
+  /** Ends what it left running. It takes no calls after that. */
   close(): Promise<void>;
 }
 
@@ -248,7 +258,7 @@ export function createConversation(
   };
 }
 
-/** The wires are loaded when somebody asks for one: most programs leave that to a model. */
+/** Wires are loaded on demand, because most programs leave them to a model. */
 async function encodeTools(wire: WireName, tools: readonly ToolSpec[], options: EncodeOptions): Promise<WireTools> {
   const { codecs, isWireName } = await import("../wire/index.ts");
   if (!isWireName(wire)) {
@@ -259,6 +269,6 @@ async function encodeTools(wire: WireName, tools: readonly ToolSpec[], options: 
     );
   }
   const { body, names, dropped } = codecs[wire].encodeRequest({ model: "", input: [], tools }, options);
-  // Whatever a wire makes of the list, its field is a list of objects, or is left out when there is none.
+  // A wire's `tools` field is always a list of objects; it is left out when there are no tools.
   return { tools: (body["tools"] ?? []) as readonly JsonObject[], names, dropped };
 }

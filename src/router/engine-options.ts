@@ -1,4 +1,7 @@
-/** What `createEngine` takes, checked when the engine is made: a word nobody knows is a mistake, not a wish to ignore. */
+/**
+ * What `createEngine` takes. The options are checked when the engine is made, so that a misspelled
+ * word is an error and is not silently ignored.
+ */
 import type { Limits } from "../spec/capability.ts";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -24,15 +27,21 @@ export interface EngineOptions extends HostOptions {
   readonly tools?: readonly AnyTool[];
   /** A registry of your own, instead of `tools`. */
   readonly registry?: Registry;
-  /** Every name of a mode is taken: `never`, `on-request` (the default), `on-failure`, `unless-trusted`, `auto`, `interactive`, `disabled`. */
+  /**
+   * Any name of a mode: `never`, `on-request` (the default), `on-failure`, `unless-trusted`, `auto`,
+   * `interactive`, `disabled`.
+   */
   readonly approval?: ApprovalName;
   /** `read-only`, `workspace-write` (the default; also `restricted`), `full-access` (also `none`; the default under `auto`). */
   readonly sandbox?: SandboxName;
-  /** Asked when policy says so. Left out: nobody is there, and the call ends as needs_approval. */
+  /** Asked when policy says so. Left out: nobody can be asked, and such a call ends as `needs_approval`. */
   readonly approver?: Approver;
   readonly gate?: Partial<Omit<GateOptions, "settings" | "workspace" | "approver" | "emit" | "memory" | "book">>;
   readonly result?: ShapeOptions;
-  /** Which of the built-in tools a model sees, and in which form: profile, features, ToolsConfig. Left out: what its family was trained on. */
+  /**
+   * Which built-in tools a model sees, and in which form: profile, features, ToolsConfig. Left out: what
+   * the model's family was trained on.
+   */
   readonly offer?: OfferSettings;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;
@@ -41,7 +50,11 @@ export interface EngineOptions extends HostOptions {
   /** Calls as OpenTelemetry metrics and spans (`createTelemetry`). */
   readonly telemetry?: Telemetry;
   readonly timeoutMs?: number;
-  /** Whose schemas' `default` values are filled in where a call leaves them out: those of tools that run here (`own`), of MCP servers' tools too (`all`), or nobody's. Left out: `own`. */
+  /**
+   * Whose schemas' `default` values are filled in when a call leaves a parameter out: those of tools
+   * that run here (`own`), those of MCP servers' tools as well (`all`), or nobody's (`none`). Left out:
+   * `own`.
+   */
   readonly defaults?: FillDefaults;
 }
 
@@ -117,7 +130,7 @@ const engineShape: Shape = {
   noun: "option",
 };
 
-/** TypeError that names what is wrong, where, and the nearest right word. */
+/** Throws a TypeError that names what is wrong, where it is, and the nearest right word. */
 export function checkEngineOptions(options: EngineOptions): void {
   checkOptions("createEngine", options, engineShape);
   checkRules("createEngine: gate.rules", options.gate?.rules ?? []);
@@ -133,7 +146,7 @@ export function checkEngineOptions(options: EngineOptions): void {
       throw new TypeError(`createEngine: '${name}' is not a folder: ${path}`);
 }
 
-/** A profile that is not there, a policy that is none, or one that contradicts another. */
+/** Finds a profile that does not exist, an unknown policy, or two settings that contradict each other. */
 function checkOffer({ offer = {}, approval, sandbox, ...options }: EngineOptions): void {
   try {
     selectProfile(offer);
@@ -166,19 +179,20 @@ export function policyOf({ approval, sandbox, offer }: EngineOptions): PolicyNam
   });
 }
 
-/** Closer than this, a name that no tool has is a slip of the pen. */
+/** A name within this edit distance of a tool's name is taken to be a typing mistake. */
 const slip = 2;
 
 /**
- * Rules and hooks that name a tool nobody has. One that is almost the name of a tool is a TypeError; a rule from a file
- * speaks about many engines, and a tool may come later, so those only warn, with the first call.
+ * Finds rules and hooks that name an unknown tool. A name that is almost a tool's name is a TypeError.
+ * A name that resembles none is only a warning with the first call, because a file of rules serves
+ * many engines and a tool may be added later.
  */
 export function checkToolNames({ gate = {}, log }: EngineOptions, registry: Registry): { warn(): void } {
   const { rules = [], hooks = [] } = gate;
   const names = registry.list().map(({ name }) => name);
   const misspelt = (tool: string | undefined) => {
     if (tool === undefined || tool.includes("*") || names.includes(tool)) return undefined;
-    // Calls find a tool under any spelling; rules match its own name.
+    // A call finds its tool under any spelling, but a rule matches only the tool's own name.
     return registry.find(tool)?.name ?? nearest(tool, names, 1).find((name) => distance(tool, name) <= slip);
   };
   const fail = (where: string, tool: string | undefined) => {
@@ -199,7 +213,7 @@ export function checkToolNames({ gate = {}, log }: EngineOptions, registry: Regi
         if (tool === undefined || tools.some((name) => matchName(name, tool))) continue;
         const where = source === undefined ? `gate.rules[${index}]` : `a rule of ${source}`;
         const message = `${where} (${ruleName(rule)}) matches no tool`;
-        // A file of rules serves many folders: that a tool is not in this one is no mistake.
+        // A file of rules serves many folders, so it may well name a tool that this folder does not have.
         if (source !== undefined) log?.info(message);
         else if (log !== undefined) log.warn(message);
         else process.emitWarning(message);

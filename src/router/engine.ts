@@ -1,5 +1,5 @@
 /**
- * createEngine: the stages with their defaults, joined into the line. `router/` is the only folder
+ * `createEngine` joins the stages, with their defaults, into the line. `router/` is the only folder
  * that knows all of them.
  */
 import type { PolicyNames } from "../gate/modes.ts";
@@ -24,19 +24,19 @@ import { checkEngineOptions, checkToolNames, policyOf, type EngineOptions } from
 
 export type { EngineOptions } from "./engine-options.ts";
 
-/** The tools, the rules and the machine, and one conversation of its own for whoever needs no more than one. */
+/** The tools, the rules and the machine. The engine is also a conversation itself, for programs that need only one. */
 export interface Engine extends Conversation {
-  /** Another conversation: with approvals, files, processes, outputs and call ids of its own. */
+  /** Opens another conversation, with its own approvals, files, processes, outputs and call ids. */
   conversation(options?: ConversationOptions): Conversation;
-  /** Another approval mode or sandbox, for this and every conversation that has none of its own. */
+  /** Sets another approval mode or sandbox for this engine and for every conversation that has not set its own. */
   setPolicy(change: PolicyNames): void;
-  /** Gets ready for the first call while nobody waits for it; what goes wrong is told by that call. */
+  /** Prepares the first call in the background. If that fails, the first call reports the error. */
   warmUp(): Promise<void>;
-  /** What confines commands here; probed when first asked for. */
+  /** What confines commands on this machine. It is found out when first asked for. */
   confinement(): Promise<Confinement>;
-  /** The sandbox commands run in, for what must run beside them (MCP servers). */
+  /** The sandbox that commands run in, for programs that must run in the same one, such as MCP servers. */
   sandbox(): Sandbox;
-  /** Hears every conversation of the engine, and which one it was. */
+  /** Receives the events of every conversation, with the conversation's id. */
   on(listener: (event: CallEvent, conversation: string) => void): () => void;
   /** Ends everything, in every conversation. */
   close(): Promise<void>;

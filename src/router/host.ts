@@ -1,6 +1,6 @@
 /**
- * The machine as an engine uses it: sandboxes, processes and the network are shared by all conversations; what a
- * conversation reads, leaves running and keeps is its own.
+ * The machine as an engine uses it. All conversations share its sandboxes, processes and network; what
+ * a conversation reads, leaves running or keeps is its own.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
@@ -28,18 +28,21 @@ export interface HostOptions {
   /** Where relative paths and commands start. Left out: the workspace. */
   readonly cwd?: string;
   readonly environment?: EnvironmentPolicy;
-  /** `off`, or the launcher's path. Left out: the one that set-up built. */
+  /** `off`, or the path of the launcher. Left out: the launcher that set-up built. */
   readonly launcher?: string;
-  /** What each command may use up, where it differs from the defaults (`defaultLimits`); 0 is no limit. */
+  /** What each command may use, where that differs from the defaults (`defaultLimits`). 0 means no limit. */
   readonly commandLimits?: Limits;
-  /** How many commands run at once, in all conversations together; the rest wait, and places are shared out fairly. */
+  /** How many commands may run at once, counting all conversations. The rest wait, and places are shared out fairly. */
   readonly maxCommands?: number;
-  /** False: the user's login files do not make the environment of commands. */
+  /** False: the user's login files are not read for the environment of commands. */
   readonly loginFiles?: boolean;
   readonly log?: Logger;
-  /** Where outputs too long for a model are kept, a folder for each conversation. Left out: a private temp folder. */
+  /**
+   * Where outputs that are too long for a model are kept, in one folder per conversation. Left out: a
+   * private temporary folder.
+   */
   readonly spillDir?: string;
-  /** The most that is kept of one output, in bytes (64 MiB); what comes after it is only counted. */
+  /** How many bytes of one output are kept at most (64 MiB). What comes after that is only counted. */
   readonly keepBytes?: number;
   readonly onFileChange?: (change: FileChange) => void;
 }
@@ -47,9 +50,9 @@ export interface HostOptions {
 export interface Host {
   readonly workspace: string;
   readonly cwd: string;
-  /** What one conversation has of the machine. Without an id: the engine's own. */
+  /** The part of the machine that belongs to one conversation. Without an id: the engine's own. */
   conversation(id?: string, filesRead?: Iterable<readonly [string, string]>): ConversationHost;
-  /** What confines commands here; probes run when it is first asked for. */
+  /** What confines commands on this machine. It is found out when first asked for. */
   confinement(): Promise<Confinement>;
   sandbox(): Sandbox;
   /** Gets ready for a first command under this grant, in the background. */
@@ -57,10 +60,13 @@ export interface Host {
   close(): Promise<void>;
 }
 
-/** One conversation's own: what it has read, what it left running, what was kept for it. */
+/**
+ * What belongs to one conversation: the files it has read, the processes it left running, and the
+ * outputs kept for it.
+ */
 export interface ConversationHost {
   readonly capabilities: Capabilities;
-  /** The folder of its kept outputs; there once something is kept. */
+  /** The folder of its kept outputs. It exists once something is kept. */
   readonly spillDir: string;
   spill: Spill;
   terminals(): readonly TerminalInfo[];
@@ -85,7 +91,8 @@ export function createHost(options: HostOptions): Host {
   let opened = 0;
   function conversation(id?: string, filesRead: Iterable<readonly [string, string]> = []): ConversationHost {
     const memory = createFileMemory(filesRead);
-    // Two that a host gave one name to are still two; only the folder of their outputs goes by the name, to be found again.
+    // Two conversations are two even if the host gave them the same name. Only the folder of their outputs goes by
+    // that name, so that it can be found again.
     const owner = `${++opened}`;
     const spillDir = join(spillRoot, id === undefined ? "main" : folderOf(id));
     return {
@@ -108,7 +115,7 @@ export function createHost(options: HostOptions): Host {
           }),
         exec: (scope) =>
           commands.exec({ ...scope, conversation: owner, keep: () => newKept(spillDir, scope.id), keepBytes }),
-        // Loaded when a tool first reaches for the network: node:http is dear to load on newer Node versions.
+        // Loaded when a tool first uses the network, because node:http takes long to load on newer versions of Node.
         fetch: ({ grant, signal, idempotencyKey }) => {
           let open: Fetch | undefined;
           return async (url, init) => {
@@ -132,12 +139,15 @@ export function createHost(options: HostOptions): Host {
   };
 }
 
-/** An id is a stranger's text: what cannot stand in a path is left out of it, and two ids never share a folder. */
+/**
+ * An id comes from outside, so characters that cannot stand in a path are left out, and two ids never
+ * share a folder.
+ */
 function folderOf(id: string): string {
   return `${id.replaceAll(/[^\w-]/g, "_").slice(0, 40)}-${hash8(id)}`;
 }
 
-/** A command in a sandbox has a temp folder of its own, but sees this one and can read what was kept. */
+/** A command in a sandbox has its own temporary folder, but it can see this one and read what was kept there. */
 function tempRoot(): string {
   return existsSync("/var/tmp") ? "/var/tmp" : tmpdir();
 }
@@ -148,7 +158,7 @@ interface LazyCommands extends Pick<Commands, "warmUp"> {
   loaded(): Commands | undefined;
 }
 
-/** Most sessions start no command before the first answer: what commands need is loaded when one comes. */
+/** Most sessions run no command before the first answer, so what commands need is loaded with the first of them. */
 function createLazyCommands(options: CommandOptions): LazyCommands {
   let loaded: Commands | undefined;
   const load = async () => (loaded ??= (await import("./commands.ts")).createCommands(options));

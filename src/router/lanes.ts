@@ -1,11 +1,12 @@
 /**
- * Many calls at once. Calls of parallel tools run together; a call that must run alone waits for
- * all before it and holds all after it. Results come back in the order asked.
+ * Runs many calls at once. Calls of parallel tools run together. A call that must run alone waits for
+ * all calls before it, and all calls after it wait for it. Results come back in the order in which
+ * they were asked for.
  */
 import type { Asked, Ended } from "../spec/call.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Runs calls side by side as far as their tools allow it, and the others in order. */
+/** Runs calls side by side where their tools allow it, and the others in order. */
 export interface Lanes {
   /** Starts the call as soon as its turn comes. */
   add(asked: Asked, by?: MadeBy): Promise<Ended>;
@@ -13,12 +14,12 @@ export interface Lanes {
   idle(): Promise<void>;
 }
 
-/** Where the calls that a running call makes take their turns. */
+/** The lanes in which the calls made by a running call take their turns. */
 export interface InnerLanes {
   add(asked: Asked, by: MadeBy): Promise<Ended>;
 }
 
-/** What a call has of the one whose handler made it. */
+/** What a call inherits from the call whose handler made it. */
 export interface MadeBy {
   readonly signal: AbortSignal;
   readonly depth: number;
@@ -27,12 +28,12 @@ export interface MadeBy {
 export interface LaneOptions {
   /** Runs one call down the line. */
   readonly run: (asked: Asked, inner: InnerLanes, by?: MadeBy) => Promise<Ended>;
-  /** May it run beside others? Unknown tools may: they only end with an error. */
+  /** Whether it may run beside others. Calls of unknown tools may, because they only end with an error. */
   readonly isParallel: (asked: Asked) => boolean;
   readonly isMutating: (asked: Asked) => boolean;
-  /** The turn's readiness: mutating calls wait for it. */
+  /** When the turn is ready. Calls that change something wait for it. */
   readonly ready?: Promise<void>;
-  /** Told when a call begins to wait for that readiness, and when it has waited. */
+  /** Called when a call begins to wait for `ready`, and again when it stops waiting. */
   readonly onWait?: (asked: Asked, state: "waiting" | "released") => void;
 }
 
@@ -45,7 +46,7 @@ export function createLanes(options: LaneOptions): Lanes {
       try {
         await place.come();
         if (options.ready && options.isMutating(asked)) await waitFor(options.ready, asked, options);
-        // While a call has the line to itself, the calls it makes have it too, and settle it among themselves.
+        // While a call runs alone, the calls that it makes run alone too, and take turns among themselves.
         return await options.run(asked, alone ? createLanes(options) : besides(options, lanes, place), by);
       } finally {
         place.leave();
@@ -57,7 +58,7 @@ export function createLanes(options: LaneOptions): Lanes {
 }
 
 async function waitFor(ready: Promise<void>, asked: Asked, { onWait }: LaneOptions): Promise<void> {
-  // A promise that is settled already answers before a few turns of the queue are over.
+  // If `ready` has resolved already, its answer comes before this promise's, and nobody has to be told about a wait.
   const notYet = Promise.resolve().then(() => undefined);
   const isReady = await Promise.race([ready.then(() => true), notYet.then(() => false)]);
   if (isReady) return;
@@ -67,9 +68,9 @@ async function waitFor(ready: Promise<void>, asked: Asked, { onWait }: LaneOptio
 }
 
 /**
- * The calls of a call that runs beside others. What may run beside others too runs under its maker's turn; what must
- * run alone waits in line like any call, and its maker gives up its own turn meanwhile, so that neither waits for the
- * other for ever.
+ * The calls made by a call that runs beside others. Those that may also run beside others run within
+ * their parent's turn. One that must run alone waits in line like any other call; its parent gives up
+ * its own turn in the meantime, or the two would wait for each other for ever.
  */
 function besides(options: LaneOptions, lanes: Lanes, place: Place): InnerLanes {
   const inner: InnerLanes = {
@@ -81,7 +82,7 @@ function besides(options: LaneOptions, lanes: Lanes, place: Place): InnerLanes {
 
 interface Place {
   come(): Promise<unknown>;
-  /** Gives the turn up while this goes on, and takes another afterwards. */
+  /** Gives the turn up while `work` goes on, and takes another one afterwards. */
   without<Result>(work: () => Promise<Result>): Promise<Result>;
   leave(): void;
 }

@@ -1,4 +1,4 @@
-/** What models are told of an engine's tools: those of the model's profile, in its form. */
+/** Which of an engine's tools a model is offered: those of the model's profile, in the profile's form. */
 import { defined } from "../base/json.ts";
 import { chooseTools, createOffer, specOptions } from "../registry/offer.ts";
 import { selectProfile, type OfferSettings, type Profile } from "../registry/profile.ts";
@@ -11,19 +11,19 @@ import type { EngineParts } from "./own-stages.ts";
 /** The tools a model is offered now. */
 export interface Offered {
   readonly profile: Profile;
-  /** The same list as long as nothing changes. */
+  /** The same array as long as nothing has changed. */
   specs(): readonly ToolSpec[];
 }
 
 /** Options of `engine.toolsFor`. */
 export interface ToolsForOptions extends SpecOptions, EncodeOptions, OfferSettings {
-  /** Its family decides which built-in tools there are. */
+  /** The model's name. Its family decides which built-in tools are offered. */
   readonly model?: string;
 }
 
 type Parts = Pick<EngineParts, "options" | "registry">;
 
-/** The engine's own settings, and whatever is said for this model beside them. */
+/** Combines the engine's own settings with those given for this model. */
 export function offerTo(
   { options, registry }: Parts,
   situation: () => Situation,
@@ -35,7 +35,7 @@ export function offerTo(
   return { profile, specs: createOffer({ registry, profile, situation, services }) };
 }
 
-/** For one wire's list: the profile's tools, or those asked for by name. */
+/** The list for one wire: the profile's tools, or those asked for by name. */
 export function specsFor(
   { options, registry }: Parts,
   situation: () => Situation,

@@ -1,4 +1,7 @@
-/** The stages of one conversation: its own gate, runtime and memory, on the tools, rules and machine of the engine. */
+/**
+ * The stages of one conversation: its own gate, runtime and memory, on top of the engine's tools,
+ * rules and machine.
+ */
 import type { Json } from "../base/json.ts";
 import type { Memory } from "../gate/memory.ts";
 import { asksNobody, type PolicyNames } from "../gate/modes.ts";
@@ -26,13 +29,13 @@ export interface EngineParts {
   readonly book: RuleBook;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Told before a call starts. */
+  /** Called before a call starts. */
   starting(): void;
-  /** The engine's own choice of modes, as it is now. */
+  /** The engine's current approval mode and sandbox. */
   policy(): PolicyNames;
-  /** Every event of every conversation. */
+  /** Receives every event of every conversation. */
   heard(event: CallEvent, conversation: string): void;
-  /** Every call that has ended. */
+  /** Receives every call that has ended. */
   count(ended: Ended): void;
 }
 
@@ -63,13 +66,13 @@ export function createOwnGate(
 }
 
 export interface LazyGate extends Gate {
-  /** Gets ready for the first call while nobody waits for it. */
+  /** Prepares the first call in the background. */
   load(): Promise<unknown>;
 }
 
 /**
- * The gate, loaded with the first call: understanding commands is a large part of the engine, and a
- * session that only talks needs none of it. What is granted by default can be asked for at once.
+ * Loads the gate with the first call: understanding commands is a large part of the engine, and a
+ * session that only talks does not need it. The default grant is available without loading it.
  */
 function createLazyGate(options: GateOptions): LazyGate {
   let loading: Promise<Gate> | undefined;
@@ -138,13 +141,13 @@ export function toSituation(
     sandbox,
     writableRoots: grant.write,
     network: typeof grant.network === "string" ? grant.network : grant.network.join(", "),
-    // Asking helps where something confines, somebody may be asked, and somebody is there.
+    // Asking for more helps only if a sandbox confines the call, the mode allows questions, and somebody can answer.
     canEscalate: isSomebodyThere && sandbox !== "full-access" && !asksNobody(approval),
     platform: process.platform,
   };
 }
 
-/** Said where the tool has a parameter for it and somebody is there to be asked. */
+/** Tells the model how to ask for more, if the tool has a parameter for that and somebody can be asked. */
 export function howToAsk(call: Permitted, denied: Denial, { canEscalate }: Situation): string | undefined {
   const { elevation } = call.tool;
   if (!canEscalate || elevation === undefined || denied.rule !== undefined || denied.what === "time") return undefined;

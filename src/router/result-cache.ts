@@ -1,11 +1,14 @@
-/** Results of tools that say they can be cached, given again for the same input under the same grant. One conversation's own. */
+/**
+ * Results of tools that allow caching, returned again for the same input under the same grant. Each
+ * conversation has its own cache.
+ */
 import { stableStringify } from "../base/json.ts";
 import { readOutput } from "../result/output.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { Runtime } from "../spec/stages.ts";
 import type { ToolOutput } from "../spec/tool.ts";
 
-/** The least recently used ones go first. */
+/** The least recently used entries are dropped first. */
 const maxEntries = 100;
 
 interface Entry {
@@ -13,7 +16,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** The runtime, asked only for what no earlier call has found out. */
+/** The runtime, called only for what no earlier call has found out. */
 export function withCache(runtime: Runtime, now: () => number = Date.now): Runtime {
   const entries = new Map<string, Entry>();
   return {
@@ -24,7 +27,7 @@ export function withCache(runtime: Runtime, now: () => number = Date.now): Runti
       const known = entries.get(key);
       entries.delete(key);
       if (known !== undefined && known.until > now()) {
-        entries.set(key, known); // at the end again: the map's order is the order of last use
+        entries.set(key, known); // moved to the end: the map's order is the order of last use
         return { ...permitted, startedAt: now(), output: known.output, cached: true };
       }
       const ran = await runtime.run(permitted, ...how);
@@ -38,10 +41,10 @@ export function withCache(runtime: Runtime, now: () => number = Date.now): Runti
   };
 }
 
-/** Undefined: this call runs. One that changes something always does. */
+/** Undefined means that the call has to run. A call that changes something always has to. */
 function keyOf({ tool, input, grant, mutates }: Permitted): string | undefined {
   if (tool.cache === undefined || mutates) return undefined;
-  // The input passed the tool's own schema, which is what the forgotten type stood for.
+  // The input passed the tool's own schema, so it has the type that `key` expects.
   const own = tool.cache.key as ((input: unknown) => string) | undefined;
   return stableStringify([tool.name, own === undefined ? input : own(input), grant]);
 }

@@ -1,7 +1,8 @@
 /**
- * The whole life of one tool call, top to bottom. There is no other way for a tool to run, and no
- * stage calls another. Where the gate has to ask a person, the call is rehearsed for them: this file
- * hands the runtime's rehearsal to the gate as a function, so that neither knows the other.
+ * The whole life of one tool call, from top to bottom. A tool runs in no other way, and no stage calls
+ * another. When the gate has to ask a person, the call is first rehearsed to show what it would do.
+ * This file hands the runtime's rehearsal to the gate as a function, so that neither folder knows the
+ * other.
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
@@ -33,34 +34,37 @@ export interface Stages {
   readonly emit: Emit;
   readonly at: AccessContext;
   readonly defaults?: FillDefaults;
-  /** How the model could ask for what a sandbox refused; undefined where asking would not help. */
+  /** How the model could ask for what the sandbox refused. Undefined if asking would not help. */
   readonly howToAsk?: (call: Permitted, denied: Denial) => string | undefined;
 }
 
 /** What belongs to one call and to no other. */
 export interface CallSetting {
   readonly signal: AbortSignal;
-  /** The host's last word before a permitted call is recorded and run: it may wait here, and end the call by throwing. */
+  /**
+   * Called when the call is permitted, before it is recorded and run. It may wait, and it may end the
+   * call by throwing.
+   */
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
   /** Runs the calls that its handler makes. */
   readonly nest: Nest;
-  /** The hash of the question that somebody said yes to before the call came here. */
+  /** The hash of a question that was answered with yes before the call came here. */
   readonly approved?: string;
   readonly idempotencyKey: string;
 }
 
-/** The furthest state a call reached: what its record says when it ended early. */
+/** The last state a call reached, which its record describes if it ends early. */
 interface Reached {
   call: Asked | Bound | Checked | Permitted;
 }
 
-/** A hook that rewrites its own rewriting would never end. */
+/** How often hooks may rewrite one call. A hook that rewrites its own result would never end. */
 const maxRewrites = 4;
 
 /**
- * Always ends, with a record and `call.ended`, whatever happens on the way: a CallError becomes an ending the model is
- * told; anything else is a fault of ours, and is thrown once the end has been recorded. Only a call that waits for a
- * person's later answer has no end yet.
+ * Always ends with a record and a `call.ended` event, whatever happens on the way. A CallError becomes
+ * an ending that the model is told about. Anything else is a fault of ours, and is thrown after the
+ * end has been recorded. Only a call that waits for an answer given later has no end yet.
  */
 export async function route(asked: Asked, stages: Stages, setting: CallSetting): Promise<Ended> {
   stages.emit({ type: "call.asked", call: asked });
@@ -88,16 +92,17 @@ async function attempt(reached: Reached, stages: Stages, setting: CallSetting): 
     const { decided, direct } = await decideHeld(ran, ran.effects, stages, signal);
     ran = direct === undefined ? decided : await run({ ...permitted, ...direct }, reached, stages, setting);
   }
-  // What was held is decided by now; a second run of it would do again what was kept or dropped.
+  // The effects of a held run have been decided by now, so running it again would repeat what was kept or dropped.
   const wider =
     ran.denied && ran.settled === undefined ? await stages.gate.widen(permitted, ran.denied, signal) : undefined;
-  if (wider !== undefined) ran = await run(wider, reached, stages, setting); // somebody agreed to more: again, once
+  // Somebody agreed to more, so it runs again, once
+  if (wider !== undefined) ran = await run(wider, reached, stages, setting);
   const advice = ran.denied && stages.howToAsk?.(ran, ran.denied);
   if (advice !== undefined) ran = { ...ran, remarks: [...(ran.remarks ?? []), advice] };
   return stages.gate.after(await stages.result.shape(ran), signal);
 }
 
-/** Shown, recorded, and only then run: a second time as the first. */
+/** Announces, records and only then runs the call. A second run takes the same steps. */
 async function run(permitted: Permitted, reached: Reached, stages: Stages, setting: CallSetting): Promise<Ran> {
   reached.call = permitted;
   const { id, tool, mutates, grant, ruling } = permitted;
@@ -107,7 +112,10 @@ async function run(permitted: Permitted, reached: Reached, stages: Stages, setti
   return stages.runtime.run(permitted, setting.signal, setting.nest, setting.idempotencyKey);
 }
 
-/** What a held command did is listed, judged, and only then kept or dropped. Whatever goes wrong on the way drops it. */
+/**
+ * Lists and judges what a held command did, and only then keeps or drops it. If anything fails on the
+ * way, it is dropped.
+ */
 async function decideHeld(ran: Ran, effects: Effects, stages: Stages, signal: AbortSignal): Promise<Decision> {
   const { id } = ran;
   const { run } = effects;
@@ -145,12 +153,15 @@ async function permit(reached: Reached, stages: Stages, setting: CallSetting): P
       ...(approved === undefined ? {} : { approved }),
     });
     if (!("rewritten" in passed)) return passed;
-    asked = passed.rewritten; // a hook changed the call: it is found, checked and judged again from the start
+    asked = passed.rewritten; // a hook changed the call, so it is bound, checked and judged again from the start
   }
   throw new CallError("denied", `A hook rewrote this call more than ${maxRewrites} times.`);
 }
 
-/** What would happen to a call now: found, checked and judged, and no further. Nothing is recorded or counted. */
+/**
+ * What would happen to a call now: it is bound, checked and judged, but goes no further. Nothing is
+ * recorded or counted.
+ */
 export async function decide(asked: Asked, stages: Omit<Stages, "record">, signal: AbortSignal): Promise<Decided> {
   try {
     const bound = await stages.registry.bind(asked, signal);
@@ -164,7 +175,7 @@ export async function decide(asked: Asked, stages: Omit<Stages, "record">, signa
   }
 }
 
-/** Undefined: a fault. */
+/** Undefined means that it is a fault, not an ending. */
 function toCallError(error: unknown, signal: AbortSignal): CallError | undefined {
   if (CallError.is(error)) return error;
   return signal.aborted

@@ -1,6 +1,7 @@
 /**
- * Runs the calls of one conversation: one by one or in lanes, the calls that their handlers make included. Knows which
- * run now, so that ids stay unique and whoever follows a call hears of that one alone.
+ * Runs the calls of one conversation, one by one or in lanes, including the calls that their handlers
+ * make. It knows which calls are running, so that ids stay unique and each listener receives only the
+ * events of its own call.
  */
 import { partsToText } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
@@ -13,69 +14,72 @@ import type { AnyTool, CallOutcome } from "../spec/tool.ts";
 import { createLanes, type InnerLanes, type LaneOptions, type Lanes, type MadeBy } from "./lanes.ts";
 import { route, type CallSetting, type Stages } from "./route.ts";
 
-/** What goes with one call. */
+/** Options for one call. */
 export interface RunOptions {
-  /** Told what starts and what ended, the calls of calls included. */
+  /** Told which calls start and how they ended, including the calls that handlers make. */
   readonly recorder?: Recorder;
-  /** Hears the events of this call and of the calls its handler makes, and no others. */
+  /** Receives the events of this call and of the calls its handler makes, and no others. */
   readonly onEvent?: (event: CallEvent) => void;
-  /** The hash of the question (`decide`) that somebody said yes to: worth nothing for any other call, input or state of the files. */
+  /**
+   * The hash of the question (from `decide`) that somebody said yes to. It is valid for this call, this
+   * input and this state of the files only.
+   */
   readonly approved?: string;
-  /** What the calls belong to, in words that are the same in every process: the beginning of `ctx.idempotencyKey`. */
+  /** A name for what the calls belong to, the same in every process. `ctx.idempotencyKey` begins with it. */
   readonly scope?: string;
-  /** Awaited once the call is permitted, before it is recorded and run. Throwing a CallError ends the call. */
+  /** Awaited when the call is permitted, before it is recorded and run. Throwing a CallError ends the call. */
   readonly beforeRun?: (permitted: Permitted) => Promise<void>;
 }
 
-/** What goes with the calls of one answer. */
+/** Options for the calls of one answer. */
 export interface LanesOptions extends Omit<RunOptions, "onEvent" | "approved"> {
   readonly signal: AbortSignal;
-  /** Calls that may change something wait for it. */
+  /** Calls that may change something wait for this. */
   readonly ready?: Promise<void>;
 }
 
 /** How a call ended, with its text in one piece. */
 export interface CallResult extends Ended {
-  /** The text parts of `content`. Not written down with the rest. */
+  /** The text parts of `content`, joined. It is not an own property, so it is not written to JSON. */
   readonly text: string;
 }
 
 export interface Runner {
   run(asked: Asked, signal?: AbortSignal, options?: RunOptions): Promise<Ended>;
   lanes(options: LanesOptions): Lanes;
-  /** The call that is really meant, where it only names another. */
+  /** The call that is really meant, if this one only names another (`call_tool`). */
   meant(asked: Asked): Asked;
-  /** Passes an event on to whoever follows its call. */
+  /** Passes an event on to the listeners of its call. */
   heard(event: CallEvent): void;
 }
 
 export interface RunnerOptions {
-  /** The conversation's own name. */
+  /** The conversation's id. */
   readonly id: string;
   readonly registry: Registry;
-  /** The stages a call that starts now goes through; throws where none may start. */
+  /** The stages for a call that starts now. Throws if no call may start. */
   readonly stages: () => Omit<Stages, "record">;
-  /** Every call that has ended. */
+  /** Receives every call that has ended. */
   readonly count: (ended: Ended) => void;
 }
 
 const nothing: Recorder = { async started() {}, async ended() {} };
 const ignore = () => undefined;
-/** For calls that nobody will interrupt. */
+/** The signal for calls that nobody will interrupt. */
 export const never = new AbortController().signal;
 
 export function createRunner({ id, registry, stages, count }: RunnerOptions): Runner {
-  /** The calls running now, by id, each with whoever follows it. */
+  /** The calls that are running, by id, each with its listener. */
   const running = new Map<string, (event: CallEvent) => void>();
 
-  /** The same id twice at once would mix two calls' events and files. */
+  /** Two calls with the same id at once would mix up their events and files, so the second one gets another id. */
   const withFreeId = (asked: Asked): Asked => {
     if (!running.has(asked.id)) return asked;
     let copy = 2;
     while (running.has(`${asked.id}~${copy}`)) copy++;
     return { ...asked, id: `${asked.id}~${copy}` };
   };
-  /** Made once for many calls: they differ only when the rules or the session do. */
+  /** Made once for many calls, because the stages change only when the rules or the session do. */
   const recorded = (own: Omit<Stages, "record">, record: Recorder): Stages => {
     if (latest?.own !== own || latest.all.record !== record) latest = { own, all: { ...own, record } };
     return latest.all;
@@ -88,7 +92,7 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
     const nest = nestIn(asked, inner, by.depth, registry);
     running.set(asked.id, onEvent);
     try {
-      // A yes is for the call it was given for, not for the calls that call makes.
+      // A yes is given to one call, and does not extend to the calls which that call makes.
       const setting: CallSetting = {
         signal: by.signal,
         nest,
@@ -103,7 +107,7 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
       running.delete(asked.id);
     }
   };
-  /** A call that only names another is that other one, for everybody from here on. */
+  /** A call that only names another (`call_tool`) is treated as that other call from here on. */
   const meant = (asked: Asked): Asked => {
     const other = registry.find(asked.name, asked.namespace)?.standsFor?.(asked.arguments);
     if (other === undefined) return asked;
@@ -132,10 +136,10 @@ export function createRunner({ id, registry, stages, count }: RunnerOptions): Ru
   };
 }
 
-/** A call in a call in a call: more is a tool that calls itself. */
+/** How deep calls may nest. More than this is a tool that calls itself. */
 const maxDepth = 16;
 
-/** The calls that one call's handler makes: numbered below it, in the lanes it was given. */
+/** The calls that one call's handler makes: numbered below their parent, and run in the lanes it was given. */
 function nestIn(parent: Asked, inner: InnerLanes, depth: number, registry: Registry): Nest {
   let made = 0;
   return async (name, input, signal) => {
@@ -152,7 +156,10 @@ function nestIn(parent: Asked, inner: InnerLanes, depth: number, registry: Regis
   };
 }
 
-/** `text` for whoever asks, and on no list of fields: what is written to a journal or sent somewhere is the same as before. */
+/**
+ * `text` is a getter on the prototype, so that the result is the same as before when it is written to
+ * a journal or sent.
+ */
 const textOfContent = Object.defineProperty({}, "text", {
   enumerable: false,
   get(this: Ended) {
@@ -161,11 +168,11 @@ const textOfContent = Object.defineProperty({}, "text", {
 });
 
 export function withText(ended: Ended): CallResult & CallOutcome {
-  // Every field of `ended`, and the text of its own content.
+  // It has every field of `ended`, and a getter for its text.
   return Object.assign(Object.create(textOfContent), ended) as CallResult & CallOutcome;
 }
 
-/** A program's own call, as a wire would have asked for it. */
+/** A call made by a program, in the form that a wire would have given it. */
 export function toAsked(id: string, name: string, input: Json | string, registry?: Registry): Asked {
   const isText = typeof input === "string";
   return {
@@ -177,7 +184,7 @@ export function toAsked(id: string, name: string, input: Json | string, registry
   };
 }
 
-/** Is it the very JSON text that the tool, offered as a function with one string, asks for? */
+/** Whether this is the JSON text that a freeform tool asks for when it is offered as a function with one string. */
 function isAdvertised(tool: AnyTool | undefined, text: string): boolean {
   if (tool === undefined || !isFreeform(tool.input)) return false;
   const parsed = parseJson(text);
@@ -186,7 +193,7 @@ function isAdvertised(tool: AnyTool | undefined, text: string): boolean {
   return keys.length === 1 && keys[0] === (tool.input.label ?? "input");
 }
 
-/** Before its input is known, a tool that might change something is taken to. */
+/** Before the input is known, a tool that might change something is treated as one that does. */
 function isMutating(tool: AnyTool | undefined): boolean {
   if (tool === undefined || tool.mutates === false) return false;
   return tool.mutates !== undefined || tool.access !== undefined;

@@ -1,4 +1,7 @@
-/** Whose turn it is: whoever may run beside others does; whoever must run alone waits for all before and holds all after. */
+/**
+ * Whose turn it is. Whoever may run beside others does; whoever must run alone waits for all before
+ * it, and all after it wait.
+ */
 export interface Turns {
   take(alone: boolean): Turn;
   /** Resolves when every turn taken so far has ended. */
@@ -6,13 +9,13 @@ export interface Turns {
 }
 
 export interface Turn {
-  /** Resolves when it has come. */
+  /** Resolves when this turn has come. */
   readonly come: Promise<unknown>;
   end(): void;
 }
 
 export function createTurns(): Turns {
-  /** Those together since the last one alone, and that one. */
+  /** The turns that run beside each other since the last one that ran alone, and that last one. */
   let together = new Set<Promise<unknown>>();
   let last: Promise<unknown> = Promise.resolve();
   return {
