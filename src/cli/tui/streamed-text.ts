@@ -1,6 +1,6 @@
-import { Markdown, wrapTextWithAnsi, type Component } from "@earendil-works/pi-tui";
+import type { Component } from "@earendil-works/pi-tui";
 import { visible } from "../chat/visible.ts";
-import { alignTables } from "./align-tables.ts";
+import { drawMarkdown, wrapPlain } from "./draw-markdown.ts";
 import type { Theme } from "./theme.ts";
 
 /** Markdown that grows. What stands before a finished paragraph is drawn once, so a long answer costs no more per piece than a short one. */
@@ -23,16 +23,18 @@ interface Done {
 }
 
 export function createStreamedText(theme: Theme): StreamedText {
-  const live = new Markdown("", 1, 0, theme.markdown);
   const done: Done[] = [];
-  /** The finished part as lines, for one width; it only grows. */
-  let drawn = { width: 0, parts: 0, lines: [] as string[] };
+  /** The finished part as lines, for one width; behind the settled ones stand those of the last frame's growing part. */
+  let drawn = { width: 0, parts: 0, settled: 0, lines: [] as string[] };
+  /** The part that still grows, for one width. */
+  let live: { readonly width: number; readonly lines: string[] } | undefined;
   let text = "";
   let changed = false;
 
   /** Only when drawn, which happens sixty times a second at most, however small the pieces are. */
   const settle = () => {
     changed = false;
+    live = undefined;
     if (text.length > floodChars) {
       const cut = text.lastIndexOf("\n", text.length - floodTail) + 1 || text.length - floodTail;
       done.push({ source: visible(text.slice(0, cut)), isPlain: true });
@@ -44,19 +46,18 @@ export function createStreamedText(theme: Theme): StreamedText {
       done.push({ source: visible(text.slice(0, cut)) });
       text = text.slice(cut);
     }
-    live.setText(visible(text));
   };
   const drawDone = (width: number) => {
-    if (drawn.width !== width) drawn = { width, parts: 0, lines: [] };
+    if (drawn.width !== width) drawn = { width, parts: 0, settled: 0, lines: [] };
+    drawn.lines.length = drawn.settled;
     for (; drawn.parts < done.length; drawn.parts++) {
       // The blank line between two paragraphs belongs to neither of them.
       const { source, isPlain = false } = done[drawn.parts]!;
-      const lines = isPlain
-        ? wrapPlain(source, width)
-        : alignTables(new Markdown(source, 1, 0, theme.markdown).render(width), source);
+      const lines = isPlain ? wrapPlain(source, width) : drawMarkdown(source, width, theme);
       for (const line of lines) drawn.lines.push(line);
       drawn.lines.push("");
     }
+    drawn.settled = drawn.lines.length;
     return drawn.lines;
   };
 
@@ -66,37 +67,19 @@ export function createStreamedText(theme: Theme): StreamedText {
       changed = true;
     },
     invalidate() {
-      drawn = { width: 0, parts: 0, lines: [] };
-      live.invalidate();
+      drawn = { width: 0, parts: 0, settled: 0, lines: [] };
+      live = undefined;
     },
     render(width) {
       if (changed) settle();
-      const lines = alignTables(live.render(width), text);
-      return done.length === 0 ? lines : drawDone(width).concat(lines);
+      if (live?.width !== width) live = { width, lines: drawMarkdown(visible(text), width, theme) };
+      if (done.length === 0) return live.lines;
+      // One list that only its end is changed of: a copy for each frame would make a long answer dearer than its length.
+      const lines = drawDone(width);
+      for (const line of live.lines) lines.push(line);
+      return lines;
     },
   };
-}
-
-/** Lines cut to the width at a blank where there is one; what is not ASCII has widths of its own. */
-export function wrapPlain(source: string, width: number): readonly string[] {
-  const room = Math.max(1, width - 2);
-  return source.split("\n").flatMap((line) => {
-    if (line.length <= room && isAscii(line)) return [` ${line}`];
-    if (!isAscii(line)) return wrapTextWithAnsi(line.replaceAll("\t", "   "), room).map((row) => ` ${row}`);
-    const rows: string[] = [];
-    let rest = line.replaceAll("\t", "   ");
-    while (rest.length > room) {
-      const blank = rest.lastIndexOf(" ", room);
-      const cut = blank <= 0 ? room : blank;
-      rows.push(` ${rest.slice(0, cut)}`);
-      rest = rest.slice(blank <= 0 ? cut : cut + 1);
-    }
-    return [...rows, ` ${rest}`];
-  });
-}
-
-function isAscii(line: string): boolean {
-  return /^[\t\x20-\x7E]*$/.test(line);
 }
 
 /** After the first blank line beyond the limit that is in no code block; 0 where there is none yet. */
