@@ -1,9 +1,9 @@
 /** The files that run later: ours, those that the settings add, and those that the settings have us run. */
-import { statSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { defined, isObject } from "../../base/json.ts";
 import { ownFolders } from "../../base/paths.ts";
 import type { PolicyOptions } from "../../gate/options.ts";
+import { statOf } from "../../gate/paths.ts";
 import { joinRunLater, type RunLater } from "../../gate/run-later.ts";
 import type { Config } from "../config/config.ts";
 import { serverTable } from "../mcp/server-table.ts";
@@ -49,6 +49,6 @@ function filesIn(entry: unknown, cwd: string): readonly string[] {
 const scripts = new Set(".js .mjs .cjs .ts .mts .cts .tsx .py .pyz .rb .sh .bash .pl .php .lua .jar .wasm".split(" "));
 
 function isProgram(path: string): boolean {
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = statOf(path); // a word may be no path at all, such as a program given as text
   return stats?.isFile() === true && ((stats.mode & 0o111) !== 0 || scripts.has(extname(path)));
 }
