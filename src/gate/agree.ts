@@ -1,4 +1,7 @@
-/** From a question to a person's answer, and what the answer is worth: bound to the exact call, remembered as said. */
+/**
+ * From a question to a person's answer. The answer is bound to the exact call it was given for, and is
+ * remembered for as long as the person said.
+ */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { CallError } from "../base/error.ts";
 import type { Grant } from "../spec/access.ts";
@@ -17,11 +20,11 @@ export interface Question {
   readonly suggestion: Suggestion | undefined;
   /** Tries the call out, so that what it would change can be shown. */
   readonly rehearse: Rehearse | undefined;
-  /** The hash of a question that was said yes to before this call came. */
+  /** The hash of a question that was answered with yes before this call came. */
   readonly approved: string | undefined;
 }
 
-/** Who agreed and why, or the refusal where the call ends here. */
+/** Who agreed and why, or the refusal if the call ends here. */
 export type Settled =
   | { readonly ruling: Ruling; /** Of what the person said yes to. */ readonly hash?: string }
   | { readonly refusal: Refusal };
@@ -48,19 +51,19 @@ export async function settle(
     return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
   if (answer === undefined) return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
-  // Offered only where a run was held.
+  // This answer is offered only if a run was held.
   if (answer.answer === "direct") return { refusal: nobody(rule("policy", "ask", question.reason), hash) };
   if (answer.answer === "no" || answer.answer === "stop") {
     const said = answer.message === undefined ? "" : `: ${answer.message.slice(0, maxMessage)}`;
     return { refusal: rejection(rule("person", "deny", `the person said ${answer.answer}${said}`), answer) };
   }
-  // Bound to what was shown: a link swapped while the person was reading voids the yes.
+  // The yes is bound to what was shown: if a link was swapped while the person was reading, the yes is void.
   if (callHash(checked, question.grant, state.policy) !== hash) return { refusal: changed(question) };
   await remember(state, checked.id, answer.answer, keys, question.suggestion);
   return { ruling: rule("person", "allow", `approved (${answer.answer}); asked because: ${question.reason}`), hash };
 }
 
-/** What was agreed to is not there any more. */
+/** The refusal for a call whose files changed after somebody agreed to it. */
 export function changed({ commands }: Question): Refusal {
   return new Refusal(
     { decision: "deny", by: "policy", reason: "it changed while it was being approved", commands },
@@ -70,7 +73,7 @@ export function changed({ commands }: Question): Refusal {
   );
 }
 
-/** The ruling where a person said yes to all of it earlier in this conversation. */
+/** The ruling, if a person said yes to all of this earlier in the conversation. */
 export function remembered(state: GateState, checked: Checked, { grant, commands }: Question): Ruling | undefined {
   if (!memoryKeys(checked, grant, state.policy).every((key) => state.memory.has(key))) return undefined;
   return { decision: "allow", reason: "agreed to earlier in this session", by: "memory", commands };
@@ -107,7 +110,7 @@ async function ask(
   const request = await toRequest(state, checked, question, hash);
   emit?.({ type: "approval.asked", id: checked.id, request });
   const given = checkAnswer(await approver.ask(request, signal));
-  // A call of a call cannot be put aside: its maker is running.
+  // A call made by another call cannot be put aside, because the other call is running and waits for it.
   if (given === "later" && checked.parent === undefined)
     throw new Waiting(`The call ${checked.id} waits for an answer.`);
   const answer = given === "later" ? undefined : given;
@@ -125,13 +128,16 @@ const answerShape = optionsShape<{ readonly answer: string; readonly keep: unkno
   "answer",
 );
 
-/** A word that is no answer is nobody's yes: the approver's author has to mend it. */
+/** Something that is not an answer is not a yes. The approver's author has to mend it. */
 export function checkAnswer(given: ApprovalAnswer | "later" | undefined): ApprovalAnswer | "later" | undefined {
   if (given !== undefined && given !== "later") checkOptions("the approver's answer", given, answerShape);
   return given;
 }
 
-/** The question as it is put to a person. The hash is taken before the diff is made: it vouches for what is shown. */
+/**
+ * The question as it is put to a person. The hash is taken before the diff is made, so that it covers
+ * what is shown.
+ */
 export async function toRequest(
   state: GateState,
   checked: Checked,
@@ -158,7 +164,7 @@ function toAlways(state: GateState, suggestion: Suggestion | undefined): Approva
   return { rule: describeRule(suggestion.rule), alsoAllows: suggestion.alsoAllows, file: always.file };
 }
 
-/** 'always' writes the rule that was shown; without one it lasts as long as the session. */
+/** 'always' saves the rule that was shown. Without such a rule it lasts as long as the session. */
 async function remember(
   state: GateState,
   id: string,

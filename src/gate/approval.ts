@@ -1,4 +1,7 @@
-/** Asking: the request bound to the exact call, the memory of a session, and a function as approver. */
+/**
+ * Asking a person: the hash that binds a request to the exact call, the keys of what was agreed to,
+ * and a function as approver.
+ */
 import { createHash } from "node:crypto";
 import { stableStringify } from "../base/json.ts";
 import type { Grant } from "../spec/access.ts";
@@ -13,16 +16,16 @@ function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** The same for the same value, whatever the order of its keys. */
+/** The same hash for equal values, whatever the order of their keys. */
 function hashOf(value: unknown): string {
   return hash(stableStringify(value));
 }
 
 /**
- * Covers the call, what it touches with every link followed now, and the grant: if any of it changes,
- * the yes is void. A file to be changed counts with its content, because its diff was shown; so does
- * every file of the workspace that a command names or runs. `content: false` leaves the latter out,
- * for a call that nobody was asked about.
+ * Covers the call, the grant, and what the call touches with every link followed now. If any of it
+ * changes, the yes is void. A file to be changed counts with its content, because its diff was shown;
+ * so does every file of the workspace that a command names or runs. `content: false` leaves the latter
+ * out, for a call that nobody was asked about.
  */
 export function callHash(
   checked: Checked,
@@ -42,8 +45,9 @@ export function callHash(
 }
 
 /**
- * Where a path leads and what kind of thing is there; with `content`, also what it holds. Nothing of it depends on the
- * machine, so that a yes given to one process is good for another that sees the same files.
+ * Where a path leads and what kind of thing is there; with `content`, also what it holds. Nothing in
+ * it depends on the machine, so that a yes given to one process is valid in another that sees the same
+ * files.
  */
 function identify(path: string, policy: Policy, content: boolean): readonly (string | number)[] {
   const real = policy.real(path, policy.workspace) ?? "";
@@ -54,13 +58,13 @@ function identify(path: string, policy: Policy, content: boolean): readonly (str
 }
 
 /**
- * One key for each thing that was agreed to, so that a later call with fewer of them passes too. A
- * command that is understood counts by its words, so blanks and quoting do not matter; an MCP tool
- * counts with its definition, so that a changed one asks again.
+ * One key for each thing that was agreed to, so that a later call that needs fewer of them passes too.
+ * A command that is understood counts by its words, so blanks and quoting do not matter. An MCP tool
+ * counts with its definition, so that a changed tool asks again.
  */
 export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): readonly string[] {
   const { access, tool } = checked;
-  // What a command may write counts; a file to be written is named by itself.
+  // For a command, the folders it may write count. A file to be written is a key by itself.
   const roots = access.commands === undefined ? [] : [...grant.write].toSorted();
   const commands = (access.commands ?? []).map((command) => {
     const understood = understand(command, policy);
@@ -73,7 +77,7 @@ export function memoryKeys(checked: Checked, grant: Grant, policy: Policy): read
       : { text: command.shell ?? command.argv ?? "", typed: command.typed };
     return {
       command: canonical,
-      // A script that was changed since is another script.
+      // A script that has changed since is a different script.
       files: filesOf([command], policy),
       cwd: command.cwd ?? policy.workspace,
       dialect: command.dialect ?? "bash",
@@ -111,7 +115,7 @@ function toPlain(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value ?? null));
   } catch {
-    // A schema object that cannot be written down is told apart by nothing but its tool's name.
+    // A schema object that cannot be written as JSON is told apart only by its tool's name.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The files of the workspace that a command names or runs, by what is in them now: a yes to `./build.sh`
- * is a yes to what stood in it when the question was asked.
+ * The files of the workspace that a command names or runs, with their present content. A yes to
+ * `./build.sh` covers only what the script contained when the question was asked.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { Policy } from "./policy-type.ts";
 
 const maxWords = 400;
 const maxFolders = 6;
-/** A larger file counts by its size, its time and its place on the disk. */
+/** A larger file is identified by its size, its time and its inode. */
 const maxBytes = 32_000_000;
 
 /** Each file once: where it is, whether it may be run, and its content. */
@@ -36,10 +36,10 @@ export function filesOf(commands: readonly Command[], policy: Policy): readonly 
     for (const word of [...words, ...programs])
       for (const folder of folders) {
         const entered = note(word, folder);
-        // `cd sub && ./build.sh`: the words after it may be meant there.
+        // `cd sub && ./build.sh`: later words may be relative to the folder that was entered.
         if (entered !== undefined && folders.size < maxFolders) folders.add(entered);
       }
-    // What reading the line finds as well: patterns, and words behind very many others.
+    // Reading the line finds more: file patterns, and words beyond the limit above.
     for (const step of understand(command, policy).steps)
       for (const word of [...step.argv, ...step.runs, ...(ownFiles.get(step.name ?? "") ?? [])])
         for (const folder of step.found.cwds) note(word, folder);
@@ -52,7 +52,7 @@ export function isOwnFile(program: string, path: string): boolean {
   return ownFiles.get(basename(program))?.includes(basename(path)) === true;
 }
 
-/** Every piece of the text that could be a path, whatever it means to the shell. */
+/** Every piece of the text that could be a path, whatever the shell makes of it. */
 function wordsOf(texts: readonly string[]): readonly string[] {
   const pieces = texts.flatMap((text) => [text, ...text.slice(0, 100_000).split(/[\s'"=;|&<>(){}$`,:]+/)]);
   return [...new Set(pieces)].filter((piece) => piece !== "" && piece.length < 1_024).slice(0, maxWords);
@@ -64,7 +64,7 @@ export function contentOf(path: string, stats: { size: number; mtimeMs: number; 
   try {
     return createHash("sha256").update(readFileSync(path)).digest("hex");
   } catch {
-    // Not to be read by us: it cannot be told apart from another one, so its place on the disk has to do.
+    // We cannot read it, so its size, time and inode have to identify it.
     return `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
   }
 }

@@ -4,13 +4,13 @@ import { nearest } from "../base/text.ts";
 
 /** What a rule asks of the effects of a held run. */
 export interface EffectCondition {
-  /** Nothing outside of these patterns was touched. */
+  /** Nothing outside these patterns was touched. */
   readonly only?: readonly string[];
-  /** Something was removed that matches one of these; `tracked`: something that git knows. */
+  /** Something was removed that matches one of these. `tracked` means something that git tracks. */
   readonly removes?: string | readonly string[];
-  /** More files than this. */
+  /** More than this many files were touched. */
   readonly more_than?: number;
-  /** Something became executable, or runs as its owner from now on; `true`: either. */
+  /** Something became executable, or now runs as its owner. `true` means either. */
   readonly mode?: true | "executable" | "set-id";
   /** A link leads out of the workspace. */
   readonly links_out?: true;
@@ -54,7 +54,7 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every(isText);
 }
 
-/** As it would stand in a file. */
+/** The condition as it would be written in a file. */
 export function describeCondition(condition: EffectCondition): string {
   return `{ ${Object.entries(condition)
     .map(([key, value]) => `${key} = ${JSON.stringify(value)}`)

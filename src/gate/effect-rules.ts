@@ -6,15 +6,15 @@ import { isInside } from "./paths.ts";
 import { matchPath, ruleName, type Rule } from "./rules.ts";
 import { findName } from "./run-later.ts";
 
-/** What a condition is looked at with. */
+/** What a condition needs to know besides the effects. */
 export interface EffectScene {
   readonly workspace: string;
   readonly protect: readonly string[];
-  /** Does git know this path? Asked only where a rule speaks of it. */
+  /** Whether git tracks this path. Called only if a rule mentions it. */
   readonly isTracked: (path: string) => boolean;
 }
 
-/** All of it holds for this list. */
+/** True if every part of the condition holds for this list. */
 export function matchEffects(list: readonly Effect[], condition: EffectCondition, scene: EffectScene): boolean {
   const { only, removes, more_than, mode, links_out, bytes_over } = condition;
   const real = (path: string) => (path.startsWith("/") ? path : `${scene.workspace}/${path}`);
@@ -41,7 +41,7 @@ export function matchEffects(list: readonly Effect[], condition: EffectCondition
   return true;
 }
 
-/** A new folder on the way to what a pattern names: `dist` for `dist/**`. */
+/** A new folder that leads to what a pattern names: `dist` for `dist/**`. */
 function isWay({ type, kind, path }: Effect, patterns: readonly string[]): boolean {
   return type === "folder" && kind === "added" && patterns.some((pattern) => pattern.startsWith(`${path}/`));
 }
@@ -66,14 +66,14 @@ function leadsOut({ kind, target, path }: Effect, workspace: string): boolean {
   return !isInside(`/${steps.join("/")}`, workspace);
 }
 
-/** What makes git run something, or read its settings from elsewhere. */
+/** Files that make git run something, or read its settings from elsewhere. */
 const gitRuns =
   /(?:^|\/)\.git\/(?:(?:modules|worktrees)\/.*\/)?(?:config(?:\.worktree)?|hooks\/.+|info\/attributes|commondir|gitdir)$/;
 
-/** Agreed to one by one, always: what other programs run or obey because of it. */
+/** Files that other programs run or obey. A person always agrees to them one by one. */
 export function isProtected({ path, type, kind }: Effect, { protect, workspace }: EffectScene): boolean {
   if (gitRuns.test(path)) return true;
-  // A repository that was not there, or is gone, is not a commit.
+  // A repository that appeared or disappeared is not merely a commit.
   if (/(?:^|\/)\.git$/.test(path)) return !(type === "folder" && kind === "mode");
   const real = path.startsWith("/") ? path : `${workspace}/${path}`;
   const names = protect.filter((name) => !name.startsWith("/") && name !== ".git");
@@ -91,7 +91,7 @@ export interface EffectVerdict {
 
 const strictness: Readonly<Record<Decision, number>> = { allow: 0, ask: 1, deny: 2 };
 
-/** The strictest of what the rules say; what is protected is at least asked about. Undefined: no rule speaks of it. */
+/** The strictest decision of the rules. What is protected is at least asked about. Undefined if no rule applies. */
 export function decideEffects(
   list: readonly Effect[],
   rules: readonly Rule[],
@@ -111,7 +111,10 @@ export function decideEffects(
   };
 }
 
-/** `dist/` and nothing else: the smallest rule for what a person kept, if it stayed in folders of the workspace. */
+/**
+ * The smallest rule for what a person kept (`dist/` and nothing else), if all of it lies in folders of
+ * the workspace.
+ */
 export function suggestEffectRule(list: readonly Effect[], scene: EffectScene): Rule | undefined {
   const paths = list.filter(({ type, kind }) => !(type === "folder" && kind === "mode")).map(({ path }) => path);
   if (paths.length === 0 || list.some((effect) => isProtected(effect, scene))) return undefined;
@@ -123,7 +126,7 @@ export function suggestEffectRule(list: readonly Effect[], scene: EffectScene): 
   return { effects: { only: [...tops].toSorted().map((top) => `${top}/**`) }, decision: "allow" };
 }
 
-/** Examples of rules about effects: `+ dist/a.js, - src/b.ts, ~ c 0755, + l -> /etc/passwd, + big 5000B`. */
+/** Reads an example in a rule about effects: `+ dist/a.js, - src/b.ts, ~ c 0755, + l -> /etc/passwd, + big 5000B`. */
 export function readExample(example: string): readonly Effect[] {
   return example.split(",").map((item) => {
     const [, mark = "~", rest = ""] = /^\s*([-+~])\s+(.*?)\s*$/.exec(item) ?? [];

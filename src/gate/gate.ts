@@ -1,7 +1,7 @@
 /**
- * The one door every call of every tool goes through before its handler: hooks, then policy, then a
- * person. `gate/` decides from what a call says it will touch; it knows no tool, no wire, no sandbox
- * and runs nothing of the call itself. No answer is a no.
+ * The one door that every call of every tool goes through before its handler: hooks, then policy, then
+ * a person. `gate/` decides from what a call says it will touch. It knows no tool, no wire and no
+ * sandbox, and runs nothing of the call itself. If nobody answers, the answer is no.
  */
 import { text } from "../base/content.ts";
 import { extend } from "../base/extend.ts";
@@ -54,7 +54,7 @@ export function createGate(options: GateOptions, policy: Policy = createPolicy(o
   };
 }
 
-/** What judges one call. */
+/** What one call is judged by. */
 type Judging = Pick<GateState, "options" | "policy">;
 
 async function pass(
@@ -76,7 +76,7 @@ async function pass(
     return permit(now, checked, await undoableGrant(state, checked, grant), toRuling(verdict));
   const held = asking.approved === undefined ? await heldGrant(state, checked) : undefined;
   if (held !== undefined) return permit(now, checked, held, toHeldRuling(verdict));
-  // A person takes time to answer: from here on paths are looked at anew.
+  // A person takes time to answer, so from here on paths are looked at again.
   return agree(state, checked, toQuestion(checked, verdict, policy, grant, asking), signal);
 }
 
@@ -114,7 +114,7 @@ function toQuestion(
   grant: Grant,
   { rehearse, approved }: Asking,
 ): Question {
-  // A rule about commands says nothing about what a running program makes of a line.
+  // A rule about commands says nothing about what a running program does with a line typed into it.
   const typed = (checked.access.commands ?? []).some((command) => command.typed !== undefined);
   const suggestion = typed ? undefined : suggestRule(toCall(checked), policy);
   return { reason, commands, grant, rehearse, approved, suggestion };
@@ -125,7 +125,7 @@ function denial(verdict: CommandVerdict, policy: Policy): Refusal {
   return new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) });
 }
 
-/** Undefined where nobody may or can be asked: the call then ends with the output it had. */
+/** Undefined if nobody may or can be asked. The call then ends with the output it had. */
 async function widen(
   state: GateState,
   permitted: Permitted,
@@ -150,7 +150,7 @@ async function widen(
     return await agree(state, permitted, question, signal);
   } catch (error) {
     if (!Waiting.is(error)) throw error;
-    // It has run once: it ends with the output it had, instead of waiting.
+    // It has run once, so it ends with the output it had instead of waiting for an answer.
     state.options.emit?.({ type: "approval.answered", id: permitted.id, answer: undefined });
     return undefined;
   }
@@ -173,7 +173,7 @@ async function after(state: GateState, ended: Ended, signal: AbortSignal): Promi
   return { ...rest, content: told.content, ...defined({ structured: told.structured }) };
 }
 
-/** The call ran; what it gave back stays with the journal's reader and does not reach the model. */
+/** The call ran. Its output stays in the journal, and does not reach the model. */
 function withhold(ended: Ended, why: string): Ended {
   const { structured: _structured, exitCode: _exitCode, ...rest } = withoutFile(ended);
   return {
@@ -187,7 +187,7 @@ function withhold(ended: Ended, why: string): Ended {
   };
 }
 
-/** The file holds the output as it was before a hook changed it: a model that knew its name could read it there. */
+/** The file holds the output from before a hook changed it, and a model that knew its name could read it there. */
 function withoutFile(ended: Ended): Ended {
   return ended.cut === undefined ? ended : { ...ended, cut: { bytes: ended.cut.bytes } };
 }
@@ -200,13 +200,13 @@ async function agree(state: GateState, checked: Checked, question: Question, sig
   const settled = await settle(state, checked, question, signal);
   if ("refusal" in settled) return refuse(state, checked, settled.refusal);
   const permitted = await permit(state, checked, question.grant, settled.ruling);
-  // Looked at once more after the last wait: what runs next is what was agreed to.
+  // Looked at once more after the last wait, so that what runs is what was agreed to.
   return settled.hash === undefined || callHash(checked, question.grant, state.policy) === settled.hash
     ? permitted
     : refuse(state, checked, changed(question));
 }
 
-/** The call as a hook wants it instead, or undefined; throws where a hook says no. */
+/** The call that a hook wants instead, or undefined. Throws if a hook refuses the call. */
 async function rewrite(state: GateState, checked: Checked, signal: AbortSignal): Promise<Asked | undefined> {
   const { hooks = [] } = state.options;
   if (hooks.length === 0) return undefined;
@@ -269,7 +269,7 @@ function toRuling(verdict: CommandVerdict): Ruling {
   };
 }
 
-/** It runs, and the reason why it would have been asked about is asked again once it is seen what it did. */
+/** It runs held. The reason why it would have been asked about is asked again when it is known what it did. */
 function toHeldRuling(verdict: CommandVerdict): Ruling {
   return { ...toRuling(verdict), decision: "allow" };
 }

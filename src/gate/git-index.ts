@@ -1,8 +1,11 @@
-/** Which paths git knows, read from its index by ourselves: running git in a folder may run what the folder says. */
+/**
+ * Which paths git tracks. We read git's index ourselves, because running git in a folder may run what
+ * that folder's settings say.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Asked once per list; a repository without an index, or one we cannot read, knows nothing. */
+/** Called once per list. A repository without an index, or with one that we cannot read, tracks nothing. */
 export function trackedPaths(workspace: string): (path: string) => boolean {
   let known: ReadonlySet<string> | undefined;
   const load = () => {
@@ -27,7 +30,8 @@ export function readIndex(data: Buffer): ReadonlySet<string> {
     const flags = data.readUInt16BE(at + 60);
     let name = at + 62 + (version >= 3 && (flags & 0x4000) !== 0 ? 2 : 0);
     if (version === 4) {
-      // What is cut off the end of the name before it, as a number of 7-bit groups, comes first.
+      // In version 4 a name begins with the number of bytes to cut off the end of the name before it, in groups of 7
+      // bits.
       let cut = data[name]! & 0x7f;
       while (data[name++]! & 0x80) cut = ((cut + 1) << 7) | (data[name]! & 0x7f);
       const end = data.indexOf(0, name);

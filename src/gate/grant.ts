@@ -1,4 +1,7 @@
-/** From what was agreed to what a call may touch. A grant is built up from nothing; it is never cut down from everything. */
+/**
+ * Turns what was agreed to into what a call may touch. A grant is built up from nothing, and never cut
+ * down from everything.
+ */
 import { readdirSync, type Dirent } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Access, Denial, Grant, NetworkGrant } from "../spec/access.ts";
@@ -34,13 +37,13 @@ function openGrant(policy: Policy): Grant {
   };
 }
 
-/** What no command may start: the reading of a line may miss a program, the sandbox sees it start. */
+/** Programs that no command may start. Reading a line may miss a program, but the sandbox sees it start. */
 function deniedPrograms({ rules, workspace }: Policy): Pick<Grant, "denied"> {
   const { denials } = rules;
   return denials.length === 0 ? {} : { denied: denials.map((rule) => toDeniedProgram(rule, workspace)) };
 }
 
-/** Folders a rule opens for writing: only rules that name one place, no patterns. */
+/** Folders that a rule opens for writing. Only rules that name one place count, not patterns. */
 function ruleRoots(policy: Policy): readonly string[] {
   return policy.rules.paths.flatMap(({ path = "", decision, access }) =>
     decision === "allow" && access !== "read" && path.includes("/") && !path.includes("*")
@@ -50,8 +53,8 @@ function ruleRoots(policy: Policy): readonly string[] {
 }
 
 /**
- * The grant of one call. `agreed`: a person or rule said yes to exactly this access, so it is opened
- * as far as the access says and no further.
+ * The grant of one call. `agreed` means that a person or a rule said yes to exactly this access, so it
+ * is opened as far as the access says and no further.
  */
 export function toGrant(access: Access, policy: Policy, agreed: boolean): Grant {
   const base = toBaseGrant(policy);
@@ -86,11 +89,11 @@ function openWrites(writes: readonly string[], base: Grant, policy: Policy): Pic
   );
   const outside = writes.filter((path) => !isInsideAny(path, base.write));
   if (guarded.length === 0) return { write: [...base.write, ...outside.map(openable)], protect: base.protect };
-  // Protected files were agreed to one by one: they open, and the rest of the workspace does not.
+  // Protected files were agreed to one by one, so they are opened and the rest of the workspace is not.
   return { write: [...new Set(writes.map(openable))], protect: base.protect };
 }
 
-/** The path itself, or the first folder on the way that has to be made for it. */
+/** The path itself, or the first folder on the way to it that has to be created. */
 function openable(path: string): string {
   const folder = nearestFolder(path);
   const next = path.slice(folder.length).split("/").find(Boolean) ?? "";
@@ -102,10 +105,10 @@ function joinNetwork(base: NetworkGrant, hosts: readonly string[]): NetworkGrant
   return [...new Set([...(base === "off" ? [] : base), ...hosts])];
 }
 
-/** A command that did not end in its time gets this many times as much, once somebody agrees. */
+/** A command that ran out of time gets this many times as much, if somebody agrees. */
 const morePatience = 10;
 
-/** The smallest step wider that lets what was refused through. */
+/** The smallest widening that lets the refused access through. */
 export function widenGrant(grant: Grant, denied: Denial): Grant {
   const { what, target } = denied;
   if (what === "time") return { ...grant, patience: (grant.patience ?? 1) * morePatience };
@@ -122,7 +125,7 @@ export function widenGrant(grant: Grant, denied: Denial): Grant {
   return { ...grant, policy: "full-access", confined: false, write: ["/"], protect: [], network: "on" };
 }
 
-/** Is `a` nowhere wider than `b`? */
+/** Whether `a` is nowhere wider than `b`. */
 export function isWithin(a: Grant, b: Grant): boolean {
   const rank = { "read-only": 0, "workspace-write": 1, "full-access": 2 } as const;
   if (rank[a.policy] > rank[b.policy] || (b.confined && !a.confined)) return false;
@@ -140,16 +143,19 @@ function isNetworkWithin(a: NetworkGrant, b: NetworkGrant): boolean {
   return a !== "on" && b !== "off" && a.every((host) => b.includes(host));
 }
 
-/** How far rules with a pattern are looked for in a workspace. */
+/** How many entries of a workspace are searched for rules with a pattern. */
 const maxEntries = 20_000;
 const maxFound = 200;
-/** Large, and not the user's own. */
+/** Large folders that do not hold the user's own files. */
 const skipped = new Set([".git", "node_modules"]);
 
-/** A rule with a pattern or a bare name speaks about any folder: looked for once, when the rules first matter. */
+/**
+ * A rule with a pattern or a bare name may match in any folder. The search is made once, when the
+ * rules first matter.
+ */
 const remembered = new WeakMap<RuleSet, readonly string[]>();
 
-/** Places that rules deny reading, as paths a sandbox can hide: what a search or a recursive command must not meet. */
+/** Places that rules forbid reading, as paths that a sandbox can hide from searches and recursive commands. */
 function ruleMasks(policy: Policy): readonly string[] {
   const { rules, workspace } = policy;
   const known = remembered.get(rules);
@@ -184,7 +190,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Not to be read: nothing in it can be met.
+    // It cannot be read, so no command can find anything in it.
     return [];
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Held runs: a command that would be asked about before runs with its writes held back instead, and what it
- * did is judged here, by rules, by what was agreed to earlier, or by a person. No answer is a drop.
+ * Held runs. A command that would need a question runs with its writes held back instead. What it did
+ * is then judged here: by rules, by what was agreed to earlier, or by a person. If nobody answers, it
+ * is dropped.
  */
 import { checkAnswer } from "./agree.ts";
 import { createHash } from "node:crypto";
@@ -27,8 +28,9 @@ import { describeRule } from "./suggest.ts";
 import type { Verdict } from "./verdict.ts";
 
 /**
- * The grant under which a call runs held where it would be asked about: no wider than what needs no question.
- * Undefined: it is asked about before, as ever. What leaves the sandbox or the machine cannot be held back.
+ * The grant under which a call runs held instead of being asked about: no wider than what needs no
+ * question. Undefined if it must be asked about first, because what leaves the sandbox or the machine
+ * cannot be held back.
  */
 export async function heldGrant(state: GateState, checked: Checked): Promise<Grant | undefined> {
   const { options, policy, memory } = state;
@@ -40,28 +42,28 @@ export async function heldGrant(state: GateState, checked: Checked): Promise<Gra
   return (await whyNotHeld(state, checked, grant)) === undefined ? grant : undefined;
 }
 
-/** Without anybody to ask, only a rule can keep what a command did: without such a rule it need not run. */
+/** If nobody can be asked, only a rule can keep what a command did. Without such a rule it need not run. */
 function mayBeKept({ rules }: Policy): boolean {
   return rules.effects.some(({ decision }) => decision === "allow");
 }
 
-/** In mode 'never' a command that is refused for its danger alone may run held where a rule can keep what it does. */
+/** In mode 'never', a command that is refused only for its danger may run held if a rule can keep what it does. */
 export async function heldUnasked(state: GateState, checked: Checked, verdict: Verdict): Promise<Grant | undefined> {
   const { policy } = state;
   if (policy.settings.approval !== "never" || verdict.rule !== undefined || !mayBeKept(policy)) return undefined;
   return heldGrant(state, checked);
 }
 
-/** With `undo = "all"` every confined command can be taken back: it is held too, and kept at once. */
+/** With `undo = "all"` every confined command can be undone: it is held too, and kept at once. */
 export async function undoableGrant(state: GateState, checked: Checked, grant: Grant): Promise<Grant> {
   if (state.options.undo !== "all" || !isHoldable(checked)) return grant;
   const undoable: Grant = { ...grant, writes: "undoable" };
   return (await whyNotHeld(state, checked, undoable)) === undefined ? undoable : grant;
 }
 
-/** One command that ends with its call, and nothing that reaches further than the sandbox's own writes. */
+/** One command that ends with its call, and reaches no further than what the sandbox lets it write. */
 function isHoldable({ access, markerless, tool }: Checked): boolean {
-  // Decided before the next call begins, which calls of a tool that runs beside others do not wait for.
+  // A held run is decided before the next call begins, but calls of a parallel tool do not wait for that.
   if (tool.parallel === true) return false;
   const [command, ...others] = access.commands ?? [];
   if (command === undefined || others.length > 0 || markerless === true) return false;
@@ -69,7 +71,7 @@ function isHoldable({ access, markerless, tool }: Checked): boolean {
   return access.escalation === undefined && (access.network ?? []).length === 0 && (access.servers ?? []).length === 0;
 }
 
-/** It was made to talk to others: without a network it would only fail, and with one nothing holds it back. */
+/** The command needs the network: without one it would only fail, and with one nothing can hold it back. */
 function needsNetwork({ access }: Checked, policy: Policy): boolean {
   return (access.commands ?? []).some((command) =>
     understand(command, policy).steps.some(
@@ -78,7 +80,10 @@ function needsNetwork({ access }: Checked, policy: Policy): boolean {
   );
 }
 
-/** A dangerous command aimed outside the writable folders does nothing that could be shown afterwards: it is asked about before. */
+/**
+ * A dangerous command aimed outside the writable folders leaves nothing to show afterwards, so it is
+ * asked about first.
+ */
 function reachesElsewhere({ access }: Checked, policy: Policy): boolean {
   const roots = [policy.workspace, ...policy.writable];
   return (access.commands ?? []).some((command) =>
@@ -104,7 +109,7 @@ async function whyNotHeld({ options, policy }: GateState, checked: Checked, gran
   return why;
 }
 
-/** What becomes of what a held call did. */
+/** Decides what becomes of the effects of a held call. */
 export async function judgeEffects(
   state: GateState,
   ran: Ran,
@@ -123,7 +128,7 @@ export async function judgeEffects(
   return judgement;
 }
 
-/** What a yes is bound to: every path, what happened to it, and the run it was seen in. */
+/** What a yes is bound to: every path, what happened to it, and the run in which it was seen. */
 export function effectsHash({ run, list }: Effects): string {
   return createHash("sha256").update(stableStringify({ run, list })).digest("hex");
 }
@@ -148,7 +153,7 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
   const isUndoable = ran.grant.writes === "undoable";
   const again = effects.direct === undefined ? undefined : directGrant(state, ran);
   if (isUndoable && again !== undefined && again.network === "off") {
-    // It needed no question, and failed only because it was to be undoable: what is written is all that it does.
+    // It needed no question, and failed only because it was to be undoable. What it writes is all that it does.
     const ruling = rule("policy", "allow", `run again directly, because ${effects.direct}; it cannot be taken back`);
     return { choice: "none", ruling, direct: { grant: again, ruling } };
   }
@@ -189,7 +194,7 @@ async function decide(state: GateState, ran: Ran, effects: Effects, signal: Abor
   return { choice, ruling: rule("person", "allow", `kept (${answer.keep === undefined ? answer.answer : "in part"})`) };
 }
 
-/** What a yes before the run would have granted. */
+/** The grant that a yes before the run would have given. */
 function directGrant({ policy }: GateState, ran: Ran): Grant {
   return toGrant(ran.access, policy, ran.grant.writes === "held");
 }
@@ -250,7 +255,7 @@ async function ask(
   };
   emit?.({ type: "approval.asked", id: ran.id, request });
   const given = checkAnswer(await approver.ask(request, signal));
-  const answer = given === "later" ? undefined : given; // it has run: it cannot wait
+  const answer = given === "later" ? undefined : given; // it has run, so it cannot wait
   emit?.({ type: "approval.answered", id: ran.id, answer });
   if (signal.aborted) throw new CallError("aborted", "The turn was stopped while it waited for an approval.");
   return answer;
@@ -277,7 +282,7 @@ async function remember(
   emit?.({ type: "approval.remembered", id, keys: [key] });
 }
 
-/** For `policy check --effects` and `policy replay`: what the rules alone would say, without a person. */
+/** For `policy check --effects` and `policy replay`: what the rules alone would decide, without a person. */
 export function checkEffects(
   list: readonly Effect[],
   rules: readonly Rule[],

@@ -1,4 +1,7 @@
-/** The user's own before and after functions or commands. They can say no, change a call or its output; they can never allow more. */
+/**
+ * The user's own functions or commands before and after a call. They can refuse a call, or change the
+ * call or its output. They can never allow more.
+ */
 import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
 import { defined, isObject, typeName, type Json } from "../base/json.ts";
@@ -11,7 +14,7 @@ export interface HookCall {
   readonly id: string;
   readonly tool: string;
   readonly input: Json;
-  /** It has run with its writes held back, and this is what it did: a block drops all of it. */
+  /** What the call did, if it ran with its writes held back. A block drops all of it. */
   readonly effects?: readonly Effect[];
 }
 
@@ -22,7 +25,7 @@ export interface HookResult extends HookCall {
   readonly structured?: Json;
 }
 
-/** Nothing: go on. `block`: refuse with this reason. `input`: the call as it should be instead. */
+/** Nothing: go on. `block`: refuse, with this reason. `input`: use this input instead. */
 export type BeforeAnswer = void | undefined | { readonly block: string } | { readonly input: Json };
 
 /** Nothing: leave it. `content`: what the model is told instead. `block`: the result is withheld, for this reason. */
@@ -35,28 +38,28 @@ export type AfterAnswer =
 /** A function of yours that sees every call before or after it runs, and may change or stop it. */
 export interface Hook {
   readonly name?: string;
-  /** Tools it is for; `*` as in rules. Left out: all. */
+  /** Tools it applies to; `*` as in rules. Left out: all. */
   readonly tool?: string;
   readonly before?: (call: HookCall, signal: AbortSignal) => BeforeAnswer | Promise<BeforeAnswer>;
   readonly after?: (call: HookResult, signal: AbortSignal) => AfterAnswer | Promise<AfterAnswer>;
   readonly timeoutMs?: number;
-  /** It only looks on: what it answers, and that it fails, changes nothing. */
+  /** It only watches. Neither its answer nor its failure changes anything. */
   readonly watches?: boolean;
 }
 
-/** What the after-hooks made of a result; `withheld` says why the model does not get it. */
+/** What the after-hooks made of a result. `withheld` says why the model does not get it. */
 export interface AfterHooks {
   readonly content: readonly Part[];
   readonly structured: Json | undefined;
   readonly withheld?: string;
 }
 
-/** Told that a hook which only watches has failed. */
+/** Called when a hook that only watches has failed. */
 export type OnHookFailure = (what: string) => void;
 
 const defaultTimeoutMs = 60_000;
 
-/** The first block or change wins; a hook that fails or takes too long blocks. */
+/** The first block or change wins. A hook that fails or takes too long blocks. */
 export async function runBefore(
   hooks: readonly Hook[],
   call: HookCall,
@@ -76,7 +79,7 @@ export async function runBefore(
   return undefined;
 }
 
-/** Each hook sees what the one before made of it. One that fails, takes too long or blocks withholds the result. */
+/** Each hook sees what the one before it returned. A hook that fails, takes too long or blocks withholds the result. */
 export async function runAfter(
   hooks: readonly Hook[],
   result: HookResult,
@@ -95,18 +98,19 @@ export async function runAfter(
     if (hook.watches === true) {
       if ("failed" in answer) onFailure(answer.block);
     } else if ("block" in answer) return { content: [], structured: undefined, withheld: answer.block };
-    // A structured result says the same as the words: where these were replaced, it goes unless the hook gave a new one.
+    // A structured result says the same as the text. If a hook replaced the text, the structured result goes too,
+    // unless the hook gave a new one.
     else ({ content, structured } = { structured: undefined, ...answer });
   }
   return { content, structured };
 }
 
-/** An answer in a form we do not know is a failure: the hook meant something by it. */
+/** An answer in an unknown form is a failure, because the hook meant something by it. */
 function readBefore(answer: unknown): { readonly block: string } | { readonly input: Json } | undefined {
   if (answer === undefined) return undefined;
   const fields = answerFields(answer, ["block", "input"]);
   if (typeof fields["block"] === "string") return { block: fields["block"] };
-  // Functions are typed, and programs print JSON: what is there is Json.
+  // Functions are typed, and programs print JSON, so this is Json.
   if (fields["input"] !== undefined) return { input: fields["input"] as Json };
   if (Object.keys(fields).length > 0) throw new Error("its 'block' is not text");
   return undefined;
@@ -196,9 +200,10 @@ const commandHookShape: Shape = {
 };
 
 /**
- * A program as hook: the call as JSON on its stdin. Exit 0 with nothing means go on, with JSON
- * `{"block": …}`, `{"input": …}` (before) or `{"content": …}` (after) means that; exit 2 blocks, or
- * withholds the result, with stderr as the reason; any other end is a failure, which does the same.
+ * A program as a hook. It gets the call as JSON on stdin. Exit 0 without output means go on; with JSON
+ * it means what that says: `{"block": …}`, `{"input": …}` (before) or `{"content": …}` (after). Exit 2
+ * blocks, or withholds the result, with stderr as the reason. Any other exit is a failure, which has
+ * the same effect.
  */
 export function createCommandHook(options: CommandHookOptions): Hook {
   checkOptions("createCommandHook", options, commandHookShape);
@@ -214,7 +219,7 @@ export function createCommandHook(options: CommandHookOptions): Hook {
     return value;
   };
   const shared = { name, ...defined({ tool, timeoutMs, watches }) };
-  // What the program printed is read as strictly as what a function returns, in runBefore and runAfter.
+  // What the program printed is checked as strictly as what a function returns, in runBefore and runAfter.
   return when === "before"
     ? { ...shared, before: async (call, signal) => (await run(call, signal)) as BeforeAnswer }
     : { ...shared, after: async (call, signal) => (await run(call, signal)) as AfterAnswer };
@@ -228,7 +233,7 @@ async function runProgram(
   signal: AbortSignal,
   cwd: string | undefined,
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  // Loaded with the first hook that is a program: most gates have none.
+  // Loaded with the first hook that is a program, because most gates have none.
   const { spawn } = await import("node:child_process");
   const [program = "", ...args] = argv;
   const child = spawn(program, args, {
@@ -243,7 +248,7 @@ async function runProgram(
       if (collected[stream].length < maxHookOutput) collected[stream] += chunk;
     });
   }
-  // A hook that does not read its input is no failure.
+  // A hook need not read its input.
   child.stdin.on("error", () => undefined).end(input);
   return new Promise((resolve, reject) => {
     child.on("error", reject);

@@ -19,11 +19,11 @@ export { toVisible } from "./show.ts";
 export { suggestRule } from "./suggest.ts";
 export { createTrust } from "./trust.ts";
 export type { Trust, TrustStatus } from "./trust.ts";
-/** What the gate's own signatures speak of. */
+/** Types that the gate's signatures mention. */
 export type { Denial, NetworkGrant, SandboxPolicy, ServerUse } from "../spec/access.ts";
 export type { Checked, Permitted, Ruling } from "../spec/call.ts";
 export type { ApprovalMode, Asking, Confinement, Gate, PolicySettings, Recorder } from "../spec/stages.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Surroundings } from "./command/look.ts";
 export type { CommandHookOptions } from "./hooks.ts";
 export type { ExampleFailure, ParseOptions } from "./rules-file.ts";

@@ -5,9 +5,9 @@ import { readLines } from "../base/lines.ts";
 import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
 
 /**
- * Requests as JSON lines out, answers as JSON lines in: `{"hash": …, "answer": "once"}`,
- * for a held run with `"keep": [paths]` for a part of it. An answer
- * counts only for the hash it names; when the input ends, nobody can answer any more.
+ * Writes requests as JSON lines and reads answers as JSON lines: `{"hash": …, "answer": "once"}`; for
+ * a held run, `"keep": [paths]` keeps a part of it. An answer counts only for the hash it names. After
+ * the input has ended, nobody can answer.
  */
 export function createJsonLinesApprover(input: Readable, output: Writable): Approver {
   const waiting = new Map<string, (answer: ApprovalAnswer | undefined) => void>();
@@ -25,7 +25,7 @@ export function createJsonLinesApprover(input: Readable, output: Writable): Appr
     for (const answer of waiting.values()) answer(undefined);
     waiting.clear();
   };
-  // An input that breaks off answers as little as one that ended.
+  // An input that breaks off is treated like one that ended.
   void listen().then(close, close);
   return {
     ask: (request, signal) =>
@@ -50,11 +50,11 @@ function toAnswer(line: string): { readonly hash: string; readonly answer: Appro
   }
 }
 
-/** Anything but a word we know is no answer, and no answer is a no. */
+/** Only a known word is an answer, and no answer means no. */
 function readAnswer({ answer, message, keep }: Readonly<Record<string, unknown>>): ApprovalAnswer | undefined {
   if (answer === "once" || answer === "session" || answer === "always") {
     if (keep === undefined) return { answer };
-    // A part that cannot be read must not become all of it.
+    // A list that cannot be read must not be taken as a yes to everything.
     return Array.isArray(keep) && keep.every((path) => typeof path === "string") ? { answer, keep } : undefined;
   }
   if (answer === "direct") return { answer };

@@ -4,7 +4,7 @@ export interface Memory {
   add(key: string): void;
 }
 
-/** `known`: what a person said yes to before this process began. */
+/** `known` is what a person agreed to before this process began. */
 export function createMemory(known: Iterable<string> = []): Memory {
   const keys = new Set(known);
   return { has: (key) => keys.has(key), add: (key) => void keys.add(key) };

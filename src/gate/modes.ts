@@ -1,4 +1,7 @@
-/** The table of approval modes: what happens to something no rule speaks about, and the names people give the modes. */
+/**
+ * The table of approval modes: what happens to a call that no rule matches, and the names that people
+ * use for the modes.
+ */
 import { checkShape } from "../base/shape.ts";
 import type { SandboxPolicy } from "../spec/access.ts";
 import type { ApprovalMode, PolicySettings } from "../spec/stages.ts";
@@ -6,7 +9,7 @@ import type { ApprovalMode, PolicySettings } from "../spec/stages.ts";
 /** How much is known about what a call does. */
 export type Risk = "harmless" | "other" | "dangerous" | "escalation";
 
-/** What the policy says of a call. */
+/** What the policy says about a call. */
 export type Decision = "allow" | "ask" | "deny";
 
 const strictness = { allow: 0, ask: 1, deny: 2 } as const;
@@ -28,7 +31,7 @@ const approvals = {
 
 /** Every name that an approval mode may be given by. */
 export type ApprovalName = keyof typeof approvals;
-/** The keys of the table above, which the compiler forgets. */
+/** The keys of the table above; the compiler loses their types. */
 export const approvalNames = Object.keys(approvals) as readonly ApprovalName[];
 
 const sandboxes = {
@@ -41,16 +44,16 @@ const sandboxes = {
 
 /** Every name that a sandbox mode may be given by. */
 export type SandboxName = keyof typeof sandboxes;
-/** The keys of the table above, which the compiler forgets. */
+/** The keys of the table above; the compiler loses their types. */
 export const sandboxNames = Object.keys(sandboxes) as readonly SandboxName[];
 
-/** A policy as people write it: every name of a mode is taken, wherever a policy is given. */
+/** A policy as people write it. Wherever a policy is given, every name of a mode is accepted. */
 export interface PolicyNames {
   readonly approval?: ApprovalName;
   readonly sandbox?: SandboxName;
 }
 
-/** Names to settings; TypeError for a word that is none. `auto` is without a sandbox unless one is named. */
+/** Converts names to settings. Throws a TypeError for an unknown word. `auto` has no sandbox unless one is named. */
 export function toSettings(approval: ApprovalName = "on-request", sandbox?: SandboxName): PolicySettings {
   const problem =
     checkShape(approval, { oneOf: approvalNames }, ["approval"]) ??
@@ -65,7 +68,7 @@ export function asksNobody(approval: ApprovalMode): boolean {
   return approval === "never" || approval === "auto" || approval === "disabled";
 }
 
-/** `confines`: something will hold the call inside its grant. */
+/** `confines` means that something will hold the call inside its grant. */
 export function byMode(risk: Risk, settings: PolicySettings, confines: boolean): Decision {
   const { approval, sandbox } = settings;
   if (approval === "disabled") return "deny";
@@ -79,7 +82,7 @@ export function byMode(risk: Risk, settings: PolicySettings, confines: boolean):
   return refuses ? "deny" : "ask";
 }
 
-/** Why it was decided so, as the end of a sentence that begins with what the call does. */
+/** The reason for the decision, as the end of a sentence that begins with what the call does. */
 export function modeReason(risk: Risk, settings: PolicySettings, confines: boolean): string {
   const { approval, sandbox } = settings;
   if (approval === "disabled") return switchedOff;

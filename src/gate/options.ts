@@ -14,53 +14,59 @@ import { runLater } from "./run-later.ts";
 
 /** Options of `createPolicy`. */
 export interface PolicyOptions {
-  /** Every name of a mode is taken; left out, `on-request` and `workspace-write`. */
+  /** Every name of a mode is accepted. Left out: `on-request` and `workspace-write`. */
   readonly settings?: PolicyNames;
   readonly workspace: string;
   readonly extraWritableRoots?: readonly string[];
   /** Folders outside the workspace that may be read without a question (kept outputs, skills). */
   readonly readableRoots?: readonly string[];
-  /** Names that stay read-only in the sandbox and are asked about (left out: `runLater.protected`). */
+  /** Names that stay read-only in the sandbox and are always asked about. Left out: `runLater.protected`. */
   readonly protect?: readonly string[];
-  /** Names that the file tools ask about (left out: `runLater.asked`). */
+  /** Names that are asked about when a file tool writes them. Left out: `runLater.asked`. */
   readonly asked?: readonly string[];
   readonly mask?: readonly string[];
   readonly network?: NetworkGrant;
   readonly rules?: readonly Rule[];
-  /** What holds commands inside their grant on this machine; a function is asked once, when the first command comes. */
+  /**
+   * What holds commands inside their grant on this machine. A function is called once, when the first
+   * command comes.
+   */
   readonly confinement: Confinement | (() => Promise<Confinement>);
   readonly home?: string;
 }
 
 /** Options of `createGate`: those of the policy, and who is asked. */
 export interface GateOptions extends PolicyOptions {
-  /** Left out: nobody can be asked, and what would need it ends as needs_approval. */
+  /** Left out: nobody can be asked, and a call that needs an answer ends as `needs_approval`. */
   readonly approver?: Approver;
   readonly hooks?: readonly Hook[];
-  /** `asked`: a command that would be asked about runs with its writes held back, and what it did is asked about. */
+  /**
+   * `asked`: a command that would need a question runs with its writes held back, and the question is
+   * about what it did.
+   */
   readonly held?: "off" | "asked";
-  /** `all`: every confined command is held and kept at once, so that it can be taken back. */
+  /** `all`: every confined command is held and kept at once, so that it can be undone. */
   readonly undo?: "files" | "all";
-  /** Why what a command writes cannot be held on this machine; undefined: it can. */
+  /** Why the writes of a command cannot be held on this machine. Undefined if they can. */
   readonly whyNotHeld?: (grant: Grant, cwd: string) => Promise<string | undefined>;
   readonly emit?: Emit;
   readonly memory?: Memory;
-  /** Rules shared with other gates. Left out: `rules`, and what a person adds, for this gate alone. */
+  /** Rules shared with other gates. Left out: `rules` and what a person adds, for this gate alone. */
   readonly book?: RuleBook;
-  /** Where 'always' is written. Left out: 'always' is not offered. */
+  /** Where 'always' saves its rule. Left out: 'always' is not offered. */
   readonly always?: { readonly file: string; save(rule: Rule): Promise<void> };
-  /** Told every decision, with who made it and why (audit log). */
+  /** Called with every decision, who made it and why (audit log). */
   readonly record?: (entry: GateRecord) => void | Promise<void>;
 }
 
-/** One decision, as it is told to the audit log. */
+/** One decision, as the audit log gets it. */
 export interface GateRecord {
   readonly call: string;
   readonly tool: string;
-  /** Of the exact call, what it touches and the grant; the same for a question and its answer. */
+  /** The hash of the exact call, what it touches and the grant. A question and its answer have the same hash. */
   readonly hash?: string;
   readonly ruling: Ruling;
-  /** `kept`, `dropped`: what it did while held. `withheld`: it ran, and an after-hook kept its result back. */
+  /** `kept`, `dropped`: what became of its held writes. `withheld`: it ran, and an after-hook withheld its result. */
   readonly outcome: "permitted" | "refused" | "withheld" | "kept" | "dropped";
   readonly grant?: Grant;
 }
@@ -109,15 +115,21 @@ const {
   ...ofAnEngine
 } = gateFields;
 
-/** What may be changed while calls run. TypeError that names what is wrong and the nearest right word. */
+/**
+ * Checks what may be changed while calls run. Throws a TypeError that names what is wrong and the
+ * nearest right word.
+ */
 export function checkPolicyChange(change: PolicyNames): void {
   checkOptions("setPolicy", change, { ...policyFields.settings, noun: "option" });
 }
 
-/** The gate's options as part of an engine's, which says the rest itself. */
+/** The gate's options inside an engine's options, which cover the rest. */
 export const engineGateShape: Shape = { fields: ofAnEngine, noun: "option" };
 
-/** TypeError for a rule that is none: one that says nothing we understand would be a door left open. */
+/**
+ * Throws a TypeError for a rule that is not one, because a rule that nobody understands would silently
+ * protect nothing.
+ */
 export function checkRules(owner: string, rules: readonly unknown[]): void {
   for (const [index, rule] of rules.entries()) {
     const problem = ruleProblem(rule);
@@ -129,7 +141,7 @@ export function checkGateOptions(owner: string, options: GateOptions): void {
   checkOptions(owner, options, { fields: gateFields, required: ["workspace", "confinement"], noun: "option" });
 }
 
-/** Rules and modes as one value that `decideCommand` and `decideAccess` judge by. */
+/** Rules and modes as one value, which `decideCommand` and `decideAccess` judge by. */
 export function createPolicy(options: PolicyOptions): Policy {
   checkRules("rules", options.rules ?? []);
   const settings = toSettings(options.settings?.approval, options.settings?.sandbox);
@@ -155,7 +167,7 @@ export function createPolicy(options: PolicyOptions): Policy {
     mask: [...new Set((options.mask ?? defaultMask(home)).map(real))],
     network: sandbox === "full-access" ? "on" : (options.network ?? "off"),
     rules: compileRules(options.rules ?? []),
-    // Until it has been looked at, a sandbox is taken to be there: it is looked at before the first command is judged.
+    // A sandbox is assumed to be there until it has been looked at, which happens before the first command is judged.
     confines: (typeof confinement === "function" || confinement.available) && sandbox !== "full-access",
   };
 }

@@ -1,4 +1,4 @@
-/** Where a path really leads, and whether it stays where it may. Decisions are made on resolved paths only. */
+/** Where a path really leads, and whether it stays where it may. Decisions use resolved paths only. */
 import { lstatSync, readlinkSync, realpathSync, statSync, type Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { foldName } from "../base/names.ts";
@@ -6,13 +6,13 @@ import { foldName } from "../base/names.ts";
 const maxPathLength = 4_096;
 const maxLinks = 40;
 
-/** The absolute path with every link followed, also for what does not exist yet; undefined if nobody can say. */
+/** The absolute path with every link followed, even if part of it does not exist yet. Undefined if nobody can say. */
 export function resolveReal(path: string, base: string): string | undefined {
   if (path.length > maxPathLength || path.includes("\0")) return undefined;
   return follow(joinRaw(base, path), 0);
 }
 
-/** Without `path.join`'s folding: `link/..` is where the kernel goes, not where the text goes. */
+/** Joins without shortening, as `path.join` would: for `link/..` the kernel follows the link first. */
 function joinRaw(base: string, path: string): string {
   return isAbsolute(path) ? path : `${base}/${path}`;
 }
@@ -20,10 +20,10 @@ function joinRaw(base: string, path: string): string {
 function follow(path: string, links: number): string | undefined {
   if (links > maxLinks || path.length > 2 * maxPathLength) return undefined;
   try {
-    // Asked first, because an error is dear and most masked places do not exist.
+    // Asked first, because an error is expensive and most masked places do not exist.
     if (lstatSync(path, { throwIfNoEntry: false })) return realpathSync.native(path);
   } catch {
-    // Not all of it exists: walk what is there.
+    // Not all of it exists, so the part that exists is followed below.
   }
   let at = "/";
   const components = path.split("/").filter((component) => component !== "" && component !== ".");
@@ -44,12 +44,12 @@ function readLink(path: string): string | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
-    // Nobody may look there: nothing to follow.
+    // We may not look there, so no link can be followed.
     return undefined;
   }
 }
 
-/** Undefined for what is not there, too long or not to be looked at. */
+/** Undefined for a path that does not exist, is too long, or may not be looked at. */
 export function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -58,7 +58,7 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Component-wise: `/a/bc` is not inside `/a/b`. */
+/** Compares whole components: `/a/bc` is not inside `/a/b`. */
 export function isInside(path: string, root: string): boolean {
   return path.startsWith(root) && (path.length === root.length || path[root.length] === "/" || root.endsWith("/"));
 }
@@ -67,20 +67,20 @@ export function isInsideAny(path: string, roots: readonly string[]): boolean {
   return roots.some((root) => isInside(path, root));
 }
 
-/** The protected name a path runs into below one of the roots (`.git`, `.callgate`, `a/b`, a whole path), if any. */
+/** The protected name that a path meets below one of the roots (`.git`, `.callgate`, `a/b`, a whole path), if any. */
 export function findProtected(path: string, roots: readonly string[], names: readonly string[]): string | undefined {
   const root = roots.find((candidate) => isInside(path, candidate));
   const whole = names.find((name) => name.startsWith("/") && isInside(path, name));
   if (whole !== undefined && root !== undefined && root !== whole && isInside(whole, root)) return whole;
   const below = root === undefined ? path : path.slice(root.length);
   const folded = `/${below.split("/").map(foldName).filter(Boolean).join("/")}/`;
-  // Some file systems also drop a short name's tail: GIT~1 is .git there.
+  // Some file systems also accept a shortened name: GIT~1 is .git there.
   return names.find(
     (name) => folded.includes(`/${name.toLowerCase()}/`) || (name === ".git" && folded.includes("/git~1/")),
   );
 }
 
-/** Places every command may read: programs and their data, nothing of a person. */
+/** Places that every command may read: programs and their data, but nothing personal. */
 export const systemRoots: readonly string[] = ["/usr", "/bin", "/lib", "/lib64", "/sbin"];
 
 const devices = new Set(["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom"]);
@@ -107,7 +107,10 @@ export function defaultMask(home: string): readonly string[] {
   return [...inHome.map((name) => join(home, name)), ...system];
 }
 
-/** Files that usually hold secrets, wherever they are: never read without a question by a command that merely looks. */
+/**
+ * Files that usually hold secrets, wherever they are. A command that merely reads never reads them
+ * without a question.
+ */
 export function isSecretName(path: string): boolean {
   const name = foldName(basename(path));
   if (/(example|sample|template|dist|defaults|schema)$/.test(name)) return false;
@@ -116,19 +119,19 @@ export function isSecretName(path: string): boolean {
   );
 }
 
-/** The folder that exists and would hold the path: what a person can be asked to open up. */
+/** The existing folder that would hold the path, which a person can be asked to open. */
 export function nearestFolder(path: string): string {
   for (let at = path; ; at = dirname(at)) {
     try {
       if (lstatSync(at).isDirectory()) return at;
     } catch {
-      // Not there: look one up.
+      // It does not exist, so try the folder above.
     }
     if (dirname(at) === at) return at;
   }
 }
 
-/** Program names by what is typed: `/bin/rm` is rm, `./rm` is a program of the folder. */
+/** The program's name from what was typed: `/bin/rm` is rm, but `./rm` is a program of the folder. */
 export function programName(typed: string): { readonly name: string; readonly system: boolean } {
   if (!typed.includes("/")) return { name: typed, system: true };
   const folder = resolve("/", dirname(typed));

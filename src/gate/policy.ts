@@ -1,6 +1,6 @@
 /**
- * Allow, ask or deny, and why: rules first, then the table of modes, the strictest over everything a
- * call touches. Pure but for looking at the file system; nothing is run and nobody is asked here.
+ * Decides allow, ask or deny, and why: rules first, then the table of modes, and the strictest decision
+ * over everything a call touches. It looks at the file system, but runs nothing and asks nobody.
  */
 import { resolve } from "node:path";
 import { extend } from "../base/extend.ts";
@@ -21,19 +21,19 @@ import { modeVerdict, refuseToAsk, ruleVerdict, strictest, withRules, type Verdi
 export type { Policy } from "./policy-type.ts";
 export type { Verdict } from "./verdict.ts";
 
-/** What was decided about a command line, and what was found in it. */
+/** What was decided about a command line, and the commands found in it. */
 export interface CommandVerdict extends Verdict {
   /** Every simple command found, as words, in the order they were found. */
   readonly commands: readonly (readonly string[])[];
   readonly sandboxed: boolean;
 }
 
-/** What the policy must know of a call. */
+/** What the policy has to know about a call. */
 export interface CallToDecide {
   readonly tool: string;
   readonly access: Access;
   readonly mutates: boolean;
-  /** Nothing marked it as a call: it may be a quotation. */
+  /** Nothing marked it as a call, so it may be a quotation. */
   readonly markerless?: boolean;
 }
 
@@ -47,7 +47,10 @@ export function decideCommand(command: Command, policy: Policy): CommandVerdict 
   return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
 }
 
-/** As a line where a shell reads it; else what was permitted when the process was started, and that nobody understands it. */
+/**
+ * If a shell reads it, it is judged as a command line. Otherwise it gets what was permitted when the
+ * process started, with the note that nobody understands it.
+ */
 function decideTyped(command: Command, started: readonly string[], policy: Policy): CommandVerdict {
   const { line, doubt, denials } = readTyped(command, policy.rules);
   const read = line ?? { argv: started, ...(command.cwd === undefined ? {} : { cwd: command.cwd }) };
@@ -61,7 +64,7 @@ function decideTyped(command: Command, started: readonly string[], policy: Polic
   return extend(verdict, { commands, sandboxed: policy.confines && policy.settings.sandbox !== "full-access" });
 }
 
-/** What happens to a call: everything it says it touches, together. */
+/** What happens to a call, judged by everything it says it touches. */
 export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict {
   const { access } = call;
   const commands = (access.commands ?? []).map((command) => decideCommand(command, policy));
@@ -70,7 +73,7 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
     ...(access.read ?? []).map((path) => readVerdict(path, policy.workspace, policy)),
     ...(access.write ?? []).map((path) => writeVerdict(path, policy.workspace, policy)),
     ...(access.network ?? []).map((host) => networkVerdict(host, policy)),
-    // Where nothing is confined there is nothing to leave.
+    // Without a sandbox there is nothing to leave.
     ...(access.escalation === undefined || policy.settings.sandbox === "full-access"
       ? []
       : [modeVerdict("escalation", policy, "the model asks to run it outside the sandbox")]),
@@ -91,34 +94,34 @@ export function decideAccess(call: CallToDecide, policy: Policy): CommandVerdict
   });
 }
 
-/** No rule speaks for a command that a model may only have quoted. */
+/** No rule applies to a command that a model may only have quoted. */
 const quoted: Verdict = {
   decision: "ask",
   reason: "nothing in the answer marks it as a call: it may be a quotation",
   risk: "other",
 };
 
-/** A rule for the tool settles what is merely unknown; danger, escalation and other rules' words stay. */
+/** A rule for the tool settles what is merely unknown. Danger, escalation and the decisions of other rules stay. */
 function forgive(verdict: Verdict): Verdict {
   return verdict.rule === undefined && verdict.risk === "other" && verdict.decision === "ask"
     ? { ...verdict, decision: "allow", reason: "a rule allows the tool" }
     : verdict;
 }
 
-/** Does the access say all there is to say? One that changes something has to state a change, not only what it reads. */
+/** Whether the access is complete: a call that changes something has to state a change, and not only what it reads. */
 function statesItsChanges({ access, mutates }: CallToDecide, touches: boolean): boolean {
   if (!mutates) return touches;
   const changes = [access.write, access.commands, access.network].some((list) => (list?.length ?? 0) > 0);
   return changes || access.escalation !== undefined;
 }
 
-/** A call that states no change: harmless where its tool says that it changes nothing, else unknown, and nothing confines it. */
+/** A call that states no change: harmless if its tool says so; otherwise unknown, and nothing confines it. */
 function ownVerdict(call: CallToDecide, policy: Policy): Verdict {
   if (!call.mutates) return modeVerdict("harmless", policy, "it changes nothing");
   return unheldVerdict(`${call.tool} changes something and does not say what`, policy);
 }
 
-/** What happens on an MCP server is judged by the rules for that server, whichever tool leads there. */
+/** What happens on an MCP server is judged by the rules for that server, whichever tool calls it. */
 function serverVerdict(use: ServerUse, call: CallToDecide, policy: Policy, allowed: boolean): Verdict {
   const name = `${use.server}/${use.name}`;
   const rules = policy.rules.mcp.filter((rule) => matchMcp(name, rule.mcp ?? "") && !rule.except?.includes(name));
@@ -279,7 +282,7 @@ function pathRules(path: string, cwd: string, use: "read" | "write" | undefined,
   return policy.rules.paths.filter(
     (rule) =>
       (use === undefined || rule.access === undefined || rule.access === use) &&
-      // An allow speaks about where the path leads; a deny also about how it is written.
+      // An allow rule is matched against where the path leads; a deny rule also against how it is written.
       ((real !== undefined && matchPath(real, rule.path ?? "", policy.workspace)) ||
         (rule.decision !== "allow" && matchPath(plain, rule.path ?? "", policy.workspace))),
   );

@@ -1,4 +1,4 @@
-/** Does a command that a rule allows by name reach further than the workspace? */
+/** Whether a command that a rule allows by name reaches beyond the workspace. */
 import { notWrappers } from "./command/handed.ts";
 import { hooksDoubt, repositoryDoubt } from "./command/git-config.ts";
 import { mayRead } from "./command/look.ts";
@@ -9,8 +9,8 @@ import type { Policy } from "./policy-type.ts";
 import { matchPath } from "./rules.ts";
 
 /**
- * An allow rule covers what a command does in the workspace: not paths elsewhere, wherever in a word
- * they stand, not protected files, and not a program of the workspace handed over as an option.
+ * An allow rule covers what a command does inside the workspace. It does not cover paths elsewhere
+ * (wherever they stand in a word), protected files, or a program of the workspace passed as an option.
  */
 export function reachesOut(step: Step, policy: Policy): boolean {
   return step.found.cwds.some((cwd) => {
@@ -43,7 +43,7 @@ function innerPaths(step: Step): readonly string[] {
     .map((token) => token.replace(/^~/, "/~"));
 }
 
-/** A value of an option that is an executable file of the workspace is a program to be run. */
+/** If the value of an option is an executable file of the workspace, it is a program to be run. */
 function optionPrograms(step: Step, cwd: string): boolean {
   return step.argv.some((arg, index) => {
     if (index === 0) return false;
@@ -53,7 +53,7 @@ function optionPrograms(step: Step, cwd: string): boolean {
         ? arg.replace(/^-\w/, "")
         : undefined;
     const after = step.argv[index - 1]?.startsWith("-") ? arg : undefined;
-    // A program we know takes files takes them as files; another one may run them.
+    // A known program that takes files reads them; an unknown one may run them.
     const operand = arg.includes("/") && !takesFiles(step.name ?? "") ? arg : undefined;
     return [glued, after, operand].some((path) => path !== undefined && path !== "" && isProgram(path, cwd));
   });

@@ -1,6 +1,6 @@
 /**
- * Rules in a file: TOML (`[[rule]]` tables) or JSON (`{"rules": […]}`). A file that does not parse, has
- * a word we do not know, or an example that does not hold stops the start and says where.
+ * Rules in a file: TOML (`[[rule]]` tables) or JSON (`{"rules": […]}`). A file that does not parse,
+ * has an unknown word, or has an example that fails stops the start with an error that says where.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
@@ -37,7 +37,7 @@ export class RulesError extends Error {
   }
 }
 
-/** An absent file is an empty one; anything else wrong with it throws. */
+/** A file that does not exist counts as empty. Anything else that is wrong with it throws. */
 export async function loadRules(file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -48,11 +48,11 @@ export async function loadRules(file: string, options: ParseOptions = {}): Promi
 
 /** Options of `parseRules`. */
 export interface ParseOptions {
-  /** False: examples that do not hold are left for `failedExamples` to tell. */
+  /** False: examples that fail are left to `failedExamples`. */
   readonly examples?: boolean;
 }
 
-/** The rules in the text of a rules file, TOML or JSON; a `RulesError` names the line that is wrong. */
+/** The rules in the text of a rules file, TOML or JSON. A `RulesError` names the line that is wrong. */
 export async function parseRules(text: string, file: string, options: ParseOptions = {}): Promise<readonly Rule[]> {
   const isJson = file.endsWith(".json") || /^\s*(\{|\[\s*[{\]])/.test(text);
   const entries = isJson ? readJson(text, file) : await readToml(text, file);
@@ -106,11 +106,11 @@ function headerLines(text: string): readonly number[] {
 function toRule(entry: unknown, fail: (message: string) => RulesError, source: string): Rule {
   const problem = ruleProblem(entry, fileKeys);
   if (problem !== undefined) throw fail(problem);
-  // Every key was checked; the compiler cannot follow that.
+  // Every key was checked, which the compiler cannot follow.
   return { ...(entry as Rule), source };
 }
 
-/** An example inside a rule that does not hold. */
+/** An example inside a rule that fails. */
 export interface ExampleFailure {
   readonly rule: Rule;
   readonly example: string;
@@ -140,7 +140,7 @@ function matchesExample(rule: Rule, example: string): boolean {
   if (rule.host !== undefined) return matchHost(example, rule.host);
   if (rule.path !== undefined) return matchPath(resolve("/workspace", example), rule.path, "/workspace");
   if (rule.effects !== undefined) {
-    const isTracked = () => true; // an example says what it means by its path
+    const isTracked = () => true; // for an example, a path alone says enough
     return matchEffects(readExample(example), rule.effects, {
       workspace: "/workspace",
       protect: defaultProtect,
@@ -153,7 +153,7 @@ function matchesExample(rule: Rule, example: string): boolean {
   return understood.steps.some((step) => matchStep(step, set).length > 0);
 }
 
-/** Adds one rule at the end, all or nothing, unless it is there already. */
+/** Adds one rule at the end, completely or not at all, unless it is there already. */
 export async function appendRule(file: string, rule: Rule): Promise<void> {
   const existing = await loadRules(file);
   if (existing.some((known) => describeRule(known) === describeRule(rule))) return;
@@ -180,7 +180,7 @@ function withoutSource(rule: Rule): Omit<Rule, "source"> {
   return rest;
 }
 
-/** JSON's texts and lists of texts are TOML's too. */
+/** Strings and lists of strings are written the same way in JSON and TOML. */
 function toToml(rule: Rule): string {
   return Object.entries(withoutSource(rule))
     .map(([key, value]) =>

@@ -1,6 +1,6 @@
 /**
- * Rules as data. A rule speaks about a tool, an MCP server's tool, a command prefix, a path or a host.
- * All matching rules count and the strictest wins, so their order never matters.
+ * Rules as data. A rule is about a tool, an MCP server's tool, a command prefix, a path or a host. All
+ * matching rules count and the strictest wins, so their order never matters.
  */
 import { isObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
@@ -8,30 +8,30 @@ import { conditionProblem, describeCondition, type EffectCondition } from "./eff
 import type { Decision } from "./modes.ts";
 import { foldName } from "../base/names.ts";
 
-/** Each place of a prefix is one word or several alternatives. */
+/** Each position of a prefix is one word, or several alternatives. */
 export type Prefix = readonly (string | readonly string[])[];
 
-/** One rule: what it is about, and what is decided then. docs/policy.md explains each key. */
+/** One rule: what it is about, and the decision. docs/policy.md explains each key. */
 export interface Rule {
   readonly id?: string;
   readonly tool?: string;
   /** `server`, `server/tool`, `server/*`. */
   readonly mcp?: string;
-  /** With `mcp`: tools (`server/tool`) it does not speak about. */
+  /** With `mcp`: tools (`server/tool`) that the rule is not about. */
   readonly except?: readonly string[];
   readonly command?: string | Prefix;
   readonly path?: string;
-  /** With `path`: which use it speaks about; both when left out. */
+  /** With `path`: which use the rule is about. Left out: both. */
   readonly access?: "read" | "write";
   readonly host?: string;
-  /** What a held command did; with nothing else. */
+  /** What a held command did. It cannot be combined with other keys. */
   readonly effects?: EffectCondition;
   readonly decision: Decision;
   readonly reason?: string;
-  /** Examples that must and must not match; checked when the rules are loaded. */
+  /** Examples that must match, and ones that must not. They are checked when the rules are loaded. */
   readonly match?: readonly string[];
   readonly not_match?: readonly string[];
-  /** Where it was written. */
+  /** The file in which it was written. */
   readonly source?: string;
 }
 
@@ -39,7 +39,7 @@ const textKeys = ["id", "tool", "mcp", "path", "host", "reason"] as const;
 const listKeys = ["match", "not_match", "except"] as const;
 const subjects = ["tool", "mcp", "command", "path", "host", "effects"] as const;
 
-/** What a rule in a file may say; code may say more. */
+/** The keys a rule in a file may have. Rules in code may have more. */
 export const fileKeys: readonly string[] = [
   ...textKeys,
   "match",
@@ -51,7 +51,7 @@ export const fileKeys: readonly string[] = [
 ];
 const codeKeys: readonly string[] = [...fileKeys, "except", "source"];
 
-/** What is wrong with a rule, in one sentence, or undefined. Rules in files and in code are held to the same. */
+/** What is wrong with a rule, in one sentence, or undefined. Rules in files and in code are checked alike. */
 export function ruleProblem(entry: unknown, known: readonly string[] = codeKeys): string | undefined {
   if (!isObject(entry)) return "a rule must be a table";
   for (const [key, value] of Object.entries(entry)) {
@@ -100,18 +100,18 @@ function isPrefix(value: unknown): boolean {
   );
 }
 
-/** A rule with one of the command prefixes that it is about. */
+/** A rule with one of its command prefixes. */
 export interface CommandRule {
   readonly rule: Rule;
   readonly prefix: readonly (readonly string[])[];
 }
 
-/** Rules sorted by what they speak about, so that a decision looks only at those that can matter. */
+/** Rules sorted by what they are about, so that a decision looks only at those that can matter. */
 export interface RuleSet {
   readonly rules: readonly Rule[];
   /** By the first word of the prefix. */
   readonly commands: ReadonlyMap<string, readonly CommandRule[]>;
-  /** Every command rule that denies, for what cannot be named. */
+  /** Every command rule that denies, for commands that cannot be named. */
   readonly denials: readonly CommandRule[];
   readonly tools: readonly Rule[];
   readonly mcp: readonly Rule[];
@@ -142,18 +142,18 @@ export function compileRules(rules: readonly Rule[]): RuleSet {
   };
 }
 
-/** A prefix written as text is split at blanks; quote by writing a list. */
+/** A prefix written as text is split at blanks. Write a list if a word contains one. */
 export function toPrefix(command: string | Prefix): readonly (readonly string[])[] {
   const words = typeof command === "string" ? command.trim().split(/\s+/) : command;
   return words.map((word) => (typeof word === "string" ? [word] : word));
 }
 
-/** Session rules and files together; neither can undo the other's deny. */
+/** Combines rules of the session and of files. Neither can undo the other's deny. */
 export function joinRules(...sets: readonly (readonly Rule[])[]): RuleSet {
   return compileRules(sets.flat());
 }
 
-/** The rules of one engine. Its conversations share them, so that an 'always' said in one holds in all. */
+/** The rules of one engine. Its conversations share them, so that an 'always' given in one holds in all. */
 export interface RuleBook {
   readonly rules: RuleSet;
   add(rule: Rule): void;
@@ -185,7 +185,10 @@ function subject(rule: Rule): string {
   return rule.tool === undefined ? `host ${rule.host ?? ""}` : `tool ${rule.tool}`;
 }
 
-/** `*` stands for any run of characters; the rest is text. Linear: the parts are looked for in order. */
+/**
+ * `*` stands for any run of characters; the rest is literal. The parts are searched in order, so the
+ * time is linear.
+ */
 export function matchName(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return name === pattern;
@@ -204,7 +207,10 @@ export function matchMcp(tool: string, pattern: string): boolean {
   return pattern.includes("/") ? matchName(tool, pattern) : tool.startsWith(`${pattern}/`);
 }
 
-/** Label by label: `*.a.org` is every name below a.org, never `evila.org`; a port in the rule must be the port. */
+/**
+ * Compares label by label: `*.a.org` is every name below a.org, and never `evila.org`. A port in the
+ * rule must be equal.
+ */
 export function matchHost(target: string, pattern: string): boolean {
   const wanted = splitHost(pattern);
   const given = splitHost(target);
@@ -223,9 +229,9 @@ function splitHost(text: string): { readonly host: string; readonly port: string
 }
 
 /**
- * A path rule against a resolved path. A pattern without a slash names a file or folder anywhere; with
- * one it is relative to the workspace or absolute. `*` stays within a name, `**` does not. What lies
- * below a matched folder matches too.
+ * Matches a path rule against a resolved path. A pattern without a slash names a file or folder
+ * anywhere; with one it is absolute or relative to the workspace. `*` stays within one name, `**` does
+ * not. What lies below a matched folder matches too.
  */
 export function matchPath(real: string, pattern: string, workspace: string): boolean {
   const steps = (text: string) => text.split("/").filter((step) => step !== "" && step !== ".");
@@ -240,7 +246,7 @@ function foldPath(name: string): string {
 }
 
 function matchSteps(names: readonly string[], pattern: readonly string[]): boolean {
-  // reachable[i]: the pattern so far can end after i names. A plain table, so no pattern can blow up.
+  // reachable[i]: the pattern so far can end after i names. A plain table, so that no pattern takes exponential time.
   let reachable = new Set([0]);
   for (const step of pattern) {
     const next = new Set<number>();

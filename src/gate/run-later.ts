@@ -1,7 +1,7 @@
 /**
- * Files that run later: what is written into them runs when somebody opens the folder, enters it,
- * commits, installs or builds, outside every sandbox. One table for the file tools, the sandbox and the
- * diff of a turn. A name without a slash is meant at any depth; `*` stands for part of a name.
+ * Files that run later. What is written into them runs outside every sandbox, when somebody opens or
+ * enters the folder, commits, installs or builds. The file tools, the sandbox and the diff of a turn
+ * share this table. A name without a slash matches at any depth; `*` stands for part of a name.
  */
 import { foldName } from "../base/names.ts";
 import { matchName } from "./rules.ts";
@@ -21,11 +21,11 @@ const names = (...lines: readonly string[]) => lines.flatMap((line) => line.spli
 
 export const runLater: RunLater = {
   protected: names(
-    // git and its like run what their settings and hooks say.
+    // git and similar programs run what their settings and hooks say.
     ".git .gitmodules .gitconfig .hg .jj .githooks .husky",
-    // Agents: their settings name programs to start.
+    // The settings of agents name programs to start.
     ".callgate callgate.toml .mcp.json .claude .claude.json .codex .agents .gemini .cursor .cursorrules .opencode opencode.json opencode.jsonc .windsurf .windsurfrules .continue .aider.conf.yml .cline .clinerules .roo .kilocode .amazonq .qwen .crush.json crush.json .goose .kiro .trae .junie .augment .zencoder",
-    // Editors: opening the folder is enough.
+    // For editors, opening the folder is enough.
     ".vscode .idea .zed .fleet .vs .theia .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua .lvimrc .vimrc .gvimrc .vim .dir-locals.el .emacs .emacs.d .ycm_extra_conf.py",
     // Entering the folder is enough.
     ".envrc .direnvrc .mise.toml mise.toml .mise .autoenv",
@@ -57,7 +57,10 @@ export function joinRunLater(more: Partial<RunLater> = {}): RunLater {
   return { protected: join("protected"), asked: join("asked"), flagged: join("flagged") };
 }
 
-/** The name of the list that a path below the workspace runs into, if any. Names are compared as a careless file system would. */
+/**
+ * The name in the list that a path below the workspace matches, if any. Names are compared as loosely
+ * as any file system does.
+ */
 export function findName(below: string, list: readonly string[]): string | undefined {
   const steps = below.split("/").map(foldName).filter(Boolean);
   const found = foldedNames(list).find(({ wanted: [only, ...more], isPlain }) =>
@@ -71,11 +74,11 @@ export function findName(below: string, list: readonly string[]): string | undef
 interface FoldedName {
   readonly name: string;
   readonly wanted: readonly string[];
-  /** One step, to the letter: nearly all of them. */
+  /** One component without a wildcard, as nearly all of them are. */
   readonly isPlain: boolean;
 }
 
-/** A list is folded once: it has hundreds of names, and each file of each patch is held against it. */
+/** A list is folded once, because it has hundreds of names and every file of every patch is compared with it. */
 const folded = new WeakMap<readonly string[], readonly FoldedName[]>();
 
 function foldedNames(list: readonly string[]): readonly FoldedName[] {
@@ -94,7 +97,7 @@ function foldStep(name: string): string {
   return name.includes("*") ? name.toLowerCase() : foldName(name);
 }
 
-/** What kind of file that runs later a path of the workspace is, the strictest first. */
+/** Which kind of file that runs later a path of the workspace is. The strictest kind is tried first. */
 export function kindOf(below: string, table: RunLater = runLater): RunLaterKind | undefined {
   const kinds = ["protected", "asked", "flagged"] as const;
   return kinds.find((kind) => findName(below, table[kind]) !== undefined);

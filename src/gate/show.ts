@@ -1,12 +1,12 @@
 /**
- * Text from a model or a tool as a person may safely be shown it: everything that could move the
- * cursor, hide, reorder or imitate is written out, so that what is seen is what is meant.
+ * Text from a model or a tool, made safe to show to a person. Everything that could move the cursor,
+ * hide, reorder or imitate is written out as an escape, so that a person sees what is really there.
  */
 import type { EffectLine } from "../spec/effects.ts";
 
 // oxlint-disable-next-line no-control-regex -- control characters are exactly what is looked for
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
-/** Invisible, reordering, variation and tag characters, odd blanks, private use: by range, first and last code point. */
+/** Invisible, reordering, variation and tag characters, unusual blanks and private use, as ranges of code points. */
 const hidden: readonly (readonly [number, number])[] = [
   [0x00a0, 0x00a0],
   [0x00ad, 0x00ad],
@@ -47,12 +47,12 @@ export function toVisible(text: string): string {
     );
 }
 
-/** One line: line breaks are written out too. */
+/** One line: line breaks are escaped too. */
 export function toVisibleLine(text: string): string {
   return toVisible(text.replace(/\r?\n/g, "⏎ ").replaceAll("\t", " \\t "));
 }
 
-/** A command's name with letters that only look like ASCII written out beside it. */
+/** A command's name. Letters that only look like ASCII are written out beside it. */
 export function toVisibleName(name: string): string {
   const shown = toVisibleLine(name);
   const foreign = [...name].filter((char) => (char.codePointAt(0) ?? 0) > 0x7e && !/^\s$/.test(char));
@@ -81,7 +81,7 @@ function quote(word: string): string {
   return /^[\w@%+=:,./⟨⟩…-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Every line with a mark in front, so that shown text can never be taken for our own prompt. */
+/** Puts a mark in front of every line, so that shown text can never be mistaken for our own prompt. */
 export function toQuotedBlock(text: string): string {
   return toVisible(text)
     .split("\n")
@@ -89,7 +89,7 @@ export function toQuotedBlock(text: string): string {
     .join("\n");
 }
 
-/** The paths of the lines with these numbers; undefined for a number that is not there. */
+/** The paths of the lines with these numbers. Undefined for a number that does not exist. */
 export function chosenPaths(words: readonly string[], lines: readonly EffectLine[]): readonly string[] | undefined {
   const chosen = new Set<number>();
   for (const word of words) {
@@ -101,7 +101,7 @@ export function chosenPaths(words: readonly string[], lines: readonly EffectLine
   return chosen.size === 0 ? undefined : [...chosen].flatMap((at) => lines[at]?.paths ?? []);
 }
 
-/** For whoever kept the run that older ones had to make room for. */
+/** A note for the person who kept the run that older ones had to make room for. */
 export function prunedWords(runs: readonly string[]): string {
   const which = runs.length === 1 ? `the older run ${runs[0]}` : `${runs.length} older runs`;
   return `${which} can no longer be taken back: there is room for fifty runs and two gigabytes`;

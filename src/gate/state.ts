@@ -8,7 +8,7 @@ export interface GateState {
   readonly options: GateOptions;
   readonly memory: Memory;
   readonly book: RuleBook;
-  /** With the book's rules of this moment. Changes by what is learned about confinement. */
+  /** The policy with the present rules of the book. It changes when more is known about confinement. */
   policy: Policy;
   looked: boolean;
 }

@@ -1,4 +1,4 @@
-/** The smallest rule that would have let a call through, and what else it would let through. */
+/** The smallest rule that would have let a call through, and what else that rule would allow. */
 import { basename } from "node:path";
 import { defined } from "../base/json.ts";
 import type { Access } from "../spec/access.ts";
@@ -15,7 +15,7 @@ export interface Suggestion {
   readonly alsoAllows: string;
 }
 
-/** Programs that run anything they are given: a rule for them would be a rule for everything. */
+/** Programs that run anything they are given. A rule for one of them would be a rule for everything. */
 const tooWide =
   /^(bash|sh|zsh|dash|fish|ksh|cmd|powershell|pwsh|python[\d.]*|pypy\d*|py|node|nodejs|bun|deno|perl|ruby|php|lua|julia|Rscript|osascript|sudo|doas|su|env|xargs|eval|source|\.|ssh|docker|podman|rm|dd|awk|gawk|find|parallel|watch|timeout|nice|nohup|exec|command)$/;
 
@@ -26,11 +26,11 @@ const withSubcommand = new Set(
   ),
 );
 
-/** The narrowest rule that allows this call from now on; undefined where none is safe to suggest. */
+/** The narrowest rule that allows this call from now on. Undefined if none is safe to suggest. */
 export function suggestRule(call: CallToDecide, policy: Policy): Suggestion | undefined {
   const made = candidate(call, policy);
   if (made === undefined) return undefined;
-  // Offered only if it really would have helped with this very call.
+  // Offered only if it would really have helped with this call.
   const after = decideAccess(call, { ...policy, rules: joinRules(policy.rules.rules, [made.rule]) });
   return after.decision === "allow" ? made : undefined;
 }
@@ -84,7 +84,8 @@ function commandRule(access: Access, policy: Policy): Suggestion | undefined {
   const [step] = open;
   if (open.length !== 1 || step === undefined || step.name === undefined || tooWide.test(step.name)) return undefined;
   const files = filesOf([{ argv: step.argv, ...defined({ cwd: command.cwd }) }], policy);
-  // A rule outlives the content that was agreed to: for a script of the workspace a yes lasts for the session at most.
+  // A rule outlives the content that was agreed to, so a yes to a script of the workspace lasts for the session at
+  // most.
   if (files.some(([, runs]) => runs === "runs")) return undefined;
   const words = smallestPrefix(step.argv);
   const wide = words.length < step.argv.length;
@@ -100,7 +101,7 @@ function commandRule(access: Access, policy: Policy): Suggestion | undefined {
   };
 }
 
-/** The program and its subcommand where there is one, `npm run` with the script's name; otherwise every word. */
+/** The program with its subcommand if it has one, `npm run` with the script's name, and otherwise every word. */
 function smallestPrefix(argv: readonly string[]): readonly string[] {
   const [program = "", sub = "", script = ""] = argv;
   if (!withSubcommand.has(program) || sub === "" || sub.startsWith("-")) return argv;
@@ -109,7 +110,7 @@ function smallestPrefix(argv: readonly string[]): readonly string[] {
   return argv.slice(0, two ? 3 : 2);
 }
 
-/** One line, as it would stand in the file, for the person who is asked. */
+/** One line as it would be written in the file, for the person who is asked. */
 export function describeRule(rule: Rule): string {
   if (rule.command !== undefined) {
     const words = toPrefix(rule.command).map((alternatives) =>

@@ -1,6 +1,6 @@
 /**
- * Nothing a project brings (settings, tools, MCP servers, rules, hooks, instructions) counts before the user has
- * trusted it, and trust is in the content: one changed byte asks again.
+ * Nothing that a project brings (settings, tools, MCP servers, rules, hooks, instructions) takes
+ * effect before the user has trusted it. Trust is bound to the content: one changed byte asks again.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
@@ -21,18 +21,18 @@ import { join, relative } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
 import { isInside } from "./paths.ts";
 
-/** What a project can bring, as paths below it; folders count with everything in them. */
+/** What a project can bring, as paths below it. A folder counts with everything in it. */
 const projectPaths = [".callgate", "callgate.toml", ".mcp.json", "AGENTS.md", "CLAUDE.md"] as const;
 const maxFiles = 2_000;
-/** A folder that links to itself goes on for ever. */
+/** A longer path means that a folder links to itself. */
 const maxNameLength = 1_000;
 
 /** Whether a workspace is trusted, and what it brings that would run or change what may run. */
 export interface TrustStatus {
   readonly workspace: string;
-  /** Nothing there needs trust, or all of it has it. */
+  /** True if nothing there needs trust, or all of it is trusted. */
   readonly trusted: boolean;
-  /** Of everything the project brings, by path and content. */
+  /** The hash of everything the project brings, by path and content. */
   readonly hash: string;
   readonly files: readonly string[];
   /** New or changed since it was trusted; all of them if it never was. */
@@ -42,10 +42,10 @@ export interface TrustStatus {
 /** Which workspaces the user trusts, and with which content. */
 export interface Trust {
   status(workspace: string): TrustStatus;
-  /** Trusts what was shown: the hash must still be the content's. */
+  /** Trusts what was shown. The hash must still be that of the content. */
   grant(workspace: string, hash: string): boolean;
   revoke(workspace: string): void;
-  /** Is exactly this content of this file trusted? */
+  /** Whether exactly this content of this file is trusted. */
   isTrusted(path: string, content: string): boolean;
 }
 
@@ -103,10 +103,10 @@ export function createTrust(options: { readonly stateDir: string }): Trust {
   };
 }
 
-/** What a link out of the project leads to can change without a trace here: it is never trusted. */
+/** The target of a link out of the project can change without a trace here, so it is never trusted. */
 const outside = "leads out of the project";
 
-/** A link counts by the content it leads to: whoever reads or imports it gets that. */
+/** A link counts with the content it leads to, because that is what a reader gets. */
 function hashProject(root: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const waiting: string[] = [...projectPaths];
@@ -140,12 +140,12 @@ function realOr(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // Not there (any more): its name is all there is.
+    // It does not exist (any more), so only its name is left.
     return path;
   }
 }
 
-/** A file that cannot be read trusts nothing. */
+/** If the file cannot be read, nothing is trusted. */
 function readEntries(file: string): ReadonlyMap<string, Entry> {
   let text: string;
   try {

@@ -1,7 +1,7 @@
 /**
- * What is typed into a process that runs already. Into a shell it is a command line, read under the
- * rules; what was typed before may have changed what it means, so it is never known to be harmless.
- * Into any other program nobody can tell what it does.
+ * What is typed into a process that is already running. Typed into a shell, it is a command line and
+ * is judged by the rules; but earlier input may have changed its meaning, so it is never known to be
+ * harmless. For any other program nobody can tell what it does.
  */
 import type { Command } from "../spec/access.ts";
 import { foreignDenials, type Match } from "./command/deny.ts";
@@ -10,7 +10,7 @@ import { programName } from "./paths.ts";
 import type { RuleSet } from "./rules.ts";
 
 export interface Typed {
-  /** The line as a shell will read it; undefined where it is not one whole line for a shell. */
+  /** The line as a shell will read it. Undefined if it is not one whole line for a shell. */
   readonly line?: Command;
   readonly doubt: string;
   readonly denials: readonly Match[];
@@ -35,7 +35,7 @@ export function readTyped({ shell = "", cwd, typed = [] }: Command, rules: RuleS
   };
 }
 
-/** What waits for input: the program itself, or the one a shell was told to run. */
+/** The program that waits for input: the one that was started, or the one that a shell was told to run. */
 function programOf(argv: readonly string[]): string {
   const { name } = programName(argv[0] ?? "");
   const text = argv.slice(1).find((word) => !word.startsWith("-"));

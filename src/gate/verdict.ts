@@ -1,4 +1,7 @@
-/** What is decided about one thing a call touches, by a rule or by the mode, and which of several decisions counts. */
+/**
+ * The decision about one thing that a call touches, by a rule or by the mode, and which of several
+ * decisions counts.
+ */
 import type { PolicySettings } from "../spec/stages.ts";
 import { asksNobody, byMode, isStricter, modeReason, switchedOff, type Decision, type Risk } from "./modes.ts";
 import type { Policy } from "./policy-type.ts";
@@ -12,13 +15,16 @@ export interface Verdict {
   readonly risk: Risk;
 }
 
-/** A rule that allows settles it; one that asks or denies only ever adds to what the mode says. */
+/** A rule that allows settles the matter. One that asks or denies only adds to what the mode says. */
 export function withRules(rules: readonly Rule[], otherwise: () => Verdict): Verdict {
   const spoken = rules.map(ruleVerdict);
   return strictest(rules.some((rule) => rule.decision === "allow") ? spoken : [...spoken, otherwise()]);
 }
 
-/** Where nobody is asked, a rule that asks refuses; under 'auto' only a rule that denies does. Under 'disabled' nothing runs. */
+/**
+ * If nobody can be asked, a rule that asks becomes a refusal. Under 'auto' only a rule that denies
+ * refuses. Under 'disabled' nothing runs.
+ */
 export function refuseToAsk(verdict: Verdict, { approval }: PolicySettings): Verdict {
   if (approval === "disabled") return { ...withoutRule(verdict), decision: "deny", reason: switchedOff };
   if (verdict.decision !== "ask" || !asksNobody(approval)) return verdict;
@@ -50,7 +56,7 @@ export function modeVerdict(risk: Risk, policy: Policy, what: string): Verdict {
   return { decision, reason: risk === "harmless" ? what : `${what}; ${why}`, risk };
 }
 
-/** The strictest; among equals a rule's word before the table's, then the first. */
+/** The strictest decision. Among equals, a rule's decision comes before the table's, and then the first one. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
   const [first, ...rest] = verdicts;
   if (first === undefined) return { decision: "allow", reason: "it touches nothing", risk: "harmless" };

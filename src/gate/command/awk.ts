@@ -1,6 +1,7 @@
 /**
- * What an awk program can do: only print, write files, or run and read elsewhere. Every token has to be
- * one that is known; anything else counts as running, so that no spelling can slip through.
+ * What an awk program can do: only print, write files, or run programs and read other files. Every
+ * token must be a known one. Anything else counts as running, so that no unusual spelling can slip
+ * through.
  */
 
 export type Effect = "prints" | "writes" | "runs";
@@ -18,12 +19,12 @@ const functions = new Set(
   ),
 );
 
-/** Variables of awk's own that hold nothing but what is being read. */
+/** awk's own variables that hold only what is being read. */
 const specials = new Set(
   "NF NR FNR FS OFS ORS RS FILENAME SUBSEP RSTART RLENGTH CONVFMT OFMT IGNORECASE RT FIELDWIDTHS FPAT".split(" "),
 );
 
-/** Words in lower case that are more than a variable. */
+/** Words in lower case that are not variables. */
 const reserved = new Set(["system", "getline", "close", "fflush", "extension", "include", "load", "namespace"]);
 
 const maxLength = 20_000;
@@ -38,7 +39,7 @@ export function awkEffect(program: string): Effect {
   return tokens === undefined ? "runs" : effectOf(tokens);
 }
 
-/** May `name=value` be handed to awk: the name is a variable like any other. */
+/** Whether `name=value` may be passed to awk, that is, whether the name is an ordinary variable. */
 export function isPlainAwkVariable(name: string): boolean {
   return specials.has(name) || isOwnVariable(name);
 }
@@ -47,7 +48,7 @@ function isOwnVariable(name: string): boolean {
   return /^([a-z_]\w*|[A-Z])$/.test(name) && !reserved.has(name) && !keywords.has(name) && !functions.has(name);
 }
 
-/** Undefined where the text is not surely read as awk reads it. */
+/** Undefined if we cannot be sure that awk reads the text in the same way. */
 function tokenize(text: string): readonly Token[] | undefined {
   if (text.length > maxLength) return undefined;
   const tokens: Token[] = [];
@@ -61,7 +62,7 @@ function tokenize(text: string): readonly Token[] | undefined {
       at += regex.length;
       continue;
     }
-    // After these awk itself decides by its grammar, which is not followed here.
+    // After these tokens awk decides by its grammar, which is not followed here.
     if (text[at] === "/" && isAmbiguous(tokens.at(-1)) && text.includes("/", at + 1)) return undefined;
     next.lastIndex = at;
     const match = next.exec(text);
@@ -77,7 +78,7 @@ function tokenize(text: string): readonly Token[] | undefined {
   return tokens;
 }
 
-/** Where an operand is expected a slash begins a regular expression; after an operand it divides. */
+/** A slash begins a regular expression where an operand is expected; after an operand it divides. */
 function mayBeginRegex(before: Token | undefined): boolean {
   if (before === undefined || before.kind === "newline") return true;
   if (before.kind === "name") return keywords.has(before.text);
@@ -89,7 +90,7 @@ function isAmbiguous(before: Token | undefined): boolean {
   return before.kind === "name" ? functions.has(before.text) : [")", "++", "--", "$"].includes(before.text);
 }
 
-/** To the closing slash; undefined where a bracket or a line break makes it unsure which one closes. */
+/** Reads to the closing slash. Undefined if a bracket or a line break makes it unsure which slash closes. */
 function readRegex(text: string, from: number): string | undefined {
   let inBracket = false;
   for (let at = from + 1; at < text.length; at++) {

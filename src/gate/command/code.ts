@@ -1,14 +1,14 @@
 /**
- * Code of another language given on a command line: may a deny rule trust that it starts nothing? Only
- * code whose every name is known to compute or to print may be; everything else is "cannot tell".
+ * Code of another language on a command line: may a deny rule trust that it starts nothing? Only if
+ * every name in it is known to compute or print; otherwise the answer is "cannot tell".
  */
 
 interface Language {
   /** Names that may stand for themselves. */
   readonly names: ReadonlySet<string>;
-  /** Names that may follow a dot; left out: any that `starts` does not list. */
+  /** Names that may follow a dot. Left out: any name that `starts` does not list. */
   readonly modules?: ReadonlySet<string>;
-  /** Marks that begin something that is not followed: interpolation, commands, computed access. */
+  /** Marks that begin something this reader does not follow: interpolation, commands, computed access. */
   readonly marks: RegExp;
 }
 
@@ -18,7 +18,7 @@ const words = (...lines: readonly string[]) => new Set(lines.flatMap((line) => l
 const starts =
   /^(_.*|system|popen\d?|Popen|exec\w*|spawn\w*|posix_spawn\w*|fork\w*|run|call|check_call|check_output|getoutput|getstatusoutput|startfile|modules|import_module|load_module|builtins|os|subprocess|pty|ctypes|constructor|mainModule|binding|dlopen|getBuiltinModule|prototype|loader|codecs|attrgetter|methodcaller|eval|compile|f_globals|gi_frame|tb_frame|mro|getattr|setattr|vars|globals|locals|breakpoint|help|super|global|globalThis|Function|Reflect|WebAssembly|module|arguments)$/;
 
-/** What of Python's `os` only looks. */
+/** The members of Python's `os` that only read. */
 const lookingOs =
   /\bos\.(path(\.\w+)?|getcwd|listdir|environ|sep|linesep|walk|scandir|stat|cpu_count|getpid|name|uname|makedirs|mkdir)\b/g;
 
@@ -63,7 +63,7 @@ const languages: readonly (readonly [RegExp, Language])[] = [
 
 const maxLength = 20_000;
 
-/** Code for this interpreter that surely starts no program. */
+/** True if code for this interpreter certainly starts no program. */
 export function isPlainCode(interpreter: string, code: string): boolean {
   if (code.length > maxLength) return false;
   const language = languages.find(([name]) => name.test(interpreter))?.[1] ?? tiny;
@@ -75,14 +75,14 @@ export function isPlainCode(interpreter: string, code: string): boolean {
   );
 }
 
-/** The code with every string replaced by `""`; undefined where one does not end. */
+/** The code with every string replaced by `""`. Undefined if a string does not end. */
 function withoutTexts(code: string, language: Language): string | undefined {
   // Formatted strings hold code of their own, raw and byte strings do not.
   if (language === python && /\b[rRbBuU]*[fF][rR]?["']/.test(code)) return undefined;
   const bare = code.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, (text) =>
     language === perl && text.startsWith('"') && /[@$]\s*[{\w]*[[{]|@/.test(text) ? "`" : '""',
   );
-  // A quote that is left belongs to a text that does not end, or to a comment.
+  // A quote that remains belongs to a string that does not end, or to a comment.
   return bare.replaceAll('""', "").match(/['"]/) === null ? bare : undefined;
 }
 
@@ -114,7 +114,7 @@ function namesAreKnown(bare: string, { names, modules = new Set() }: Language): 
   });
 }
 
-/** In JavaScript a member may be named by a text: one that is put together could be any. */
+/** In JavaScript a text can name a member, and a text that is put together could name any member. */
 function computesMembers(code: string, bare: string, language: Language): boolean {
   if (language !== node || !/[\w)\]]\s*\[(?!\s*\d+\s*\])/.test(bare)) return false;
   return (

@@ -1,6 +1,6 @@
-/** The commands that get a second look in every mode, recognised however they are spelled. */
+/** Commands that need a second look in every mode, recognised however they are spelled. */
 
-/** The one danger that is a matter of course for programs that merely name it (`apk add curl`). */
+/** The one danger that does not matter for a program that only names the word (`apk add curl`). */
 export const talksToNetwork = "it talks to the network";
 
 const always = new Map<string, string>(
@@ -12,7 +12,10 @@ const always = new Map<string, string>(
   }).flatMap(([names, reason]) => names.split(" ").map((name) => [name, reason] as const)),
 );
 
-/** Why a command is dangerous, or undefined. Words nobody can know count as the worst they could be only for the program itself. */
+/**
+ * Why a command is dangerous, or undefined. A word that cannot be known counts as the worst it could
+ * be only if it is the program itself.
+ */
 export function dangerOf(name: string, args: readonly string[]): string | undefined {
   if (/^mkfs(\.|$)/.test(name)) return "it makes a new file system";
   const known = always.get(name);
@@ -52,7 +55,7 @@ function opensToAll(arg: string): boolean {
     );
 }
 
-/** Loses work that is written down nowhere else. */
+/** True for git commands that lose work which is stored nowhere else. */
 function destructiveGit(args: readonly string[]): string | undefined {
   const has = (word: string) => args.includes(word);
   if (has("reset") && args.some((arg) => "--hard".startsWith(arg) && arg.length > 3))
@@ -86,7 +89,7 @@ const networkWords: ReadonlyMap<string, string> = new Map(
   }).flatMap(([names, words]) => names.split(" ").map((name) => [name, words] as const)),
 );
 
-/** Whether a command is of no use without a network, as far as its first words tell. */
+/** Whether a command is useless without a network, judged by its first words. */
 export function needsNetwork([program = "", ...args]: readonly string[]): boolean {
   const words = networkWords.get(program.slice(program.lastIndexOf("/") + 1));
   if (words === undefined || args.includes("--version") || args.includes("--help")) return false;
@@ -94,7 +97,7 @@ export function needsNetwork([program = "", ...args]: readonly string[]): boolea
   return words === "*" || (first !== undefined && words.split(" ").includes(first));
 }
 
-/** A letter in any cluster, or any beginning of a long option, before `--`. */
+/** Finds a letter in any cluster of short options, or any abbreviation of a long option, before `--`. */
 export function hasFlag(args: readonly string[], letters: string, names: readonly string[]): boolean {
   const end = args.indexOf("--");
   return (end < 0 ? args : args.slice(0, end)).some((arg) => {

@@ -1,6 +1,7 @@
 /**
- * How far a deny reaches beyond the commands that were found: into what a program may be made to run
- * (operands, options, variables, code of another language), and to everything where nobody can tell.
+ * How far a deny rule reaches beyond the commands that were found: into what a program may be made to
+ * run (operands, options, variables, code of another language), and to everything if nobody can tell
+ * what runs.
  */
 import { programName } from "../paths.ts";
 import type { CommandRule, Rule, RuleSet } from "../rules.ts";
@@ -14,7 +15,10 @@ import { runsWhatItWrites } from "./wrote.ts";
 import type { Step, Understood } from "./understand.ts";
 import { containers, isShell, isWrapper, packageRunners } from "./wrappers.ts";
 
-/** A rule that speaks about a command; `unsure` where the command cannot be named, and a refusal has to assume it. */
+/**
+ * A rule that matches a command. `unsure` means that the command cannot be named, so that a refusal
+ * has to assume a match.
+ */
 export interface Match {
   readonly rule: Rule;
   readonly unsure: boolean;
@@ -46,7 +50,7 @@ export function stepDenials(step: Step, rules: RuleSet): readonly Match[] {
   return [...named.map(sure), ...(untold ? unsure(rules) : [])];
 }
 
-/** Denials of a command that may be run, and of what it in turn may be made to run. */
+/** Denials of a command that may run, and of what that command may be made to run. */
 function directDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
   const args = step.found.words.slice(1).map(({ value }) => value);
   return [
@@ -56,7 +60,7 @@ function directDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
   ];
 }
 
-/** A pattern may have become the denied word by the time the line runs: `touch rm; r[m] f`. */
+/** A pattern may match the denied word by the time the line runs: `touch rm; r[m] f`. */
 function patternDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
   const { words } = step.found;
   if (words.every((item) => item.pattern === undefined)) return [];
@@ -73,7 +77,7 @@ function patternDenials(step: Step, rules: RuleSet): readonly CommandRule[] {
   });
 }
 
-/** git takes a word it does not know for an alias, and what stands behind that nobody has looked at. */
+/** git treats a word it does not know as an alias, and nobody has looked at what the alias runs. */
 function isUnknownGit({ name, argv, risk }: Step, rules: RuleSet): boolean {
   if (name !== "git" || risk === "harmless" || !rules.denials.some(({ prefix }) => prefix[0]?.includes("git")))
     return false;
@@ -81,7 +85,7 @@ function isUnknownGit({ name, argv, risk }: Step, rules: RuleSet): boolean {
   return sub !== undefined && !gitCommands.has(sub);
 }
 
-/** Where the subcommand stands, and what it is. */
+/** The position of the subcommand, and the subcommand itself. */
 function gitSubcommand(argv: readonly string[]): readonly [number, string | undefined] {
   let at = 1;
   for (; argv[at]?.startsWith("-"); at++)
@@ -95,7 +99,7 @@ const gitCommands = new Set(
   ),
 );
 
-/** The words that may begin a command of their own. */
+/** The words that may begin another command. */
 function handedOver(step: Step): readonly (string | undefined)[] {
   const { name, system } = step;
   if (name === undefined || isWrapper(name)) return [];
@@ -103,7 +107,7 @@ function handedOver(step: Step): readonly (string | undefined)[] {
   if (containers.has(name)) return after(args, ["exec", "run"]);
   if (packageRunners.has(name)) return after(args, ["exec", "x", "dlx"]);
   if (takesCommands({ name, system })) return args;
-  // A program's file among the words of one that changes things: a copy of it, or a link to it.
+  // A program's file among the arguments of a command that changes something may be copied or linked.
   return step.risk === "harmless" ? [] : args.filter((arg) => arg?.startsWith("/") && programName(arg).system);
 }
 
@@ -112,7 +116,10 @@ function after(args: readonly (string | undefined)[], words: readonly string[]):
   return start < 0 ? [] : args.slice(start + 1);
 }
 
-/** Denials of the command these words would be, the first of them being the program, an option with it, or shell text. */
+/**
+ * Denials of the command that these words would be. The first word may be the program, an option
+ * joined to it, or shell text.
+ */
 function denialsOf([first, ...args]: readonly (string | undefined)[], rules: RuleSet): readonly CommandRule[] {
   if (first === undefined) return [];
   const word = first.startsWith("-") ? first.slice(first.indexOf("=") + 1) : first;
@@ -126,7 +133,7 @@ function denialsBy(name: string, args: readonly (string | undefined)[], rules: R
   );
 }
 
-/** `git-push` is git push, and so are what it is made of and what `git subtree push` ends in. */
+/** `git-push` is git push, and so are the commands it is built from and what `git subtree push` ends in. */
 function gitByFile({ name, argv }: Step, rules: RuleSet): readonly CommandRule[] {
   const isPart = name?.startsWith("git-") === true;
   if (name !== "git" && !isPart) return [];
@@ -137,12 +144,12 @@ function gitByFile({ name, argv }: Step, rules: RuleSet): readonly CommandRule[]
   return isPart ? denialsBy("git", [sub ?? "", ...rest], rules) : [];
 }
 
-/** What the variables in front of it are set to: many name a program. */
+/** The values of variables set in front of the command, because many of them name a program. */
 function settings(step: Step): readonly string[] {
   return step.found.env.map(({ value }) => value ?? "");
 }
 
-/** Words of a program's own that name a program to run. */
+/** The program's own arguments that name a program to run. */
 function programTexts({ name = "", argv }: Step): readonly string[] {
   const args = argv.slice(1);
   if (name === "sed") return args.filter((arg) => ["runs", "unknown"].includes(sedEffect(arg)));
@@ -162,14 +169,14 @@ function denialsNamedIn(text: string, rules: RuleSet): readonly CommandRule[] {
   );
 }
 
-/** What a line might evaluate although no command of it says so. */
+/** Text that the line might evaluate although none of its commands says so. */
 export function lineDenials(understood: Understood, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0) return [];
   if (understood.unclear.length > 0 || understood.evaluates || runsWhatItWrites(understood)) return unsure(rules);
   return understood.dormant.flatMap((text) => denialsNamedIn(text, rules)).map(sure);
 }
 
-/** zsh's own syntax is not parsed: a denied name anywhere in such a line is a no. */
+/** zsh's own syntax is not parsed, so a denied name anywhere in such a line is refused. */
 export function zshDenials(line: string, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0 || isPlainForZsh(line)) return [];
   return denialsNamedIn(line, rules).map(sure);
@@ -183,7 +190,7 @@ const aliases: readonly (readonly string[])[] = [
   ["curl", "wget", "invoke-webrequest", "iwr", "invoke-restmethod", "irm"],
 ];
 
-/** PowerShell is not parsed: a denied name anywhere in it, or anything computed, is a no. */
+/** PowerShell is not parsed, so a denied name anywhere in it, or anything computed, is refused. */
 export function foreignDenials(line: string, rules: RuleSet): readonly Match[] {
   if (rules.denials.length === 0) return [];
   const lower = line.toLowerCase().slice(0, maxText);

@@ -1,6 +1,6 @@
 /**
- * A user who allows `tar` means tar's work, not every program tar can be made to start. This is the
- * list of such ways out, so that an allow rule never covers them unless it spells them out.
+ * A user who allows `tar` means tar's own work, not every program that tar can be made to start. This
+ * lists such ways out, so that an allow rule never covers them unless it spells them out.
  */
 import { judge } from "./harmless.ts";
 import { judgeGit } from "./git.ts";
@@ -69,7 +69,7 @@ const waysOut: ReadonlyMap<string, readonly string[]> = new Map(
   }).flatMap(([names, stems]) => names.split(" ").map((name) => [name, stems.split(" ")] as const)),
 );
 
-/** Subcommands of big programs that only look; the others must be spelled out by the rule. */
+/** Subcommands of large programs that only read. A rule must spell out the others. */
 const lookingSubcommands: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     "docker podman nerdctl": "ps images version info inspect logs top port history stats diff search",
@@ -89,7 +89,7 @@ const runningSubcommands = new Set("exec eval shell ssh console repl dlx ruby ru
 /** Long options that run something, whatever the program. */
 const runningOptions = ["eval", "exec", "execute"];
 
-/** Programs made to run what they are given, and builtins that evaluate: only a longer rule may cover them. */
+/** Programs made to run what they are given, and builtins that evaluate. Only a longer rule may cover them. */
 const neverByName = new Set(
   "let declare typeset local export readonly unset read mapfile readarray eval source . trap alias unalias enable hash bind complete compgen compopt shopt set exec getopts wait builtin command coproc fc history pushd popd dirs env printenv watch parallel entr screen tmux at batch crontab expect gdb lldb strace ltrace script vi vim nvim view ex ed emacs nano pico busybox toybox ssh-keygen rpm chsh mount umount insmod modprobe sysctl iptables nft sqlite3 psql mysql deno bun valgrind perf rr hyperfine nodemon ts-node tsx pm2 foreman dotenv cross-env concurrently npm-run-all wait-on doppler aws-vault op chronic unbuffer faketime cpulimit numactl xvfb-run dbus-run-session xterm gnome-terminal konsole alacritty kitty rlwrap tini dumb-init gosu su-exec s6-setuidgid chpst softlimit envdir daemonize start-stop-daemon ssh-agent dbus-launch sg newgrp scl bwrap firejail proot fakechroot qemu-user systemd-nspawn machinectl lxc-attach ip arch linux32 linux64 i386 x86_64 uv poetry pipenv bundle rbenv pyenv nvm asdf mise direnv nix nix-shell guix conda mamba npx bunx pnpx".split(
     " ",
@@ -120,7 +120,7 @@ export function wayOut(name: string, args: readonly string[], covered: number, f
   return containerWayOut(name, extra) ?? optionWayOut(name, extra);
 }
 
-/** The text after -c is judged by itself; a script file is whatever stands in it. */
+/** The text after -c is judged by itself. A script file may contain anything. */
 function shellWayOut(name: string, args: readonly string[]): string | undefined {
   return args.some((arg) => /^-[a-z]*c$/.test(arg)) ? undefined : `${name} runs a script; a rule has to name it`;
 }
@@ -140,7 +140,7 @@ function optionWayOut(name: string, args: readonly string[]): string | undefined
   return found === undefined ? undefined : `${name} ${found} can run or touch something else`;
 }
 
-/** The options by which these words name a program, a file or a host, each with the word after it. */
+/** The options in these words that name a program, a file or a host, each with the word after it. */
 export function optionsOut(name: string, args: readonly string[]): readonly string[] {
   const stems = waysOut.get(name) ?? [];
   return args.flatMap((arg, index) =>

@@ -3,7 +3,7 @@ import { statOf } from "../paths.ts";
 import type { Found } from "./found.ts";
 import type { State } from "./state.ts";
 
-/** Follows `cd DIR`; anything else about it leaves the folder unknown. */
+/** Follows `cd DIR`. In any other form the folder becomes unknown. */
 export function changeFolder(found: Found, state: State): void {
   const operands = found.words.slice(1).map((word) => word.value);
   if (operands[0] === "--") operands.shift();

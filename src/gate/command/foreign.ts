@@ -1,9 +1,12 @@
-/** Shells that are not bash. What their own grammar could mean differently is a doubt, or ends the reading. */
+/**
+ * Shells other than bash. If their own grammar could give a line another meaning, that is a doubt, or
+ * the reading ends.
+ */
 import type { ShellDialect } from "../../spec/access.ts";
 
 export interface ForeignDoubt {
   readonly text: string;
-  /** Nobody can say what it runs. */
+  /** Nobody can say what the line runs. */
   readonly unclear: boolean;
 }
 
@@ -14,8 +17,9 @@ export function foreignDoubts(line: string, dialect: ShellDialect | undefined): 
 }
 
 /**
- * Outside quotes only letters, digits, a few marks and the operators both shells share; no `=` at the
- * start of a word, no `!` after `>`, no pattern and no printf, because zsh's can run code.
+ * Accepts, outside quotes, only letters, digits, a few marks and the operators that both shells share.
+ * It refuses `=` at the start of a word, `!` after `>`, patterns and printf, because zsh's versions
+ * can run code.
  */
 export function isPlainForZsh(line: string): boolean {
   const bare = line.replace(/'[^']*'/g, "q").replace(/"[^"$`\\!]*"/g, "q");

@@ -1,12 +1,12 @@
-/** What reading a shell line gives: the simple commands in it, and what could not be told without running it. */
+/** The result of reading a shell line: the simple commands in it, and what cannot be known without running it. */
 
 import type { GlobPiece } from "./glob.ts";
 
-/** A word of a command. `value` is undefined when only running the line would tell. */
+/** A word of a command. `value` is undefined if only running the line would tell. */
 export interface ShellWord {
   readonly raw: string;
   readonly value: string | undefined;
-  /** A file pattern: which names it stands for may have changed by the time it runs. */
+  /** A file pattern. The names it stands for may change before the line runs. */
   readonly pattern?: readonly GlobPiece[];
 }
 
@@ -19,7 +19,7 @@ export interface Assigned {
 /** One simple command. `words[0]` is the program. */
 export interface Found {
   readonly words: readonly ShellWord[];
-  /** Every folder it may run in (a `cd` that may or may not have happened leaves two); empty: cannot tell. */
+  /** Every folder it may run in: a `cd` that may or may not have happened leaves two. Empty if that cannot be told. */
   readonly cwds: readonly string[];
   /** Assignments in front of it. */
   readonly env: readonly Assigned[];
@@ -32,15 +32,15 @@ export interface LineReading {
   readonly redirects: readonly Redirected[];
   /** Why the line cannot be called harmless, though it can run confined. */
   readonly doubts: readonly string[];
-  /** Why nobody can say what it would run: somebody has to look at it. */
+  /** Why nobody can say what it would run, so that a person has to look at it. */
   readonly unclear: readonly string[];
-  /** Literal text that bash might evaluate later (a value with `$(` in it): searched for denied names. */
+  /** Literal text that bash might evaluate later (a value with `$(` in it). It is searched for denied names. */
   readonly dormant: readonly string[];
-  /** Something is evaluated that was put together on the line: a deny rule then holds for all of it. */
+  /** Something put together on the line is evaluated, so a deny rule has to assume a match. */
   readonly evaluates: boolean;
-  /** It writes a file that only running it tells. */
+  /** It writes a file whose name only running the line would tell. */
   readonly writesBlindly: boolean;
-  /** It sets PATH: any program may be another one. */
+  /** It sets PATH, so any program name may mean another program. */
   readonly setsPath: boolean;
 }
 
@@ -50,14 +50,17 @@ export interface Redirected {
   readonly cwds: readonly string[];
 }
 
-/** Harmless if the paths it reads may be read (and, for git, the repository runs nothing); otherwise why not. */
+/**
+ * Harmless if the paths it reads may be read (and, for git, if the repository runs nothing); otherwise
+ * the reason why not.
+ */
 export type Judgement =
   | {
       readonly reads: readonly string[];
       readonly repository?: string;
-      /** Folders whose files it reads, as deep as they go. */
+      /** Folders whose files it reads, including all folders below them. */
       readonly below?: { readonly folders: readonly string[]; readonly hidden: boolean };
-      /** It shows what is in the files that the repository tracks. */
+      /** It shows the content of files that the repository tracks. */
       readonly contents?: boolean;
     }
   | { readonly why: string };
@@ -68,7 +71,7 @@ export function word(value: string): ShellWord {
 
 export const unknownWord: ShellWord = { raw: "…", value: undefined };
 
-/** Variables that choose a language, a colour or a width: nothing that names a program or a file. */
+/** Variables that choose a language, a colour or a width, and never name a program or a file. */
 export function isSafeAssignment({ name, value = " " }: Assigned): boolean {
   return /^(LC_[A-Z]+|LANG|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|CI)$/.test(name) && /^[\w.@-]*$/.test(value);
 }

@@ -1,6 +1,7 @@
 /**
- * Does a repository's own configuration run anything when git only looks? Settings that are known to
- * run nothing are listed; any other key, include or hook that fires on reading means: ask.
+ * Whether a repository's own configuration runs anything when git only reads. Settings known to run
+ * nothing are listed. Any other key, an include, or a hook that fires on reading means that a person
+ * is asked.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -27,7 +28,7 @@ export function repositoryDoubt(folder: string): string | undefined {
   try {
     return findDoubt(folder);
   } catch {
-    // Something there cannot be read; git might read it all the same.
+    // Something there cannot be read by us, but git might be able to read it.
     return "the git settings cannot be read";
   }
 }
@@ -52,8 +53,9 @@ interface Repository {
 }
 
 /**
- * As git finds it: upwards, a `.git` folder or file, or a folder that is itself a bare repository. git climbs from where
- * a link leads and not from where it lies.
+ * Finds the repository as git does: upwards, looking for a `.git` folder or file, or a folder that is
+ * itself a bare repository. git climbs from the place a link leads to, and not from the place of the
+ * link.
  */
 function findRepository(folder: string): Repository | string | undefined {
   for (let at = existsSync(folder) ? realpathSync(folder) : resolve(folder); ; at = dirname(at)) {
@@ -68,7 +70,7 @@ function findRepository(folder: string): Repository | string | undefined {
   }
 }
 
-/** Also a link that leads nowhere: git takes such a HEAD for a branch without commits. */
+/** True also for a link that leads nowhere: git takes such a HEAD for a branch without commits. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -82,7 +84,7 @@ function linkedRepository(file: string, folder: string): Repository | string {
 
 function commonFolder(gitDir: string): string {
   const file = join(gitDir, "commondir");
-  // Only line breaks are dropped: a blank at the end is part of the name.
+  // Only line breaks are removed, because a blank at the end is part of the name.
   return existsSync(file)
     ? resolve(
         gitDir,
@@ -93,13 +95,13 @@ function commonFolder(gitDir: string): string {
     : gitDir;
 }
 
-/** A pipe in its place would keep us waiting for whoever writes into it. */
+/** Reads plain files only: reading a pipe would block until somebody writes to it. */
 function readPlain(path: string): string {
   if (!statSync(path).isFile()) throw new Error(`${path} is not a file`);
   return readFileSync(path, "utf8");
 }
 
-/** Hooks the repository has switched on: they run when git changes something. */
+/** Hooks that the repository has switched on. They run when git changes something. */
 export function hooksDoubt(folder: string): string | undefined {
   const found = findRepository(folder);
   if (found === undefined || typeof found === "string") return found;
@@ -109,17 +111,18 @@ export function hooksDoubt(folder: string): string | undefined {
   return active === undefined ? undefined : `the hook ${active} would run`;
 }
 
-/** A file with secrets that the repository tracks: what shows contents may show it. */
+/** A file with secrets that the repository tracks. A command that shows contents may show it. */
 export function trackedSecret(folder: string): string | undefined {
   try {
     const found = findRepository(folder);
     if (found === undefined || typeof found === "string") return undefined;
     const index = join(found.gitDir, "index");
     const size = statSync(index, { throwIfNoEntry: false })?.size ?? 0;
-    // Larger ones are refused before, where the repository's settings are looked at.
+    // Larger ones were refused earlier, when the repository's settings were read.
     if (size === 0 || size > 20_000_000) return undefined;
     const data = readFileSync(index);
-    // Paths stand in it as they are, each ended by a zero byte; in version 4 only with what the one before them lacks.
+    // Paths are stored as they are, each ended by a zero byte. In version 4 a path holds only what differs from the
+    // one before.
     const names = data.toString("latin1").split(/[^\x20-\x7e]/);
     return [...readIndex(data), ...names].find((path) => path !== "" && isSecretName(path));
   } catch {
@@ -142,7 +145,7 @@ function gitlinkDoubt(gitDir: string): string | undefined {
   if (size > 20_000_000) return "the git index is too large to look through";
   if (readdirSync(gitDir).some((name) => name.startsWith("sharedindex.")))
     return "the git index is split into two files, and only one is looked through";
-  // Mode 160000 as it is written in an entry; a chance hit asks once too often.
+  // Mode 160000 as bytes of an entry. An accidental match only asks once too often.
   return readFileSync(index).includes(Buffer.from([0, 0, 0xe0, 0]))
     ? "repositories inside the repository bring their own git settings"
     : undefined;
@@ -195,8 +198,8 @@ export function keysOf(text: string): readonly (ConfigKey | undefined)[] {
 }
 
 /**
- * Lines with those joined that a backslash continues. It does so only in a value: not behind a `#` or `;` that begins
- * a comment, and not where another backslash takes it for itself.
+ * The lines, with those joined that a backslash continues. A backslash continues only a value: not a
+ * comment after `#` or `;`, and not if another backslash escapes it.
  */
 function joinedLines(text: string): readonly string[] {
   const lines: string[] = [];

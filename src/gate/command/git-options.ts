@@ -1,20 +1,21 @@
 /**
- * What git's looking subcommands may be told: for each the options that are known to show something and do nothing
- * else, spelled out in full. Left out are all that write a file, run a program (signatures, pagers, text
- * conversion, other diff tools), read names or patterns from a file or from input, or leave the repository.
+ * What the reading subcommands of git may be told. For each, this lists in full the options that are
+ * known to show something and do nothing else. It leaves out all options that write a file, run a
+ * program (signatures, pagers, text conversion, other diff tools), read names or patterns from a file
+ * or from input, or leave the repository.
  */
 import type { OptionSpec } from "./options.ts";
 
 export interface GitForm extends OptionSpec {
-  /** Operands it may have: none, any (paths and revisions), or only beside one of these options. */
+  /** Which operands are accepted: none, any (paths and revisions), or only together with one of these options. */
   readonly operands: "none" | "any" | readonly string[];
-  /** It shows what is in files: always, or when an option of a patch is given. */
+  /** It shows the content of files: always, or if an option of a patch is given. */
   readonly contents?: "always" | "patch";
 }
 
 const words = (...lines: readonly string[]) => lines.join(" ");
 
-/** Which changes are shown, and in one line each: no content of a file among it. */
+/** Options that say which changes to show, one line each, without any content of a file. */
 const summaryLong = words(
   "no-patch stat? numstat shortstat dirstat? cumulative dirstat-by-file? summary compact-summary name-only name-status raw",
   "color? no-color abbrev? no-abbrev full-index find-renames? find-copies? find-copies-harder no-renames rename-empty no-rename-empty",
@@ -77,7 +78,7 @@ const blame: GitForm = {
   ),
 };
 
-/** Options that show no content, though a form with `contents: "patch"` takes them. */
+/** Options that show no content, although a form with `contents: "patch"` accepts them. */
 export const isSummary: ReadonlySet<string> = new Set(
   [
     ...summaryShort.replaceAll(/[:?]/g, ""),

@@ -43,14 +43,14 @@ function readGlobals(
   return { next: index, folders };
 }
 
-/** Colours, dates and advice: settings that start nothing whatever they are set to. */
+/** Settings for colours, dates and advice, which start nothing whatever their value. */
 export function isPlainOverride(setting: string): boolean {
   return /^(color\.[\w.]+|core\.(quotepath|abbrev)|log\.(date|decorate)|advice\.\w+)=[\w-]*$/i.test(setting);
 }
 
 /** Subcommands whose second word says what they do. */
 const twoWords = new Set(["stash", "worktree"]);
-/** What `git reflog` may be told to do instead of showing; older versions look for it behind options too. */
+/** What `git reflog` can do instead of showing. Older versions look for these words after options too. */
 const reflogActions = new Set(["expire", "delete", "exists", "drop", "write"]);
 
 function subcommand(name: string, args: readonly string[]): Judgement {
@@ -87,7 +87,7 @@ function judgeForm(name: string, args: readonly string[]): Judgement {
   if ("unknown" in parsed) return why(`git ${name} ${parsed.unknown} is not known to be harmless`);
   const { options, operands } = parsed;
   const values = options.flatMap(({ value }) => value ?? []);
-  // Where git's reading of an option differs from ours, the word could be an option of its own.
+  // If git reads an option differently from us, this word could be an option of its own.
   const swallowed = args.find((arg, at) => at > 0 && arg.startsWith("-") && values.includes(arg));
   if (swallowed !== undefined) return why(`git ${name} ${swallowed} may be read in two ways`);
   if (form.operands === "none" && operands.length > 0) return why(`git ${name} with operands`);
@@ -100,7 +100,8 @@ function judgeForm(name: string, args: readonly string[]): Judgement {
   const named = [...operands, ...values];
   const secret = named.map((word) => word.slice(word.lastIndexOf(":") + 1)).find(isSecretName);
   if (secret !== undefined) return why(`${secret} looks like a file with secrets`);
-  // A revision is no path, but one that is absolute or climbs is checked as one; `HEAD:file` stays inside the objects.
+  // A revision is not a path, but one that is absolute or climbs is checked as if it were. `HEAD:file` stays inside
+  // the objects.
   const reads = named.filter((word) => word.startsWith("/") || word.split("/").includes(".."));
   return { reads, contents: showsContents(form, parsed) };
 }

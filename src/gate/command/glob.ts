@@ -1,6 +1,7 @@
 /**
- * Expands file patterns the way bash does without options (no dotfiles, no `**`), so that a decision
- * sees the names a command would get. Bounded: a pattern that touches too much is not expanded.
+ * Expands file patterns as bash does without options (no dotfiles, no `**`), so that a decision sees
+ * the names that a command would get. The work is bounded: a pattern that matches too much is not
+ * expanded.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +10,16 @@ const maxEntries = 5_000;
 const maxResults = 500;
 const maxPieces = 40;
 
-/** One piece of a word: text to match as it is, or a pattern character run. */
+/** One piece of a word: literal text, or a run of pattern characters. */
 export interface GlobPiece {
   readonly text: string;
   readonly literal: boolean;
 }
 
-/** The matching names, an empty list when nothing matches, undefined when it is too much to tell or not to be told. */
+/**
+ * The matching names; an empty list if nothing matches; undefined if it is too much, or if the folder
+ * may not be listed.
+ */
 export function expandGlob(
   pieces: readonly GlobPiece[],
   cwd: string,
@@ -41,13 +45,13 @@ interface Budget {
 function matchComponent(base: string, component: readonly GlobPiece[], cwd: string, budget: Budget): readonly string[] {
   const prefix = base === "" || base.endsWith("/") ? base : `${base}/`;
   if (component.every((piece) => piece.literal)) return [prefix + component.map((piece) => piece.text).join("")];
-  // Names are told by listing them, so a folder that may not be read gives none away.
+  // Expanding a pattern lists names, so a folder that may not be read is not expanded.
   if (!budget.mayList(base === "" ? "." : base)) budget.entries = -1;
   if (budget.entries < 0) return [];
   const names = listNames(join(cwd, base === "" ? "." : base), base.startsWith("/") ? base : undefined);
   budget.entries -= names.length;
   const hidden = component[0]?.literal === true && component[0].text.startsWith(".");
-  // Older shells let `.*` and `.?` stand for the folder above as well.
+  // In older shells `.*` and `.?` also match the folder above.
   if (hidden && matchPieces("..", component)) budget.entries = -1;
   return names
     .filter((name) => (hidden || !name.startsWith(".")) && matchPieces(name, component))
@@ -108,12 +112,12 @@ function toTokens(piece: GlobPiece): readonly Token[] {
   if (piece.literal)
     return [...piece.text].map((expected) => ({ any: false as const, test: (char: string) => char === expected }));
   if (piece.text.startsWith("[")) return [{ any: false, test: bracket(piece.text.slice(1, -1)) }];
-  // A run such as `**`; what is neither is taken as "anything", which can only make a decision stricter.
+  // A run such as `**`. Anything else is treated as "anything", which can only make a decision stricter.
   return [...piece.text].map((char) => (char === "?" ? { any: false as const, test: () => true } : { any: true }));
 }
 
 function bracket(body: string): (char: string) => boolean {
-  // Classes such as [:alpha:] are taken as "anything", which can only make a decision stricter.
+  // Classes such as [:alpha:] are treated as "anything", which can only make a decision stricter.
   if (body.includes("[")) return () => true;
   const negated = body.startsWith("!") || body.startsWith("^");
   const chars = [...(negated ? body.slice(1) : body)];

@@ -1,7 +1,7 @@
 /**
- * Text that a command hands on to be run: by an option (`tar --to-command=…`), a variable
- * (`GIT_SSH_COMMAND=…`), a setting (`git -c core.pager=…`). It is read as a shell line of its own, for
- * the sake of deny rules and danger; where it cannot be read, nobody can tell what runs.
+ * Text that a command passes on to be run: by an option (`tar --to-command=…`), a variable
+ * (`GIT_SSH_COMMAND=…`) or a setting (`git -c core.pager=…`). It is read as a shell line of its own,
+ * for deny rules and danger. If it cannot be read, nobody can tell what runs.
  */
 import type { Assigned, Found } from "./found.ts";
 import { readers } from "./readers.ts";
@@ -10,11 +10,11 @@ import { specials } from "./specials.ts";
 export interface Handed {
   /** Shell lines, or programs with their words. */
   readonly texts: readonly string[];
-  /** Texts that need not be lines: those that do not read as one say nothing. */
+  /** Texts that may be lines. Those that cannot be read as a line are ignored. */
   readonly perhaps: readonly string[];
-  /** Files that are run or read as settings. */
+  /** Files that are run, or read as settings. */
   readonly files: readonly string[];
-  /** Something is handed on that only running it tells. */
+  /** Something is passed on that only running it would tell. */
   readonly untold: boolean;
 }
 
@@ -66,7 +66,7 @@ const running: ReadonlyMap<string, readonly string[]> = new Map(
 const runningVariable =
   /^(GIT_(?!AUTHOR|COMMITTER|DIR$|WORK_TREE$|INDEX_FILE$|TERMINAL_PROMPT$|PAGER_IN_USE|OPTIONAL_LOCKS|TRACE|DEPTH|BRANCH|SHA|COMMIT|TAG|REF|URL|REPO)\w+|\w*(PAGER|EDITOR|BROWSER|_COMMAND|_CMD|_ASKPASS|_WRAPPER|_LAUNCHER|SHELL|VISUAL)|SSH_ASKPASS|LESSOPEN|LESSCLOSE|PROMPT_COMMAND|PS[0-4]|BASH_FUNC_.*|MAKEFLAGS|GNUMAKEFLAGS|MFLAGS|CC|CXX|CPP|LD|AR|AS|FC|RSYNC_RSH|CVS_RSH|TAR_OPTIONS|PERL5OPT|PERL5DB|RUBYOPT|PYTHONSTARTUP|PYTHONINSPECT|NODE_OPTIONS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|VIMINIT|EXINIT|FZF_DEFAULT_COMMAND|FZF_DEFAULT_OPTS|npm_config_script_shell|LD_PRELOAD|LD_AUDIT)$/i;
 
-/** Programs whose words are not commands, beside the ones that only look. */
+/** Programs whose arguments are not commands, besides the ones that only read. */
 export const notWrappers: ReadonlySet<string> = new Set(
   "git docker podman kubectl npm pnpm yarn bun pip pip3 cargo rustup go gem apt apt-get brew dnf yum pacman systemctl gh hg svn cp mv mkdir rmdir touch ln chmod chown chgrp rm tee tar zip unzip gzip gunzip bzip2 xz dd curl wget gcc cc g++ clang ld ar cmake ninja tsc eslint prettier vitest jest pytest mocha kill pkill truncate install export unset set alias mktemp useradd usermod".split(
     " ",
@@ -76,7 +76,7 @@ export const notWrappers: ReadonlySet<string> = new Set(
 /** Nothing is handed on. */
 export const noneHanded: Handed = { texts: [], perhaps: [], files: [], untold: false };
 
-/** What a program is made to run by its own options and by the variables in front of it. */
+/** What a program is made to run by its own options and by variables set in front of it. */
 export function handedOn(
   found: Found,
   program: { readonly name: string; readonly system: boolean; readonly wraps: boolean; readonly shell: boolean },
@@ -88,7 +88,7 @@ export function handedOn(
   const all = [
     optionTexts(name, args),
     ...(name === "git" ? [gitSettings(found.env, args)] : []),
-    // What a wrapper is started with reaches the command inside it, where it is looked at.
+    // Variables set in front of a wrapper reach the command inside it, and are judged there.
     ...(program.wraps ? [] : found.env.map(variableTexts)),
   ];
   return {
@@ -99,12 +99,12 @@ export function handedOn(
   };
 }
 
-/** Nobody knows whether this program runs its words. */
+/** True if nobody knows whether this program runs its arguments. */
 export function takesCommands({ name, system }: { readonly name: string; readonly system: boolean }): boolean {
   return !system || !(notWrappers.has(name) || readers.has(name) || specials.has(name));
 }
 
-/** Words that could be a line: several words, or a spelling that only a shell would undo. */
+/** Arguments that could be a line: several words in one, or a spelling that only a shell would undo. */
 function lineLike(args: readonly (string | undefined)[]): readonly string[] {
   return args.flatMap((arg) => {
     if (arg === undefined || !/[\s"'\\$`]/.test(arg)) return [];
@@ -113,13 +113,13 @@ function lineLike(args: readonly (string | undefined)[]): readonly string[] {
 }
 
 function variableTexts({ name, value }: Assigned): Handed {
-  // Settings of git come in pairs, key and value: read together below.
+  // git's settings in variables come as pairs of key and value, and are read together below.
   if (/^GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)$/.test(name)) return noneHanded;
   if (/^(GIT_CONFIG(_GLOBAL|_SYSTEM)?|HOME|XDG_CONFIG_HOME|BASH_ENV|ENV|PYTHONSTARTUP|ZDOTDIR)$/.test(name))
     return { ...noneHanded, files: [value ?? "\0"] };
   if (!runningVariable.test(name)) return { ...noneHanded, perhaps: value === undefined ? [] : [value] };
   if (value === undefined) return { ...noneHanded, untold: true };
-  // A function from the environment, or settings in a form of their own.
+  // A shell function from the environment, or settings in a format of their own.
   if (
     /^(BASH_FUNC_|GIT_CONFIG_PARAMETERS$|PERL5|RUBYOPT|NODE_OPTIONS|_?JAVA|MAKEFLAGS|GNUMAKE|MFLAGS|TAR_OPTIONS|LD_)/.test(
       name,

@@ -1,4 +1,4 @@
-/** Is a literal command known to be harmless: does it only look, and where? */
+/** Whether a literal command is known to be harmless, that is, whether it only reads, and where. */
 import type { Judgement } from "./found.ts";
 import { parseOptions } from "./options.ts";
 import { readers, type Reader } from "./readers.ts";
@@ -27,7 +27,7 @@ function judgeReader(name: string, args: readonly string[], reader: Reader): Jud
   return { reads, below: { folders: paths.length === 0 ? ["."] : paths, hidden: true } };
 }
 
-/** grep's -r, and -d with any value but the two that do not go down: values may be shortened. */
+/** grep's -r, and -d with any value except the two that do not descend; values may be abbreviated. */
 function isRecursive({ name, value }: { readonly name: string; readonly value: string | undefined }): boolean {
   if (name === "d" || name === "directories") return value !== "read" && value !== "skip";
   return name === "r" || name === "recursive";

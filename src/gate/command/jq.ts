@@ -1,4 +1,4 @@
-/** jq filters that look at nothing but their input: every name in them has to be one that is known. */
+/** jq filters that read nothing but their input. Every name in them must be a known one. */
 
 const builtins = new Set(
   [
@@ -12,7 +12,7 @@ const builtins = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** Names that look at more than the input, whatever they are used for. */
+/** Names that reach beyond the input, however they are used. */
 const reaching = new Set(["env", "import", "include", "input_filename", "modulemeta", "get_search_list"]);
 
 const maxLength = 20_000;
@@ -24,7 +24,7 @@ export function isPlainJq(filter: string): boolean {
 }
 
 interface Names {
-  /** Functions of the filter's own, and their parameters. */
+  /** Functions that the filter defines, and their parameters. */
   readonly defined: Set<string>;
   readonly used: string[];
 }
@@ -36,7 +36,10 @@ function isKnown(name: string, names: Names): boolean {
 const token =
   /\s+|#[^\n\\]*(?=\n|$)|\.(?=[A-Za-z_])[A-Za-z_]\w*|\$(?!ENV\b|__)[A-Za-z_]\w*|@[a-z0-9]+|\.\.|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+|([A-Za-z_]\w*)|[-+*/%=<>!|,.:;?[\]{}]|\/\/=?/y;
 
-/** The place where it ends: the end of the text, or the parenthesis that closes an interpolation; -1 if it is not understood. */
+/**
+ * The position where the filter ends: the end of the text, or the parenthesis that closes an
+ * interpolation. -1 if it is not understood.
+ */
 function readFilter(text: string, from: number, names: Names, depth: number): number {
   if (depth > 50) return -1;
   let previous = "";
@@ -79,7 +82,7 @@ function readFilter(text: string, from: number, names: Names, depth: number): nu
   return depth === 0 && open === 0 ? text.length : -1;
 }
 
-/** After the closing quote; -1 where there is none. `\(…)` holds a filter. */
+/** The position after the closing quote, or -1 if there is none. `\(…)` holds a filter. */
 function readString(text: string, from: number, names: Names, depth: number): number {
   for (let at = from; at < text.length; at++) {
     const char = text[at]!;

@@ -1,7 +1,7 @@
 /**
- * One shell line to the simple commands in it. Everything that parses is visited, so that a deny
- * rule sees commands inside substitutions, loops and functions too; what is more than literal simple
- * commands, lists, pipes and redirects leaves a doubt, and doubts are never harmless.
+ * Reads one shell line into the simple commands in it. Everything that parses is visited, so that a
+ * deny rule also sees commands inside substitutions, loops and functions. Anything beyond literal
+ * simple commands, lists, pipes and redirects leaves a doubt, and a doubt is never harmless.
  */
 import {
   forEachChild,
@@ -66,7 +66,7 @@ function readStatement(statement: Statement, state: State): void {
   if (statement.background) state.cwds = before;
 }
 
-/** `fed`: its input comes from another command. */
+/** `fed` means that its input comes from another command. */
 function readNode(node: SyntaxNode, state: State, fed: boolean): void {
   switch (node.type) {
     case "Command":
@@ -118,7 +118,7 @@ function readPipeline(node: Pipeline, state: State, fed: boolean): void {
   });
 }
 
-/** What is read in here may or may not run: a `cd` leaves both folders possible. */
+/** What is read in here may or may not run, so a `cd` leaves both folders possible. */
 function perhaps(state: State, read: () => void): void {
   state.conditional++;
   read();
@@ -131,12 +131,12 @@ function readIf(node: Extract<SyntaxNode, { type: "If" }>, state: State): void {
   perhaps(state, () => lists.forEach((list) => list !== undefined && readScript(list, state)));
 }
 
-/** A loop over words that are known is read once for each of them. */
+/** A loop over known words is read once for each of them. */
 function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void {
   const words = (node.wordlist ?? []).flatMap((word) => readWords(word, state));
   const values = words.map((word) => word.value).filter((value) => value !== undefined);
   const name = node.name.value;
-  // Only lower-case names: PATH, IFS and their like change what commands mean.
+  // Only lower-case names, because PATH, IFS and similar ones change what commands mean.
   const known =
     /^[a-z_][a-z0-9_]*$/.test(name) &&
     node.wordlist !== undefined &&
@@ -150,12 +150,12 @@ function readFor(node: Extract<SyntaxNode, { type: "For" }>, state: State): void
       readScript(node.body, state);
     }
   });
-  // After the loop the variable keeps its last value; it is not followed further.
+  // After the loop the variable keeps its last value, which is not followed further.
   state.variables.delete(name);
   state.assigned = true;
 }
 
-/** `[[ -f x ]]` and `[[ a == b ]]` with words that are known evaluate nothing. */
+/** `[[ -f x ]]` and `[[ a == b ]]` with known words evaluate nothing. */
 function readTest(node: Extract<SyntaxNode, { type: "TestCommand" }>, state: State): void {
   if (isPlainTest(node.expression)) return;
   state.evaluates = true;
@@ -173,7 +173,7 @@ function readFunction(node: Extract<SyntaxNode, { type: "Function" }>, state: St
   if (calls) state.unclear.add("a function that calls itself (a fork bomb?)");
 }
 
-/** Visits whatever is below, for the sake of deny rules and danger; the caller has noted the doubt. */
+/** Visits everything below, for deny rules and danger. The caller has noted the doubt. */
 function readLoosely(node: SyntaxNode, state: State): void {
   forEachChild(node, (child) => {
     if (child.type === "Script") readApart(child, state);
@@ -212,7 +212,7 @@ function readCommand(node: Command, state: State, isFed: boolean): void {
   state.commands.push(found);
   const texts = words.map(({ value, raw }) => value ?? raw);
   state.assigned ||= setsVariables(texts);
-  // These set or look at variables by name, and evaluate subscripts in the name.
+  // These builtins set or read variables by name, and evaluate subscripts in the name.
   if (evaluates(texts)) {
     state.evaluates = true;
     if (words.slice(1).some(({ value }) => value === undefined || !plainValue.test(value))) state.tainted = true;
@@ -266,7 +266,7 @@ function readParts(node: Word, state: State): void {
   }
 }
 
-/** In a process of its own, whose folder ends with it. */
+/** Reads a script that runs in a process of its own, so its `cd` does not last. */
 function readApart(script: ParsedScript, state: State): void {
   const { cwds, source } = state;
   state.source = undefined;

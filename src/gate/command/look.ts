@@ -1,4 +1,4 @@
-/** Where a command may look without a question, with every link followed. */
+/** Where a command may read without a question, with every link followed. */
 import { readdirSync, readFileSync, statSync, type Dirent } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isHarmlessDevice, isInsideAny, isSecretName, systemRoots } from "../paths.ts";
@@ -15,7 +15,7 @@ export interface Surroundings {
   real(path: string, cwd: string): string | undefined;
 }
 
-/** Looks at the file system once for each path: a line may name the same folder hundreds of times. */
+/** Looks at the file system once per path, because a line may name the same folder hundreds of times. */
 export interface Look {
   /** Where a path leads, or undefined if nobody can say. */
   real(path: string, cwd: string): string | undefined;
@@ -24,17 +24,20 @@ export interface Look {
   repositoryDoubt(folder: string): string | undefined;
   /** A file with secrets that the repository of this folder tracks. */
   trackedSecret(folder: string): string | undefined;
-  /** A file with secrets somewhere below, or that there is too much to look through. */
+  /** A file with secrets somewhere below the folder, or a note that there is too much to look through. */
   secretBelow(folder: string, hidden: boolean): string | undefined;
 }
 
-/** The same surroundings, looking once for each path. For one decision only: between two the disk may change. */
+/**
+ * The same surroundings, looked at once per path. Use it for one decision only, because the disk may
+ * change between two.
+ */
 export function rememberPaths<At extends Surroundings>(at: At): At {
   const paths = new Map<string, string | undefined>();
   return { ...at, real: (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd)) };
 }
 
-/** For one decision only, as above. */
+/** Use it for one decision only, like `rememberPaths`. */
 export function createLook(around: Surroundings): Look {
   const at = rememberPaths(around);
   const folders = new Map<string, string | undefined>();
@@ -49,7 +52,7 @@ export function createLook(around: Surroundings): Look {
 }
 
 const maxEntries = 20_000;
-/** Large, and not the user's own. */
+/** Large folders that do not hold the user's own files. */
 const skipped = new Set([".git", "node_modules"]);
 
 function secretBelow(folder: string, hidden: boolean): string | undefined {
@@ -74,7 +77,7 @@ const ignoreFiles = [".gitignore", ".ignore", ".rgignore"];
 const maxIgnoreBytes = 200_000;
 const maxPattern = 1_000;
 
-/** Names that an ignore file takes back in (`!.env`): a searching program then looks at them though they are hidden. */
+/** Names that an ignore file includes again (`!.env`). A search then reads them although they are hidden. */
 function readmittedBy(folder: string): readonly (readonly GlobPiece[])[] {
   return ignoreFiles
     .flatMap((name) => readLines(join(folder, name)))
@@ -85,11 +88,11 @@ function readmittedBy(folder: string): readonly (readonly GlobPiece[])[] {
 
 function readLines(path: string): readonly string[] {
   try {
-    // A pipe would keep us waiting for whoever writes into it.
+    // Reading a pipe would block until somebody writes to it.
     if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return [];
     return readFileSync(path, "utf8").slice(0, maxIgnoreBytes).split("\n");
   } catch {
-    return []; // not for us to read, nor for the program that searches
+    return []; // neither we nor the program that searches can read it
   }
 }
 
@@ -103,7 +106,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // A file, or nothing that may be listed: nothing below it.
+    // It is a file, or a folder that may not be listed, so nothing below it is read.
     return [];
   }
 }
@@ -116,7 +119,10 @@ function remember<T>(known: Map<string, T>, key: string, find: () => T): T {
   return value;
 }
 
-/** Inside the workspace, another readable root or a system folder, with every link followed; never something masked. */
+/**
+ * True inside the workspace, another readable root or a system folder, with every link followed,
+ * unless it is masked.
+ */
 export function mayRead(path: string, cwd: string, at: Surroundings): boolean {
   return isReadable(path, cwd, at);
 }
@@ -125,7 +131,7 @@ function isReadable(path: string, cwd: string, at: Surroundings): boolean {
   const real = at.real(path, cwd);
   if (real === undefined) return false;
   if (isHarmlessDevice(path)) return true;
-  // Links there lead every process elsewhere, and ours is not the one that will follow them.
+  // Links there mean something else in every process, and it is not our process that will follow them.
   if (isInsideAny(resolve(cwd, path), ["/proc", "/dev/fd"])) return false;
   return !isInsideAny(real, at.mask) && isInsideAny(real, [at.workspace, ...at.readable, ...systemRoots]);
 }

@@ -1,4 +1,7 @@
-/** Command rules against a step that was understood. Allow is read narrowly, deny is read widely (deny.ts). */
+/**
+ * Matches command rules against a step that was understood. Allow rules are read narrowly, and deny
+ * rules widely (deny.ts).
+ */
 import type { CommandRule, RuleSet } from "../rules.ts";
 import { stepDenials, sure, type Match } from "./deny.ts";
 import { wayOut } from "./escape.ts";
@@ -7,7 +10,7 @@ import { mayMatch } from "./prefix.ts";
 import type { Step } from "./understand.ts";
 import { containers } from "./wrappers.ts";
 
-/** Every rule that speaks about the step, with deny and ask read as widely as they could be meant. */
+/** Every rule that matches the step. Deny and ask rules are read as widely as they could be meant. */
 export function matchStep(step: Step, rules: RuleSet): readonly Match[] {
   if (rules.commands.size === 0) return [];
   return [...direct(step, rules).map(sure), ...stepDenials(step, rules)];
@@ -28,15 +31,15 @@ function direct(step: Step, rules: RuleSet): readonly CommandRule[] {
 }
 
 /**
- * `=rm` is rm's path in zsh; `RM` is rm where names ignore case; a full-width or invisible letter may be
- * dropped on the way. Only a refusal may guess so.
+ * Other ways to write a name: `=rm` is rm's path in zsh, `RM` is rm where names ignore case, and a
+ * full-width or invisible letter may be dropped on the way. Only a refusal may guess like this.
  */
 function otherSpellings(name: string): readonly string[] {
   const plain = name.normalize("NFKC").replace(/\p{Cf}/gu, "");
   return [plain, plain.toLowerCase(), plain.replace(/^=/, ""), plain.replace(/\.exe$/i, "")];
 }
 
-/** An allow rule covers literal words only, of the program itself, and none of its ways out. */
+/** An allow rule covers only literal words of the program itself, and none of the ways out. */
 function isCovered(step: Step, { prefix }: CommandRule): boolean {
   const { words, env, cwds, fed } = step.found;
   if (step.hidden || step.name === undefined || words.some((item) => item.value === undefined) || cwds.length === 0)
@@ -49,7 +52,7 @@ function isCovered(step: Step, { prefix }: CommandRule): boolean {
   return wayOut(step.name, step.argv.slice(1), prefix.length, fed) === undefined;
 }
 
-/** Whoever allows `curl` means curl; whoever allows `rm` need not mean `rm -rf`. */
+/** Whoever allows `curl` means curl; whoever allows `rm` may not mean `rm -rf`. */
 function dangerousByName(step: Step): boolean {
   return !["rm", "chmod", "chown", "find", "kill", "git"].includes(step.name ?? "");
 }

@@ -1,4 +1,7 @@
-/** Reads a command's options as getopt does, against a list of the ones we know. One we do not know is told, never guessed. */
+/**
+ * Reads a command's options as getopt does, against a list of the known ones. An unknown option is
+ * reported and never guessed.
+ */
 
 /**
  * `short`: letters; `:` after one means it takes a value, `?` that a value may be glued on.

@@ -1,6 +1,6 @@
 import type { TestExpression } from "unbash";
 
-/** File tests and comparisons of literal words: nothing in them is evaluated. */
+/** File tests and comparisons of literal words, which evaluate nothing. */
 export function isPlainTest(test: TestExpression): boolean {
   switch (test.type) {
     case "TestUnary":

@@ -1,10 +1,13 @@
-/** Do a command's words begin as a rule's prefix says? Read as widely as it could be meant: for rules that ask or deny. */
+/**
+ * Whether a command's words begin as a rule's prefix says, read as widely as it could be meant. For
+ * rules that ask or deny.
+ */
 import { resolve } from "node:path";
 import type { DeniedProgram, OptionTest, WordTest } from "../../spec/access.ts";
 import { ruleName, type CommandRule } from "../rules.ts";
 import { hasFlag } from "./danger.ts";
 
-/** Words may come with options between them; an unknown word may be anything. */
+/** Options may stand between the words, and an unknown word may be anything. */
 export function mayMatch(args: readonly (string | undefined)[], { prefix }: CommandRule): boolean {
   let at = 0;
   for (const test of prefix.slice(1).map(toWordTest)) {
@@ -19,7 +22,7 @@ export function mayMatch(args: readonly (string | undefined)[], { prefix }: Comm
   return true;
 }
 
-/** A rule as the sandbox takes it: the same tests, held against every program that is really started. */
+/** A rule in the form that the sandbox takes: the same tests, applied to every program that is really started. */
 export function toDeniedProgram({ rule, prefix }: CommandRule, workspace: string): DeniedProgram {
   const [program = [], ...words] = prefix;
   const named = program.map((name) => (name.includes("/") ? resolve(workspace, name) : name));
@@ -32,7 +35,7 @@ function toWordTest(alternatives: readonly string[]): WordTest {
     : { oneOf: alternatives };
 }
 
-/** `-rf` is both letters, in one cluster or two, or their long names; `--force` also its letter. */
+/** `-rf` stands for both letters, in one cluster or two, or for their long names; `--force` also for its letter. */
 function toOptionTest(text: string): OptionTest {
   if (!text.startsWith("-")) return { text, groups: [{ letters: "", names: [] }] };
   if (text.startsWith("--"))
@@ -44,7 +47,7 @@ function toOptionTest(text: string): OptionTest {
   return { text, groups: groups.length === 0 ? [{ letters: "", names: [] }] : groups };
 }
 
-/** The place of the next word that is, or could be, one of these; options and their possible values are passed over. */
+/** The position of the next word that is, or could be, one of these. Options and their possible values are skipped. */
 function findWord(
   args: readonly (string | undefined)[],
   from: number,

@@ -1,6 +1,6 @@
 /**
- * Programs that only look, with every option of theirs that only looks. An option that is not listed
- * here (an abbreviation, a new one, one that writes or runs something) means: ask.
+ * Programs that only read, with all of their options that only read. An option that is not listed here
+ * (an abbreviation, a new one, one that writes or runs something) means that a person is asked.
  */
 import type { OptionSpec } from "./options.ts";
 

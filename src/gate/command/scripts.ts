@@ -10,9 +10,9 @@ import { isInterpreter } from "./wrappers.ts";
 export interface Scripted {
   /** Files it runs. */
   readonly files: readonly string[];
-  /** Why nobody can tell what it runs: somebody has to look. */
+  /** Why nobody can tell what it runs, so that a person has to look. */
   readonly hidden?: string;
-  /** It may start anything, though it need not: only a deny rule minds. */
+  /** It may start anything, though it need not. Only a deny rule takes that into account. */
   readonly untold: boolean;
 }
 
@@ -26,7 +26,7 @@ interface Interpreter {
   readonly spec: OptionSpec;
   readonly code: readonly string[];
   readonly files?: readonly string[];
-  /** After one of these the rest belongs to the program (`python -m`). */
+  /** After one of these options, the remaining words belong to the program (`python -m`). */
   readonly ends?: readonly string[];
 }
 
@@ -85,7 +85,7 @@ export function scriptsOf(found: Found, name: string): Scripted {
   if (interpreter !== undefined) return interpreterScripts(found, name, interpreter);
   if (name === "at" || name === "batch" || (/^(deno|bun)$/.test(name) && found.fed))
     return { ...nothing, hidden: `${name} runs what it is fed` };
-  // These take commands from their input whatever file they are given.
+  // These take commands from their input, whatever file they are given.
   if (/^(crontab|ed|ex|ftp|sftp|psql|mysql|sqlite3|gdb|lldb|dc|m4)$/.test(name) && found.fed)
     return { ...nothing, hidden: `${name} runs what it is fed` };
   if (!isInterpreter(name) || name === "bc") return nothing;
@@ -111,7 +111,7 @@ function interpreterScripts(found: Found, name: string, interpreter: Interpreter
   const words = found.words.slice(1).map((item) => item.value ?? unknown);
   const parsed = parseOptions(optionWords(words, name, interpreter), interpreter.spec);
   const fedCode = { ...nothing, hidden: `${name} runs what it is fed` };
-  // An option that is not known may have a value: with input to run, nobody can tell.
+  // An unknown option may take a value, so if there is input to run, nobody can tell which word is the script.
   if ("unknown" in parsed) return found.fed ? fedCode : untold;
   const code = parsed.options.flatMap(({ name: option, value = unknown }) =>
     interpreter.code.includes(option) ? [value] : [],
@@ -225,10 +225,10 @@ function makeScripts(found: Found): Scripted {
   return { files: files.filter((file) => file !== undefined), untold: files.includes(undefined) };
 }
 
-/** A path to a descriptor or a device, however it is written: what is read there is not a file of anybody. */
+/** A path to a descriptor or a device, however it is written. What is read there is not a file. */
 export function isFedPath(path: string, cwds: readonly string[]): boolean {
   const leads = (cwds.length === 0 ? ["/"] : cwds).map((cwd) => resolveReal(path, cwd) ?? "/dev");
-  // `/proc/self/fd/0` leads to whatever is open now, in this process: the text counts as well.
+  // `/proc/self/fd/0` leads to whatever is open in this process now, so the text of the path counts as well.
   return [...leads, normal(path)].some((real) => /^\/(dev|proc)(\/|$)/.test(real));
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a sed script can do: only print, read or write other files, or run programs. Every command has
- * to be one that is known; what is not understood is told as such, and asks.
+ * What a sed script can do: only print, read or write other files, or run programs. Every command must
+ * be a known one. What is not understood is reported as such, and a person is asked.
  */
 
 export type SedEffect = "prints" | "reads" | "writes" | "runs" | "unknown";
@@ -72,7 +72,7 @@ function isDelimiter(char: string): boolean {
   return /^[/|,:#@%!_~^=+;&"'-]$/.test(char);
 }
 
-/** To the closing delimiter; false if there is none, or if a bracket makes it unsure which one closes. */
+/** Reads to the closing delimiter. False if there is none, or if a bracket makes it unsure which one closes. */
 function readUntil(scanner: Scanner, delimiter: string): boolean {
   let inBracket = false;
   for (; scanner.at < scanner.text.length; scanner.at++) {
@@ -141,7 +141,7 @@ function endOfCommand(scanner: Scanner): SedEffect {
   return next === undefined || /[;\n}#]/.test(next) ? "prints" : "unknown";
 }
 
-/** Text to put in goes to the end of the line; a backslash before the break carries it on. */
+/** Inserted text goes to the end of the line. A backslash before the line break continues it. */
 function readText(scanner: Scanner): SedEffect {
   skip(scanner, /[ \t]*(\\[ \t]*\n)?/y);
   const text = skip(scanner, /(?:[^\\\n]|\\[^])*/y);

@@ -70,7 +70,7 @@ function judgeAwk(args: readonly string[]): Judgement {
   ];
   const special = assigned.find((text) => !isPlainAwkVariable(text.split("=")[0] ?? ""));
   if (special !== undefined) return why(`awk ${special} sets more than a variable`);
-  // `name=value` among the files sets a variable; what looks like one is no path.
+  // `name=value` among the files sets a variable, so a word that looks like one is not a path.
   return { reads: files.filter((file) => !/^[A-Za-z_]\w*=/.test(file)) };
 }
 
@@ -113,7 +113,7 @@ function judgeRg(args: readonly string[]): Judgement {
   const reads = [...files, ...paths];
   // Listing names shows nothing of what is in the files.
   if (names.has("files") || names.has("type-list")) return { reads };
-  // A pattern or a type of files that matches a hidden one has it searched as well.
+  // A pattern or a file type that matches a hidden file makes the program search that file too.
   const hidden = [".", "hidden", "u", "unrestricted", "g", "glob", "iglob", "t", "type"].some((name) =>
     names.has(name),
   );
@@ -124,7 +124,10 @@ const testUnary = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -t -u -w -x -G -L
 const testBinary = new Set("= == != -nt -ot -ef".split(" "));
 const testNumbers = new Set("-eq -ne -lt -le -gt -ge".split(" "));
 
-/** `test -v` and `-R` evaluate subscripts; numbers must be numbers. What it names is looked at, not read. */
+/**
+ * `test -v` and `-R` evaluate subscripts, and numbers must be numbers. It looks at the files it names,
+ * but does not read them.
+ */
 function judgeTest(args: readonly string[]): Judgement {
   for (let index = 0; index < args.length; index++) {
     const arg = args[index]!;
@@ -145,7 +148,7 @@ function judgeBracket(args: readonly string[]): Judgement {
   return args.at(-1) === "]" ? judgeTest(args.slice(0, -1)) : why("[ without ]");
 }
 
-/** Every conversion has to be one that only prints: `%n` in any of its lengths sets a variable. */
+/** Every conversion must be one that only prints: `%n`, with any length modifier, sets a variable. */
 const plainFormat = /^(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:[diouxXcsbqQeEfFgGaA]|\([^()]*\)T))*$/;
 
 function judgePrintf(args: readonly string[]): Judgement {
@@ -167,7 +170,7 @@ function judgeDate(args: readonly string[]): Judgement {
     : why("date with an operand sets the clock");
 }
 
-/** `cd` itself reads nothing; where it goes must be a place that may be read. */
+/** `cd` itself reads nothing, but its target must be a place that may be read. */
 function judgeCd(args: readonly string[]): Judgement {
   const operands = args[0] === "--" ? args.slice(1) : args;
   return operands.length === 1 && !operands[0]!.startsWith("-")
@@ -179,7 +182,7 @@ function judgeCommandV(args: readonly string[]): Judgement {
   return args[0] === "-v" || args[0] === "-V" ? nothing : why("command runs its operand");
 }
 
-/** Asking a program for its version, for programs that look at nothing of the folder before they answer. */
+/** Asking a program for its version, for programs that read nothing of the folder before they answer. */
 const versions =
   "node python python3 perl ruby git gcc g++ cc clang make cmake bash jq rg curl docker java javac npm".split(" ");
 
@@ -197,7 +200,7 @@ function judgeVersion(name: string): Judge {
       : why(`${name} is not known to be harmless`);
 }
 
-/** Known here only for telling their version. */
+/** Programs that are known here only for printing their version. */
 export const versionOnly: ReadonlySet<string> = new Set(versions.filter((name) => !["git", "jq", "rg"].includes(name)));
 
 export const specials: ReadonlyMap<string, Judge> = new Map<string, Judge>([

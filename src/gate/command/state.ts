@@ -1,7 +1,7 @@
-/** What is known while a line is read, and how much is read at most: no decision may take long. */
+/** What is known while a line is read, and how much is read at most, so that no decision takes long. */
 import type { Found, Redirected } from "./found.ts";
 
-/** A longer line is not read at all: a person looks at it, or a deny rule ends it. */
+/** A longer line is not read at all: a person looks at it, or a deny rule refuses it. */
 const maxLineLength = 100_000;
 const maxCommands = 300;
 const maxWords = 2_000;
@@ -14,7 +14,7 @@ export interface LineContext {
   readonly mayList: (folder: string, cwd: string) => boolean;
   readonly cwds: readonly string[];
   readonly home: string;
-  /** HOME or PWD was set around the line: they are not what they were. */
+  /** HOME or PWD was set around the line, so their values are not the known ones. */
   readonly assigned?: boolean;
 }
 
@@ -29,18 +29,18 @@ export interface State {
   readonly dormant: Set<string>;
   writesBlindly: boolean;
   setsPath: boolean;
-  /** A value was put together that is more than plain text. */
+  /** A value was put together that is not plain text. */
   tainted: boolean;
-  /** Arithmetic, tests or `@P` look at values. */
+  /** Arithmetic, tests or `@P` evaluate values. */
   evaluates: boolean;
   cwds: readonly string[];
   assigned: boolean;
-  /** Loop variables with the value of this round. */
+  /** Loop variables, with their value in this round. */
   readonly variables: Map<string, string>;
-  /** Above 0: what is read may not run. */
+  /** Above 0, what is read may not run. */
   conditional: number;
   words: number;
-  /** The text positions refer to; undefined inside a substitution, where they may not. */
+  /** The text that positions refer to. Undefined inside a substitution, where they may refer to another text. */
   source: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export function createState(line: string, context: LineContext): State {
     tainted: false,
     evaluates: false,
     cwds: context.cwds,
-    // Whatever sets one of the variables we know the value of has to name it.
+    // Whatever sets one of the variables whose value we know has to name it.
     assigned: context.assigned === true || /(^|[^$\w{])(HOME|PWD)\b/.test(line),
     variables: new Map(),
     conditional: 0,
@@ -74,7 +74,7 @@ export function tooMuch(line: string): string | undefined {
   return isTooDense(line) ? "it is nested too deeply, or has too many operators, to be read" : undefined;
 }
 
-/** Counted without regard to quotes, so never less than it is: reading it would take too long. */
+/** Counted without regard to quotes, so the count is never too low. Reading a line this dense would take too long. */
 function isTooDense(line: string): boolean {
   let depth = 0;
   let marks = 0;
@@ -90,17 +90,17 @@ function isTooDense(line: string): boolean {
   return false;
 }
 
-/** No decision takes long: beyond this much nothing more is read, and somebody has to look. */
+/** True when so much has been read that the rest is left to a person. */
 export function isFull(state: State): boolean {
   if (state.commands.length <= maxCommands && state.words <= maxWords) return false;
   state.unclear.add(`it has more than ${maxCommands} commands or ${maxWords} words`);
   return true;
 }
 
-/** A value of letters, digits and the marks of paths cannot be code, however it is looked at later. */
+/** A value of letters, digits and the marks of paths cannot be code, however it is evaluated later. */
 export const plainValue = /^[\w.,:@%+/= -]*$/;
 
-/** Text with a substitution in it, kept for deny rules. */
+/** Keeps text with a substitution in it for deny rules. */
 export function noteDormant(value: string | undefined, state: State): void {
   if (value !== undefined && /\$\(|`/.test(value)) state.dormant.add(value);
 }

@@ -12,7 +12,7 @@ export const commandTypes: ReadonlySet<string> = new Set([
   "Function",
 ]);
 
-/** What a construct that is not followed is called. */
+/** The name, for a message, of a construct that is not followed. */
 export function construct(type: string): string {
   const names = new Map([
     ["ArithmeticCommand", "arithmetic can evaluate"],
@@ -21,7 +21,7 @@ export function construct(type: string): string {
   return names.get(type) ?? `it has control flow (${type.toLowerCase()})`;
 }
 
-/** Builtins that set or look at variables by name, and evaluate subscripts in the name. */
+/** Builtins that set or read variables by name, and evaluate subscripts in the name. */
 const evaluating: ReadonlySet<string> = new Set(
   "let declare typeset local export readonly unset read mapfile readarray printf test [ wait set eval getopts".split(
     " ",
@@ -32,12 +32,12 @@ const setting = new Set(
   "declare typeset local export readonly unset read mapfile readarray getopts eval source .".split(" "),
 );
 
-/** May this builtin give a variable another value? */
+/** Whether this builtin may give a variable another value. */
 export function setsVariables([name = "", first = ""]: readonly string[]): boolean {
   return setting.has(name) || (name === "printf" && first.startsWith("-"));
 }
 
-/** Does this builtin, with these words, evaluate a name or a number that may hold code? */
+/** Whether this builtin, with these words, evaluates a name or a number that may hold code. */
 export function evaluates([name = "", ...args]: readonly string[]): boolean {
   if (!evaluating.has(name)) return false;
   if (name === "export" || name === "readonly") return args.some((arg) => !/^[A-Za-z_]\w*(\+?=|$)/.test(arg));
@@ -47,7 +47,7 @@ export function evaluates([name = "", ...args]: readonly string[]): boolean {
   return true;
 }
 
-/** The parser passes over a `(` after a command's name, which bash refuses. */
+/** The parser accepts a `(` after a command's name, which bash refuses. */
 export function hasStrayParenthesis(node: Command, source: string | undefined): boolean {
   if (source === undefined || node.name === undefined) return false;
   const [next] = node.suffix;
@@ -55,7 +55,7 @@ export function hasStrayParenthesis(node: Command, source: string | undefined): 
   return between.includes("(") || /^[ \t]*\(/.test(source.slice(node.end, node.end + 200));
 }
 
-/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only put in. */
+/** `${x@P}`, `${!x}`, `${a[i]}`, `${x:i}`: the value is evaluated, not only inserted. */
 export function isLooking(part: ParameterExpansionPart): boolean {
   return (
     part.prefix === "!" ||

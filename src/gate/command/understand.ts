@@ -1,4 +1,4 @@
-/** A command to what is known about it: every simple command it would start, how risky each is, and why. */
+/** What is known about a command: every simple command it would start, how risky each of them is, and why. */
 import { resolve } from "node:path";
 import type { Command } from "../../spec/access.ts";
 import { isSecretName, programName } from "../paths.ts";
@@ -15,25 +15,25 @@ import { isInterpreter, isWrapper } from "./wrappers.ts";
 export interface Step {
   readonly found: Found;
   readonly argv: readonly string[];
-  /** The program by its bare name; undefined when only running tells. */
+  /** The program by its bare name. Undefined if only running it would tell. */
   readonly name: string | undefined;
-  /** Found on the path or in a system folder, not a file of the workspace. */
+  /** The program is found on the path or in a system folder, and is not a file of the workspace. */
   readonly system: boolean;
   readonly risk: "harmless" | "other" | "dangerous";
   readonly reason: string;
   /** It runs something that cannot be named. */
   readonly hidden: boolean;
-  /** Text in another language it is given: searched for denied names. */
+  /** Text in another language that it is given. It is searched for denied names. */
   readonly code: readonly string[];
-  /** It may start anything: only a deny rule minds. */
+  /** It may start anything. Only a deny rule takes that into account. */
   readonly untold: boolean;
   /** Commands it may be made to run, by options and variables. */
   readonly possible: readonly Step[];
-  /** Files it runs, as they are written. */
+  /** Files it runs, as they are written on the line. */
   readonly runs: readonly string[];
 }
 
-/** The same for everything inside it: lines in lines, commands in commands. */
+/** The same for everything inside it, such as lines within lines and commands within commands. */
 export interface Understood extends Omit<LineReading, "commands"> {
   readonly steps: readonly Step[];
 }
@@ -62,7 +62,7 @@ export function understand(command: Command, at: Surroundings): Understood {
   if (command.shell !== undefined) {
     for (const doubt of foreignDoubts(command.shell, command.dialect))
       (doubt.unclear ? pile.unclear : pile.doubts).add(doubt.text);
-    // Reading PowerShell as bash would only invent commands.
+    // Reading PowerShell as bash would only find commands that are not there.
     if (command.dialect !== "powershell") addLine(command.shell, [cwd], pile);
   } else if (command.argv !== undefined && command.argv.length > 0) {
     const total = command.argv.reduce((sum, item) => sum + item.length, 0);
@@ -95,7 +95,7 @@ interface Pile {
   setsPath: boolean;
   /** HOME or PWD was set for what is read from here on. */
   assigned: boolean;
-  /** Characters of shell text read so far, texts inside texts included. */
+  /** How many characters of shell text were read so far, including texts inside texts. */
   text: number;
 }
 
@@ -115,7 +115,7 @@ function addLine(line: string, cwds: readonly string[], pile: Pile, env: Found["
   addCommands(reading.commands, pile);
 }
 
-/** Works through a list instead of recursing: no depth of wrapping can end it early. */
+/** Works through a list instead of recursing, so that deep nesting cannot end it early. */
 function addCommands(first: readonly Found[], pile: Pile): void {
   const waiting = first.toReversed();
   for (let found = waiting.pop(); found !== undefined; found = waiting.pop()) {
@@ -134,7 +134,7 @@ interface Possible {
 
 const nothingPossible: Possible = { steps: [], untold: false };
 
-/** What is handed on, read in a pile of its own: it is shown to nobody, and judged only for denial and danger. */
+/** Reads what is passed on into a separate list. It is shown to nobody, and judged only for denial and danger. */
 function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
   const { maybe, perhaps } = inner;
   if (maybe.length === 0 && perhaps.length === 0) return nothingPossible;
@@ -159,7 +159,7 @@ function readPossible(found: Found, inner: Unwrapped, pile: Pile): Possible {
   return { steps, untold };
 }
 
-/** A spelling that only a shell undoes, where the program's name should be. */
+/** A spelling that only a shell would undo, in the place of the program's name. */
 function isDisguised(text: string): boolean {
   const [first = ""] = /^\s*(?:\$\([^)]*\)|\$\{[^}]*\}|`[^`]*`|\S)*/.exec(text) ?? [];
   return /\$\(|\$\{\w*[^\w}]|`|""|''|\\|\w\$\w/.test(first);
@@ -171,7 +171,7 @@ function toStep(found: Found, inner: Unwrapped, possible: Possible, look: Look):
   const argv = toArgv(found);
   const code = name !== undefined && isInterpreter(name) ? argv.slice(1) : [];
   const { risk, reason } = riskOf({ found, argv, name, system }, inner, possible.steps, look);
-  // One literal, and nothing spread into it: every command of every line becomes one of these.
+  // One object literal without spreads, because every command of every line becomes one of these.
   return {
     found,
     argv,
@@ -203,14 +203,14 @@ function riskOf(
   return why === undefined ? { risk: "harmless", reason: `${name} only looks` } : { risk: "other", reason: why };
 }
 
-/** A dangerous command among what a program is handed: by an option, a variable, or as its own words. */
+/** A dangerous command among what a program is given: by an option, by a variable, or as its own words. */
 function dangerHanded(name: string, system: boolean, found: Found, possible: readonly Step[]): string | undefined {
   const inside = possible.find((step) => step.risk === "dangerous" && step.name !== undefined && !step.hidden);
   if (inside !== undefined) return inside.reason;
   if (isWrapper(name) || !takesCommands({ name, system })) return undefined;
   const words = found.words.slice(1, 101).map(({ value }) => value ?? "");
   for (const [index, word] of words.entries()) {
-    // Behind `--` stand the options of what is started: `start-stop-daemon --exec rm -- -rf x`.
+    // After `--` come the options of the program that is started: `start-stop-daemon --exec rm -- -rf x`.
     const rest = words.slice(words[index + 1] === "--" ? index + 2 : index + 1);
     if (rest.length === 0 || word.startsWith("-")) continue;
     const danger = dangerOf(programName(word).name, rest);
@@ -240,7 +240,7 @@ function notHarmless(
   if ("why" in judged) return judged.why;
   if (found.cwds.length === 0) return "the folder it runs in is not known";
   if (judged.reads.length > maxReads) return "it names too many files to look at";
-  // Their value is taken for 0, which only names nothing where nothing is read.
+  // `$?` and `$#` are taken to be 0, which is safe only if no path is read.
   if (judged.reads.length > 0 && found.words.some(({ raw }) => /\$[?#]/.test(raw)))
     return "only running it tells what it reads";
   const outside = judged.reads.find((path) => !found.cwds.every((cwd) => look.mayRead(path, cwd)));
@@ -253,7 +253,7 @@ function notHarmless(
   const { repository, below, contents = false } = judged;
   const doubts = found.cwds.flatMap((cwd) => [
     ...(below?.folders ?? []).map((folder) => look.secretBelow(resolve(cwd, folder), below?.hidden === true)),
-    // `link/..` is where the kernel goes, not where the text goes.
+    // For `link/..` the kernel follows the link first, so the path is resolved and not shortened as text.
     ...(repository === undefined ? [] : [repositoryReason(look.real(repository, cwd), contents, look)]),
   ]);
   return doubts.find((doubt) => doubt !== undefined);

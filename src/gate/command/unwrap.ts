@@ -1,6 +1,7 @@
 /**
  * Programs that run another program or a piece of shell text given to them. What they would run is
- * taken out, as deep as it goes; where that cannot be told, it is said, and a deny rule then holds.
+ * taken out, however deep it is nested. If it cannot be told, that is stated, and a deny rule then
+ * matches.
  */
 import { programName } from "../paths.ts";
 import { isPlainOverride } from "./git.ts";
@@ -16,15 +17,15 @@ export interface Unwrapped {
   readonly lines: readonly string[];
   /** Why what it runs cannot be told; undefined if it can, or if it runs nothing. */
   readonly hidden?: string;
-  /** Text that may be run, read as lines for deny rules and danger only. */
+  /** Text that may be run. It is read as lines, for deny rules and danger only. */
   readonly maybe: readonly string[];
-  /** The same, where it reads as a line at all. */
+  /** The same, but only if it can be read as a line. */
   readonly perhaps: readonly string[];
-  /** It may start anything, though it need not: only a deny rule minds. */
+  /** It may start anything, though it need not. Only a deny rule takes that into account. */
   readonly untold: boolean;
-  /** Files it runs, as they are written. */
+  /** Files it runs, as they are written on the line. */
   readonly runs: readonly string[];
-  /** Beside what it runs, the program itself does nothing that matters. */
+  /** The program itself does nothing that matters besides what it runs. */
   readonly transparent: boolean;
 }
 
@@ -63,7 +64,7 @@ function unwrapOne(found: Found): Unwrapped {
     return { ...nothing, hidden: `only running it tells which program ${found.words[0]?.raw ?? ""} is` };
   const { name } = programName(typed);
   if (isShell(name)) return unwrapShell(found);
-  // `command -v` only says where a program is.
+  // `command -v` only prints where a program is.
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
   const wrapper = wrappers.get(name);
   if (wrapper !== undefined) return unwrapProgram(found, name, wrapper);
@@ -89,7 +90,7 @@ function unwrapSource(found: Found): Unwrapped {
     : { ...nothing, hidden: "it runs what it is fed in this shell" };
 }
 
-/** A file by its name is a script like any other; what is fed or made on the way is not to be told. */
+/** A file given by name is an ordinary script. What comes from input or is made on the way cannot be known. */
 function isScriptFile({ value }: ShellWord, found: Found): boolean {
   return value !== undefined && !isFedPath(value, found.cwds);
 }
@@ -113,9 +114,9 @@ function unwrapShell(found: Found): Unwrapped {
   if (names.has("version") || names.has("help")) return nothing;
   if (names.has("c")) {
     if (first?.value === undefined) return { ...nothing, hidden: "only running it tells what the shell is given" };
-    // Words after the text are $0, $1, …: the text is then read as it stands, and uses of them are doubts there.
+    // Words after the text are $0, $1, …. The text is read as it stands, and each use of them is a doubt.
     const startup = [...names].some((name) => ["i", "rcfile", "init-file", "O", "o", "s"].includes(name));
-    // Another shell than bash or sh may read the text differently.
+    // Shells other than bash and sh may read the text differently.
     const same = ["bash", "sh", "dash"].includes(programName(found.words[0]?.value ?? "").name);
     return { ...nothing, lines: [first.value], runs: startupFiles(parsed, found), transparent: same && !startup };
   }
@@ -153,7 +154,7 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
     .slice(leaveOut ? 0 : (wrapper.skip ?? 0))
     .map((item) => (isReplaced(item, parsed) ? unknownWord : item));
   if (wrapper.joins && inner.length === 0) return { ...nothing, hidden: "it runs the lines it is fed" };
-  // The split string of env has escapes and variables of its own.
+  // The split string of env has its own escapes and variables.
   const odd = lines.find((line) => name === "env" && /[\\$]/.test(line));
   if (odd !== undefined) return { ...nothing, hidden: `only running it tells what env makes of ${odd}` };
   const cwds = parsed.options.some((option) =>
@@ -205,7 +206,7 @@ function unwrapFind(found: Found): Unwrapped {
   return { ...nothing, commands };
 }
 
-/** git runs programs named on its command line: aliases, bisect run, rebase --exec, submodule foreach. */
+/** git runs programs named on its command line: aliases, bisect run, rebase --exec and submodule foreach. */
 function unwrapGit(found: Found): Unwrapped {
   const args = found.words.slice(1);
   const lines: string[] = [];
@@ -234,14 +235,14 @@ function unwrapGit(found: Found): Unwrapped {
   };
 }
 
-/** Who commits, and where to: text that git runs in no case. */
+/** Settings for who commits and where to, which git never runs. */
 function isIdentity(setting: string): boolean {
   return /^(user|author|committer)\.(name|email)=|^(init\.defaultbranch|commit\.gpgsign|tag\.gpgsign|safe\.directory|core\.autocrlf|pull\.rebase|push\.default|merge\.conflictstyle|diff\.(algorithm|renames)|protocol\.version|http\.(postbuffer|sslverify)|gc\.auto)=/i.test(
     setting,
   );
 }
 
-/** A word nobody can know never looks like an option here; the unknown stays visible in the words themselves. */
+/** A word that cannot be known never looks like an option here. It remains unknown in the words themselves. */
 function values(words: readonly ShellWord[]): readonly string[] {
   return words.map((item) => item.value ?? `\u0000${item.raw}`);
 }

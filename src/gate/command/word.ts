@@ -1,4 +1,4 @@
-/** One word of the syntax tree to the words a command would get, or to "only running tells". */
+/** One word of the syntax tree as the words that a command would get, or the answer that only running it would tell. */
 import type { Word, WordPart } from "unbash";
 import { expandGlob, type GlobPiece } from "./glob.ts";
 import type { ShellWord } from "./found.ts";
@@ -6,10 +6,10 @@ import type { ShellWord } from "./found.ts";
 export interface WordContext {
   readonly cwds: readonly string[];
   readonly home: string;
-  /** A variable was set on this line: no variable is what it was. */
+  /** A variable was set on this line, so no variable has its known value. */
   readonly assigned: boolean;
   readonly variables: ReadonlyMap<string, string>;
-  /** May the names in this folder be told? */
+  /** Whether the names in this folder may be listed. */
   readonly mayList: (folder: string, cwd: string) => boolean;
 }
 
@@ -61,7 +61,7 @@ function literal(part: WordPart, context: WordContext, quoted = false): string |
   }
 }
 
-/** The few variables whose value is known and cannot surprise. */
+/** The few variables whose value is known and safe. */
 function variable(text: string, context: WordContext, quoted: boolean): string | undefined {
   const looped = context.variables.get(text.slice(1));
   if (looped !== undefined) return quoted || /^[\w./-]+$/.test(looped) ? looped : undefined;

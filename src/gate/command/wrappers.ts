@@ -1,16 +1,16 @@
-/** Programs that run other programs, as tables: how their options are read, and where the command begins. */
+/** Tables of programs that run other programs: how their options are read, and where the command begins. */
 import type { OptionSpec } from "./options.ts";
 
 export interface Wrapper {
   readonly spec: OptionSpec;
   /** Operands before the command (timeout's duration, chroot's folder). */
   readonly skip?: number;
-  /** The operands before the command may be left out; one that is there looks like this. */
+  /** The operands before the command may be left out. This pattern recognises one that is there. */
   readonly optional?: RegExp;
   readonly transparent?: boolean;
   /** `NAME=value` operands before the command. */
   readonly assignments?: boolean;
-  /** Adds words that come from its input. */
+  /** It adds words that come from its input. */
   readonly appends?: boolean;
   /** Options whose value is shell text. */
   readonly text?: readonly string[];
@@ -141,7 +141,7 @@ export const shellSpec: OptionSpec = {
   stopAtOperand: true,
 };
 
-/** Programs given code of another language: nobody reads it here. */
+/** Programs that are given code of another language, which is not read here. */
 const interpreters =
   /^(python[\d.]*|pypy[\d.]*|perl[\d.]*|ruby[\d.]*|node|nodejs|deno|bun|php[\d.]*|lua[\d.]*|luajit|tclsh[\d.]*|wish|osascript|julia|Rscript|R|guile|groovy|scala|ghci|runghc|elixir|erl|swift|pwsh|powershell|cmd|expect|gdb|lldb|ed|ex|vi|vim|nvim|emacs|nano|awk|gawk|mawk|nawk|sqlite3|psql|mysql|bc|dc|m4|make|gmake|ssh|tmux|screen|at|batch|crontab)(\.exe)?$/i;
 

@@ -1,9 +1,12 @@
-/** Files that a line writes and then runs: what stands in them then, only running the line tells. */
+/** Files that a line writes and then runs. What they will contain by then, only running the line would tell. */
 import { basename } from "node:path";
 import { resolveReal, statOf } from "../paths.ts";
 import type { Step, Understood } from "./understand.ts";
 
-/** Programs that put a file where they are told, beside redirects. What compilers make comes from sources that are there. */
+/**
+ * Programs that put a file where they are told, besides redirects. Compilers are not among them,
+ * because what they make comes from sources that are there already.
+ */
 const movers = new Set(
   "cp mv ln link install dd tee tar gtar bsdtar unzip cpio rsync sed patch scp sftp curl wget base64 xxd openssl gunzip gzip zstd xz bzip2 7z split csplit objcopy strip mkfifo truncate sponge awk gawk mawk perl python python3 node ruby php".split(
     " ",
@@ -31,10 +34,10 @@ export const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
   }).flatMap(([names, files]) => names.split(" ").map((name) => [name, files.split(" ")] as const)),
 );
 
-/** Does the line run a file that it also writes, or may write? */
+/** Whether the line runs a file that it also writes, or may write. */
 export function runsWhatItWrites(understood: Understood): boolean {
   const steps = [...understood.steps, ...understood.steps.flatMap((step) => step.possible)];
-  // An interpreter that runs a file of its own is not given code that could write another.
+  // An interpreter that runs a file of its own was not given code that could write another file.
   const moving = steps.filter(
     (step) =>
       step.risk !== "harmless" &&
@@ -58,7 +61,7 @@ export function runsWhatItWrites(understood: Understood): boolean {
   );
 }
 
-/** `told`: named on the line, not found by the program itself. */
+/** `told` means that the file is named on the line, and not found by the program itself. */
 function filesRun(step: Step): readonly { readonly path: string; readonly told: boolean }[] {
   const [typed] = step.argv;
   const own = ownFiles.get(step.name ?? "") ?? [];
