@@ -51,7 +51,7 @@ export function* readJsonBody(context: Context, body: JsonBody): Reading<Result>
   }
 }
 
-/** One call, or several: on lines, or with commas between them that forgot their brackets. */
+/** One call, or several: one after the other, or with commas between them that forgot their brackets. */
 function* readObjects(context: Context, body: JsonBody, notes: Iterable<Repair>): Reading<Result> {
   const { input } = context;
   for (;;) {
@@ -60,7 +60,7 @@ function* readObjects(context: Context, body: JsonBody, notes: Iterable<Repair>)
     const at = yield* afterSpace(input);
     const comma = (yield* codeAt(input, at)) === 0x2c;
     const next = comma ? yield* afterSpace(input, at + 1) : at;
-    const goesOn = comma || (body.lines === true && at > 0);
+    const goesOn = comma || body.lines === true;
     if (!goesOn || (yield* codeAt(input, next)) !== 0x7b) return result;
     take(input, next);
   }

@@ -64,10 +64,12 @@ export function* readNamedBody(context: Context, marks: NamedMarks): Reading<Res
   const fence = body.after === undefined ? undefined : yield* skipMarker(input, body.after);
   yield* skipSpace(input);
   const result = yield* readArguments(context, body, head.trim(), id?.trim());
-  if (result !== "ok") return result;
+  if (result === "none") return result;
   yield* skipSpace(input);
   if (fence !== undefined && (yield* skipMarker(input, ["```"])) !== undefined) yield* skipSpace(input);
-  return yield* closeCall(context, marks);
+  if (result === "ok") return yield* closeCall(context, marks);
+  // Arguments that stop short at the call's own end spoil this call and no other of its section.
+  return body.close !== undefined && (yield* skipMarker(input, body.close)) !== undefined ? "ok" : result;
 }
 
 function* closeCall(context: Context, { body, after }: NamedMarks): Reading<Result> {

@@ -96,7 +96,7 @@ export const jsonDialects: readonly Dialect[] = [
     name: "llama3-json",
     aliases: ["llama3", "llama3.1", "llama3.2", "llama3.3"],
     title: "JSON, bare or after <|python_tag|>",
-    models: ["Llama 3.1", "Llama 3.2", "Llama 3.3"],
+    models: ["Llama 3.1", "Llama 3.2", "Llama 3.3", "Llama 4 (JSON)"],
     notes: "Without the tag, only a message that is nothing but calls counts.",
     trust: "markerless",
     blocks: [
@@ -106,6 +106,9 @@ export const jsonDialects: readonly Dialect[] = [
         bodies: [llamaJson, { kind: "python", list: "brackets", suffix: ".call" }],
         between: [";", "<|python_tag|>"],
       },
+      // Llama 4 puts the words before a call between its two marks, and leaves them there when there are no words.
+      { open: ["<|python_start|><|python_end|>"], close: [], bodies: [llamaJson] },
+      { open: ["<|python_start|>"], close: ["<|python_end|>"], bodies: [llamaJson] },
       {
         open: [],
         close: [],
