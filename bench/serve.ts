@@ -376,12 +376,12 @@ async function keptFolder(root: string): Promise<readonly BenchRow[]> {
     writeFileSync(join(folder, `d${Math.floor(n / 100)}`, `f${n}`), `file ${n}\n`.repeat(20));
   }
   const states = createFolderStates(folder, join(root, "states"));
-  await states.keep();
+  await states.keep(async () => undefined);
   const rounds = 10;
   const [own, children] = [process.cpuUsage(), childrenCpu()];
   for (let round = 0; round < rounds; round++) {
     writeFileSync(join(folder, "d0", "f0"), `changed ${round}\n`);
-    await states.keep();
+    await states.keep(async () => undefined);
   }
   const { user, system } = process.cpuUsage(own);
   const cpu = ((user + system) / 1000 + childrenCpu() - children) / rounds;

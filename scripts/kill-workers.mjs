@@ -291,7 +291,13 @@ async function check() {
     const twice = lines.length - new Set(lines).size;
     if (twice > 0) problems.push(`${session.name}: ${twice} calls ran twice: ${lines.join(" ")}`);
     sum.twice += twice;
-    const startedOf = (id) => records.filter((record) => record.type === "call.started" && record.id === id);
+    // A run that was held back and not decided has not happened: its call may begin once more.
+    const heldAt = (id) =>
+      records.findLastIndex(
+        (record) => record.type === "approval.asked" && record.id === id && record.request.effects !== undefined,
+      );
+    const startedOf = (id) =>
+      records.filter((record, place) => record.type === "call.started" && record.id === id && place > heldAt(id));
     const endedOf = (id) => records.find((record) => record.type === "call.ended" && record.call.id === id);
     const undone = new Set(records.flatMap((record) => (record.type === "workspace.restored" ? record.undone : [])));
     const asked = records.flatMap((record) =>

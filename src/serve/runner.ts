@@ -25,11 +25,17 @@ const maxTakings = 5;
 /** A last write of a dead process may arrive after its session was read again. */
 const maxFences = 3;
 
+/** A session that runs here now. */
+interface Live {
+  readonly tenant: string;
+  readonly questions: LiveQuestions;
+}
+
 /** The one runner: whichever dispatcher wakes a session, this is what runs it. */
 export function createRunner(options: RunnerOptions): Runner {
   checkOptions("createRunner", options, runnerShape);
   const { store } = options;
-  const live = new Map<Session, string>();
+  const live = new Map<Session, Live>();
   const state = { isDraining: false };
 
   return {
@@ -49,10 +55,13 @@ export function createRunner(options: RunnerOptions): Runner {
     },
     drain() {
       state.isDraining = true;
-      for (const session of live.keys()) session.pause();
+      for (const [session, { questions }] of live) {
+        session.pause();
+        questions.giveUp();
+      }
     },
     interrupt(tenant) {
-      const own = [...live].filter(([, whose]) => whose === tenant);
+      const own = [...live].filter(([, { tenant: whose }]) => whose === tenant);
       for (const [session] of own) session.interrupt();
       return own.length > 0;
     },
@@ -71,7 +80,7 @@ async function hasWork(id: string, store: SessionStore): Promise<boolean> {
 async function wakeOnce(
   id: string,
   options: RunnerOptions,
-  live: Map<Session, string>,
+  live: Map<Session, Live>,
   isDraining: () => boolean,
 ): Promise<boolean> {
   const { store } = options;
@@ -107,7 +116,7 @@ async function wakeOnce(
   const opened = await opening.catch((error: unknown) => failToOpen(error, mails, journal, options, id));
   if (opened === undefined) return true;
   const { session } = opened;
-  live.set(session, stored.tenant);
+  live.set(session, { tenant: stored.tenant, questions });
   const unfollow = options.telemetry?.follow(session, { model: stored.model, agent: stored.tenant });
   try {
     const again = await play({ options, stored, opened, journal, live: questions, isDraining });

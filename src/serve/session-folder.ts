@@ -38,11 +38,7 @@ export interface SessionFolder {
 export async function openSessionFolder(options: SessionFolderOptions): Promise<SessionFolder> {
   const { session, folder, repository, packs, records, journal, confinedTools } = options;
   const states = createFolderStates(folder, repository);
-  const keep = async () => {
-    const { state, pack } = await states.keep();
-    if (pack !== undefined) await packs?.add(session, pack);
-    return state;
-  };
+  const keep = () => states.keep(async (pack) => packs?.add(session, pack));
   const note = async () => {
     await journal.append({ type: "workspace.kept", workspace: await keep() });
   };

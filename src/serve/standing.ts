@@ -1,6 +1,7 @@
 /** How a session stands while it runs: what is told in lists, and the questions that cannot wait for another process. */
 import type { JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "../session/index.ts";
+import { Waiting } from "../spec/call.ts";
 import type { ApprovalAnswer, Approver } from "../spec/stages.ts";
 import type { StoredSession, WaitingQuestion } from "../store/session-store.ts";
 
@@ -8,29 +9,52 @@ export interface LiveQuestions {
   readonly approver: Approver;
   /** False where nobody waits for this answer here. */
   answer(given: GivenApproval): boolean;
+  /** The process ends: what a run wrote is dropped, and whoever goes on with the turn runs it again and asks anew. */
+  giveUp(): void;
+}
+
+interface LiveQuestion {
+  readonly hash: string;
+  resolve(answer: ApprovalAnswer | undefined): void;
+  giveUp(): void;
 }
 
 /** Questions wait as records; only one about a run that is held back must be answered while its process lives. */
 export function createLiveQuestions(): LiveQuestions {
-  const waiting = new Map<string, { readonly hash: string; resolve(answer: ApprovalAnswer | undefined): void }>();
+  const waiting = new Map<string, LiveQuestion>();
+  let isOver = false;
   return {
     approver: {
       async ask(request, signal) {
         if (request.effects === undefined) return "later";
         const { id } = request.call;
-        return new Promise((resolve) => {
+        return new Promise((resolve, reject) => {
           const end = () => resolve(undefined);
+          const done = () => {
+            signal.removeEventListener("abort", end);
+            waiting.delete(id);
+          };
           signal.addEventListener("abort", end, { once: true });
           waiting.set(id, {
             hash: request.hash,
             resolve(answer) {
-              signal.removeEventListener("abort", end);
-              waiting.delete(id);
+              done();
               resolve(answer);
             },
+            giveUp() {
+              done();
+              // Without a network nothing of the run is left; with one it may have told others, and must not do so twice.
+              if (request.grant.network === "off") reject(new Waiting(`The call ${id} is run again later.`));
+              else resolve(undefined);
+            },
           });
+          if (isOver) waiting.get(id)?.giveUp();
         });
       },
+    },
+    giveUp() {
+      isOver = true;
+      for (const question of waiting.values()) question.giveUp();
     },
     answer({ callId, hash, answer }) {
       const question = waiting.get(callId);

@@ -8,7 +8,7 @@ import { defined, type Json } from "../base/json.ts";
 import type { Answer, CallItem, Item, ResultItem, Usage } from "../spec/model.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { costOf, type Price } from "./price.ts";
-import { findOpenTurn, type OpenTurn } from "./open-turn.ts";
+import { findOpenTurn, isHeldQuestion, type OpenTurn } from "./open-turn.ts";
 import { createTokenCount } from "./tokens.ts";
 
 /** How a call's ending goes back to the model. */
@@ -86,6 +86,7 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   const filesRead = new Map<string, string>();
   let terminals: readonly string[] = [];
   const undone = new Set<string>();
+  const held = new Set<string>();
   for (const record of records) {
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
@@ -94,6 +95,12 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
+    if (isHeldQuestion(record)) {
+      // Nothing of it is kept, and nothing left the sandbox: until somebody decides, it has not happened.
+      held.add(String(record["id"]));
+      open.delete(String(record["id"]));
+    }
+    if (record.type === "effects.decided" && held.delete(String(record["id"]))) open.add(String(record["id"]));
     if (record.type === "history.compacted" && isReadable(record["items"] as Item[], wire)) {
       items = [...(record["items"] as Item[])];
       asked.clear();
@@ -112,11 +119,13 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
     if (record.type === "workspace.restored") for (const id of record["undone"] as readonly string[]) undone.add(id);
   }
   const turn = findOpenTurn(records);
-  const known = new Map([...results, ...cutOff(items, open, results, undone)]);
+  const fateOf = (id: string): Fate =>
+    undone.has(id) ? "undone" : held.has(id) ? "held" : open.has(id) ? "cut off" : "not started";
+  const known = new Map([...results, ...cutOff(items, open, results, fateOf)]);
   const resumable = turn === undefined ? undefined : toResumable(items, known, asked, turn);
   for (const item of items) {
     if (item.type !== "call" || results.has(item.id)) continue;
-    results.set(item.id, interruptedResult(item, toFate(item.id, open, undone)));
+    results.set(item.id, interruptedResult(item, fateOf(item.id)));
   }
   return {
     items: placeResults(items, results, asked),
@@ -136,25 +145,22 @@ function cutOff(
   items: readonly Item[],
   open: ReadonlySet<string>,
   results: ReadonlyMap<string, ResultItem>,
-  undone: ReadonlySet<string>,
+  fateOf: (id: string) => Fate,
 ): readonly (readonly [string, ResultItem])[] {
   return items.flatMap((item) =>
     item.type === "call" && open.has(item.id) && !results.has(item.id)
-      ? [[item.id, interruptedResult(item, toFate(item.id, open, undone))] as const]
+      ? [[item.id, interruptedResult(item, fateOf(item.id))] as const]
       : [],
   );
 }
 
-type Fate = "not started" | "cut off" | "undone";
-
-function toFate(id: string, open: ReadonlySet<string>, undone: ReadonlySet<string>): Fate {
-  return undone.has(id) ? "undone" : open.has(id) ? "cut off" : "not started";
-}
+type Fate = "not started" | "cut off" | "undone" | "held";
 
 const fates: Readonly<Record<Fate, string>> = {
   "not started": "Error: the session ended before this call was started. It did not run.",
   "cut off":
     "Error: this call was started and the session ended before it did. It was not run again; look at what it may have done before repeating it.",
+  held: "Error: this command ran with its writes held back, and the session ended before anybody said whether to keep them. Nothing was kept: it did not happen. Call it again if it is still wanted.",
   undone:
     "Error: this call was cut off. It could change nothing but the workspace, and that was set back to what it was before the call: it did not happen. Call it again if it is still wanted.",
 };

@@ -48,7 +48,8 @@ export function createLaterAnswers(asked: Approver | undefined, open: OpenTurn |
       if (event.type === "approval.asked") {
         const { hash } = event.request;
         if (answers.get(event.id)?.hash === hash || questions.get(event.id) === hash) return true;
-        questions.set(event.id, hash);
+        // What to keep of a held run is answered while it is there, or asked anew.
+        if (event.request.effects === undefined) questions.set(event.id, hash);
       }
       if (event.type === "approval.answered") {
         questions.delete(event.id);

@@ -40,6 +40,13 @@ export interface GivenAnswer {
   readonly answer: ApprovalAnswer;
 }
 
+/** Asks what to keep of a run that is held back, and that could reach nothing beyond what it wrote. */
+export function isHeldQuestion({ type, request }: JournalRecord): boolean {
+  if (type !== "approval.asked") return false;
+  const { effects, grant } = request as ApprovalRequest;
+  return effects !== undefined && grant.network === "off";
+}
+
 /** Undefined where the last turn has ended, or there is none. */
 export function findOpenTurn(records: readonly JournalRecord[]): OpenTurn | undefined {
   const start = records.findLastIndex(({ type }) => type === "turn.started");
@@ -114,12 +121,12 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         break;
       case "approval.asked":
         isWhole = true;
+        if (isHeldQuestion(record)) break; // the run it is about is gone: the call runs again, and is asked about anew
         questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
         answers.delete(String(record["id"]));
         break;
       case "approval.answered": {
-        const id = String(record["id"]);
-        const hash = record["hash"];
+        const [id, hash] = [String(record["id"]), record["hash"]];
         questions.delete(id);
         if (typeof hash === "string") answers.set(id, { hash, answer: record["answer"] as ApprovalAnswer });
         break;

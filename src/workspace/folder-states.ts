@@ -6,17 +6,14 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface KeptState {
-  readonly state: string;
-  /** What this state has beyond the one before it; left out where nothing has changed. */
-  readonly pack?: Uint8Array;
-}
-
 export interface FolderStates {
   /** The state that was kept here or restored last. */
   readonly last: Promise<string | undefined>;
-  /** Every file that no ignore file names: its bytes, whether it can be run, links as links. */
-  keep(): Promise<KeptState>;
+  /**
+   * Every file that no ignore file names: its bytes, whether it can be run, links as links. Names the state. `store` is
+   * given what it has beyond the one before it; until that has been stored, the state does not count as kept.
+   */
+  keep(store: (pack: Uint8Array) => Promise<void>): Promise<string>;
   /** Makes the folder as it was. `packs`, oldest first, are read where the state is not known here yet. */
   restore(state: string, packs: () => AsyncIterable<Uint8Array>): Promise<void>;
 }
@@ -78,17 +75,17 @@ export function createFolderStates(folder: string, repository: string): FolderSt
     get last() {
       return prepare().then(async () => (await findLast())?.state);
     },
-    async keep() {
+    async keep(store) {
       const tree = await addAll();
       const last = await findLast();
-      if (last?.tree === tree) return { state: last.state };
+      if (last?.tree === tree) return last.state;
       const before = last?.state;
       const parent = before === undefined ? [] : ["-p", before];
       const state = text(await git(["commit-tree", ...parent, "-m", "kept", tree]));
       const wanted = before === undefined ? `${state}\n` : `${state}\n^${before}\n`;
-      const pack = await git(["pack-objects", "--quiet", "--revs", "--thin", "--threads=1", "--stdout"], wanted);
+      await store(await git(["pack-objects", "--quiet", "--revs", "--thin", "--threads=1", "--stdout"], wanted));
       remember(state, tree);
-      return { state, pack };
+      return state;
     },
     async restore(state, packs) {
       await prepare();

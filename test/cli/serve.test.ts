@@ -1,5 +1,7 @@
 /** `callgate serve`, as a program starts it: one line on stdout, the offline model, a kill, a restart, SIGTERM. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client/index.ts";
@@ -92,6 +94,47 @@ test("a question of one session is answered over the API, in a folder of its own
   service.child.kill("SIGTERM");
   expect(await stopped).toBe(0);
 }, 120_000);
+
+test.skipIf(!canHold).each(["SIGTERM", "SIGKILL"] as const)(
+  "a question about what a held command did outlives its process (%s): the command runs again, and is asked about anew",
+  async (signal) => {
+    const [home, cwd] = [tempFolder("serve-home"), tempFolder("serve-work")];
+    mkdirSync(join(cwd, "old"));
+    writeFileSync(join(cwd, "old", "notes.txt"), "x");
+    const first = await start(home, cwd);
+    const { id } = await first.client.create({});
+    await first.client.send(id, { text: "run rm -rf old" });
+    await expect.poll(async () => (await first.client.approvals()).length, { timeout: 30_000 }).toBe(1);
+    const gone = ended(first.child);
+    first.child.kill(signal);
+    await gone;
+    const { client } = await start(home, cwd);
+    const started = async () => (await client.records(id)).records.filter(({ type }) => type === "call.started").length;
+    await expect.poll(started, { timeout: 30_000 }).toBe(2);
+    await expect.poll(async () => (await client.approvals()).length, { timeout: 30_000 }).toBe(1);
+    expect(existsSync(join(cwd, "old"))).toBe(true);
+    await expect
+      .poll(
+        async () => {
+          const [waiting] = await client.approvals();
+          if (waiting === undefined) return "answered";
+          const { call, hash } = waiting.request;
+          return client.approve(id, call.id, { answer: "once", hash }).then(
+            () => "answered",
+            () => "changed", // the old question, just before the new one took its place
+          );
+        },
+        { timeout: 30_000 },
+      )
+      .toBe("answered");
+    await untilEnded(client, id);
+    expect(existsSync(join(cwd, "old"))).toBe(false);
+    const { records } = await client.records(id);
+    expect(records.filter(({ type }) => type === "call.ended")).toHaveLength(1);
+    expect(records.filter(({ type }) => type === "effects.settled")).toHaveLength(1);
+  },
+  120_000,
+);
 
 test.skipIf(!canHold)(
   "a kept run of a session is taken back over the API, and the session and its model hear of it",

@@ -60,6 +60,8 @@ function apply(folder: string, { path, bytes, kind }: Write): void {
   if (kind === "program") chmodSync(full, 0o755);
 }
 
+const nowhere = async () => undefined;
+
 test("a folder comes to be on another machine as it was after any step, byte for byte", async () => {
   const path = fc.constantFrom("a", "b.txt", "sub/c", "sub/deep/d", "with space", "ü\nline", "-dash", "a.crlf");
   const write = fc.record({
@@ -76,8 +78,7 @@ test("a folder comes to be on another machine as it was after any step, byte for
       writeFileSync(join(here.folder, ".gitattributes"), "*.crlf text eol=crlf\n* ident filter=x\n");
       for (const step of steps) {
         for (const one of step) apply(here.folder, one as Write);
-        const { state, pack } = await here.states.keep();
-        if (pack !== undefined) packs.push(pack);
+        const state = await here.states.keep(async (pack) => void packs.push(pack));
         seen.push({ state, files: read(here.folder) });
       }
       const there = machine();
@@ -92,16 +93,32 @@ test("a folder comes to be on another machine as it was after any step, byte for
   );
 }, 60_000);
 
+test("a state whose piece could not be stored is not kept: the next try stores it, also in a new process", async () => {
+  const { folder, states } = machine();
+  writeFileSync(join(folder, "a"), "1");
+  const fails = async () => Promise.reject(new Error("the database is away"));
+  await expect(states.keep(fails)).rejects.toThrow("away");
+  expect(await states.last).toBeUndefined();
+  const packs: Uint8Array[] = [];
+  const state = await states.keep(async (pack) => void packs.push(pack));
+  const there = machine();
+  await there.states.restore(state, () => each(packs));
+  expect(readFileSync(join(there.folder, "a"), "utf8")).toBe("1");
+});
+
 test("what nothing has changed is not kept again; what is ignored is left alone", async () => {
   const { folder, states } = machine();
   writeFileSync(join(folder, ".gitignore"), "made/\n");
   writeFileSync(join(folder, "a"), "1");
-  const first = await states.keep();
+  const packs: Uint8Array[] = [];
+  const store = async (pack: Uint8Array) => void packs.push(pack);
+  const first = await states.keep(store);
   mkdirSync(join(folder, "made"));
   writeFileSync(join(folder, "made", "x"), "made again by whoever needs it");
-  expect(await states.keep()).toEqual({ state: first.state });
+  expect(await states.keep(store)).toBe(first);
+  expect(packs).toHaveLength(1);
   writeFileSync(join(folder, "a"), "2");
-  await states.restore(first.state, () => each([]));
+  await states.restore(first, () => each([]));
   expect(readFileSync(join(folder, "a"), "utf8")).toBe("1");
   expect(existsSync(join(folder, "made", "x"))).toBe(true);
 });
@@ -115,7 +132,7 @@ test("repositories in the folder and the machine's settings have no say", async 
   execFileSync("git", ["init", "--quiet", join(folder, "inner")]);
   writeFileSync(join(folder, "inner", "file"), "x");
   writeFileSync(join(folder, "own"), "1");
-  const { state } = await states.keep();
+  const state = await states.keep(nowhere);
   writeFileSync(join(folder, "own"), "2");
   await states.restore(state, () => each([]));
   expect(readFileSync(join(folder, "own"), "utf8")).toBe("1");
@@ -126,7 +143,7 @@ test("repositories in the folder and the machine's settings have no say", async 
 test("a state that nobody has kept is an error, and the folder stays as it is", async () => {
   const { folder, states } = machine();
   writeFileSync(join(folder, "a"), "1");
-  await states.keep();
+  await states.keep(nowhere);
   await expect(states.restore("0".repeat(40), () => each([]))).rejects.toThrow("not kept anywhere");
   expect(readFileSync(join(folder, "a"), "utf8")).toBe("1");
 });
