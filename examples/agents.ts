@@ -14,7 +14,7 @@ const engine = createEngine({ tools: [deploy] });
 const tools = toAgentsTools(engine, { store: createCallFolder(".callgate/calls") });
 const agent = new Agent({ name: "release", tools });
 
-// In earnest there is no `model` here, and the SDK asks OpenAI.
+// In real use leave `model` out, and the SDK asks OpenAI.
 const call = { type: "function_call", callId: "c1", name: "deploy", arguments: '{"version":"1.2"}' };
 const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Done." }] };
 const usage = { requests: 1, inputTokens: 1, outputTokens: 1, totalTokens: 2 };

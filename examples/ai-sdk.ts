@@ -14,7 +14,7 @@ const deploy = defineTool({
 const engine = createEngine({ tools: [deploy] });
 // What waits for an answer is kept here, so that the answer may come in another request or after a restart.
 const { tools, question } = toAiSdkTools(engine, { store: createCallFolder(".callgate/calls") });
-// In earnest: toAiSdkModel(createTextModel(await createProviderModel({ … }), "hermes")).
+// For real use: toAiSdkModel(createTextModel(await createProviderModel({ … }), "hermes")).
 const model = toAiSdkModel(
   createScriptedModel([{ calls: [{ name: "deploy", input: { version: "1.2" } }] }, { text: "It is online." }]),
 );

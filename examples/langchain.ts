@@ -14,7 +14,7 @@ const deploy = defineTool({
 });
 const engine = createEngine({ tools: [deploy] });
 const tools = toLangChainTools(engine, { store: createCallFolder(".callgate/calls") });
-// In earnest: any chat model with `.bindTools(tools)`.
+// For real use: any chat model with `.bindTools(tools)`.
 const call = { type: "tool_call", id: "call-1", name: "deploy", args: { version: "1.2" } } as const;
 const graph = new StateGraph(MessagesAnnotation)
   .addNode("model", ({ messages }) => ({

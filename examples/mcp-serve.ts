@@ -13,17 +13,9 @@ const book = defineTool({
   input: { type: "object", properties: { guests: { type: "number" } }, required: ["guests"] },
   mutates: true,
   async run({ guests }, { ask, log }) {
-    const { table } = await ask({
-      table: {
-        kind: "form",
-        message: `Inside or outside, for ${guests}?`,
-        fields: {
-          type: "object",
-          properties: { where: { type: "string", enum: ["inside", "outside"], default: "inside" } },
-          required: ["where"],
-        },
-      },
-    });
+    const where = { type: "string", enum: ["inside", "outside"], default: "inside" };
+    const fields = { type: "object", properties: { where }, required: ["where"] };
+    const { table } = await ask({ table: { kind: "form", message: `Inside or outside, for ${guests}?`, fields } });
     if (table.action !== "accept") return "Nothing was booked.";
     log.info("booked", { guests });
     return `A table for ${guests}, ${String(table.content["where"])}.`;

@@ -1,4 +1,4 @@
-// Runs one example: `callgate` in it means this tree. node scripts/run-example.mjs examples/six-lines.ts
+// Runs one example: `callgate` in it means this tree. node scripts/run-example.mjs examples/first-tool.ts
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -16,7 +16,7 @@ test("there are examples", () => {
 
 /** What each of the programs for an audience must have shown. */
 const shown: Readonly<Record<string, RegExp>> = {
-  "six-lines.ts": /^42$/m,
+  "first-tool.ts": /^42$/m,
   "review-bot.ts": /post_comment rejected[\s\S]*post_comment ran[\s\S]*please check/,
   "data-analyst.ts": /"Lisbon","eur":42[\s\S]*failed[\s\S]*^3$/m,
   "local-assistant.ts": /read_file ran\nYou need milk and bread\./,

@@ -17,7 +17,7 @@ const tools = Object.fromEntries(
     }),
   ]),
 );
-// In earnest: a name of Mastra's own, or the address of `callgate gateway`, for any model.
+// In real use: a name of Mastra's own, or the address of `callgate gateway`, for any model.
 const server = await serveModel(createScriptedModel([{ calls: [{ name: "look" }] }, { text: "It is a cat." }]));
 const model = { id: "custom/any", url: server.baseUrl, apiKey: "none" };
 const agent = new Agent({ id: "looker", name: "looker", instructions: "Look.", model, tools });

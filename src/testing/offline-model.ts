@@ -1,4 +1,5 @@
 import { partsToText } from "../base/content.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { CallItem, Item, Model, ModelRequest, ResultItem, ToolSpec } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import { readIntents, type Intent } from "./intent.ts";
@@ -32,8 +33,8 @@ Join them with 'then' or write one a line. For a real model: callgate init.`;
 
 /** What to do next is read from the conversation alone, so a resumed session goes on where it was. */
 export function nextStep(request: ModelRequest): ScriptedAnswer {
-  const turn = lastTurn(request.input);
-  const intents = readIntents(turn.prompt);
+  const turn = lastTurn(request);
+  const intents = readRequests(turn.prompt, request.tools);
   if (intents.length === 0) return { text: lost };
   let used = 0;
   for (const intent of intents) {
@@ -57,9 +58,10 @@ interface LastTurn {
 }
 
 /** Everything since the last message of a person that holds a request. */
-function lastTurn(input: readonly Item[]): LastTurn {
+function lastTurn({ input, tools }: ModelRequest): LastTurn {
   const at = input.findLastIndex(
-    (item) => item.type === "message" && item.role === "user" && readIntents(partsToText(item.content)).length > 0,
+    (item: Item) =>
+      item.type === "message" && item.role === "user" && readRequests(partsToText(item.content), tools).length > 0,
   );
   const start = at === -1 ? input.findLastIndex((item) => item.type === "message" && item.role === "user") : at;
   const message = input[start];
@@ -71,6 +73,18 @@ function lastTurn(input: readonly Item[]): LastTurn {
   };
 }
 
+/** The requests in a message that the offered tools can carry out. Without any tools, our own are assumed. */
+function readRequests(message: string, tools: readonly ToolSpec[]): readonly Intent[] {
+  // Agents add context of their own to what a person wrote, in tags.
+  const written = message.replaceAll(/<([a-z][\w-]*)>[\s\S]*?<\/\1>/g, "");
+  const offers = (name: string) => tools.length === 0 || tools.some((tool) => tool.name === name);
+  return readIntents(written).filter(({ kind }) => {
+    if (kind === "plan") return offers("update_plan");
+    if (kind === "replace") return offers("apply_patch");
+    return true;
+  });
+}
+
 type MakeCall = (results: readonly ResultItem[]) => ScriptedCall | undefined;
 
 /** The calls an intent takes, in order; a later one may look at what the earlier ones brought. */
@@ -79,11 +93,19 @@ function planFor(intent: Intent, tools: readonly ToolSpec[]): readonly MakeCall[
     case "say":
       return [];
     case "read":
-      return [() => ({ name: "read_file", input: { file_path: intent.path } })];
+      return [() => ownCall("read_file", { file_path: intent.path }, ["cat", intent.path], tools)];
     case "list":
-      return [() => ({ name: "list_dir", input: { dir_path: intent.path } })];
+      return [() => ownCall("list_dir", { dir_path: intent.path }, ["ls", "-la", intent.path], tools)];
     case "find":
-      return [() => ({ name: "grep_files", input: { pattern: intent.pattern, path: intent.path } })];
+      return [
+        () =>
+          ownCall(
+            "grep_files",
+            { pattern: intent.pattern, path: intent.path },
+            ["grep", "-rn", "-e", intent.pattern, intent.path],
+            tools,
+          ),
+      ];
     case "run":
       return [() => runCall(intent.command, tools)];
     case "plan":
@@ -105,10 +127,29 @@ function planFor(intent: Intent, tools: readonly ToolSpec[]): readonly MakeCall[
   }
 }
 
+/** Tools that run a command line, ours and those of other agents, each with the parameter that takes it. */
+const shells: readonly (readonly [name: string, parameter: string])[] = [
+  ["shell_command", "command"],
+  ["exec_command", "cmd"],
+  ["Bash", "command"],
+  ["bash", "command"],
+  ["run_shell_command", "command"],
+];
+
 function runCall(command: string, tools: readonly ToolSpec[]): ScriptedCall {
-  const names = new Set(tools.map(({ name }) => name));
-  if (names.has("shell_command") || !names.has("exec_command")) return { name: "shell_command", input: { command } };
-  return { name: "exec_command", input: { cmd: command } };
+  const [name, parameter] = shells.find(([shell]) => tools.some((tool) => tool.name === shell)) ?? shells[0]!;
+  return { name, input: { [parameter]: command } };
+}
+
+/** Our own tool where it is offered; through the gateway, an agent that has only a shell runs the same as a command. */
+function ownCall(name: string, input: JsonObject, argv: readonly string[], tools: readonly ToolSpec[]): ScriptedCall {
+  const isOffered = tools.some((tool) => tool.name === name);
+  const hasShell = tools.some((tool) => shells.some(([shell]) => shell === tool.name));
+  if (isOffered || !hasShell) return { name, input };
+  return runCall(
+    argv.map((word) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" "),
+    tools,
+  );
 }
 
 /** A patch for the lines that hold the old text, made from what read_file showed of them. */
