@@ -6,7 +6,6 @@ import { createEngine, createRegistry, openapi, toolSchemas, xml } from "callgat
 import { findDialect } from "callgate/dialect";
 import { createSession } from "callgate/session";
 import { createScriptedModel } from "callgate/testing";
-import { builtins } from "callgate/tools";
 
 const row = (id: string, ...words: readonly unknown[]) => console.log(id, ...words);
 const workspace = mkdtempSync(join(tmpdir(), "callgate-dual-"));
@@ -22,17 +21,13 @@ class SandboxFilesTool {
   }
 
   @openapi({
-    name: "replace_text",
     description: "文件内容的字符串替换编辑器",
-    parameters: {
-      command: "str_replace",
-      path: "要编辑的文件路径",
-      old_str: "要替换的确切字符串",
-      new_str: "替换后的新字符串",
-    },
+    path: "要编辑的文件路径",
+    old_str: "要替换的确切字符串",
+    new_str: "替换后的新字符串",
   })
-  @xml({ name: "replace_text", attributes: ["command", "path"], elements: ["old_str", "new_str"] })
-  replace_text({ path, old_str, new_str }: { path: string; old_str: string; new_str: string }) {
+  @xml({ name: "str_replace_editor", attributes: ["command", "path"], elements: ["old_str", "new_str"] })
+  str_replace_editor({ path, old_str, new_str }: { path: string; old_str: string; new_str: string }) {
     this.calls++;
     const content = readFileSync(join(this.folder, path), "utf8");
     if (!content.includes(old_str)) return { error: `未找到字符串: ${old_str}` };
@@ -59,7 +54,7 @@ class SandboxFilesTool {
 
 row(
   "D1",
-  toolSchemas(SandboxFilesTool.prototype.replace_text)
+  toolSchemas(SandboxFilesTool.prototype.str_replace_editor)
     .map(({ type }) => type)
     .join(" "),
 );
@@ -68,23 +63,27 @@ row(
   Object.keys(toolSchemas(SandboxFilesTool)).join(" "),
   Object.keys(toolSchemas(new SandboxFilesTool({ folder: "." }))).length,
 );
-const registry = createRegistry([...builtins]).register(SandboxFilesTool, { with: { folder: workspace } });
+const registry = createRegistry().register(SandboxFilesTool, { with: { folder: workspace } });
 row(
   "D3",
   createRegistry()
     .register(SandboxFilesTool, { only: ["ask"], with: { folder: workspace } })
     .list().length,
 );
-row("D5", registry.find("replace_text") === registry.findByTag("replace_text"), registry.openapiSchemas().length > 2);
+row(
+  "D5",
+  registry.find("str_replace_editor") === registry.findByTag("str_replace_editor"),
+  registry.openapiSchemas().length === 2,
+);
 const engine = createEngine({ registry, workspace, approval: "auto", sandbox: "none", offer: { profile: "dual" } });
 
 const model = createScriptedModel([
   {
-    text: '<replace_text command="str_replace" path="file.txt">\n    <old_str>old text</old_str>\n    <new_str>new text</new_str>\n</replace_text>',
+    text: '<str_replace_editor command="str_replace" path="file.txt">\n    <old_str>old text</old_str>\n    <new_str>new text</new_str>\n</str_replace_editor>',
   },
   {
     calls: [
-      { name: "replace_text", input: { command: "str_replace", path: "file.txt", old_str: "two", new_str: "2" } },
+      { name: "str_replace_editor", input: { command: "str_replace", path: "file.txt", old_str: "two", new_str: "2" } },
     ],
   },
   { text: '<ask attachments="a.png">Ready?</ask>' },
@@ -99,8 +98,14 @@ row("D4", (model.requests[0]?.instructions ?? "").includes("<old_str>"));
 row("D11", (model.requests[0]?.tools ?? []).length > 0, "native tools beside the taught form");
 row(
   "D9",
-  (await engine.call("replace_text", { command: "str_replace", path: "file.txt", old_str: "absent", new_str: "" }))
-    .text,
+  (
+    await engine.call("str_replace_editor", {
+      command: "str_replace",
+      path: "file.txt",
+      old_str: "absent",
+      new_str: "",
+    })
+  ).text,
 );
 engine.registry.add({
   name: "late_tool",

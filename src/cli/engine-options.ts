@@ -76,11 +76,14 @@ export async function engineOptions(
     ...(config.environment === undefined ? {} : { environment: readEnvironment(config.environment) }),
     result: {
       ...(profile === undefined ? {} : { layout: profile.layout }),
-      budget: defined({
-        maxTokens: config.tool_output_tokens,
-        maxLines: config.tool_output_lines,
-        maxBytes: config.tool_output_bytes,
-      }),
+      budget: {
+        ...readTruncation(config.truncation_policy),
+        ...defined({
+          maxTokens: config.tool_output_tokens,
+          maxLines: config.tool_output_lines,
+          maxBytes: config.tool_output_bytes,
+        }),
+      },
     },
   };
 }
@@ -119,6 +122,15 @@ function readLimits(table: Readonly<Record<string, unknown>> | undefined): Limit
     openFiles: number("open_files"),
     tempBytes: number("temp_bytes"),
   });
+}
+
+/** `[truncation_policy]`, whose shape has been checked. */
+function readTruncation(table: Readonly<Record<string, unknown>> = {}): { maxTokens?: number; maxLines?: number } {
+  const { max_output_tokens: maxTokens, max_lines: maxLines } = table;
+  return {
+    ...(typeof maxTokens === "number" ? { maxTokens } : {}),
+    ...(typeof maxLines === "number" ? { maxLines } : {}),
+  };
 }
 
 function readEnvironment(table: Readonly<Record<string, unknown>>) {

@@ -51,12 +51,16 @@ async function loadFolder(
     ...(config.tools_group === undefined ? {} : { group: config.tools_group as "path" | "innermost" }),
   });
   for (const { file, reason } of refused) warn(`${file} was left out: ${reason}`);
+  const loaded: string[] = [];
   for (const tool of tools) {
-    if (engine.registry.find(tool.name)?.name === tool.name)
+    if (engine.registry.find(tool.name)?.name === tool.name) {
       warn(`${tool.name} of ${folder} was left out: there is a tool of that name`);
-    else engine.registry.add(tool);
+      continue;
+    }
+    engine.registry.add(tool);
+    loaded.push(tool.name);
   }
-  if (tools.length > 0) warn(`loaded ${tools.length} tools of ${folder}: ${tools.map(({ name }) => name).join(", ")}`);
+  if (loaded.length > 0) warn(`${folder}: loaded ${loaded.join(", ")}`);
 }
 
 /** The user's own folder beside the settings, the project's once it is trusted, then those the settings name; each once. */

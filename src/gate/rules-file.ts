@@ -91,13 +91,25 @@ async function readToml(text: string, file: string): Promise<readonly unknown[]>
 function entriesOf(value: unknown, file: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (!isObject(value)) throw new RulesError(file, 1, "expected a table of rules");
-  const other = Object.keys(value).find((key) => key !== "rule" && key !== "rules");
+  const other = Object.keys(value).find((key) => !topKeys.includes(key));
   if (other !== undefined)
     throw new RulesError(file, undefined, `unknown key '${other}'; rules are written as [[rule]]`);
   const list = value["rule"] ?? value["rules"] ?? [];
   if (!Array.isArray(list)) throw new RulesError(file, undefined, "'rule' must be a list: write [[rule]], not [rule]");
-  return list;
+  return [
+    ...list,
+    ...prefixRules(value["allowed_prefixes"], "allow", file),
+    ...prefixRules(value["denied_prefixes"], "deny", file),
+  ];
 }
+
+/** The short form for commands: their first words, without a table for each. */
+function prefixRules(list: unknown = [], decision: Rule["decision"], file: string): readonly unknown[] {
+  if (!Array.isArray(list)) throw new RulesError(file, undefined, "prefixes must be a list of commands");
+  return list.map((command: unknown) => ({ command, decision }));
+}
+
+const topKeys = ["rule", "rules", "allowed_prefixes", "denied_prefixes"];
 
 function headerLines(text: string): readonly number[] {
   return text.split("\n").flatMap((line, index) => (/^\s*\[\[\s*rules?\s*\]\]/.test(line) ? [index + 1] : []));

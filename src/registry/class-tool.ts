@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../base/json.ts";
 import { methodForms, type MethodForms, type OpenapiOptions, type ToolMethod } from "./decorators.ts";
-import { checkDeclaration } from "./define.ts";
+import { checkDeclaration, isToolField } from "./define.ts";
 import type { AnyTool, ToolContext, XmlMapping } from "../spec/tool.ts";
 import { functionParameters, type OpenapiSchema } from "./tool-spec.ts";
 
@@ -42,12 +42,27 @@ function methodsOf(start: unknown): ReadonlyMap<string, Decorated> {
   const found = new Map<string, Decorated>();
   for (let proto = start; proto && proto !== Object.prototype; proto = Object.getPrototypeOf(proto)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(proto))) {
-      const forms = methodForms(value);
+      const forms = formsOf(value);
       if (!seen.has(name) && forms) found.set(name, { method: value as ToolMethod, forms });
       seen.add(name);
     }
   }
   return found;
+}
+
+/** The forms of a method, with the parameters that are described beside the tool's own description in their place. */
+function formsOf(method: unknown): MethodForms | undefined {
+  const forms = methodForms(method);
+  if (forms?.openapi === undefined || forms.openapi.parameters !== undefined || forms.openapi.input !== undefined)
+    return forms;
+  const named = new Set((forms.xml?.parameters ?? []).map(({ name }) => name));
+  const given = Object.entries(forms.openapi).filter(([key]) => named.has(key) && !isToolField(key));
+  const described = new Map(given.flatMap(([key, value]) => (typeof value === "string" ? [[key, value]] : [])));
+  if (described.size === 0) return forms;
+  const { description, ...rest } = forms.openapi;
+  const fields = Object.fromEntries(Object.entries(rest).filter(([key]) => !described.has(key)));
+  const parameters = Object.fromEntries([...named].map((name) => [name, described.get(name) ?? ""]));
+  return { ...forms, openapi: { ...fields, description, parameters } };
 }
 
 function toTool(instance: object, method: string, run: ToolMethod, forms: MethodForms): AnyTool {
@@ -113,7 +128,7 @@ export type ToolSchema =
 export function toolSchemas(of: ToolMethod): readonly ToolSchema[];
 export function toolSchemas(of: object): Readonly<Record<string, readonly ToolSchema[]>>;
 export function toolSchemas(of: object): readonly ToolSchema[] | Readonly<Record<string, readonly ToolSchema[]>> {
-  const forms = methodForms(of);
+  const forms = formsOf(of);
   // A function with forms is a method. Its own name is the tool's name unless the forms say otherwise.
   if (forms !== undefined) return schemasOf((of as ToolMethod).name, forms);
   const proto: unknown = typeof of === "function" ? of.prototype : Object.getPrototypeOf(of);

@@ -56,8 +56,13 @@ export interface MethodForms {
 
 const formsOf = new WeakMap<object, MethodForms>();
 
-/** Decorator: the method is a tool with this JSON Schema. */
-export function openapi(options: OpenapiOptions) {
+/**
+ * Decorator: the method is a tool with this JSON Schema. Parameters that `@xml` names may be described right
+ * beside the description: `{ description: "…", path: "the file" }`.
+ */
+export function openapi(
+  options: OpenapiOptions | ({ readonly description: string } & Readonly<Record<string, string>>),
+) {
   return <Method extends ToolMethod>(method: Method, context: ClassMethodDecoratorContext): Method =>
     addForm(method, context, { openapi: options });
 }

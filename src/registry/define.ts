@@ -52,7 +52,7 @@ function toolFields<Rest extends { readonly name: string; readonly description: 
   name: string,
 ): Rest {
   const known = Object.keys(toolShape.fields);
-  const own = Object.keys(rest).filter((key) => !known.includes(key));
+  const own = Object.keys(rest).filter((key) => !isToolField(key));
   for (const key of own) {
     const meant = nearest(key, known, 1).find((field) => distance(key, field) <= 2);
     if (meant !== undefined)
@@ -60,6 +60,10 @@ function toolFields<Rest extends { readonly name: string; readonly description: 
   }
   // Only fields that a tool does not have were left out, so the type still holds.
   return Object.fromEntries(Object.entries(rest).filter(([key]) => !own.includes(key))) as Rest;
+}
+
+export function isToolField(key: string): boolean {
+  return Object.hasOwn(toolShape.fields, key);
 }
 
 /** Inherits from `ctx`, so that its capabilities keep working. */

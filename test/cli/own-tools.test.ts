@@ -45,7 +45,7 @@ test("a folder that is named twice is read once", async () => {
   drop(home, "callgate.toml", `tools_dir = ["${home}/tools", "${home}/tools/"]\n`);
   const { stdout, stderr } = await shout(tempFolder("work"), { CALLGATE_HOME: home });
   expect(stdout).toBe("MINE\n");
-  expect(stderr).toBe(`callgate: loaded 1 tools of ${home}/tools: internal_text_shout\n`);
+  expect(stderr).toBe(`callgate: ${home}/tools: loaded internal_text_shout\n`);
 });
 
 test("a name that is taken leaves the built-in as it is", async () => {
@@ -57,4 +57,5 @@ test("a name that is taken leaves the built-in as it is", async () => {
   });
   expect(stdout).toContain("real");
   expect(stderr).toContain("internal_file_read");
+  expect(stderr).not.toContain("loaded");
 });

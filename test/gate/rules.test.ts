@@ -328,3 +328,13 @@ describe("git, where the repository brings its own settings", () => {
     other.remove();
   });
 });
+
+test("lists of prefixes are the short form of rules about commands", async () => {
+  const lists = 'allowed_prefixes = ["npm test"]\ndenied_prefixes = ["git push"]\n';
+  expect(await parseRules(lists, "rules.toml")).toEqual([
+    { command: "npm test", decision: "allow", source: "rules.toml" },
+    { command: "git push", decision: "deny", source: "rules.toml" },
+  ]);
+  await expect(parseRules("denied_prefixes = 5\n", "rules.toml")).rejects.toThrow("must be a list of commands");
+  await expect(parseRules("denied_prefixes = [5]\n", "rules.toml")).rejects.toThrow("command must be text");
+});

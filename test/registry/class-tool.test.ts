@@ -119,3 +119,28 @@ test("the schemas and examples of both forms can be listed", () => {
   ]);
   expect(registry.find("think")!.xml).toMatchObject({ tag: "think" });
 });
+
+test("parameters that the tag names may be described beside the description; another word there is refused", () => {
+  class Editor {
+    @openapi({ description: "Edits.", path: "the file" })
+    @xml({ tag: "edit", attributes: ["path"], content: "text" })
+    edit({ path }: { path: string }) {
+      return path;
+    }
+  }
+  expect(createRegistry().register(Editor).openapiSchemas()[0]?.function.parameters).toEqual({
+    type: "object",
+    properties: { path: { type: "string", description: "the file" }, text: { type: "string" } },
+    required: ["path", "text"],
+    additionalProperties: false,
+  });
+
+  class Mistaken {
+    @openapi({ description: "Edits.", pth: "the file" })
+    @xml({ tag: "edit", attributes: ["path"] })
+    edit({ path }: { path: string }) {
+      return path;
+    }
+  }
+  expect(() => createRegistry().register(Mistaken)).toThrow("there is no field 'pth'");
+});

@@ -114,6 +114,11 @@ export const configKeys = {
   tool_output_tokens: { type: "number", about: "tokens of one tool's output that the model is told (10000)" },
   tool_output_lines: { type: "number", about: "lines of it (2000)" },
   tool_output_bytes: { type: "number", about: "bytes of it (131072)" },
+  truncation_policy: {
+    type: "table",
+    shape: { fields: { max_output_tokens: "number", max_lines: "number" } },
+    about: "the same as tool_output_tokens and tool_output_lines, as one table",
+  },
   tool_output_keep_bytes: {
     type: "number",
     about: "bytes of one output that are kept in a file for later reading (67108864)",

@@ -57,7 +57,7 @@ test("delete takes a folder only with everything in it when asked", async () => 
 test("mkdir makes the folders above unless told not to", async () => {
   await ask("internal_file_mkdir", { path: "a/b/c" });
   expect(existsSync(join(ws, "a/b/c"))).toBe(true);
-  await expect(ask("internal_file_mkdir", { path: "q/r", recursive: false })).rejects.toThrow(/does not exist/);
+  await expect(ask("internal_file_mkdir", { path: "q/r", recursive: false })).rejects.toThrow(/ q does not exist/);
 });
 
 test("move and copy make the folder they go to and write over nothing", async () => {

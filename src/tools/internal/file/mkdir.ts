@@ -1,5 +1,5 @@
-import { resolve } from "node:path";
-import { defineTool } from "../../../index.ts";
+import { dirname, resolve } from "node:path";
+import { CallError, defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 
 /** Makes a folder, and the folders above it. */
@@ -19,6 +19,10 @@ export default defineTool({
   access: ({ path }, { cwd }) => ({ write: [resolve(cwd, path)] }),
   mutates: true,
   async run({ path, recursive = true }, { files }) {
+    const above = dirname(path);
+    if (!recursive && (await files.stat(above)) === undefined) {
+      throw new CallError("failed", `${above} does not exist.`, { hint: "Set recursive to create it too." });
+    }
     await files.mkdir(path, { recursive });
     return mcpText(`Created ${path}.`);
   },
