@@ -1,4 +1,7 @@
-/** The one place where what reaches a model is cut: texts, resources, blobs and media share one budget, spent in order. */
+/**
+ * The one place where output for a model is cut. Texts, resources, blobs and media share one budget,
+ * which is spent in order.
+ */
 import { text, type Part } from "../base/content.ts";
 import { estimateTokens, imageTokens } from "../base/tokens.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
@@ -6,10 +9,10 @@ import { layoutExec, type ExecLayout } from "./layout.ts";
 import type { PlainOutput } from "./output.ts";
 import { bytesOf, lineBreaksOf, truncate, wholeOf, type Budget, type Cuttable } from "./truncate.ts";
 
-/** Keeps it in a file of its own: all of it, or its first `bytes`. */
+/** Stores it in a file of its own: all of it, or its first `bytes`. */
 export type Spill = (callId: string, whole: string | Uint8Array) => Promise<Kept>;
 
-/** Where the whole of an output that was cut is kept. */
+/** Where the whole of a cut output is kept. */
 export interface Kept {
   readonly path: string;
   readonly bytes: number;
@@ -23,16 +26,16 @@ export interface CutContext {
 
 export interface CutOutput {
   readonly parts: readonly Part[];
-  /** Left out, 0 when everything is told. */
+  /** How many bytes were left out; 0 if everything is there. */
   readonly bytes: number;
-  /** Where the whole is, if it is anywhere. */
+  /** Where the whole is, if it was kept. */
   readonly file?: string;
 }
 
-/** A handler's answer as parts a model can be told, within the budget. */
+/** A handler's answer as parts for a model, within the budget. */
 export async function cutOutput(output: PlainOutput, common: Budget, context: CutContext): Promise<CutOutput> {
   const { exec } = output;
-  // A model may ask for less than everybody gets, never for more.
+  // A model may ask for less than the usual budget, never for more.
   const budget = { ...common, maxTokens: Math.min(common.maxTokens, exec?.maxTokens ?? Infinity) };
   const media = await replaceLargeMedia(output.parts, budget, context);
   const tell = (note: string) => tellAll(exec, media.parts, media.tokensLeft, budget, context.layout, note);
@@ -48,7 +51,7 @@ function noteOf({ path, bytes }: Kept, total: number): string {
   return bytes >= total ? `, whole in ${path}` : `, the first ${bytes} bytes in ${path}`;
 }
 
-/** Everything in order, each text with what those before it left of the budget. */
+/** Everything in order. Each text gets what the texts before it left of the budget. */
 function tellAll(
   exec: ExecOutcome | undefined,
   parts: readonly Part[],
@@ -79,11 +82,11 @@ function tellAll(
 
 interface KeptWhole {
   readonly file: Kept;
-  /** Bytes of the whole. */
+  /** Bytes of the whole output. */
   readonly total: number;
 }
 
-/** What was too long for memory was kept while it was read; what was not is kept now. */
+/** An output that was too long for memory was stored while it was read. A shorter one is stored now. */
 async function keepExec({ output }: ExecOutcome, { callId, spill }: CutContext): Promise<KeptWhole | undefined> {
   if (typeof output !== "string" && output.kept) return { file: output.kept, total: output.totalBytes };
   const whole = wholeOf(output);
@@ -111,7 +114,10 @@ interface Media {
   readonly file?: string;
 }
 
-/** Data a model cannot be given becomes a line that says what and where it is. The first image is the answer itself: it goes along. */
+/**
+ * Data that a model cannot be given becomes a line that says what it is and where it is. The first
+ * image is the answer itself, and is passed on.
+ */
 async function replaceLargeMedia(parts: readonly Part[], budget: Budget, context: CutContext): Promise<Media> {
   let tokensLeft = budget.maxTokens;
   let bytes = 0;
@@ -126,7 +132,7 @@ async function replaceLargeMedia(parts: readonly Part[], budget: Budget, context
     const { data } = part;
     const size = Math.floor((data.length * 3) / 4);
     const isBlob = part.type === "resource";
-    // Nobody looks at a blob: its letters are read like any text.
+    // Nobody looks at a blob, so its letters are counted like any text.
     const tokens = isBlob ? (data.length > budget.maxTokens * 4 ? Infinity : estimateTokens(data)) : imageTokens;
     const fits = size <= budget.maxMediaBytes && (tokens <= tokensLeft || (!isBlob && shown === 0));
     if (fits) {

@@ -2,7 +2,7 @@
 import type { Ended, Ran } from "../spec/call.ts";
 import type { Effect, Effects, Settled } from "../spec/effects.ts";
 
-/** A list in an event or a journal; the run's own folder holds all of it. */
+/** The longest list in an event or a journal. The run's own folder holds all of it. */
 const maxEntries = 200;
 
 export interface EffectsSummary {
@@ -30,7 +30,7 @@ export function heldPart({ effects, settled }: Ran): Pick<Ended, "effects"> {
   return { effects: { run, kept, conflicts, list: cut(effects.list) } };
 }
 
-/** What the model must know beside the output: what of its changes is not there. */
+/** What the model must know besides the output: which of its changes were not kept. */
 export function remarksOn({ kept, conflicts }: Settled, { list, direct }: Effects): readonly string[] {
   const names = (paths: readonly string[]) => paths.slice(0, 20).join(", ") + (paths.length > 20 ? ", …" : "");
   return [

@@ -1,15 +1,15 @@
-/** How a command's outcome is told to a model, in the forms models were trained on. */
+/** How the outcome of a command is described to a model, in the forms that models were trained on. */
 import { constants } from "node:os";
 import { defined } from "../base/json.ts";
 import type { ExecOutcome } from "../spec/tool.ts";
 import { bytesOf, lineBreaksOf, wholeOf, type Cuttable } from "./truncate.ts";
 
-/** A profile's choice. */
+/** The form, chosen by a profile. */
 export type ExecLayout = "plain" | "seed" | "codex" | "codex-json";
 
 type CutText = (output: Cuttable) => string;
 
-/** `cut` shortens the part that can be long; what frames it stays whole. */
+/** `cut` shortens the part that can be long. What frames it stays complete. */
 export function layoutExec(told: ExecOutcome, layout: ExecLayout, cut: CutText): string {
   const outcome = { ...told, exitCode: exitCodeOf(told), ...defined({ notes: notesOf(told) }) };
   switch (layout) {
@@ -24,7 +24,7 @@ export function layoutExec(told: ExecOutcome, layout: ExecLayout, cut: CutText):
   }
 }
 
-/** As a shell would report it: 124 for the time limit, 128 and the signal's number for a death by signal. */
+/** As a shell would report it: 124 for the time limit, and 128 plus the signal's number for a death by signal. */
 export function exitCodeOf({ exitCode, signal, timedOut, sessionId }: ExecOutcome): number | null {
   if (sessionId !== undefined) return null;
   if (timedOut) return 124;
@@ -55,7 +55,7 @@ function notesOf({
   return all.length === 0 ? undefined : all;
 }
 
-/** The shortest that says everything: the output, and the exit code when it is not 0. */
+/** The shortest form that says everything: the output, and the exit code if it is not 0. */
 function plainLayout(outcome: ExecOutcome, cut: CutText): string {
   const output = cut(outcome.output);
   const notes = [...(outcome.notes ?? [])];
@@ -80,7 +80,7 @@ function seedLayout(outcome: ExecOutcome, cut: CutText): string {
 function codexLayout(outcome: ExecOutcome, cut: CutText): string {
   if (outcome.chunkId !== undefined) return codexSessionLayout(outcome, cut);
   const output = cut(outcome.output);
-  // One decimal, and none where it would be zero.
+  // One decimal, or none if it would be zero.
   const lines = [
     `Exit code: ${outcome.exitCode ?? -1}`,
     `Wall time: ${Math.round(outcome.durationMs / 100) / 10} seconds`,

@@ -1,4 +1,7 @@
-/** Counts per tool: calls, endings by code, durations, bytes. Kept in memory, given out as an object or as Prometheus text. */
+/**
+ * Counts per tool: calls, endings by code, durations and bytes. They are kept in memory and given out
+ * as an object or as Prometheus text.
+ */
 import type { Part } from "../base/content.ts";
 import type { Ended } from "../spec/call.ts";
 
@@ -28,7 +31,10 @@ export interface ToolMetrics {
   readonly bytesOut: number;
 }
 
-/** Upper bounds in milliseconds, each about 1.5 times the one before: a quantile is right to within that (and at most the last). */
+/**
+ * Upper bounds in milliseconds, each about 1.5 times the one before. A quantile is exact to within
+ * that factor, and at most the last bound.
+ */
 const bounds = Array.from({ length: 40 }, (_, index) => 0.05 * 1.5 ** index);
 
 interface Counter {
@@ -66,7 +72,8 @@ export function createMetrics(): Metrics {
 
   return {
     count(ended) {
-      // A name nobody registered is the model's invention: counted together, so that it cannot fill the memory.
+      // A name that nobody registered is the model's invention. These are counted together, so that they cannot fill
+      // the memory.
       const counter = counterOf(ended.tool ?? "(unknown)");
       counter.calls++;
       if (ended.cached) counter.cacheHits++;
@@ -83,7 +90,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Bytes of the arguments as they came, and of what is told back; pictures and files by their encoded size. */
+/** Bytes of the arguments as they came, and of the result; pictures and files by their encoded size. */
 export function sizeOf(ended: Ended): { readonly bytesIn: number; readonly bytesOut: number } {
   return {
     bytesIn: Buffer.byteLength(ended.arguments),

@@ -1,4 +1,4 @@
-/** A handler's answer in one form, whatever it handed back. */
+/** A handler's answer in one form, whatever it returned. */
 import { isPart, text, type Part } from "../base/content.ts";
 import { CallError } from "../base/error.ts";
 import { isObject, type Json } from "../base/json.ts";
@@ -13,8 +13,9 @@ export interface PlainOutput {
 }
 
 /**
- * Text, JSON, parts, a marked result or an MCP result, as one form. Whatever cannot be read or written down (a cycle,
- * a function, an object whose fields throw) is the handler's failure: a CallError, and nothing else is ever thrown.
+ * Brings text, JSON, parts, a marked result or an MCP result into one form. Anything that cannot be
+ * read or written as JSON (a cycle, a function, an object whose fields throw) is the handler's
+ * failure: it becomes a CallError, and nothing else is ever thrown.
  */
 export function readOutput(output: ToolOutput): PlainOutput {
   try {
@@ -37,14 +38,14 @@ function read(output: unknown): PlainOutput {
     return readFields({ content, ok: isError !== true, structured });
   }
   const written = writeJson(output);
-  // What the journal keeps and a client gets is what was written: dates as text, nothing that only code can hold.
+  // The journal and clients get exactly what was written as JSON: dates as text, and nothing that only code can hold.
   const structured = JSON.parse(written) as Json;
   return isFailure(structured)
     ? { parts: [text(structured.error)], structured, ok: false }
     : { parts: [text(written)], structured, ok: true };
 }
 
-/** `{ error: "why" }`, alone or beside an `output` that is empty, is how many tools say that they failed. */
+/** Many tools report a failure as `{ error: "why" }`, alone or with an empty `output`. */
 function isFailure(value: Json): value is { readonly error: string } {
   if (!isObject(value) || typeof value["error"] !== "string" || value["error"] === "") return false;
   return Object.entries(value).every(([key, field]) => key === "error" || (key === "output" && (field ?? "") === ""));
@@ -71,7 +72,7 @@ function readFields({ content = [], structured, ok, error, exec }: Fields): Plai
   };
 }
 
-/** The outcome of a command is laid out field by field: one that lacks any of them is no outcome. */
+/** The outcome of a command is laid out field by field, so a value that lacks one of the fields is not an outcome. */
 function readExec(exec: unknown): ExecOutcome {
   const fits =
     isObject(exec) &&
@@ -80,7 +81,7 @@ function readExec(exec: unknown): ExecOutcome {
     typeof exec["durationMs"] === "number" &&
     typeof exec["timedOut"] === "boolean";
   if (!fits) throw new CallError("failed", "The tool gave back a command's outcome without all of its fields.");
-  // The fields every reader relies on were checked above.
+  // The fields that every reader relies on were checked above.
   return exec as unknown as ExecOutcome;
 }
 
@@ -98,8 +99,8 @@ function isCaptured(value: unknown): boolean {
 const mcpFields: ReadonlySet<string> = new Set(["content", "isError", "structuredContent", "_meta"]);
 
 /**
- * A whole result as MCP defines it: every block with what it needs, and nothing beside. Anything less is plain JSON; an
- * empty list of content says nothing by itself.
+ * A complete result as MCP defines it: every block with what it needs, and no other keys. Anything
+ * less is plain JSON, because an empty list of content says nothing by itself.
  */
 function isMcpResult(value: unknown): value is {
   readonly content: readonly unknown[];
@@ -116,7 +117,7 @@ function isMcpResult(value: unknown): value is {
   );
 }
 
-/** Our own part, or an MCP content block. */
+/** One of our own parts, or an MCP content block. */
 function toPart(block: unknown): Part {
   if (isPart(block)) return block;
   if (!isObject(block)) return text(writeJson(block));
@@ -140,7 +141,7 @@ function toResource(resource: Record<string, unknown>): Part {
   };
 }
 
-/** JSON text, or a CallError that says what the handler gave back (a cycle, a function, a bigint). */
+/** The JSON text, or a CallError that says what the handler returned (a cycle, a function, a bigint). */
 export function writeJson(value: unknown): string {
   try {
     const written = JSON.stringify(value) as string | undefined;

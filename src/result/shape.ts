@@ -1,6 +1,6 @@
 /**
- * Ran to Ended: whatever a handler gave back becomes parts a model can be told, cut to one budget in
- * one place; an error becomes words. `result/` knows no wire and runs nothing.
+ * The shape stage, from Ran to Ended. Whatever a handler returned becomes parts for a model, cut to
+ * one budget in one place; an error becomes words. `result/` knows no wire and runs nothing.
  */
 import { text } from "../base/content.ts";
 import { isRefusal, type CallError } from "../base/error.ts";
@@ -16,7 +16,7 @@ import { defaultBudget, errorBudget, truncate, type Budget } from "./truncate.ts
 
 export interface Shaper {
   shape(ran: Ran): Promise<Ended>;
-  /** A call that ended early, at whatever state it had reached. */
+  /** Ends a call early, in whatever state it had reached. */
   refuse(reached: Asked & Partial<Permitted>, error: CallError): Ended;
 }
 
@@ -24,11 +24,11 @@ export interface Shaper {
 export interface ShapeOptions {
   readonly budget?: Partial<Budget>;
   readonly layout?: ExecLayout;
-  /** How a call asks to run outside the sandbox, where asking helps; told by the layout `seed`. */
+  /** How a call asks to run outside the sandbox, if asking helps. Only the layout `seed` mentions it. */
   readonly elevation?: (call: Asked & Partial<Permitted>) => string | undefined;
-  /** Keeps what was cut, and says where it can be read. Left out: what is cut is lost. */
+  /** Stores what was cut, and says where it can be read. Left out: what is cut is lost. */
   readonly spill?: Spill;
-  /** A tool's declared output schema; issues make the call fail. */
+  /** Checks a tool's declared output schema. Issues make the call fail. */
   readonly checkOutput?: (ran: Ran, structured: Json | undefined) => Promise<readonly string[]>;
   readonly now?: () => number;
 }
@@ -83,7 +83,7 @@ export function errorText(error: CallError): string {
   return `Error: ${error.message}${error.hint === undefined ? "" : `\n${error.hint}`}`;
 }
 
-/** A short sentence for each kind of error, with ours behind them. */
+/** A short sentence for each kind of error, followed by ours. */
 function seedErrorText(error: CallError, elevation: string | undefined): string {
   const { code, message, hint } = error;
   const told = `${message}${hint === undefined ? "" : `\n${hint}`}`;
@@ -94,7 +94,10 @@ function seedErrorText(error: CallError, elevation: string | undefined): string 
   return `Error: Tool execution error: ${told}`;
 }
 
-/** The fields an ending shares with the states before it: plain JSON, so never the tool itself. */
+/**
+ * The fields that an ending shares with the states before it. They are plain JSON, so the tool itself
+ * is never among them.
+ */
 function ending(call: Asked & Partial<Permitted>, endedAt: number) {
   const { id, name, kind, arguments: raw, askedAt, namespace, parent, markerless, untyped } = call;
   const { input, access, grant, ruling, notes } = call;
@@ -119,7 +122,7 @@ function ending(call: Asked & Partial<Permitted>, endedAt: number) {
   };
 }
 
-/** A command that ended otherwise than with 0 did not do what was asked; one that still runs may. */
+/** A command that ended with another code than 0 did not do what was asked. One that is still running may yet do it. */
 function isSuccess(exec: ExecOutcome | undefined): boolean {
   return exec === undefined || exec.sessionId !== undefined || (exec.exitCode === 0 && !exec.timedOut);
 }

@@ -1,6 +1,7 @@
 /**
- * Turns, requests to models and calls as OpenTelemetry metrics and GenAI spans, where the host has OpenTelemetry. Only
- * its API is used, and only if it is there: without `@opentelemetry/api` nothing happens and nothing is needed.
+ * Turns, requests to models and calls as OpenTelemetry metrics and GenAI spans, if the host has
+ * OpenTelemetry. Only its API is used, and only if it is there: without `@opentelemetry/api` nothing
+ * happens and nothing is needed.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type * as api from "@opentelemetry/api";
@@ -12,15 +13,15 @@ import { sizeOf } from "./metrics.ts";
 export interface Telemetry {
   record(ended: Ended): void;
   /**
-   * The turns of a session as spans: each with its requests to the model and its calls below it, with tokens and cost.
-   * Returns the way to stop.
+   * The turns of a session as spans, each with its model requests and its calls below it, and with
+   * tokens and cost. Returns a function that stops it.
    */
   follow(session: FollowedSession, about: FollowOptions): () => void;
   /** One request that was passed on to a model, as a span from its beginning to its end. */
   exchanged(exchange: ModelExchange): void;
 }
 
-/** A request that somebody else's agent made of a model. */
+/** A request to a model made by somebody else's agent. */
 export interface ModelExchange {
   /** The name that was asked for. */
   readonly model: string;
@@ -31,12 +32,12 @@ export interface ModelExchange {
   readonly costUsd?: number;
   /** Why it failed, in few words. */
   readonly error?: string;
-  /** The client's headers: its own trace goes on here. */
+  /** The client's headers, so that its own trace continues here. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly attributes?: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** A session, as far as it is looked at here. */
+/** The part of a session that is used here. */
 export interface FollowedSession {
   readonly id: string;
   on(listener: (event: FollowedEvent) => void): () => void;
@@ -46,7 +47,7 @@ interface FollowedEvent {
   readonly type: string;
 }
 
-/** What a session's spans say of its model. */
+/** What a session's spans say about its model. */
 export interface FollowOptions {
   /** The model's name. */
   readonly model: string;
@@ -60,7 +61,10 @@ type Api = typeof api;
 
 /** Options of `createTelemetry`. */
 export interface TelemetryOptions {
-  /** The host's own copy of `@opentelemetry/api`; looked for by name when left out. Not named as a type: nobody must have it. */
+  /**
+   * The host's own copy of `@opentelemetry/api`. Left out: it is looked up by name. Its type is not
+   * named here, because nobody has to have it installed.
+   */
   readonly api?: object;
   readonly version?: string;
 }
@@ -76,7 +80,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   const meter = found.metrics.getMeter("callgate", options.version);
   const count = createCounters(meter);
   const tokens = meter.createHistogram("gen_ai.client.token.usage", { unit: "{token}", description: "Tokens used" });
-  /** Told by a session's events and by the engine: each call is one span. */
+  /** Calls are reported by a session's events and by the engine, but each call is one span. */
   const written = new WeakSet<Ended>();
   const write = (ended: Ended, parent?: api.Context) => {
     if (written.has(ended)) return;
@@ -100,7 +104,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
 
 async function findApi(): Promise<Api | undefined> {
   try {
-    // A name the bundler cannot see: the package is the host's, never ours.
+    // A name that the bundler cannot see, because the package is the host's and never ours.
     const name = "@opentelemetry/api";
     return (await import(/* @vite-ignore */ name)) as Api;
   } catch {
@@ -115,7 +119,7 @@ interface Tracing {
   write(ended: Ended, parent?: api.Context): void;
 }
 
-/** The fields of a session's events that end up in spans. The layer below sessions cannot name their types. */
+/** The fields of a session's events that end up in spans. This layer is below sessions and cannot name their types. */
 interface KnownFields extends FollowedEvent {
   readonly turn?: number;
   readonly reason?: string;
@@ -125,7 +129,10 @@ interface KnownFields extends FollowedEvent {
   readonly call?: Ended;
 }
 
-/** `invoke_agent` for a turn, `chat` for each request in it. A turn that waits for an answer ends, and begins again. */
+/**
+ * `invoke_agent` for a turn, and `chat` for each request in it. A turn that waits for an answer ends,
+ * and begins again.
+ */
 function createTrace(
   { found, tracer, tokens, write }: Tracing,
   session: string,
@@ -265,7 +272,7 @@ function createCounters(meter: api.Meter): (ended: Ended) => void {
   const duration = meter.createHistogram("callgate.call.duration", { unit: "ms", description: "From asked to ended" });
   const bytes = meter.createCounter("callgate.call.bytes", { unit: "By", description: "Arguments in, content out" });
   return (ended) => {
-    // An unknown name is the model's invention; as an attribute it could grow without end.
+    // An unknown name is the model's invention. As an attribute it could take any number of values.
     const tool = { "gen_ai.tool.name": ended.tool ?? "(unknown)" };
     const size = sizeOf(ended);
     calls.add(1, { ...tool, code: ended.ok ? "ok" : (ended.code ?? "failed") });

@@ -1,14 +1,14 @@
-/** Cutting an output to a budget: its head and its tail, and between them a line that says what is missing. */
+/** Cuts an output to a budget: its head and its tail, and between them a line that says what is missing. */
 import { estimateTokens, fittingEnd, fittingStart } from "../base/tokens.ts";
 import type { CapturedOutput } from "../spec/capability.ts";
 
-/** How much of an output a model is told; whichever is reached first holds. */
+/** How much of an output a model gets. Whichever limit is reached first applies. */
 export interface Budget {
   readonly maxTokens: number;
   readonly maxLines: number;
-  /** Of the text, as UTF-8. */
+  /** Bytes of the text as UTF-8. */
   readonly maxBytes: number;
-  /** Of one image, sound or file; what is larger is kept in a file and named instead. */
+  /** Bytes of one image, sound or file. A larger one is kept in a file and named instead. */
   readonly maxMediaBytes: number;
 }
 
@@ -19,15 +19,15 @@ export const defaultBudget: Budget = {
   maxMediaBytes: 5 * 1024 * 1024,
 };
 
-/** An error may quote what it is about, which may be of any length. */
+/** For errors, because an error may quote a text of any length. */
 export const errorBudget: Budget = { ...defaultBudget, maxTokens: 2_000, maxLines: 200 };
 
-/** A text, or the ends of an output whose middle was never in memory. */
+/** A text, or the two ends of an output whose middle was never in memory. */
 export type Cuttable = string | CapturedOutput;
 
 export interface Cut {
   readonly text: string;
-  /** What was left out, 0 when the text is whole. */
+  /** What was left out; 0 if the text is complete. */
   readonly bytes: number;
   readonly lines: number;
   readonly tokens: number;
@@ -35,7 +35,10 @@ export interface Cut {
 
 type TextBudget = Pick<Budget, "maxTokens" | "maxLines" | "maxBytes">;
 
-/** Head and tail within the budget, and a marker between them; `note` says there where the whole can be read. */
+/**
+ * Head and tail within the budget, with a marker between them. `note` says in the marker where the
+ * whole can be read.
+ */
 export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   const text = wholeOf(source);
   if (text !== undefined) {
@@ -45,10 +48,10 @@ export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   const { head, tail, isOne, bytes, lines } = endsOf(source);
   const longest = estimateTokens(marker(bytes, lines, note));
   const room = { ...budget, maxTokens: budget.maxTokens - longest };
-  // A budget smaller than the marker itself: the marker's beginning is all there is room for.
+  // The budget is smaller than the marker, so there is room only for the beginning of the marker.
   if (room.maxTokens <= 0) return cutAway(marker(bytes, lines, note), budget, { bytes, lines });
   const headEnd = headWithin(head, room);
-  // What is one text must not be told twice where head and tail meet.
+  // In a single text, head and tail must not overlap.
   const tailStart = Math.max(tailWithin(tail, room), isOne ? headEnd : 0);
   const [first, last] = [head.slice(0, headEnd), tail.slice(tailStart)];
   const missing = {
@@ -60,7 +63,7 @@ export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   return { text: cut, ...missing, tokens: estimateTokens(cut) };
 }
 
-/** The text of an output of which nothing is missing. */
+/** The text of an output from which nothing is missing. */
 export function wholeOf(source: Cuttable): string | undefined {
   if (typeof source === "string") return source;
   return source.droppedBytes === 0 ? source.head + source.tail : undefined;
@@ -74,14 +77,14 @@ export function bytesOf(source: Cuttable): number {
   return typeof source === "string" ? Buffer.byteLength(source) : source.totalBytes;
 }
 
-/** Both ends as texts to cut from, and the counts of the whole. Of one text, both ends are that text. */
+/** Both ends as texts to cut from, and the counts of the whole. For a single text, both ends are that text. */
 function endsOf(source: Cuttable) {
   const text = wholeOf(source);
   if (text !== undefined)
     return { head: text, tail: text, isOne: true, bytes: Buffer.byteLength(text), lines: countBreaks(text) };
-  // Not a string: a string is whole.
+  // It is not a string, because a string is complete.
   const { head, tail, droppedBytes, lineBreaks } = source as CapturedOutput;
-  // Of another encoding than UTF-8, the ends are counted as they are told.
+  // If the encoding is not UTF-8, the ends are counted as they are shown.
   const bytes = Buffer.byteLength(head) + droppedBytes + Buffer.byteLength(tail);
   return { head, tail, isOne: false, bytes, lines: lineBreaks };
 }
@@ -91,7 +94,7 @@ function cutAway(words: string, { maxTokens }: TextBudget, missing: { bytes: num
   return { text, ...missing, tokens: estimateTokens(text) };
 }
 
-/** What it costs, or undefined if that is too much. */
+/** What it costs, or undefined if that is more than the budget. */
 function tokensWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number | undefined {
   if (text.length > maxTokens * 4 || text.length > maxBytes) return undefined;
   if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) return undefined;
@@ -101,7 +104,7 @@ function tokensWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudge
   return tokens <= maxTokens ? tokens : undefined;
 }
 
-/** Where the head ends: half of the budget, at the end of a line where one is near. */
+/** Where the head ends: at half of the budget, or at the end of a line if one is near. */
 function headWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number {
   const byLines = nthBreak(text, Math.ceil(maxLines / 2));
   const end = Math.min(
@@ -113,7 +116,7 @@ function headWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget)
   return end > 0 && line > 0 && end - line <= nearLine ? line : end;
 }
 
-/** Where the tail begins, likewise. */
+/** Where the tail begins, by the same rule. */
 function tailWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number {
   const start = Math.max(
     fittingEnd(text, Math.floor(maxTokens / 2)),
@@ -125,7 +128,7 @@ function tailWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget)
   return line > 0 && line - start <= nearLine && line < text.length ? line : start;
 }
 
-/** A line that is cut in two may read like another one: it is left out whole unless it is longer than this. */
+/** Half a line may read like a different one, so a line is left out as a whole unless it is longer than this. */
 const nearLine = 200;
 
 function marker(bytes: number, lines: number, note: string): string {
@@ -139,7 +142,7 @@ function countBreaks(text: string): number {
   return count;
 }
 
-/** Offset just after the nth line break, or -1 if there are not that many. */
+/** The offset after the nth line break, or -1 if there are not that many. */
 function nthBreak(text: string, count: number): number {
   let at = 0;
   for (let seen = 0; seen < count; seen++) {
@@ -163,7 +166,7 @@ function lastLines(text: string, count: number): number {
   return at + 1;
 }
 
-/** Offset up to which the text takes at most so many bytes, never inside a character. */
+/** The offset up to which the text takes at most this many bytes, never inside a character. */
 function bytesStart(text: string, bytes: number): number {
   const start = text.slice(0, bytes);
   const encoded = Buffer.from(start);
@@ -173,7 +176,7 @@ function bytesStart(text: string, bytes: number): number {
   return encoded.toString("utf8", 0, end).length;
 }
 
-/** Offset from which the text takes at most so many bytes. */
+/** The offset from which the text takes at most this many bytes. */
 function bytesEnd(text: string, bytes: number): number {
   if (bytes === 0) return text.length;
   const end = text.slice(-bytes);

@@ -1,7 +1,7 @@
 import { CallError } from "../base/error.ts";
 import { cannotAsk, type Answerer, type Ask, type QuestionRequest, type Questions } from "../spec/question.ts";
 
-/** A call's way to ask. Without anybody to answer, each question ends the call with the reason. */
+/** How a call asks questions. If nobody can answer, a question ends the call with the reason. */
 export function createAsk(call: QuestionRequest["call"], answerer: Answerer | undefined, signal: AbortSignal): Ask {
   const ask = async (questions: Questions) => {
     if (answerer === undefined) throw cannotAsk(Object.values(questions).map(({ kind }) => kind));
@@ -12,6 +12,6 @@ export function createAsk(call: QuestionRequest["call"], answerer: Answerer | un
       });
     return answers;
   };
-  // An answerer gives each question the answer of its kind; a map of names cannot say so in types.
+  // An answerer gives each question an answer of its kind, which a map by name cannot express in types.
   return Object.assign(ask, { can: (kind) => answerer?.can(call.id, kind) ?? false } satisfies Pick<Ask, "can">) as Ask;
 }

@@ -1,7 +1,7 @@
 /** One file's part of a unified diff, in git's form. */
 import { structuredPatch } from "diff";
 
-/** Two sides of a file; undefined: not there, null: not kept. */
+/** Both sides of a file. Undefined means that it does not exist, null that its content was not kept. */
 export interface Sides {
   readonly path: string;
   readonly from?: string;
@@ -9,7 +9,7 @@ export interface Sides {
   readonly after: Uint8Array | null | undefined;
 }
 
-/** Above this, finding the shortest difference costs more than it tells. */
+/** Above this, finding the shortest difference costs more than it is worth. */
 const maxEdits = 5_000;
 const maxTextBytes = 1024 * 1024;
 
@@ -44,12 +44,12 @@ export function unifiedDiff(sides: Sides): string {
   return `${[...head, ...hunks].join("\n")}\n`;
 }
 
-/** A side without lines is named by the line before it. */
+/** A side without lines is named by the number of the line before it. */
 function range(start: number, count: number): string {
   return count === 0 ? `${start - 1},0` : `${start},${count}`;
 }
 
-/** Text, or undefined for what a diff cannot show. */
+/** The text, or undefined if a diff cannot show it. */
 function toText(bytes: Uint8Array | null | undefined): string | undefined {
   if (bytes === undefined) return "";
   if (bytes === null || bytes.length > maxTextBytes || bytes.subarray(0, 8_192).includes(0)) return undefined;

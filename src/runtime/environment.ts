@@ -1,21 +1,21 @@
 /**
- * Which variables a command gets. By allow-list: what is not known to be harmless stays out, and what
- * looks like a secret stays out even when everything else is inherited. Codex's names and older ones
- * for the settings work as they are.
+ * Which variables a command gets. It is an allow-list: a name that is not known to be harmless stays
+ * out, and a name that looks like a secret stays out even if everything else is inherited. Codex's
+ * names for the settings work too.
  */
 export interface EnvironmentPolicy {
   /**
-   * `safe` (the default): names known to be harmless, for people and tool chains. `core`: the dozen a
-   * shell needs. `all`: everything but secrets. `none`: nothing.
+   * `safe` (the default): names known to be harmless, for people and tool chains. `core`: the dozen that
+   * a shell needs. `all`: everything except secrets. `none`: nothing.
    */
   readonly inherit?: "safe" | "core" | "all" | "none";
-  /** Keep names that look like secrets. */
+  /** True: names that look like secrets are kept. */
   readonly ignoreDefaultExcludes?: boolean;
-  /** Names to leave out; `*` and `?`, any case. */
+  /** Names to leave out, with `*` and `?`, in any case. */
   readonly exclude?: readonly string[];
-  /** Set whatever else happens, before `includeOnly`. */
+  /** Variables that are always set, before `includeOnly` applies. */
   readonly set?: Readonly<Record<string, string>>;
-  /** If not empty: only these names, in the end. */
+  /** If not empty, only these names remain in the end. */
   readonly includeOnly?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 const core = ["PATH", "SHELL", "TMPDIR", "TEMP", "TMP", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "USER"];
 
-/** Cannot be left out on Windows: programs do not start without them. */
+/** Programs on Windows do not start without these. */
 const windowsCore = [
   ..."PATHEXT SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC USERNAME USERDOMAIN USERPROFILE HOMEDRIVE HOMEPATH APPDATA".split(
     " ",
@@ -31,7 +31,7 @@ const windowsCore = [
   ..."LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) COMMONPROGRAMFILES NUMBER_OF_PROCESSORS".split(" "),
 ];
 
-/** Where tool chains live and how text looks: none of them makes a program run other code than it would. */
+/** Variables for where tool chains are and how text looks. None of them makes a program run other code. */
 const harmless = [
   ..."LANGUAGE LC_* TZ TERM COLORTERM NO_COLOR FORCE_COLOR CI COLUMNS LINES HOSTNAME PWD".split(" "),
   ..."XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS".split(" "),
@@ -52,13 +52,16 @@ const harmless = [
   ),
 ];
 
-/** Codex's three patterns, and the other words secrets go by. */
+/** Codex's three patterns, and other words that names of secrets contain. */
 const secrets = [
   ..."*KEY* *SECRET* *TOKEN* *PASSWORD* *PASSWD* *PASSPHRASE* *CREDENTIAL* *_AUTH *_AUTH_* *COOKIE* *_PAT".split(" "),
   ..."DATABASE_URL *_DSN *CONNECTION_STRING* NPM_CONFIG__AUTH* PGPASSFILE NETRC".split(" "),
 ];
 
-/** The host's sockets, by which others would act for the command. Never inherited, whatever the policy says. */
+/**
+ * Sockets of the host, through which others would act for the command. They are never inherited,
+ * whatever the policy says.
+ */
 const sockets = [
   "SSH_AUTH_SOCK",
   "SSH_AGENT_PID",
@@ -69,7 +72,7 @@ const sockets = [
   "XDG_RUNTIME_DIR",
 ];
 
-/** Whether a variable of this name holds a key, by its name. */
+/** Whether the name of a variable says that it holds a key. */
 export const isSecretName: (name: string) => boolean = matcher(secrets);
 
 /** The order is codex's: inherit, leave out secrets, exclude, set, include only. */
@@ -106,7 +109,7 @@ function inherited(how: NonNullable<EnvironmentPolicy["inherit"]>): NameTest {
 
 function matcher(patterns: readonly string[]): NameTest {
   if (patterns.length === 0) return never;
-  // Compared in capitals: an expression that ignores case takes V8 milliseconds to compile.
+  // Compared in upper case, because V8 takes milliseconds to compile an expression that ignores case.
   const capitals = patterns.map((pattern) => pattern.toUpperCase());
   const plain = new Set(capitals.filter((pattern) => !/[*?]/.test(pattern)));
   const source = capitals
@@ -121,7 +124,7 @@ function matcher(patterns: readonly string[]): NameTest {
   return (name) => plain.has(name.toUpperCase()) || expression?.test(name.toUpperCase()) === true;
 }
 
-/** The policy as a config file writes it; undefined for anything that is not one. */
+/** The policy as a config file writes it. Undefined for anything else. */
 export function toEnvironmentPolicy(value: Readonly<Record<string, unknown>>): EnvironmentPolicy | undefined {
   const inherit = value["inherit"];
   if (inherit !== undefined && !isOneOf(inherit)) return undefined;
@@ -154,7 +157,10 @@ function isVariables(value: unknown): value is Readonly<Record<string, string>> 
   return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "string");
 }
 
-/** What keeps commands from asking, paging and painting where nobody answers or looks. Laid over the inherited environment, under what a request itself sets. */
+/**
+ * Keeps commands from asking, paging and colouring when nobody answers or looks. It is laid over the
+ * inherited environment; what a request sets itself comes on top.
+ */
 export const quietEnv: Readonly<Record<string, string>> = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_PAGER: "cat",
@@ -168,7 +174,7 @@ export const quietEnv: Readonly<Record<string, string>> = {
   TERM: "dumb",
 };
 
-/** The same on a terminal: programs there may be asked and may paint. */
+/** The same for a terminal, where programs may ask and use colours. */
 export const terminalEnv: Readonly<Record<string, string>> = {
   PAGER: "cat",
   GIT_PAGER: "cat",

@@ -1,4 +1,4 @@
-/** Commands as a handler gets them: each starts inside what the call was granted, or not at all. */
+/** Commands as a handler gets them. Each one starts inside what the call was granted, or not at all. */
 import { CallError } from "../base/error.ts";
 import { defined } from "../base/json.ts";
 import { joinDenials } from "./sandbox/denial.ts";
@@ -29,26 +29,26 @@ import type { ConfineOptions, Sandbox } from "./sandbox/backend.ts";
 export interface ExecOptions {
   readonly processes: Processes;
   readonly grant: Grant;
-  /** Needed where the grant says `confined`; without it such a command does not run. */
+  /** Required if the grant says `confined`. Without it such a command does not run. */
   readonly sandbox?: Sandbox;
-  /** Absolute: where commands start unless they say otherwise. */
+  /** The absolute path where commands start unless they say otherwise. */
   readonly cwd: string;
-  /** The whole environment, already cut down by policy. */
+  /** The whole environment, already reduced by policy. */
   readonly env: Readonly<Record<string, string>>;
-  /** That policy, for what the login files add. */
+  /** That policy, to be applied to what the login files add. */
   readonly environment?: EnvironmentPolicy;
-  /** What every command of this call may use up; a request may ask for less. */
+  /** What every command of this call may use. A request may ask for less. */
   readonly limits?: Limits;
   readonly signal: AbortSignal;
-  /** Whose terminals these are. */
+  /** The conversation that owns the terminals. */
   readonly conversation?: string;
-  /** Every request of this call's commands, where the network is a list of hosts. */
+  /** Called for every request that this call's commands make, if the network is a list of hosts. */
   readonly onRequest?: ConfineOptions["onRequest"];
-  /** What a command started, where each start was judged: a part of the list if it is long. */
+  /** Called with the programs that a command started, if each start was judged. A long list comes in parts. */
   readonly onPrograms?: (programs: StartedPrograms) => void;
   /** Output of every command of this call, as it comes. */
   readonly onOutput?: (chunk: ExecChunk) => void;
-  /** Opens a file for an output that is too long for memory. Left out: what does not fit is only counted. */
+  /** Opens a file for an output that does not fit into memory. Left out: what does not fit is only counted. */
   readonly keep?: () => KeptFile;
   /** The most that is kept of one output. */
   readonly keepBytes?: number;
@@ -168,8 +168,8 @@ function keepingOf({ keep = true }: Pick<ExecRequest, "keep">, options: Pick<Exe
 }
 
 /**
- * Inside the sandbox, or plain where the grant says so. Throws a CallError where the grant asks for a
- * sandbox and there is none, a StartError for a folder that is not there.
+ * Starts it inside the sandbox, or plainly if the grant says so. Throws a CallError if the grant asks
+ * for a sandbox and there is none, and a StartError if the folder does not exist.
  */
 async function confine(launch: Launch, options: ExecOptions): Promise<Confined> {
   const { sandbox, onRequest, onPrograms, onDenied, processes } = options;
@@ -179,7 +179,7 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
     });
   checkCwd(launch.cwd);
   if (!sandbox) return { ...launch, sandbox: "none", cleanup: async () => undefined };
-  // The launcher makes sandboxes ahead, and opens the terminal inside.
+  // The launcher builds sandboxes ahead of time, and opens the terminal inside.
   const apart = processes.spawner.name === "launcher";
   const confined = await sandbox.confine(launch, { apart, ...defined({ onRequest }) });
   let over: Promise<Denial | undefined> | undefined;
@@ -189,7 +189,7 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
     if (denied) onDenied?.(denied);
     return denied;
   };
-  // A command that ended, failed and was stopped at one time is still cleaned up once.
+  // A command that ended, failed and was stopped at the same time is still cleaned up only once.
   return {
     ...confined,
     cleanup: ({ exitCode, signal, programs, limit }) =>
@@ -197,7 +197,7 @@ async function confine(launch: Launch, options: ExecOptions): Promise<Confined> 
   };
 }
 
-/** A sandbox that could not be built is tried once more: a path that it was to hide may just have gone. */
+/** A sandbox that could not be built is tried once more, because a path it was to hide may just have disappeared. */
 async function twice<T>(attempt: () => Promise<T>): Promise<T> {
   const failed = (error: unknown) => {
     throw toCallError(error);

@@ -1,7 +1,7 @@
 /**
- * The file capability: every tool, the patch engine included, reaches the disk through this and no
- * other way. What may be touched comes in as a grant and is held against what was really opened, so
- * a link or a folder swapped in between changes nothing. Knows no tool and asks nobody.
+ * The file capability. Every tool, including the patch engine, reaches the disk through this and in no
+ * other way. The grant is compared with what was really opened, so a link or a folder that is swapped
+ * in between changes nothing. It knows no tool and asks nobody.
  */
 import type { Files } from "../spec/capability.ts";
 import { hasHandles } from "./files/fd.ts";
@@ -14,9 +14,9 @@ import { makeFolder, remove, whereWritten, write } from "./files/writing.ts";
 
 export type { FileChange, FileMemory, FilesOptions } from "./files/scope.ts";
 
-/** `known`: what an earlier process of the same conversation had seen. */
+/** `known` is what an earlier process of the same conversation had seen. */
 export function createFileMemory(known: Iterable<readonly [string, string]> = []): FileMemory & {
-  /** What was seen since this was last asked for. */
+  /** What was seen since this was last called. */
   takeNew(): readonly (readonly [string, string])[];
 } {
   const seen = new Map(known);

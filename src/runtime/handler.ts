@@ -5,7 +5,7 @@ import type { Stop } from "./stop.ts";
 /** A handler bound to its input. */
 export type Handler = (ctx: ToolContext) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 
-/** Runs a handler to its end, its time limit or the stop, whichever comes first. */
+/** Runs a handler until it ends, its time is up or it is stopped, whichever comes first. */
 export async function runHandler(
   handler: Handler,
   ctx: ToolContext,
@@ -15,10 +15,10 @@ export async function runHandler(
   try {
     const started = handler(ctx);
     if (isGenerator(started)) return await endInTime(drive(started, ctx), timeoutMs, stop);
-    // What is there already needs no clock.
+    // A result that is there already needs no timer.
     return isPromise(started) ? await endInTime(started, timeoutMs, stop) : started;
   } catch (error) {
-    // A handler that was stopped may end with the signal's own reason, or with whatever it makes of it.
+    // A handler that was stopped may throw the signal's own reason, or anything else.
     if (stop.signal.aborted && !CallError.is(error) && !Fault.is(error)) throw interrupted(error);
     throw asCallError(error);
   }
@@ -28,7 +28,7 @@ function interrupted(cause?: unknown): CallError {
   return new CallError("aborted", "The call was interrupted before it ended.", { cause });
 }
 
-/** A handler that ignores its signal does not hold the call: the race ends without it. */
+/** A handler that ignores its signal does not hold up the call: the race ends without it. */
 async function endInTime(running: Promise<ToolOutput>, timeoutMs: number, stop: Stop): Promise<ToolOutput> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<never>((_, reject) => {
@@ -67,7 +67,7 @@ function isGenerator(value: unknown): value is AsyncGenerator<ToolProgress, Tool
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
 }
 
-/** Whatever a handler throws is told to the model, unless it says that nobody can go on. */
+/** Whatever a handler throws is told to the model, except a fault, which ends the turn. */
 function asCallError(error: unknown): CallError | Fault {
   if (CallError.is(error) || Fault.is(error)) return error;
   const words = error instanceof Error ? error.message : String(error);

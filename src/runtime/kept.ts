@@ -1,15 +1,15 @@
-/** Outputs too long for a model, kept in files that the tools of the same engine can read. */
+/** Outputs that are too long for a model, kept in files that tools of the same engine can read. */
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { KeptFile } from "./process/recording.ts";
 
-/** The most that is kept of one output unless the engine's options say otherwise. */
+/** How much of one output is kept at most, unless the engine's options say otherwise. */
 export const defaultKeepBytes = 64 * 1024 * 1024;
 
 /**
- * A file for an output of this call, with a name that no other has: a model may use an id twice. Nothing is made
- * before something is written.
+ * A file for an output of this call. Its name is unique, because a model may use an id twice. Nothing
+ * is created before something is written.
  */
 export function newKept(folder: string, callId: string): KeptFile {
   const name = callId.replaceAll(/[^\w-]/g, "_").slice(0, 100);
@@ -44,7 +44,7 @@ function writeAll(fd: number, bytes: Uint8Array, place: number | null = null): n
   return bytes.length;
 }
 
-/** Writes a text that is already whole; the most that fits is `keepBytes`. */
+/** Writes a text that is already complete, up to `keepBytes`. */
 export function keepWhole(
   file: KeptFile,
   whole: string | Uint8Array,

@@ -1,4 +1,7 @@
-/** From what a handler says of a command to the whole launch: folder, environment, limits, and what it may reach. */
+/**
+ * Turns what a handler says about a command into the whole launch: folder, environment, limits, and
+ * what it may reach.
+ */
 import { constants, totalmem } from "node:os";
 import { resolve } from "node:path";
 import { CallError } from "../base/error.ts";
@@ -10,14 +13,14 @@ import type { Ending } from "./process/child.ts";
 
 const gib = 1024 ** 3;
 
-/** On unless said otherwise: enough for builds and browsers, too little to bring the machine down. */
+/** The limits unless others are set: enough for builds and browsers, but too little to bring the machine down. */
 export function defaultLimits(): Limits {
   const memory = totalmem();
   const memoryBytes = Math.max(gib, Math.floor(memory * 0.8));
   return { processes: 4096, memoryBytes, fileBytes: 8 * gib, openFiles: 65_536, tempBytes: 4 * gib };
 }
 
-/** 0 is no limit. */
+/** Removes limits of 0, which mean no limit. */
 function held(limits: Limits): Limits {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== 0));
 }
@@ -28,7 +31,7 @@ const exceeded: Readonly<Record<LimitName, string>> = {
   tempBytes: "more bytes in its temp folder",
 };
 
-/** A limit that ended it is no wall that a person could open with a yes. */
+/** The denial for a command that a limit ended. A person's yes cannot lift a limit. */
 export function limitDenial({ limit, signal, exitCode }: Ending, limits: Limits = {}): Denial | undefined {
   if (limit !== undefined)
     return {
@@ -45,7 +48,7 @@ function patient(timeoutMs: number | undefined, { patience = 1 }: Grant): number
   return timeoutMs === undefined ? undefined : timeoutMs * patience;
 }
 
-/** A request with everything it left out filled in. */
+/** A request with everything filled in that it left out. */
 export function toLaunch(
   { argv, cwd, env: own, stdin, timeoutMs, limits, isolated = false }: ExecRequest,
   env: Launch["env"],
@@ -69,7 +72,7 @@ export function toLaunch(
   };
 }
 
-/** Narrower than any grant: what was hidden or denied stays so. */
+/** Narrower than any grant, while everything that was hidden or denied stays so. */
 function isolatedGrant({ mask, denied, patience }: Grant): Grant {
   const walls = { policy: "read-only", confined: true, write: [], protect: [], network: "off" } as const;
   return { ...walls, mask, ...defined({ denied, patience }) };

@@ -1,6 +1,7 @@
 /**
  * `fetch` as a handler gets it: only to the granted hosts, never to a private address unless that was
- * granted, and the same again for every redirect. Addresses are looked up once and used as found.
+ * granted, and with the same check for every redirect. Each name is looked up once, and the connection
+ * uses the addresses that were checked.
  */
 import { request as httpRequest } from "node:http";
 import type { IncomingMessage } from "node:http";
@@ -15,7 +16,7 @@ import type { Address, Door, DoorOptions } from "./proxy/door.ts";
 
 export interface FetchOptions extends DoorOptions {
   readonly signal?: AbortSignal;
-  /** Sent with requests that change something, so that a service can tell a repeated one. */
+  /** Sent with requests that change something, so that a service can recognise a repeated one. */
   readonly idempotencyKey?: string;
 }
 
@@ -67,7 +68,7 @@ function redirectTarget({ statusCode = 0, headers }: IncomingMessage, from: URL)
   return URL.canParse(location, from.href) ? new URL(location, from) : undefined;
 }
 
-/** What the fetch standard does: some redirects turn into GET, and another origin gets no credentials. */
+/** Follows the fetch standard: some redirects become GET, and another origin gets no credentials. */
 function redirected(step: Step, url: URL, status: number): Step {
   const becomesGet =
     status === 303 ? step.method !== "HEAD" : (status === 301 || status === 302) && step.method === "POST";
@@ -114,7 +115,7 @@ function requestHeaders(headers: Headers, body: Buffer | undefined): Record<stri
   };
 }
 
-/** Node asks again before it connects; it gets the addresses that were checked. */
+/** Node looks the name up again before it connects, and gets the addresses that were checked. */
 function fixedLookup(addresses: readonly Address[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
@@ -130,7 +131,7 @@ function toResponse(message: IncomingMessage, { url, method }: Step): Response {
   for (let index = 0; index + 1 < message.rawHeaders.length; index += 2)
     headers.append(message.rawHeaders[index] ?? "", message.rawHeaders[index + 1] ?? "");
   if (isEmpty) message.resume();
-  // Node's and the DOM's stream types describe the same object.
+  // The stream types of Node and the DOM describe the same object.
   const body = isEmpty ? null : (Readable.toWeb(decoded(message)) as unknown as ReadableStream);
   const response = new Response(body, { status, statusText: message.statusMessage ?? "", headers });
   Object.defineProperty(response, "url", { value: url.href });

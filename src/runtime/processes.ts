@@ -12,23 +12,26 @@ import { createPlainSpawner } from "./process/plain.ts";
 import { createTerminalHost } from "./terminal.ts";
 import type { TerminalHost } from "./terminal.ts";
 
-/** What the commands of a session share: one launcher, one login environment, the terminals that outlive a call. */
+/** What the commands of a session share: one launcher, one login environment, and the terminals that outlive a call. */
 export interface Processes {
   readonly spawner: Spawner;
   readonly loginEnv: LoginEnv;
   readonly terminals: TerminalHost;
-  /** Shared out between conversations. */
+  /** Shared fairly between conversations. */
   readonly places: Places;
   /** Ends every command and terminal that is still there. */
   close(): Promise<void>;
 }
 
 export interface ProcessesOptions {
-  /** `off`, or the launcher program's path. Left out: CALLGATE_LAUNCHER, else the one that was built, else none. */
+  /**
+   * `off`, or the path of the launcher. Left out: CALLGATE_LAUNCHER, otherwise the one that was built,
+   * otherwise none.
+   */
   readonly launcher?: string;
-  /** False: login files are left out. */
+  /** False: login files are not read. */
   readonly loginFiles?: boolean;
-  /** Told what a person should know: that login files are slow. */
+  /** Called with what a person should know, for example that login files are slow. */
   readonly onWarning?: (text: string) => void;
   readonly maxTerminals?: number;
   /** How many commands run at once. */
@@ -48,7 +51,7 @@ export function createProcesses(options: ProcessesOptions = {}): Processes {
       ...defined({ enabled: options.loginFiles, onWarning: options.onWarning }),
       kept: {
         file: join(stateDir(options.env ?? process.env), "login-env.json"),
-        // What the policy would keep from commands must not lie in a file either.
+        // What the policy keeps from commands must not be stored in a file either.
         isSafe: (login) =>
           Object.keys(commandEnvironment(login, { inherit: "all" })).length === Object.keys(login).length,
       },

@@ -1,7 +1,7 @@
 /**
  * The one way out for a command whose network is a list of hosts: an HTTP proxy of its own (CONNECT
- * and plain requests), so that every request belongs to a call. It knows hosts and ports; it does not
- * look into what is sent.
+ * and plain requests), so that every request belongs to a call. It checks hosts and ports, and does
+ * not look into what is sent.
  */
 import { createServer, request as httpRequest, STATUS_CODES } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -14,10 +14,10 @@ import { createDoor, isRefusal } from "./proxy/door.ts";
 import type { Address, DoorOptions } from "./proxy/door.ts";
 
 export interface ProxyOptions extends DoorOptions {
-  /** Told of every request, allowed or not. */
+  /** Called for every request, allowed or not. */
   readonly onRequest?: (request: ProxiedRequest) => void;
   readonly connectTimeoutMs?: number;
-  /** If given, clients must name it as the password. */
+  /** If given, clients must send it as the password. */
   readonly token?: string;
 }
 
@@ -49,7 +49,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     return stream;
   };
 
-  /** Asks the door and keeps the log. */
+  /** Asks the door whether the host may be reached, and keeps the log. */
   async function admit(host: string, port: number, method: string): Promise<readonly Address[] | CallError> {
     try {
       const addresses = await door.open(host, port);
@@ -176,7 +176,7 @@ function withoutHopByHop(headers: IncomingMessage["headers"]): IncomingMessage["
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
 }
 
-/** The first address that answers. */
+/** Connects to the first address that answers. */
 async function dial(addresses: readonly Address[], port: number, timeoutMs = 15_000): Promise<Socket | undefined> {
   for (const { address } of addresses) {
     const socket = await attempt(address, port, timeoutMs);

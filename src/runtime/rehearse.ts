@@ -1,7 +1,7 @@
 /**
- * What a call would change, found out before anybody agrees to it: its handler runs on files that
- * remember instead of writing. It may read what the policy lets any call read and no more, it may
- * start nothing, and its time is short.
+ * Finds out what a call would change before anybody agrees to it. The handler runs on files that
+ * remember changes instead of writing them. It may read what the policy lets any call read and no
+ * more, it may start nothing, and its time is short.
  */
 import { relative } from "node:path";
 import { CallError } from "../base/error.ts";
@@ -17,7 +17,7 @@ import { createStop, type Stop } from "./stop.ts";
 export interface RehearseOptions {
   readonly workspace: string;
   readonly cwd: string;
-  /** What may be read. Nothing of it is ever written, whatever it says. */
+  /** What may be read. Nothing is ever written, whatever the grant says. */
   readonly grant: Grant;
   /** Files whose content is not shown. */
   readonly isHidden: (path: string) => boolean;
@@ -26,21 +26,21 @@ export interface RehearseOptions {
   readonly maxChars?: number;
 }
 
-/** A person is waiting for the question. */
+/** Short, because a person is waiting for the question. */
 const defaultTimeoutMs = 3_000;
 const defaultMaxChars = 64 * 1024;
 
-/** A unified diff; undefined where there is nothing to show, the call would fail anyway, or it took too long. */
+/** A unified diff. Undefined if there is nothing to show, the call would fail anyway, or it took too long. */
 export async function rehearse(checked: Checked, options: RehearseOptions): Promise<string | undefined> {
   const { workspace, isHidden, timeoutMs = defaultTimeoutMs, maxChars = defaultMaxChars } = options;
   const { files, changes } = recordingFiles(options);
   const stop = createStop(options.signal);
   try {
-    // check() has proved that this input fits this tool; `never` is how a registry forgets the type.
+    // check() has proved that this input fits this tool; a registry keeps the type as `never`.
     const handler = (ctx: ToolContext) => checked.tool.run(checked.input as never, ctx);
     await runHandler(handler, createContext(checked, options, files, stop), timeoutMs, stop);
   } catch {
-    // Whatever goes wrong here is told by the call itself, if somebody agrees to it.
+    // If somebody agrees to the call, the call itself will report what goes wrong here.
     return undefined;
   } finally {
     stop.release();
@@ -65,7 +65,7 @@ interface Sides {
 function recordingFiles({ workspace, cwd, grant }: RehearseOptions) {
   const looking: Grant = { ...grant, policy: "read-only", write: [], network: "off" };
   const real = createFiles({ workspace, cwd, grant: looking });
-  // Asked only where a path leads to, as the call itself would ask; nothing is written through it.
+  // Used only to find where a path leads, as the call itself would. Nothing is written through it.
   const places = createFiles({
     workspace,
     cwd,

@@ -1,6 +1,7 @@
 /**
- * Permitted to Ran: handlers are called here, and only here, with capabilities that reach exactly as
- * far as the call's grant. `runtime/` decides nothing: what may be done was settled by the gate.
+ * The run stage, from Permitted to Ran. Handlers are called here, and only here, with capabilities
+ * that reach exactly as far as the call's grant. `runtime/` decides nothing: the gate has settled what
+ * may be done.
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
@@ -18,7 +19,7 @@ import { runHandler } from "./handler.ts";
 import type { ProxiedRequest } from "./proxy.ts";
 import { createStop, type Stop } from "./stop.ts";
 
-/** Builds one call's powers from its grant. */
+/** Builds the capabilities of one call from its grant. */
 export interface Capabilities {
   files(scope: CallScope): Files;
   exec(scope: CallScope): Exec;
@@ -29,7 +30,7 @@ export interface CallScope {
   /** The call's own id. */
   readonly id: string;
   readonly idempotencyKey: string;
-  /** It was made by another call's handler. */
+  /** Another call's handler made this call. */
   readonly nested: boolean;
   readonly grant: Grant;
   readonly signal: AbortSignal;
@@ -37,9 +38,9 @@ export interface CallScope {
   readonly onRequest: (request: ProxiedRequest) => void;
   readonly onPrograms: (programs: StartedPrograms) => void;
   readonly onFileChange: (change: FileChange) => void;
-  /** A refusal the handler may not even notice: a command that met the sandbox's wall. */
+  /** Called when a command met the sandbox's limits, which the handler itself may not notice. */
   readonly onDenied: (denial: Denial) => void;
-  /** A command of this call has ended, and what it wrote is held. */
+  /** A command of this call has ended, and its writes are held. */
   readonly onHeld: (run: HeldRun, end: Pick<ExecResult, "exitCode" | "output">) => void;
 }
 
@@ -50,30 +51,30 @@ interface Held extends Pick<ExecResult, "exitCode" | "output"> {
 export interface RuntimeOptions {
   readonly workspace: string;
   readonly cwd: string;
-  /** Whose calls these are: kept with what they did, so that whoever takes it back can say so there. */
+  /** Whose calls these are. It is stored with what they did, so that an undo can be reported there. */
   readonly conversation?: string;
   readonly capabilities: Capabilities;
   readonly emit: Emit;
   readonly log: Logger;
-  /** Who answers what tools ask on their own. */
+  /** Answers what tools ask on their own. */
   readonly answerer?: Answerer;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly model?: Readonly<Record<string, unknown>>;
   readonly session: Map<string, unknown>;
-  /** For tools that state no limit of their own. */
+  /** The time limit for tools that state none. */
   readonly timeoutMs?: number;
   readonly now?: () => number;
 }
 
-/** A handler may report as often as it likes; nobody is told more often than this per call. */
+/** How many progress events of one call are passed on, however often its handler reports. */
 const maxProgressEvents = 1_000;
 const maxLogEvents = 1_000;
-/** Of a held command, beside what it did. */
+/** How many requests of a held command are listed. */
 const maxRequestsShown = 100;
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const now = options.now ?? Date.now;
-  /** Held, and not yet decided, by the call they are of. */
+  /** Runs that are held and not yet decided, by call. */
   const runs = new Map<string, HeldRun>();
 
   async function readHeld(
@@ -114,7 +115,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         held === undefined ? done : readHeld(done, held, requests);
       const timeoutMs = permitted.tool.timeoutMs ?? options.timeoutMs ?? 600_000;
       try {
-        // `never` is how a registry forgets a tool's input type; check() has proved that this input fits it.
+        // A registry keeps a tool's input type as `never`; check() has proved that this input fits it.
         const output = await runHandler((at) => permitted.tool.run(permitted.input as never, at), ctx, timeoutMs, stop);
         return await withEffects(ran(permitted, startedAt, output, denials[0]));
       } catch (error) {
@@ -137,7 +138,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     async rehearse(checked, grant, isHidden, signal) {
       if (checked.tool.rehearsable !== true) return undefined;
-      // Loaded when somebody is asked: most calls are not.
+      // Loaded only when somebody is asked, because most calls are not asked about.
       const { rehearse } = await import("./rehearse.ts");
       const { workspace, cwd } = options;
       return rehearse(checked, { workspace, cwd, grant, isHidden, signal });
@@ -176,7 +177,7 @@ function createContext(
       return stop.signal;
     },
   });
-  // Most calls use one capability or none: each is built when it is first touched.
+  // Most calls use one capability or none, so each is built when it is first used.
   let scope: CallScope | undefined;
   let files: Files | undefined;
   let exec: Exec | undefined;
@@ -217,7 +218,7 @@ function createContext(
   };
 }
 
-/** Told as text where it is text: who listens shows it, and takes nothing back by it. */
+/** Larger changes are reported without their content. The content is for showing only; undo does not use it. */
 const maxChangedBytes = 256 * 1024;
 
 function toChangedText({ path, before, after }: FileChange): ChangedText {
@@ -236,7 +237,7 @@ function toText(bytes: Uint8Array | undefined): string | undefined {
   }
 }
 
-/** The operator's log, heard by whoever follows the call as well. */
+/** The operator's log, which whoever follows the call receives as well. */
 function createCallLog(log: Logger, id: string, emit: Emit): Logger {
   let lines = 0;
   const at =

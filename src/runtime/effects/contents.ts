@@ -1,4 +1,4 @@
-/** What a run's files hold on both sides: in the workspace, and where the run wrote them. */
+/** The content of a run's files on both sides: in the workspace, and where the run wrote them. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import type { Effect } from "../../spec/effects.ts";
@@ -11,13 +11,13 @@ export interface RunSides {
 
 export const maxReadBytes = 1024 * 1024;
 
-/** Never through a link, never a pipe or a device, never more than a diff can show. */
+/** Never follows a link, never opens a pipe or a device, and reads no more than a diff can show. */
 export function readSmall(path: string): Uint8Array | undefined {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    return undefined; // gone, closed to us, or a link
+    return undefined; // gone, not readable, or a link
   }
   try {
     const stat = fstatSync(fd);

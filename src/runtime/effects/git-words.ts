@@ -1,4 +1,7 @@
-/** What a held run did to a repository, in git's words: which branch went where, and what git obeys or runs. */
+/**
+ * What a held run did to a repository, in git's terms: which branch moved where, and which files
+ * change what git obeys or runs.
+ */
 import { join } from "node:path";
 import { inflateSync } from "node:zlib";
 import type { Effect, EffectLine } from "../../spec/effects.ts";
@@ -10,12 +13,12 @@ export function isInGit({ path }: Pick<Effect, "path">): boolean {
   return gitPath.test(path);
 }
 
-/** What makes git run something, or read its settings from elsewhere. */
+/** Files that make git run something, or read its settings from elsewhere. */
 const dangerous =
   /\.git\/(?:(?:modules|worktrees)\/.*\/)?(?:config(?:\.worktree)?|hooks(?:\/.*)?|info\/attributes|commondir|gitdir)$/;
 
 export function isDangerousInGit({ path, type, kind }: Effect): boolean {
-  // A new hooks folder alone runs nothing; its files are listed themselves.
+  // A new hooks folder by itself runs nothing; the files in it are listed separately.
   return dangerous.test(path) && !(type === "folder" && kind === "added");
 }
 
@@ -64,7 +67,7 @@ function short(ref: string): string {
   return ref.startsWith("ref: ") ? ref.slice("ref: refs/heads/".length) : ref.slice(0, 7);
 }
 
-/** Of those that the run itself made: their objects are files of their own. */
+/** Counts only commits that the run itself made, because their objects are files of its own. */
 function countCommits(from: string, to: string, { path }: Effect, sides: RunSides): number {
   const objects = `${path.slice(0, path.indexOf(".git/"))}.git/objects`;
   const seen = new Set<string>();
@@ -84,6 +87,6 @@ function inflated(data: Uint8Array): string | undefined {
   try {
     return inflateSync(data, { maxOutputLength: maxReadBytes }).toString("latin1");
   } catch {
-    return undefined; // no object that git wrote
+    return undefined; // not an object that git wrote
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Where held runs of a workspace lie, and whether there can be any. Keeping is renaming, so a run's folder
- * must lie on the same mount as the workspace, and where no command can get at it.
+ * Where the held runs of a workspace are stored, and whether that is possible. Keeping a file means
+ * renaming it, so a run's folder must be on the same mount as the workspace, and where no command can
+ * reach it.
  */
 import { createHash } from "node:crypto";
 import { accessSync, chownSync, constants, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -9,11 +10,11 @@ import type { Owner } from "../sandbox/owner.ts";
 import { canReach } from "../sandbox/owner.ts";
 
 export interface Place {
-  /** All runs of this workspace. */
+  /** The folder of all runs of this workspace. */
   readonly folder: string;
 }
 
-/** Why nothing can be held there, in words that follow "because". */
+/** Why nothing can be held there, in words that can follow "because". */
 export interface NoPlace {
   readonly reason: string;
 }
@@ -22,11 +23,11 @@ export interface PlaceOptions {
   readonly stateDir: string;
   readonly uid: number;
   readonly gid: number;
-  /** Root runs commands in somebody else's workspace as its owner; then the runs are the owner's too. */
+  /** In somebody else's workspace, root runs commands as its owner. The runs then belong to the owner too. */
   readonly owner?: Owner | undefined;
 }
 
-/** The first root is the workspace, which the runs are filed under. */
+/** The first root is the workspace, under which the runs are filed. */
 export function findPlace(roots: readonly string[], options: PlaceOptions): Place | NoPlace {
   const [workspace] = roots;
   if (workspace === undefined || workspace === sep) return { reason: "no folder was granted for writing" };
@@ -39,12 +40,15 @@ export function findPlace(roots: readonly string[], options: PlaceOptions): Plac
   return { folder };
 }
 
-/** Where runs of this workspace lie already; nothing is made. */
+/** Where runs of this workspace are stored already. Nothing is created. */
 export function existingPlaces(workspace: string, options: PlaceOptions): readonly string[] {
   return places(workspace, options).filter(isFolder);
 }
 
-/** Our state folder if it lies on the same disk; else beside the workspace; else in it, under a protected name. */
+/**
+ * Our state folder if it is on the same disk; otherwise beside the workspace; otherwise inside it,
+ * under a protected name.
+ */
 function places(workspace: string, { stateDir, uid, owner }: PlaceOptions): readonly string[] {
   const name = createHash("sha256").update(workspace).digest("hex").slice(0, 16);
   return [
@@ -65,11 +69,11 @@ function isUsable(folder: string, here: Mount | undefined, mounts: readonly Moun
     accessSync(folder, constants.W_OK);
     return true;
   } catch {
-    return false; // not ours to write: the next place
+    return false; // we cannot write there, so the next place is tried
   }
 }
 
-/** Each new folder is for its owner alone. */
+/** Each new folder can be entered by its owner only. */
 function makeFolders(folder: string, owner: Owner | undefined): void {
   if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined) return;
   makeFolders(dirname(folder), owner);
@@ -86,7 +90,7 @@ interface Mount {
   readonly type: string;
 }
 
-/** The kernel's list; what is mounted later at one place lies on top. */
+/** The kernel's list. Of two mounts in one place, the later one is on top. */
 function readMounts(): readonly Mount[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
@@ -111,7 +115,7 @@ function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
   return found;
 }
 
-/** File systems the kernel takes no upper folder on, or that cannot rename in place. */
+/** File systems that cannot be the upper folder of an overlay, or cannot rename in place. */
 const unfit = /^(?:overlay|aufs|nfs|cifs|smb|9p|fuse|vfat|msdos|exfat|ntfs|ecryptfs|iso9660|squashfs)/;
 
 function obstacleIn(
@@ -129,7 +133,7 @@ function obstacleIn(
   return foreignIn(root, options);
 }
 
-/** One user and one group exist in a sandbox: what belongs to others cannot be changed in place there. */
+/** A sandbox has one user and one group, so it cannot change in place what belongs to others. */
 function foreignIn(root: string, { uid, gid, owner = { uid, gid } }: PlaceOptions): string | undefined {
   const isForeign = (path: string) => {
     const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -139,7 +143,7 @@ function foreignIn(root: string, { uid, gid, owner = { uid, gid } }: PlaceOption
   return found === undefined ? undefined : `${found} belongs to another user or group`;
 }
 
-/** A path below a file, or one that may not be looked at, is no folder. */
+/** A path below a file, or one that may not be looked at, is not a folder. */
 function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();

@@ -1,4 +1,7 @@
-/** Whether what a command writes can really be held here: tried with one that writes, once, and dropped again. */
+/**
+ * Finds out whether the writes of a command can really be held here, by running one that writes, once,
+ * and dropping the result.
+ */
 import { dirname } from "node:path";
 import { CallError } from "../../base/error.ts";
 import type { Grant } from "../../spec/access.ts";
@@ -16,7 +19,10 @@ export interface HeldTrial {
 
 const probeName = ".callgate-probe";
 
-/** Why not, in words that follow "because"; undefined: a file was written, seen in the list, and is nowhere, and everything there is ours. */
+/**
+ * Why not, in words that can follow "because". Undefined means that a file was written, was seen in
+ * the list and is gone again, and that everything there belongs to us.
+ */
 export async function tryHeld({ sandbox, spawner, grant, cwd }: HeldTrial): Promise<string | undefined> {
   const [folder = cwd] = grant.write;
   const launch = {
@@ -34,7 +40,8 @@ export async function tryHeld({ sandbox, spawner, grant, cwd }: HeldTrial): Prom
     if (confined.run === undefined) return "the sandbox holds nothing";
     const effects = await listEffects(confined.run);
     await dropRun(confined.run);
-    // The first held run of a process: what an earlier one left when it was killed is finished or removed.
+    // This is the first held run of the process, so what an earlier process left when it was killed is finished or
+    // removed.
     await recoverRuns({ ...confined.run, folder: dirname(confined.run.folder) });
     const stranger = await findStranger(confined.run);
     if (stranger !== undefined) return `${stranger} belongs to another user or group`;

@@ -1,6 +1,6 @@
 /**
- * Held runs: what a command did, and what becomes of it. The work is done by the launcher (native/settle.c),
- * which renames by folder descriptors and finishes what was interrupted; this is its voice.
+ * Held runs: what a command did, and what becomes of it. The launcher does the work (native/settle.c):
+ * it renames by folder descriptors and finishes what was interrupted. This file talks to it.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -14,25 +14,25 @@ import { launcherPath } from "../process/launcher-path.ts";
 import { countEffects, makeRoom, writeRecord } from "./store.ts";
 import type { RunAbout } from "./store.ts";
 
-/** Sorts by time, and nobody guesses it. */
+/** Sorts by time, and cannot be guessed. */
 export function newRunId(now = Date.now()): string {
   return `r${now.toString(36)}-${randomBytes(3).toString("hex")}`;
 }
 
-/** The list is made once the command's last process is gone, and stays as it was shown. */
+/** The list is made when the command's last process is gone. It stays as it was shown. */
 export async function listEffects(run: HeldRun): Promise<readonly Effect[]> {
   claim(run);
   return (await rawList(run)).map(({ effect }) => effect);
 }
 
-/** Says that this process decides about the run, so that another one that tidies up leaves it alone while we live. */
+/** Marks the run as ours to decide, so that another process that tidies up leaves it alone while we live. */
 function claim(run: HeldRun): void {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const started = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
   writeFileSync(join(run.folder, "owner"), `${process.pid} ${started}`, { mode: 0o644 });
 }
 
-/** Keeps what was chosen. What somebody else has changed meanwhile is left alone and named. */
+/** Keeps what was chosen. A file that somebody else has changed in the meantime is left alone and named. */
 export async function settleRun(run: HeldRun, choice: Choice, about: RunAbout): Promise<Settled> {
   const list = choice === "none" ? [] : await rawList(run);
   const wanted = list.filter(({ effect }) => isChosen(effect, choice));
@@ -66,25 +66,31 @@ export async function dropRun(run: Pick<HeldRun, "folder" | "uid" | "gid">): Pro
 
 export interface Reversed {
   readonly ok: boolean;
-  /** Paths that are not as the run left them; then nothing was done. */
+  /** Paths that are not as the run left them. If there are any, nothing was done. */
   readonly conflicts: readonly string[];
 }
 
-/** All of it or nothing: a path that is no longer as the run left it stops it. The checks only look. */
+/**
+ * Takes back all of it or nothing: a path that is no longer as the run left it stops it. `check`
+ * variants only look.
+ */
 export async function reverseRun(run: HeldRun, what: "undo" | "redo" | "check-undo" | "check-redo"): Promise<Reversed> {
   const outcome = await held(run, [what, run.folder]);
   const conflicts = pathsIn(outcome["conflicts"], run);
   return { ok: conflicts.length === 0, conflicts };
 }
 
-/** Finishes what a kill interrupted, and removes what was never decided. Says what it did to which run. */
+/** Finishes what a kill interrupted, and removes runs that were never decided. Returns what was done to which run. */
 export async function recoverRuns(place: Pick<HeldRun, "folder" | "uid" | "gid">): Promise<readonly Recovered[]> {
   if (statSync(place.folder, { throwIfNoEntry: false }) === undefined) return [];
   const lines = await ask(place, ["recover", place.folder]);
   return lines.map((line) => ({ run: String(line["run"]), state: String(line["state"]) as Recovered["state"] })); // as native/settle.c says it
 }
 
-/** A file that belongs to another user or group: one user and one group exist in a sandbox. Large trees are looked at in part. */
+/**
+ * Finds a file that belongs to another user or group, because a sandbox has only one of each. Large
+ * trees are searched in part.
+ */
 export async function findStranger(run: HeldRun): Promise<string | undefined> {
   const [line] = await ask(run, ["strangers", ...run.roots]);
   return line === undefined ? undefined : placed(line, run);
@@ -100,7 +106,7 @@ function isChosen(effect: Effect, choice: Choice): boolean {
   return choice !== "none" && !effect.implied && choice.paths.includes(effect.path);
 }
 
-/** `3 5-9`: as the launcher reads them. */
+/** `3 5-9`, the form that the launcher reads. */
 function ranges(indices: readonly number[]): string {
   const words: string[] = [];
   for (let at = 0; at < indices.length; at++) {
@@ -174,7 +180,7 @@ async function held(run: Pick<HeldRun, "uid" | "gid">, words: readonly string[],
   return (await ask(run, words, input)).at(-1) ?? {};
 }
 
-/** One call of the launcher, as the user whose the files are. Its lines are JSON; an `error` among them is thrown. */
+/** Calls the launcher once, as the user who owns the files. It prints JSON lines; an `error` among them is thrown. */
 function ask(
   { uid, gid }: Pick<HeldRun, "uid" | "gid">,
   words: readonly string[],
@@ -191,7 +197,7 @@ function ask(
     });
     const chunks: Buffer[] = [];
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-    child.stdin.on("error", () => {}); // it may end without reading it
+    child.stdin.on("error", () => {}); // the launcher may end without reading it
     child.stdin.end(input);
     child.once("error", failed);
     child.once("close", (code, signal) => {

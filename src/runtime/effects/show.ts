@@ -1,4 +1,7 @@
-/** What a held run did, in words and as a diff: deletions first and never cut, folders as one line, git in git's words. */
+/**
+ * What a held run did, in words and as a diff. Deletions come first and are never cut, a folder is one
+ * line, and git's files are described in git's terms.
+ */
 import type { Denial } from "../../spec/access.ts";
 import type { CapturedOutput } from "../../spec/capability.ts";
 import type { Effect, EffectLine } from "../../spec/effects.ts";
@@ -29,7 +32,7 @@ export function effectLines(list: readonly Effect[], sides?: RunSides): readonly
   ];
 }
 
-/** What a held command met beside its own changes. */
+/** What happened to a held command besides its own changes. */
 export interface Beside {
   readonly denied: Denial | undefined;
   readonly exitCode: number | null;
@@ -37,7 +40,7 @@ export interface Beside {
   readonly direct: string | undefined;
 }
 
-/** What fails in an overlay though it works on the disk below, by the words that programs say it with. */
+/** Operations that fail in an overlay but work on the disk below, recognised by the words programs print. */
 const heldFailures: readonly (readonly [RegExp, string])[] = [
   [/cross-device link|\bEXDEV\b/i, "renaming a folder that was there does not work while held"],
   [
@@ -46,7 +49,7 @@ const heldFailures: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Undefined: it succeeded, or failed as it would have without being held, as far as its output says. */
+/** Undefined if it succeeded, or if its output shows no failure that being held could have caused. */
 export function whyDirect({
   exitCode,
   output,
@@ -59,7 +62,10 @@ export function whyDirect({
   return heldFailures.find(([pattern]) => pattern.test(said))?.[1];
 }
 
-/** How it failed, what it was refused, and whom it asked over the network: none of that is undone by dropping it. */
+/**
+ * How it failed, what it was refused, and which hosts it asked over the network. Dropping the run does
+ * not undo any of that.
+ */
 export function besideLines({ denied, exitCode, requests, direct }: Beside): readonly EffectLine[] {
   const line = (mark: EffectLine["mark"], text: string): EffectLine => ({ mark, text, paths: [] });
   const made = new Map<string, number>();
@@ -81,7 +87,7 @@ export function besideLines({ denied, exitCode, requests, direct }: Beside): rea
   ];
 }
 
-/** Everything that comes or goes inside a folder, by that folder. */
+/** Everything that appears or disappears inside a folder, grouped by that folder. */
 function groupByFolder(list: readonly Effect[]): ReadonlyMap<string, readonly Effect[]> {
   const tops = new Map<string, string>();
   const groups = new Map<string, Effect[]>();
@@ -153,7 +159,7 @@ function bytes(count: number): string {
 
 const maxDiffFiles = 50;
 
-/** Of the files that changed, then of those that are new, up to `maxBytes`; what is left out is said. */
+/** First the files that changed, then the new ones, up to `maxBytes`. It says what is left out. */
 export function effectsDiff(list: readonly Effect[], sides: RunSides, maxBytes = 64 * 1024): string | undefined {
   const shown = list.filter(
     ({ type, kind, touched, path }) => type === "file" && kind !== "removed" && !touched && !isInGit({ path }),

@@ -1,26 +1,26 @@
-/** The runs that were kept and can be taken back: what each was, and how much of them is kept. */
+/** The runs that were kept and can be undone: what each of them was, and how much is stored for them. */
 import { lstatSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject, parseJson } from "../../base/json.ts";
 import type { Effect, Settled } from "../../spec/effects.ts";
 import type { HeldRun } from "../process/child.ts";
 
-/** Kept with each run that was kept. */
+/** Stored with each run that was kept. */
 export interface RunRecord {
   readonly run: string;
   readonly at: number;
   readonly command: readonly string[];
   readonly cwd: string;
-  /** The session that ran it, where one did. */
+  /** The session that ran it, if there was one. */
   readonly session?: string;
   /** The folders it wrote to, the workspace first. */
   readonly roots: readonly string[];
   readonly state: "kept" | "undone";
-  /** Of its state, in milliseconds. */
+  /** When its state last changed, in milliseconds. */
   readonly since: number;
   readonly kept: Settled["kept"];
   readonly counts: Counts;
-  /** What undo holds for it. */
+  /** How many bytes are stored so that it can be undone. */
   readonly bytes: number;
 }
 
@@ -33,7 +33,7 @@ export interface Counts {
   readonly mode: number;
 }
 
-/** Files, and folders whose own mode changed. */
+/** Counts files, and folders whose own mode changed. */
 export function countEffects(list: readonly Effect[]): Counts {
   const counts = { added: 0, changed: 0, removed: 0, mode: 0 };
   for (const { kind, type } of list) if (type !== "folder" || kind === "mode") counts[kind] += 1;
@@ -44,7 +44,7 @@ export function writeRecord(folder: string, record: Omit<RunRecord, "state" | "s
   writeFileSync(join(folder, "run.json"), JSON.stringify(record), { mode: 0o600 });
 }
 
-/** Oldest first. A run that has no record was never kept. */
+/** Oldest first. A run without a record was never kept. */
 export function readRuns(folder: string): readonly RunRecord[] {
   if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
   return readdirSync(folder)
@@ -57,16 +57,16 @@ function readRecord(folder: string): RunRecord | undefined {
     const parsed = parseJson(readFileSync(join(folder, "run.json"), "utf8"));
     const state = readFileSync(join(folder, "state"), "utf8");
     const since = statSync(join(folder, "state")).mtimeMs;
-    // Our own file, written above; the state beside it is the launcher's last word.
+    // This is our own file, written above. The state beside it is the launcher's and decides.
     return parsed.ok && isObject(parsed.value)
       ? ({ ...parsed.value, state, since } as unknown as RunRecord)
       : undefined;
   } catch {
-    return undefined; // not kept, or somebody's other folder
+    return undefined; // not kept, or not a folder of ours
   }
 }
 
-/** The run behind a record, as whom it is to be worked on. */
+/** The run behind a record, with the user it has to be handled as. */
 export function toRun({ run, roots }: RunRecord, place: string): HeldRun {
   const folder = join(place, run);
   const { uid, gid } = lstatSync(folder);
@@ -81,7 +81,7 @@ export interface Bounds {
 
 const bounds: Bounds = { runs: 50, bytes: 2_000_000_000 };
 
-/** Drops the oldest until the rest is within bounds: fifty runs, two gigabytes, a quarter of the free disk. */
+/** Drops the oldest runs until the rest is within bounds: fifty runs, two gigabytes, a quarter of the free disk. */
 export async function makeRoom(
   place: string,
   newest: string,
@@ -95,7 +95,7 @@ export async function makeRoom(
   const pruned: string[] = [];
   for (const record of runs) {
     if (runs.length - pruned.length <= most.runs && total <= limit) break;
-    if (record.run === newest) continue; // what was kept just now can always be taken back
+    if (record.run === newest) continue; // what was kept just now can always be undone
     await drop(toRun(record, place));
     pruned.push(record.run);
     total -= record.bytes;

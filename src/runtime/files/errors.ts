@@ -1,4 +1,4 @@
-/** Refusals and the system's errors, in words for whoever asked for a file. */
+/** Refusals and the system's errors, worded for whoever asked for a file. */
 import { CallError } from "../../base/error.ts";
 import type { Denial } from "../../spec/access.ts";
 
@@ -23,7 +23,7 @@ export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** An error of the system, told with the path as the caller spelled it. */
+/** An error of the system, with the path as the caller spelled it. */
 export function fileError(error: unknown, path: string): CallError {
   if (CallError.is(error)) return error;
   const code = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? "") : "";
@@ -34,20 +34,20 @@ export function fileError(error: unknown, path: string): CallError {
   });
 }
 
-/** Outside the grant: a person may agree to more. */
+/** Outside the grant, but a person may agree to more. */
 export function outside(path: string, real: string): CallError {
   const reason = `${shown(path)} is not under a folder that may be changed`;
   const denial: Denial = { what: "write", target: real, reason };
   return new CallError("sandbox_denied", `${reason}.`, { hint: "Work inside the workspace.", data: denial });
 }
 
-/** Never agreed to, whoever asks. */
+/** Not even a person can agree to this. */
 export function forbidden(what: Denial["what"], path: string, reason: string): CallError {
   const denial: Denial = { what, target: shown(path), reason };
   return new CallError("denied", `${shown(path)} ${reason}.`, { data: denial });
 }
 
-/** A path in a message: hostile ones are long. */
+/** A path for a message, shortened, because a hostile one may be long. */
 export function shown(path: string): string {
   return path.length <= 300 ? path : `${path.slice(0, 140)}…${path.slice(-140)}`;
 }

@@ -1,24 +1,23 @@
 /**
- * Files by handle. On Linux a folder is opened first and then asked where it is: the kernel names
- * the very folder that is held, so nothing that is renamed or linked afterwards can move a check
- * away from what it checked. Other systems have no such question; there the path is resolved, and
- * the resolved path is used.
+ * Files by handle. On Linux a folder is opened first, and then the kernel is asked where that folder
+ * is. A rename or a link made afterwards cannot separate the check from what was checked. Other
+ * systems cannot answer this; there the path is resolved, and the resolved path is used.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { isErrno, shown } from "./errors.ts";
 
-/** A name in a folder that is held open. `at` is how system calls reach it. */
+/** A name in a folder that is held open. `at` is the path for system calls. */
 export interface Place {
-  /** Where the folder really is. */
+  /** The real path of the folder. */
   readonly folder: string;
   readonly name: string;
   readonly at: string;
   close(): void;
 }
 
-/** Not in node:fs: names a file without opening it, so that a pipe cannot block nor a device react. */
+/** Missing in node:fs. It names a file without opening it, so that a pipe cannot block and a device does not react. */
 const O_PATH = 0o10000000;
 const maxLinks = 40;
 
@@ -30,7 +29,7 @@ function viaFd(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }
 
-/** Opens the folder of `path`; the last name is not looked at. */
+/** Opens the folder of `path`. The last component is not looked at. */
 export function openPlace(path: string, handles: boolean): Place {
   const name = basename(path) || ".";
   return openFolderAs(dirname(path), name, handles);
@@ -39,7 +38,7 @@ export function openPlace(path: string, handles: boolean): Place {
 export function openFolderAs(folder: string, name: string, handles: boolean): Place {
   if (!handles) {
     const real = realpathSync.native(folder);
-    // Not joined: that would drop the '.', and a sibling's name is put in the name's place.
+    // Not joined with path.join, which would drop the '.'; `sibling` puts another name in its place.
     return { folder: real, name, at: `${real}/${name}`, close() {} };
   }
   const fd = openSync(folder, O_PATH | constants.O_DIRECTORY);
@@ -52,7 +51,7 @@ export function openFolderAs(folder: string, name: string, handles: boolean): Pl
   }
 }
 
-/** The folder at `place` itself, held; a link is refused. */
+/** The folder at `place` itself, held open. A link is refused. */
 export function enter(place: Place, name: string, handles: boolean): Place {
   if (!handles) {
     if (!lstatSync(place.at).isDirectory())
@@ -63,12 +62,12 @@ export function enter(place: Place, name: string, handles: boolean): Place {
   return { folder: join(place.folder, place.name), name, at: `${viaFd(fd)}/${name}`, close: () => closeSync(fd) };
 }
 
-/** Another name in the same held folder; the first one's close ends both. */
+/** Another name in the same held folder. Closing the first place closes both. */
 export function sibling(place: Place, name: string): Place {
   return { folder: place.folder, name, at: place.at.slice(0, -place.name.length) + name, close() {} };
 }
 
-/** Follows a link in the last name, however many, each from the folder it really lies in. */
+/** Follows links in the last component, however many there are, each from the folder it really lies in. */
 export function openTarget(
   path: string,
   handles: boolean,
@@ -89,7 +88,7 @@ export function openTarget(
   throw new CallError("failed", `${shown(path)} is a link that leads round in a circle.`);
 }
 
-/** An existing file or folder, named by a handle and not yet opened for anything. */
+/** An existing file or folder, named by a handle and not opened for anything yet. */
 export interface Held {
   readonly real: string;
   readonly stats: Stats;
@@ -114,12 +113,12 @@ export function hold(path: string, handles: boolean): Held {
 
 function whereIs(fd: number): string {
   const real = readlinkSync(viaFd(fd));
-  // A pipe, a socket or a folder out of this process's sight has a name that is no path.
+  // The name of a pipe, a socket or a folder that this process cannot see is not a path.
   if (!real.startsWith("/")) throw new CallError("denied", `${shown(real)} is not a file in this file system.`);
   return real;
 }
 
-/** Opens what is held for reading; never blocks on a pipe that nobody writes to. */
+/** Opens what is held for reading. It never blocks on a pipe that nobody writes to. */
 export function openHeld(held: Held): number {
   try {
     return openSync(held.at, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -6,18 +6,18 @@ import type { Grant } from "../../spec/access.ts";
 import { forbidden, outside, shown } from "./errors.ts";
 import { isInside, realOrSame } from "./paths.ts";
 
-/** Says what a grant allows about paths that are already known to be real. Throws a CallError, or is silent. */
+/** Checks what a grant allows for paths that are known to be real. Throws a CallError, or does nothing. */
 export interface Guard {
-  /** `asked`: as the caller spelled it, absolute; `real`: where it is. */
+  /** `asked` is the absolute path as the caller spelled it, `real` is where it leads. */
   read(asked: string, real: string, stats: Stats): void;
   write(asked: string, real: string): void;
-  /** The names in a folder that may not be read: few folders have any, so a listing asks once. */
+  /** The names in a folder that may not be read. Few folders have any, so a listing asks once. */
   maskedNames(folder: string): ReadonlySet<string>;
-  /** Inside the writable roots, but kept: said without throwing, for walks over whole trees. */
+  /** Inside the writable roots, but protected. It does not throw, for walks over whole trees. */
   isProtected(real: string): boolean;
 }
 
-/** Kernel and device trees: reading them may block, never end, or do something. */
+/** Trees of the kernel and of devices. Reading them may block, never end, or have an effect. */
 const specialTrees = ["/proc", "/sys", "/dev"];
 
 export interface MaskCache {
@@ -28,12 +28,13 @@ export interface MaskCache {
 export interface GuardOptions {
   readonly workspace: string;
   readonly grant: Grant;
-  /** The last list of masked paths and where they really are: it is the same for nearly every call. */
+  /** The last list of masked paths with their real paths, because nearly every call has the same list. */
   readonly maskCache: MaskCache;
 }
 
 export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guard {
-  // As they were agreed to: looked up again now, a root could be a link that was swapped in since.
+  // Roots are used as they were agreed to: if they were resolved again, a root could be a link that was swapped in
+  // since.
   const roots = grant.write;
   let masks: readonly string[] | undefined;
   const masked = () => (masks ??= resolveMasks(grant.mask, maskCache));
@@ -76,7 +77,7 @@ export function createGuard({ workspace, grant, maskCache }: GuardOptions): Guar
   };
 }
 
-/** The list is the same for nearly every call, and has a hundred names: they are folded once. */
+/** Nearly every call has the same list of a hundred names, so the names are folded once. */
 const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
 
 /** A protected entry without a slash is a name anywhere below a root. */
@@ -89,9 +90,9 @@ function isProtectedName(protect: readonly string[]): (name: string) => boolean 
   return matches;
 }
 
-/** Any other is an absolute path, or one below the root. */
+/** Any other entry is an absolute path, or a path below the root. */
 function covers(entry: string, root: string, real: string): boolean {
-  // One that holds the root itself does not close it.
+  // An entry that contains the root itself does not close the root.
   if (isAbsolute(entry)) return entry !== root && isInside(entry, root) && isInside(real, entry);
   return entry.includes("/") && isInside(real, join(root, entry));
 }
@@ -105,7 +106,7 @@ function resolveMasks(mask: readonly string[], cache: MaskCache): readonly strin
   return cache.resolved;
 }
 
-/** A second name of a masked file: only a file with several names can be one. */
+/** Another name (hard link) of a masked file. Only a file with several names can be one. */
 function isMaskedTwin(stats: Stats, masks: readonly string[]): boolean {
   if (!stats.isFile() || stats.nlink < 2) return false;
   return masks.some((mask) => {

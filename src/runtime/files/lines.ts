@@ -1,4 +1,4 @@
-/** Some lines of a file, from its beginning or its end, without reading the rest. */
+/** Reads some lines of a file, from its beginning or its end, without reading the rest. */
 import { fstatSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { FileSlice } from "../../spec/capability.ts";
@@ -6,7 +6,7 @@ import type { FileSlice } from "../../spec/capability.ts";
 export interface SliceOptions {
   /** Only the first bytes of longer lines are kept. */
   readonly maxLineBytes: number;
-  /** How far to look once the first wanted line is found. */
+  /** How many bytes to read after the first wanted line was found. */
   readonly maxBytes: number;
 }
 
@@ -14,10 +14,10 @@ const chunkBytes = 256 * 1024;
 const smallBytes = 64 * 1024;
 const headBytes = 512;
 const newline = 0x0a;
-/** Long scans let other work through every so often. */
+/** How many chunks a long scan reads before it lets other work run. */
 const chunksPerBreath = 32;
 
-/** Lines `from`..`to` counted from 1, or from the end when negative (-1 is the last). */
+/** Lines `from` to `to`, counted from 1, or from the end if negative (-1 is the last). */
 export async function sliceLines(fd: number, from: number, to: number, options: SliceOptions): Promise<FileSlice> {
   const { size } = fstatSync(fd);
   if (from === 1 && size <= smallBytes) return sliceSmall(fd, size, to, options.maxLineBytes);
@@ -26,7 +26,7 @@ export async function sliceLines(fd: number, from: number, to: number, options: 
   return readFrom(fd, { start, first: from, wanted: to - from + 1, size }, options);
 }
 
-/** Most files: read, decoded and split in one go. */
+/** Most files are small: they are read, decoded and split at once. */
 function sliceSmall(fd: number, size: number, wanted: number, maxLineBytes: number): FileSlice {
   const buffer = Buffer.allocUnsafe(size);
   const length = readSync(fd, buffer, 0, size, 0);
@@ -45,7 +45,7 @@ function readHead(fd: number): Uint8Array {
   return buffer.subarray(0, readSync(fd, buffer, 0, headBytes, 0));
 }
 
-/** The byte at which line `wanted` begins; undefined when the file has fewer lines. */
+/** The offset at which line `wanted` begins. Undefined if the file has fewer lines. */
 async function findFromStart(fd: number, wanted: number): Promise<number | undefined> {
   if (wanted <= 1) return 0;
   const buffer = allocateChunk();
@@ -62,13 +62,13 @@ async function findFromStart(fd: number, wanted: number): Promise<number | undef
   }
 }
 
-/** Newlines in a chunk, stopping at the `missing`-th: its place, or -1 with how many there were. */
+/** Counts newlines in a chunk up to the `missing`-th. Returns its place, or -1 and how many there were. */
 function countTo(chunk: Chunk, length: number, missing: number): { readonly at: number; readonly count: number } {
   const { bytes, words } = chunk;
   const wholeWords = length >> 2;
   let count = 0;
   for (let word = 0; word < wholeWords; word++) {
-    // Four bytes at once: after the xor a newline is a zero byte, and only then does a high bit survive.
+    // Four bytes at a time: the xor turns a newline into a zero byte, and only then does a high bit survive.
     const mixed = words[word]! ^ 0x0a0a0a0a;
     if (((mixed - 0x01010101) & ~mixed & 0x80808080) === 0) continue;
     for (let index = word << 2; index < (word << 2) + 4; index++) {
@@ -92,7 +92,7 @@ function allocateChunk(): Chunk {
   return { bytes: Buffer.from(memory), words: new Int32Array(memory) };
 }
 
-/** The byte at which the `count`-th line from the end begins, read backwards. */
+/** The offset at which the `count`-th line from the end begins, read backwards. */
 function findFromEnd(fd: number, size: number, count: number): number {
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let missing = count;
@@ -100,7 +100,7 @@ function findFromEnd(fd: number, size: number, count: number): number {
     const start = Math.max(0, end - chunkBytes);
     const length = readSync(fd, buffer, 0, end - start, start);
     for (let index = length - 1; index >= 0; index--) {
-      // The newline that ends the last line begins no line of its own.
+      // The newline at the very end of the file does not begin another line.
       if (buffer[index] !== newline || start + index === size - 1) continue;
       if (--missing === 0) return start + index + 1;
     }
@@ -134,7 +134,7 @@ async function readFrom(fd: number, { start, first, wanted, size }: Span, option
   return { lines, first, more: rest || position < size, head, sizeBytes: size };
 }
 
-/** Cuts bytes into lines; of a line that is too long only the beginning is kept. */
+/** Splits bytes into lines. Only the beginning of a line that is too long is kept. */
 function createCollector(maxLineBytes: number) {
   const lines: string[] = [];
   let held: Buffer[] = [];
@@ -144,7 +144,7 @@ function createCollector(maxLineBytes: number) {
   const keep = (bytes: Buffer) => {
     const room = maxLineBytes - heldBytes;
     if (room <= 0 || bytes.length === 0) return;
-    // Copied: the chunk's memory is used again for the next one.
+    // Copied, because the chunk's memory is reused for the next one.
     held.push(Buffer.from(bytes.subarray(0, room)));
     heldBytes += Math.min(room, bytes.length);
   };
@@ -159,7 +159,7 @@ function createCollector(maxLineBytes: number) {
   };
 
   return {
-    /** True once enough lines are there. */
+    /** True when there are enough lines. */
     take(bytes: Buffer, wanted: number): boolean {
       let from = 0;
       while (lines.length < wanted) {

@@ -4,14 +4,14 @@ import { isAbsolute, resolve, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { shown } from "./errors.ts";
 
-/** Longer paths exist only to break things; Linux itself stops here. */
+/** The limit of Linux. Longer paths exist only to break things. */
 const maxPathBytes = 4_095;
 
-/** A path as a caller wrote it to an absolute one, without looking at the disk. */
+/** Makes the path that a caller wrote absolute, without looking at the disk. */
 export function toAbsolute(path: string, cwd: string): string {
   if (path.includes("\0")) throw new CallError("invalid_input", "A path may not contain a NUL character.");
   if (path === "") throw new CallError("invalid_input", "The path is empty.");
-  // A folder that is really called '~' is an accident waiting for the next `rm -r ~`.
+  // A folder that is really named '~' is an accident waiting for the next `rm -r ~`.
   if (/^~[^/\\]*(?:[/\\]|$)/.test(path)) {
     throw new CallError("invalid_input", `${shown(path)}: '~' is not expanded here.`, {
       hint: "Write the whole path; './~' if a file is really called that.",
@@ -25,16 +25,16 @@ export function toAbsolute(path: string, cwd: string): string {
 }
 
 export function isInside(path: string, root: string): boolean {
-  // Without building a string: asked for every masked path, several times for every file.
+  // Builds no string, because this is called for every masked path, several times per file.
   return path.startsWith(root) && (path.length === root.length || path[root.length] === sep || root.endsWith(sep));
 }
 
-/** The link-free path of something that may not be there: then the path itself. */
+/** The path with links resolved, or the path itself if it does not exist. */
 export function realOrSame(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {
-    // Not there yet: nothing to resolve, and nothing that could be reached through it.
+    // It does not exist yet, so there is nothing to resolve, and nothing to reach through it.
     return path;
   }
 }

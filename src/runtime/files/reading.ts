@@ -11,7 +11,7 @@ import { toAbsolute } from "./paths.ts";
 import { openRegular, withFile, withHeld, type Scope } from "./scope.ts";
 import { tokenOf } from "./version.ts";
 
-/** Whole files larger than this are not read into memory: there is `slice` for them. */
+/** Larger files are not read into memory; `slice` reads parts of them. */
 export const maxWholeBytes = 256 * 1024 * 1024;
 
 export function readWhole(scope: Scope, path: string): { readonly bytes: Buffer; readonly version: FileVersion } {
@@ -48,7 +48,7 @@ export async function slice(
   }
 }
 
-/** What may not be read is not shown either. */
+/** What may not be read is not listed either. */
 export function listFolder(held: Held, guard: Guard): readonly FileEntry[] {
   const masked = guard.maskedNames(held.real);
   const base = held.real === "/" ? "/" : `${held.real}/`;

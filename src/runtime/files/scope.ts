@@ -1,4 +1,4 @@
-/** What every file operation shares: the grant, the session's memory, and how a path becomes a held file. */
+/** What all file operations share: the grant, the session's memory, and how a path becomes a held file. */
 import { closeSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -14,7 +14,10 @@ export interface FileMemory {
   readonly maskCache: MaskCache;
 }
 
-/** One file before and after a call changed it; undefined: not there. Enough to show it and to take it back. */
+/**
+ * One file before and after a call changed it; undefined means that it did not exist. It is enough to
+ * show the change and to undo it.
+ */
 export interface FileChange {
   readonly path: string;
   readonly before: Uint8Array | undefined;
@@ -27,9 +30,9 @@ export interface FilesOptions {
   readonly cwd: string;
   readonly grant: Grant;
   readonly memory?: FileMemory;
-  /** Told about every file changed through these files. */
+  /** Called for every file that is changed through this capability. */
   readonly onChange?: (change: FileChange) => void;
-  /** False: without /proc, resolved paths instead of handles. */
+  /** False: resolved paths are used instead of handles, for systems without /proc. */
   readonly handles?: boolean;
 }
 
@@ -40,7 +43,7 @@ export interface Scope extends FilesOptions {
   readonly memory: FileMemory;
 }
 
-/** Runs `use` on what a path leads to, once reading it is known to be allowed. */
+/** Runs `use` on what a path leads to, after it is known that it may be read. */
 export function withHeld<T>(scope: Scope, path: string, use: (held: Held) => T): T {
   const asked = toAbsolute(path, scope.cwd);
   let held: Held | undefined;
@@ -74,7 +77,10 @@ export function openRegular(held: Held, path: string): number {
   return openHeld(held);
 }
 
-/** Runs `use` on the place a write would go to: links followed, folder held, grant agreed. */
+/**
+ * Runs `use` on the place where a write would go: links are followed, the folder is held, and the
+ * grant has been checked.
+ */
 export function withTarget<T>(
   scope: Scope,
   path: string,

@@ -3,7 +3,7 @@ import type { TextFile } from "../../spec/capability.ts";
 
 type Decoded = Pick<TextFile, "text" | "bom" | "encoding">;
 
-/** Bytes to text such that encoding it the same way gives the same bytes back. */
+/** Decodes bytes in such a way that encoding the text again gives the same bytes. */
 export function decodeText(bytes: Uint8Array): Decoded {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer[0] === 0xff && buffer[1] === 0xfe && buffer.length % 2 === 0) {

@@ -26,7 +26,7 @@ function rename(scope: Scope, source: Place, target: Place): void {
   try {
     renameSync(source.at, target.at);
   } catch (error) {
-    // Another file system: copied, then removed.
+    // On another file system it is copied and then removed.
     if (!isErrno(error, "EXDEV")) throw error;
     const stats = lstatSync(source.at);
     copyTree(source, stats, target, scope.handles);
@@ -36,7 +36,7 @@ function rename(scope: Scope, source: Place, target: Place): void {
 }
 
 interface MovedFile {
-  /** Below what is moved; empty for the file itself. */
+  /** The path below what is moved; empty for the file itself. */
   readonly below: string;
   readonly before: Uint8Array;
   readonly mode: number;

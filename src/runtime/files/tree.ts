@@ -1,4 +1,4 @@
-/** Whole folders by handle: made, removed, copied. */
+/** Creates, removes and copies whole folders by handle. */
 import {
   closeSync,
   constants,
@@ -20,7 +20,7 @@ import { enter, openFolderAs, sibling, type Place } from "./fd.ts";
 import type { Guard } from "./guard.ts";
 import { refuseTwin, replaceFile } from "./write.ts";
 
-/** Names below a folder, each held by its folder's handle, so that a swapped link is never walked into. */
+/** The names in a folder, each held through its folder's handle, so that a swapped link is never followed. */
 function eachIn(place: Place, handles: boolean, visit: (child: Place, stats: Stats) => void): void {
   const inside = enter(place, ".", handles);
   try {
@@ -34,7 +34,7 @@ function eachIn(place: Place, handles: boolean, visit: (child: Place, stats: Sta
   }
 }
 
-/** Refuses before anything is removed, so that a protected name deep below keeps the whole. */
+/** Refuses before anything is removed, so that one protected name deep below keeps the whole tree. */
 export function refuseProtected(place: Place, guard: Guard, handles: boolean): void {
   const real = join(place.folder, place.name);
   if (guard.isProtected(real)) throw forbidden("write", real, "is protected and may not be changed");
@@ -46,7 +46,7 @@ export function refuseProtected(place: Place, guard: Guard, handles: boolean): v
   });
 }
 
-/** `onFile` sees every regular file before it goes. */
+/** `onFile` is called with every regular file before it is removed. */
 export function removeTree(place: Place, handles: boolean, onFile?: (file: Place, stats: Stats) => void): void {
   eachIn(place, handles, (child, stats) => {
     if (stats.isDirectory()) return removeTree(child, handles, onFile);
@@ -56,7 +56,7 @@ export function removeTree(place: Place, handles: boolean, onFile?: (file: Place
   rmdirSync(place.at);
 }
 
-/** Files are copied by content, links as links, folders whole; anything else is refused. */
+/** Files are copied by content, links as links, and folders with everything in them. Anything else is refused. */
 export function copyTree(from: Place, stats: Stats, to: Place, handles: boolean): void {
   if (stats.isSymbolicLink()) return symlinkSync(readlinkSync(from.at), to.at);
   if (stats.isFile()) {
@@ -91,7 +91,10 @@ export function readRegular(place: Place): Buffer {
   }
 }
 
-/** Makes the missing folders on the way to `path`, each inside the one before; returns what it made, outermost first. */
+/**
+ * Creates the missing folders on the way to `path`, each inside the one before. Returns those it
+ * created, outermost first.
+ */
 export function makeParents(path: string, guard: Guard, handles: boolean): readonly string[] {
   const folder = dirname(path);
   const missing: string[] = [];
@@ -124,7 +127,7 @@ function descend(start: Place, missing: readonly string[], guard: Guard, handles
   }
 }
 
-/** `held` is a place inside some folder; the result is a place inside that folder's child `name`. */
+/** `held` is a place in some folder. The result is a place in that folder's child `name`. */
 function intoFolder(held: Place, name: string, guard: Guard, handles: boolean): Place {
   const child = sibling(held, name);
   guard.write(join(held.folder, name), join(held.folder, name));
@@ -132,7 +135,7 @@ function intoFolder(held: Place, name: string, guard: Guard, handles: boolean): 
   try {
     mkdirSync(child.at);
   } catch (error) {
-    // Somebody else made it meanwhile: enter() below refuses it if it is a link.
+    // Somebody else created it in the meantime. `enter` below refuses it if it is a link.
     if (!isErrno(error, "EEXIST")) throw error;
   }
   return enter(child, ".", handles);

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 
 /**
- * A file's content at one moment: the system's stamp, and a hash where the whole was read. Equal
- * stamps mean unchanged without looking; unequal stamps with an equal hash mean touched, not changed.
+ * A file's content at one moment: the system's stamp, and a hash if the whole file was read. Equal
+ * stamps mean that it is unchanged, without reading it. Different stamps with an equal hash mean that
+ * it was touched but not changed.
  */
 export function tokenOf(stats: Stats, content?: Uint8Array): string {
   const stamp = `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
@@ -14,7 +15,7 @@ function hashOf(content: Uint8Array): string {
   return createHash("sha1").update(content).digest("base64url");
 }
 
-/** `content` is read only when the stamps differ and the old token has a hash to compare with. */
+/** `content` is called only if the stamps differ and the old token has a hash to compare with. */
 export function isSameVersion(token: string, stats: Stats | undefined, content: () => Uint8Array): boolean {
   if (stats === undefined) return token === absent;
   const [stamp, hash] = token.split("#");
@@ -22,5 +23,5 @@ export function isSameVersion(token: string, stats: Stats | undefined, content: 
   return hash !== undefined && hash === hashOf(content());
 }
 
-/** The version of a file that is not there. */
+/** The version of a file that does not exist. */
 export const absent = "absent";

@@ -1,4 +1,4 @@
-/** One file replaced in one step. */
+/** Replaces one file in one step. */
 import { randomUUID } from "node:crypto";
 import {
   accessSync,
@@ -20,8 +20,8 @@ import { foldName } from "../../base/names.ts";
 import type { Place } from "./fd.ts";
 
 /**
- * New content under a name, in one step: a reader sees the old file or the new one, never a part. The
- * name gets a new file, so other hard links of the old one keep what they had.
+ * Puts new content under a name in one step: a reader sees the old file or the new one, and never a
+ * part. The name gets a new file, so other hard links of the old file keep their content.
  */
 export function replaceFile(
   place: Place,
@@ -61,11 +61,11 @@ function keepOwner(fd: number, before: Stats): void {
   try {
     fchownSync(fd, before.uid, before.gid);
   } catch {
-    // Only the administrator can give files away; then the file belongs to whoever changed it, as with any editor.
+    // Only root can give files away. Otherwise the file belongs to whoever changed it, as with any editor.
   }
 }
 
-/** A new name that differs from one already there only in case would be the same file elsewhere. */
+/** On other systems, a new name that differs only in case from an existing one would be the same file. */
 export function refuseTwin(place: Place, except?: string): void {
   const folded = foldName(place.name);
   const folder = place.at.slice(0, -place.name.length - 1);

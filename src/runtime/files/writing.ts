@@ -1,4 +1,4 @@
-/** Writing through the file capability: within the grant, over what the model has seen. */
+/** Writing through the file capability: inside the grant, and only over a version that the model has seen. */
 import { lstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -15,7 +15,7 @@ export function whereWritten(scope: Scope, path: string): string {
   try {
     return withTarget(scope, path, (_place, _stats, real) => real);
   } catch (error) {
-    // Its folder is not there yet: the nearest one that is decides.
+    // Its folder does not exist yet, so the nearest existing folder decides.
     if (!CallError.is(error) || !isErrno(error.cause, "ENOENT")) throw error;
     const asked = toAbsolute(path, scope.cwd);
     const above = whereWritten(scope, join(asked, ".."));
@@ -53,7 +53,7 @@ function prepareParents(scope: Scope, path: string): void {
   }
 }
 
-/** The model works from what it read: a file that is another by now is told back, not written over. */
+/** The model works from what it read, so a file that has changed since is reported and not overwritten. */
 function refuseStale(
   scope: Scope,
   path: string,
@@ -72,7 +72,7 @@ function refuseStale(
 }
 
 export function remove(scope: Scope, path: string, recursive: boolean): void {
-  // A link is removed as a link, so the last name is not followed.
+  // A link is removed as a link, so the last component is not followed.
   withPlace(scope, path, (place, real) => {
     const stats = lstatSync(place.at);
     if (!stats.isDirectory()) {

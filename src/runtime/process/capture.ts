@@ -1,18 +1,18 @@
-/** The first and the last bytes of an output, in bounded memory however long it is, with true counts of the whole. */
+/** The first and the last bytes of an output, in bounded memory however long it is, with exact counts of the whole. */
 import { isUtf8 } from "node:buffer";
 import type { CapturedOutput } from "../../spec/capability.ts";
 
 export interface Capture {
-  /** `breaks`: how many of these bytes end a line, where that is known. */
+  /** `breaks`: how many of these bytes end a line, if that is known. */
   push(bytes: Buffer, breaks?: number): void;
-  /** Bytes that were thrown away before they came here; they lie before the next push. */
+  /** Bytes that were thrown away before they came here. They lie before the next push. */
   skip(count: number, breaks: number): void;
   readonly totalBytes: number;
-  /** All of it, in pieces; only while nothing had to be left out. */
+  /** All of it in pieces, as long as nothing was left out. */
   pieces(): readonly Buffer[];
-  /** A second one that goes on from here by itself. */
+  /** A copy that continues independently from here. */
   clone(): Capture;
-  /** What is there now. */
+  /** What has been captured so far. */
   read(): CapturedOutput;
 }
 
@@ -42,7 +42,7 @@ interface State {
   headBytes: number;
   total: number;
   breaks: number;
-  /** Of fixed size: pieces kept by reference would hold the far larger buffers they were read into. */
+  /** Of fixed size, because pieces kept by reference would keep alive the far larger buffers they were read into. */
   ring?: Buffer;
   ringAt: number;
   ringBytes: number;
@@ -106,7 +106,7 @@ function captureFrom(maxBytes: number, state: State): Capture {
       state.total += count;
       state.breaks += breaks;
       if (count > 0) state.skipped = true;
-      // What lies before the gap is not the end of the output: only the head stays.
+      // What lies before the gap is not the end of the output, so only the head stays.
       state.ringAt = state.ringBytes = 0;
     },
     get totalBytes() {
@@ -130,7 +130,7 @@ function join(pieces: readonly Buffer[]): Buffer {
 const lineBreak = 0x0a;
 const noWords = new Int32Array(0);
 
-/** Four bytes at a time: with one, counting would cost more than reading. */
+/** Four bytes at a time, because counting one by one would cost more than reading. */
 export function countBreaks(bytes: Uint8Array): number {
   const { length } = bytes;
   let count = 0;
@@ -147,12 +147,12 @@ export function countBreaks(bytes: Uint8Array): number {
   return count;
 }
 
-/** A small view into a large read buffer would keep all of it alive. */
+/** Copies a small view, which would otherwise keep a large read buffer alive. */
 function compact(bytes: Buffer): Buffer {
   return bytes.length * 2 < bytes.buffer.byteLength ? Buffer.from(bytes) : bytes;
 }
 
-/** Where the last whole UTF-8 character ends. */
+/** Where the last complete UTF-8 character ends. */
 function wholeCharactersEnd(bytes: Uint8Array): number {
   const length = bytes.length;
   for (let back = 1; back <= Math.min(4, length); back++) {
@@ -164,7 +164,7 @@ function wholeCharactersEnd(bytes: Uint8Array): number {
   return length;
 }
 
-/** Where the first whole UTF-8 character starts. */
+/** Where the first complete UTF-8 character starts. */
 function wholeCharactersStart(bytes: Uint8Array): number {
   let start = 0;
   while (start < Math.min(3, bytes.length) && (bytes[start]! & 0xc0) === 0x80) start++;
@@ -174,11 +174,14 @@ function wholeCharactersStart(bytes: Uint8Array): number {
 interface DecodedBytes {
   readonly text: string;
   readonly binary: boolean;
-  /** The text, written as UTF-8, is these bytes again. */
+  /** Encoding the text as UTF-8 gives these bytes again. */
   readonly faithful: boolean;
 }
 
-/** Bytes of a command to text: UTF-8 as it is, other encodings told apart from data that is no text at all. */
+/**
+ * Decodes the bytes of a command: UTF-8 as it is, and other encodings where they can be told apart
+ * from binary data.
+ */
 export function decodeBytes(bytes: Uint8Array): DecodedBytes {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const utf16 = utf16Label(view);
@@ -198,19 +201,19 @@ function utf16Label(bytes: Buffer): "utf-16le" | "utf-16be" | undefined {
 
 const sampleBytes = 8192;
 
-/** A NUL, or control characters that no text and no terminal output has, in the first bytes. */
+/** Looks in the first bytes for a NUL, or for control characters that neither text nor terminal output has. */
 function looksBinary(bytes: Buffer): boolean {
   const sample = bytes.subarray(0, sampleBytes);
   if (sample.includes(0)) return true;
   let odd = 0;
   for (const byte of sample) {
-    // Tab to carriage return, bell, backspace and escape are how terminals talk.
+    // Tab to carriage return, bell, backspace and escape are normal in terminal output.
     if (byte < 0x20 && !(byte >= 0x07 && byte <= 0x0d) && byte !== 0x1b) odd++;
   }
   return odd > sample.length / 10;
 }
 
-/** One bad byte in a UTF-8 text does not make it another encoding. */
+/** One bad byte does not turn a UTF-8 text into another encoding. */
 function isMostlyUtf8(bytes: Buffer): boolean {
   let whole = 0;
   let broken = 0;

@@ -5,19 +5,19 @@ import type { OutputStream } from "./child.ts";
 
 /** No single event is longer than this many bytes. */
 const eventBytes = 8192;
-/** What watchers of one call are shown live; what comes after it is only counted. */
+/** How much of one call is shown live. What comes after that is only counted. */
 const liveBytes = 256 * 1024;
 const liveEvents = 2_000;
 
 export interface Deltas {
   push(stream: OutputStream, bytes: Buffer): void;
-  /** Bytes nobody could be shown. */
+  /** Counts bytes that could not be shown. */
   skip(stream: OutputStream, count: number): void;
-  /** The rest of a character that never became whole, and how much was left out; then it starts over. */
+  /** Emits the rest of an incomplete character and how much was left out, and starts over. */
   end(): void;
 }
 
-/** Output as it happens, in pieces of whole characters, up to a bound; the end says how much came after it. */
+/** Output as it happens, in pieces of whole characters, up to a limit. The end says how much came after that. */
 export function createDeltas(onOutput: ((chunk: ExecChunk) => void) | undefined): Deltas {
   if (!onOutput) return { push() {}, skip() {}, end() {} };
   const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };

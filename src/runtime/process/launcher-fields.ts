@@ -1,4 +1,7 @@
-/** How the fields of a request to the launcher are laid out: a letter, a length (4 bytes, little endian) and that many bytes. */
+/**
+ * The layout of fields in a request to the launcher: a letter, a length (4 bytes, little endian) and
+ * that many bytes.
+ */
 import { StartError } from "./child.ts";
 
 export interface Fields {
@@ -8,7 +11,10 @@ export interface Fields {
   end(): Buffer;
 }
 
-/** Written into one buffer that grows: a request has some hundred fields, and one buffer each would cost more than sending them. */
+/**
+ * Writes into one growing buffer, because a request has some hundred fields, and one buffer for each
+ * would cost more than sending them.
+ */
 export function createFields(): Fields {
   let buffer = Buffer.allocUnsafe(16_384);
   let at = 0;

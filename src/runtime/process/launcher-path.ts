@@ -1,11 +1,11 @@
-/** Where the launcher program is, if it is anywhere. */
+/** Where the launcher program is, if there is one. */
 import { accessSync, constants, existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 /**
- * CALLGATE_LAUNCHER (`off` for none), the platform package, or the one that was built from source. Undefined
- * where there is none: everything works without it, slower.
+ * CALLGATE_LAUNCHER (`off` for none), the platform package, or the one that was built from source.
+ * Undefined if there is none; everything works without it, but slower.
  */
 export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const named = env["CALLGATE_LAUNCHER"];
@@ -15,7 +15,7 @@ export function launcherPath(env: NodeJS.ProcessEnv = process.env): string | und
   return packaged() ?? builtHere().find(isExecutable);
 }
 
-/** The script that builds it, wherever this package lies. */
+/** The script that builds it, wherever this package is installed. */
 export function launcherBuild(): string {
   const script = "scripts/build-launcher.mjs";
   return fromPackage(script).find((path) => existsSync(path)) ?? script;
@@ -25,12 +25,12 @@ function builtHere(): readonly string[] {
   return fromPackage("native/build/callgate-launcher");
 }
 
-/** Seen from src/runtime/process/, and from dist/ once bundled. */
+/** As seen from src/runtime/process/, and from dist/ after bundling. */
 function fromPackage(path: string): readonly string[] {
   return ["../../../", "../", "../../"].map((up) => fileURLToPath(new URL(`${up}${path}`, import.meta.url)));
 }
 
-/** Made by scripts/package.mjs; installed beside us as an optional dependency. */
+/** Built by scripts/package.mjs, and installed beside this package as an optional dependency. */
 function packaged(): string | undefined {
   try {
     const name = `callgate-launcher-${process.platform}-${process.arch}/callgate-launcher`;
@@ -45,6 +45,6 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    return false; // not there, or not for us
+    return false; // not there, or not readable for us
   }
 }

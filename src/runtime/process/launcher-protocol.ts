@@ -29,7 +29,10 @@ export function encodeFrame(type: string, id: number, body: Uint8Array = noBytes
 
 const noBytes = new Uint8Array(0);
 
-/** Takes bytes as they come and gives every whole frame; a body is a view that is valid during the call. */
+/**
+ * Takes bytes as they come and calls back with every complete frame. Its body is a view that is valid
+ * only during the call.
+ */
 export function createFrameReader(onFrame: (frame: Frame) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let parts: Buffer[] = [];
@@ -37,7 +40,7 @@ export function createFrameReader(onFrame: (frame: Frame) => void): (bytes: Buff
   let wanted = headBytes;
 
   return (bytes) => {
-    // A long frame comes in many pieces: they are joined once, when it is whole.
+    // A long frame comes in many pieces, which are joined once, when it is complete.
     parts.push(bytes);
     partBytes += bytes.length;
     if (partBytes < wanted) return;
@@ -62,10 +65,10 @@ export function createFrameReader(onFrame: (frame: Frame) => void): (bytes: Buff
   };
 }
 
-/** What the kernel is told of a command; the rest of it is for us. */
+/** The part of a command that the kernel is told about. */
 type Encoded = Omit<Confined, "grant" | "sandbox" | "cleanup">;
 
-/** The fields of a start request. Throws a StartError for words no program can be given. */
+/** The fields of a start request. Throws a StartError for words that no program can be given. */
 export function encodeLaunch(
   launch: Encoded,
   sink: Pick<Sink, "liveBytes" | "tailBytes" | "graceMs" | "keep">,
@@ -124,13 +127,17 @@ function addStartRules(fields: Fields, { rules, files, filter }: StartRules): vo
   }
 }
 
-/** Numbers of the same name in every Linux; the last is our own, for processes on top of those there are. */
+/**
+ * Numbers that are the same on every Linux. The last one is our own: processes in addition to those
+ * that exist already.
+ */
 const rlimitNumbers = { fsize: 1, core: 4, nproc: 6, nofile: 7, nprocOnTop: 0x100 } as const;
 
-/** Those limits that the kernel itself holds each process to. */
+/** The limits that the kernel itself enforces for each process. */
 function rlimitsOf({ limits = {}, wrapper }: Encoded): readonly (readonly [number, number])[] {
   return [
-    // The kernel counts by user and namespace: outside a namespace of our own, everything else of the user's too.
+    // The kernel counts processes per user and namespace, so outside a namespace of our own, all other processes of
+    // the user count too.
     ...(limits.processes === undefined
       ? []
       : [
@@ -144,10 +151,10 @@ function rlimitsOf({ limits = {}, wrapper }: Encoded): readonly (readonly [numbe
   ];
 }
 
-/** Processes of ours in the same namespace. */
+/** Room for processes of ours in the same namespace. */
 const keepersRoom = 64;
 
-/** What the launcher holds the command to as a whole (native/limits.c). */
+/** Limits that the launcher enforces for the command as a whole (native/limits.c). */
 function addCaps(fields: Fields, { limits = {}, env }: Encoded): void {
   const { processes = 0, memoryBytes = 0, tempBytes = 0 } = limits;
   if (processes + memoryBytes + tempBytes === 0) return;
@@ -157,7 +164,10 @@ function addCaps(fields: Fields, { limits = {}, env }: Encoded): void {
   );
 }
 
-/** The fields of a sandbox; equal bytes may share the ones that are kept ready. `stamp` makes different states differ. */
+/**
+ * The fields of a sandbox. Equal bytes may share the ones that are kept ready; `stamp` makes different
+ * states differ.
+ */
 export function encodeWrapper(launch: Confined, ahead: number, stamp: string): Buffer {
   const fields = createFields();
   addProgram(fields, launch.wrapper ?? [], "/");
@@ -179,7 +189,7 @@ function addOwner(fields: Fields, of: Pick<Confined, "uid" | "gid" | "fds">): vo
 }
 
 const signalNames: ReadonlyMap<number, NodeJS.Signals> = new Map(
-  // Names of signals, as the system has them; the first name of a number is its usual one.
+  // Names of signals as the system has them. The first name of a number is its usual one.
   (Object.entries(constants.signals) as [NodeJS.Signals, number][])
     .toReversed()
     .map(([name, number]) => [number, name]),
@@ -207,7 +217,7 @@ export function decodeEnd(body: Buffer): ChildEnd {
   };
 }
 
-/** Adds what came later to what was told before: a command's list comes in parts. */
+/** Adds what came later to what was reported before, because a command's list comes in parts. */
 export function decodePrograms(body: Buffer, before?: StartedPrograms): StartedPrograms {
   const list: StartedProgram[] = [];
   for (let at = 4; at + 4 <= body.length;) {

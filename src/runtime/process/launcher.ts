@@ -1,4 +1,7 @@
-/** Commands through native/launcher.c: one small process that starts them, keeps sandboxes ready and lets nothing survive. */
+/**
+ * Runs commands through native/launcher.c: one small process that starts them, keeps sandboxes ready
+ * and lets nothing survive.
+ */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { lstatSync } from "node:fs";
@@ -21,19 +24,19 @@ import type { Frame } from "./launcher-protocol.ts";
 
 export interface LauncherOptions {
   readonly path: string;
-  /** Sandboxes kept ready for each set of words. */
+  /** How many sandboxes are kept ready for each wrapper. */
   readonly ahead?: number;
 }
 
-/** One command the launcher has been told of. */
+/** One command that the launcher was given. */
 interface Running {
   readonly launch: Confined;
   readonly sink: Sink;
   settle(end: ChildEnd): void;
   fail(error: StartError): void;
-  /** Those who asked whether it waits for input, oldest first. */
+  /** Callers that asked whether it waits for input, oldest first. */
   readonly asked: ((waiting: boolean) => void)[];
-  /** What it started, as far as it has been told. */
+  /** The programs it started, as far as they were reported. */
   programs?: StartedPrograms;
 }
 
@@ -49,7 +52,7 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
   let connection: Connection | undefined;
   let nextId = 1;
 
-  /** The launcher that is there, or a new one: it may have been killed. */
+  /** The running launcher, or a new one, because it may have been killed. */
   function connect(): Connection {
     return (connection ??= open(path, () => (connection = undefined)));
   }
@@ -76,7 +79,7 @@ export function createLauncherSpawner({ path, ahead = 3 }: LauncherOptions): Spa
       connection = undefined;
       const { process } = last;
       const exited = new Promise((done) => process.once("exit", done));
-      last.destroy(); // it ends everything it started when its socket ends
+      last.destroy(); // when its socket closes, the launcher ends everything it started
       process.ref();
       if (process.exitCode === null && process.signalCode === null) await exited;
     },
@@ -106,12 +109,13 @@ function createChild(to: Connection, id: number, launch: Confined, sink: Sink): 
 
 function open(path: string, onClose: () => void): Connection {
   const process = spawn(path, ["serve"], {
-    stdio: ["ignore", "ignore", "ignore", "pipe"], // ours would stay open in it for whoever reads them to their end
-    detached: true, // a Ctrl-C meant for us is not meant for it
+    // If it inherited ours, they would stay open for a program that reads them to the end
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+    detached: true, // a Ctrl-C for us is not meant for the launcher
     cwd: "/",
     env: {},
   });
-  const socket = process.stdio[3] as Socket; // a pipe of ours, and a socket underneath
+  const socket = process.stdio[3] as Socket; // a pipe of ours, which is a socket underneath
   const running = new Map<number, Running>();
   let closed = false;
 
@@ -144,7 +148,7 @@ function open(path: string, onClose: () => void): Connection {
     send: (type, id, body) => void (closed || socket.write(encodeFrame(type, id, body))),
     add(id, command) {
       running.set(id, command);
-      socket.ref(); // a command that runs keeps Node alive; an idle launcher does not
+      socket.ref(); // a running command keeps Node alive; an idle launcher does not
       if (closed) close("it could not be started");
     },
     destroy: () => void socket.destroy(),
@@ -184,8 +188,8 @@ function onFrame(running: Map<number, Running>, { type, id, body }: Frame, onIdl
 }
 
 /**
- * Which files the words of a sandbox stood for when it was asked for. A sandbox that was built before
- * one of them was replaced still shows, or hides, the old one, and must not be used.
+ * Which files a sandbox's words stood for when it was asked for. A sandbox that was built before one
+ * of them was replaced still shows or hides the old file, and must not be used.
  */
 function stampOf(wrapper: readonly string[]): string {
   return wrapper

@@ -1,7 +1,8 @@
 /**
- * What the user's login files put into the environment, asked once: a login shell costs up to eighty times
- * a plain one. They are the user's own and may be in the middle of something (pyenv holds a lock while it
- * works), so a slow one is not waited for, but left to end by itself; its answer serves the next command.
+ * What the user's login files put into the environment. They are run once, because a login shell costs
+ * up to eighty times a plain one. They are the user's own files and may be in the middle of something
+ * (pyenv holds a lock while it works), so a slow login shell is not killed: we stop waiting, let it
+ * end by itself, and use its answer for the next command.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
@@ -12,20 +13,20 @@ export type Env = Readonly<Record<string, string>>;
 
 export interface LoginEnv {
   /**
-   * `base` with what the login files of `shell` set on top, as far as `allow` lets it through. Never
-   * fails: without an answer, `base` as it is. Remembered for each `base` object.
+   * `base` with what the login files of `shell` set on top, as far as `allow` permits. It never fails:
+   * without an answer it returns `base` as it is. Remembered for each `base` object.
    */
   read(shell: string, base: Env, allow?: (login: Env) => Env): Promise<Env>;
 }
 
 export interface LoginEnvOptions {
-  /** False: the login files are left out. */
+  /** False: the login files are not read. */
   readonly enabled?: boolean;
   /** How long a command waits for them. */
   readonly timeoutMs?: number;
-  /** When they take longer than this, they are asked to end (SIGTERM), and only then made to. */
+  /** If they take longer than this, they are asked to end (SIGTERM), and only later forced to. */
   readonly patienceMs?: number;
-  /** Keeps the answer for the next process, unless it holds something that `isSafe` would not have on a disk. */
+  /** Stores the answer for the next process, unless it holds something that `isSafe` does not want on a disk. */
   readonly kept?: { readonly file: string; readonly isSafe: (login: Env) => boolean };
   readonly onWarning?: (text: string) => void;
 }
@@ -53,7 +54,7 @@ export function createLoginEnv(options: LoginEnvOptions = {}): LoginEnv {
         if (kept !== "slow" && options.kept !== undefined) writeKept(options.kept.file, { stamp, slow: true });
         resolve(undefined);
       };
-      // The process before this one waited in vain: this one goes on, and has the answer when it comes.
+      // The process before this one waited in vain, so this one does not wait, and uses the answer when it comes.
       const timer = setTimeout(giveUp, kept === "slow" ? 0 : timeoutMs);
       const stop = () => clearTimeout(timer);
       answer.then(stop, stop);
@@ -79,7 +80,7 @@ export function createLoginEnv(options: LoginEnvOptions = {}): LoginEnv {
   };
 }
 
-/** Set by every shell for itself: of no meaning to another process. */
+/** Variables that every shell sets for itself, and that mean nothing to another process. */
 const ownToShell = new Set(["_", "SHLVL", "PWD", "OLDPWD"]);
 
 function askShell(shell: string, base: Env, patienceMs: number): Promise<Env | undefined> {
@@ -92,10 +93,10 @@ function askShell(shell: string, base: Env, patienceMs: number): Promise<Env | u
       detached: true,
     });
     const chunks: Buffer[] = [];
-    // Whoever traps the first may clean up; the second is for one that will not end.
+    // A shell that traps SIGTERM can clean up. SIGKILL is for one that will not end.
     const asked = setTimeout(() => signalGroup(child.pid, "SIGTERM"), patienceMs).unref();
     const forced = setTimeout(() => signalGroup(child.pid, "SIGKILL"), patienceMs + graceMs).unref();
-    // We may end before it does: it goes on alone, and nothing of ours waits for it.
+    // We may end before it does. It then continues alone, and nothing of ours waits for it.
     child.unref();
     if ("unref" in child.stdout && typeof child.stdout.unref === "function") child.stdout.unref();
     function finish(answer: Env | undefined): void {
@@ -107,7 +108,8 @@ function askShell(shell: string, base: Env, patienceMs: number): Promise<Env | u
     child.once("error", () => finish(undefined));
     child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     child.once("exit", (code) => {
-      // The pipe's last bytes may come after the exit; a background job of a profile may hold it open for ever.
+      // The last bytes in the pipe may come after the exit, and a background job of a profile may hold the pipe open
+      // for ever.
       setTimeout(() => finish(code === 0 ? parseEnv(Buffer.concat(chunks).toString("utf8"), mark) : undefined), 5);
     });
   });
@@ -115,7 +117,7 @@ function askShell(shell: string, base: Env, patienceMs: number): Promise<Env | u
 
 const graceMs = 10_000;
 
-/** A profile may greet: what counts comes after the mark. */
+/** A profile may print a greeting, so only what comes after the mark counts. */
 function parseEnv(text: string, mark: string): Env | undefined {
   const at = text.indexOf(mark);
   if (at < 0) return undefined;
@@ -141,13 +143,13 @@ const systemFiles = ["/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc
 const keptForMs = 60 * 60 * 1000;
 const slowForMs = 10 * 60 * 1000;
 
-/** Changes with every login file that is known by name; what those read in turn shows within the hour. */
+/** Changes with every login file whose name is known. Changes in files that those read show within the hour. */
 function loginStamp(key: string, base: Env): string {
   const files = [...loginFiles.map((name) => join(base["HOME"] ?? "/", name)), ...systemFiles];
   return [key, ...files.map((path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)].join("\n");
 }
 
-/** The answer, or that there was none in time; each for as long as it is likely to be true. */
+/** The stored answer, or that none came in time; each is used for as long as it is likely to be true. */
 function readKept(file: string | undefined, stamp: string): Env | "slow" | undefined {
   try {
     const parsed = file === undefined ? undefined : parseJson(readFileSync(file, "utf8"));
@@ -161,7 +163,7 @@ function readKept(file: string | undefined, stamp: string): Env | "slow" | undef
       ? Object.fromEntries(entries)
       : undefined;
   } catch {
-    return undefined; // never asked before
+    return undefined; // asked for the first time
   }
 }
 
@@ -174,6 +176,6 @@ function writeKept(
     writeFileSync(`${file}.${process.pid}`, JSON.stringify({ ...said, at: Date.now() }), { mode: 0o600 });
     renameSync(`${file}.${process.pid}`, file);
   } catch {
-    // A state folder that cannot be written costs the next process a login shell, nothing else.
+    // If the state folder cannot be written, the next process runs a login shell again, and nothing worse happens.
   }
 }

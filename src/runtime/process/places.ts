@@ -1,16 +1,20 @@
 /**
- * How many commands of an engine run at once. Where more are wanted, each conversation gets its share: the next place
- * goes to the one that has the fewest, whoever asked first among equals. One that starts a hundred commands makes the
- * others wait for at most one of them to end.
+ * How many commands of an engine run at once. If more are wanted, each conversation gets its share:
+ * the next place goes to the conversation that has the fewest, and among equals to the one that asked
+ * first. A conversation that starts a hundred commands makes the others wait for at most one of them
+ * to end.
  */
 import { availableParallelism } from "node:os";
 
 export interface Places {
-  /** Waits for a place; gives back the function that leaves it. Rejects with the signal's reason when that fires first. */
+  /**
+   * Waits for a place, and returns the function that gives it back. Rejects with the signal's reason if
+   * that fires first.
+   */
   take(owner: string, signal: AbortSignal): Promise<() => void>;
 }
 
-/** Commands mostly wait: more than there are processors, but not without end. */
+/** Commands mostly wait, so there may be more of them than processors, but not any number. */
 export const defaultPlaces = Math.max(16, 8 * availableParallelism());
 
 interface Waiting {

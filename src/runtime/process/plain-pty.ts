@@ -10,7 +10,7 @@ import { StartError } from "./child.ts";
 import { findTree, isReadingInput, killTree, send } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
-/** The part of node-pty we use; it is no dependency of ours, so its types are not there. */
+/** The part of node-pty that we use. It is not a dependency, so its types are not available. */
 interface NodePty {
   spawn(
     file: string,
@@ -27,7 +27,7 @@ interface NodePty {
 }
 
 export async function startPty(launch: Confined, size: TerminalSize, sink: Sink, mark: string): Promise<Child> {
-  if (launch.fds?.length) return startScript(launch, size, sink, mark); // node-pty passes no other descriptors on
+  if (launch.fds?.length) return startScript(launch, size, sink, mark); // node-pty cannot pass on other descriptors
   const pty = loadNodePty();
   return pty ? startNodePty(pty, launch, size, sink, mark) : startScript(launch, size, sink, mark);
 }
@@ -49,7 +49,7 @@ function startNodePty(pty: NodePty, launch: Confined, size: TerminalSize, sink: 
     rows: size.rows,
     encoding: null,
   });
-  // Before libuv 1.52.1 the last bytes are lost when the other side hangs up: holding it open keeps them.
+  // Before libuv 1.52.1 the last bytes are lost when the other side hangs up; holding it open keeps them.
   const held = terminal._pty && process.platform === "linux" ? openSync(terminal._pty, "r+") : undefined;
   const tree: Tree = { pid: terminal.pid, mark };
   let lastData = 0;
@@ -137,9 +137,9 @@ function startScript(launch: Confined, size: TerminalSize, sink: Sink, mark: str
 }
 
 /**
- * Ctrl-C goes to every process of the group in front, and bubblewrap would end with it, the sandbox and all. A bash
- * with job control inside puts the command into a group of its own, in front of both. Other shells complain at their
- * end that the group before theirs is outside of the sandbox.
+ * Ctrl-C goes to every process of the foreground group. Bubblewrap would end with it, and take the
+ * sandbox along. A bash with job control inside puts the command into a foreground group of its own.
+ * Other shells complain at their end that the group before theirs is outside the sandbox.
  */
 function inFront(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
@@ -150,7 +150,7 @@ function inFront(argv: readonly string[]): readonly string[] {
 
 const bash = "/bin/bash";
 
-/** The command has a session of its own below `script`. */
+/** The command has its own session below `script`. */
 function signalForeground(tree: Tree, name: NodeJS.Signals): void {
   for (const pid of findTree(tree)) if (pid !== tree.pid) send(pid, name);
 }

@@ -1,4 +1,7 @@
-/** Commands through Node's own child_process: works everywhere, forks the whole Node process for each. */
+/**
+ * Runs commands through Node's own child_process. It works everywhere, but forks the whole Node
+ * process for each command.
+ */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -67,7 +70,7 @@ function spawned(launch: Confined): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => reject(toStartError(error, program));
     try {
-      // A session and group of its own: it can be killed as one, and no terminal of ours is in reach.
+      // It gets its own session and group, so that it can be killed as one and cannot reach a terminal of ours.
       const child = startConfined(launch, { input: launch.stdin !== undefined, detached: true });
       child.once("error", fail);
       child.once("spawn", () => resolve(child));
@@ -81,7 +84,7 @@ function spawned(launch: Confined): Promise<ChildProcess> {
 export interface StartOptions {
   /** For the command's input, output and errors. */
   readonly stdio?: "pipe" | "inherit" | "ignore";
-  /** With `pipe`: its input stays open, for a program that is talked to. */
+  /** With `pipe`: its input stays open, for a program that is sent more later. */
   readonly input?: boolean;
   /** In a session of its own. */
   readonly detached?: boolean;
@@ -93,7 +96,10 @@ const startConfinedShape = optionsShape<StartOptions>({
   detached: "boolean",
 });
 
-/** Starts a confined command by Node's own spawn, without limits of time and output: probes, servers, the command line. */
+/**
+ * Starts a confined command with Node's own spawn, without limits on time and output. Used for probes,
+ * servers and the command line.
+ */
 export function startConfined(launch: Confined, options: StartOptions = {}): ChildProcess {
   checkOptions("startConfined", options, startConfinedShape);
   if (launch.landlock !== undefined) return startConfined(appliedByLauncher(launch), options);
@@ -128,7 +134,7 @@ function appliedByLauncher({ landlock, uid, gid, ...launch }: Confined): Confine
   return { ...launch, argv: [launcher, "once", "3"], fds: [{ fd: 3, data }], ...defined({ uid, gid }) };
 }
 
-/** Never waits for 'close' alone: a background process may hold the pipes for ever. */
+/** Does not wait for 'close' alone, because a background process may hold the pipes for ever. */
 function endOf(child: ChildProcess, tree: Tree, graceMs: number, status: SandboxStatus): Promise<ChildEnd> {
   return new Promise((resolve, reject) => {
     let end: { readonly exitCode: number | null; readonly signal: NodeJS.Signals | null } = {
@@ -141,7 +147,7 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number, status: Sandbox
       end = { exitCode, signal };
       timer = setTimeout(() => {
         heldOpen = true;
-        killTree(tree); // the pipes end with their last writer, so that what is in them still arrives
+        killTree(tree); // the pipes end with their last writer, so what is still in them arrives
         timer = setTimeout(() => {
           child.stdout?.destroy();
           child.stderr?.destroy();
@@ -150,7 +156,7 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number, status: Sandbox
     });
     child.once("close", () => {
       clearTimeout(timer);
-      // Whoever closed the output and went into the background is ended too, off the caller's way.
+      // A process that closed the output and went into the background is ended too, without making the caller wait.
       setImmediate(() => killTree(tree)).unref();
       const failure = status.end(end.exitCode);
       if (failure === undefined) resolve({ ...end, heldOpen });

@@ -1,24 +1,24 @@
-/** What a command prints, stream by stream and together: the ends in memory, the whole in a file once it is long. */
+/** What a command prints, for each stream and combined: both ends in memory, and the whole in a file if it is long. */
 import type { CapturedOutput } from "../../spec/capability.ts";
 import { countBreaks, createCapture, type Capture } from "./capture.ts";
 import type { OutputStream } from "./child.ts";
 
-/** A file of its own for one output. */
+/** A separate file for one output. */
 export interface KeptFile {
   readonly path: string;
-  /** Throws when the disk is full. */
+  /** Throws if the disk is full. */
   write(bytes: Uint8Array): void;
-  /** The first bytes of a file whose rest the launcher has written. */
+  /** Writes the first bytes of a file whose rest the launcher has written. */
   writeBeginning(pieces: readonly Uint8Array[]): void;
   close(): void;
 }
 
 export interface RecordingOptions {
-  /** Held in memory of each stream. */
+  /** How many bytes of each stream are kept in memory. */
   readonly maxBytes: number;
-  /** The file for an output that is longer than that. Left out: what does not fit is only counted. */
+  /** Opens the file for a longer output. Left out: what does not fit is only counted. */
   readonly keep: (() => KeptFile) | undefined;
-  /** The most that goes into that file. */
+  /** How many bytes go into that file at most. */
   readonly keepBytes: number;
 }
 
@@ -26,16 +26,16 @@ export interface Recording {
   push(stream: OutputStream, bytes: Buffer): void;
   /** Bytes that were read and thrown away, with the line breaks among them. */
   skip(stream: OutputStream, count: number, breaks: number): void;
-  /** The launcher has written everything that comes from here on to this file, which now is so long. */
+  /** The launcher has written everything that comes from here on to this file, which is now this long. */
   keptElsewhere(file: KeptFile, bytes: number): void;
-  /** What came since the start, or since it was last taken. */
+  /** What came since the start, or since this was last called. */
   take(): Recorded;
 }
 
 export interface Recorded {
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
-  /** Both in the order they came. */
+  /** Both streams in the order in which they came. */
   readonly output: CapturedOutput;
 }
 
@@ -55,7 +55,7 @@ export function createRecording(options: RecordingOptions): Recording {
 
 function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
   const streams = { stdout: createCapture(maxBytes), stderr: createCapture(maxBytes) };
-  // While only one stream has spoken it is the whole, and nothing is copied twice.
+  // As long as only one stream has written, it is the whole output, and nothing is copied twice.
   let both: Capture | undefined;
   const spool = keep && createSpool(keep, keepBytes);
 
@@ -92,7 +92,7 @@ function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
   };
 }
 
-/** Writes while it is read: nothing waits in memory, however fast it comes. */
+/** Writes while it reads, so that nothing waits in memory, however fast it comes. */
 function createSpool(keep: () => KeptFile, keepBytes: number) {
   let file: KeptFile | undefined;
   let bytes = 0;
@@ -105,19 +105,19 @@ function createSpool(keep: () => KeptFile, keepBytes: number) {
       file?.write(part);
       bytes += part.length;
     } catch {
-      stopped = true; // a full disk: what is there so far is said to be there, and no more
+      stopped = true; // the disk is full: what is there stays, and nothing more is written
     }
   }
 
   return {
-    /** `before`: what came until now, all of which is still in memory when this is called first. */
+    /** `before` is what came until now. On the first call, all of it is still in memory. */
     push(piece: Buffer, before: Capture): void {
       if (stopped) return;
       if (file === undefined) {
         try {
           file = keep();
         } catch {
-          stopped = true; // no place for it: the output is cut, and nothing is promised
+          stopped = true; // there is no place for it: the output is cut, and no file is promised
           return;
         }
         for (const earlier of before.pieces()) write(earlier);
@@ -134,7 +134,7 @@ function createSpool(keep: () => KeptFile, keepBytes: number) {
         file = whole;
         bytes = length;
       } catch {
-        whole.close(); // its beginning cannot be written, so it is not said to be there
+        whole.close(); // its beginning cannot be written, so the file is not mentioned
       }
     },
     end(): { readonly path: string; readonly bytes: number } | undefined {

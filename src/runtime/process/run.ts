@@ -1,4 +1,4 @@
-/** One command from start to end: its limits of time and output, its being stopped, and how it ended. */
+/** One command from start to end: its limits of time and output, how it is stopped, and how it ended. */
 import type { ExecChunk, ExecResult } from "../../spec/capability.ts";
 import type { Child, ChildEnd, Confined, Spawner } from "./child.ts";
 import { createDeltas } from "./deltas.ts";
@@ -6,11 +6,11 @@ import { createRecording, type KeptFile } from "./recording.ts";
 
 export interface RunOptions {
   readonly maxOutputBytes: number;
-  /** Opens a file for an output that does not fit into that. Left out: what does not fit is only counted. */
+  /** Opens a file for an output that does not fit. Left out: what does not fit is only counted. */
   readonly keep?: (() => KeptFile) | undefined;
   readonly keepBytes?: number;
   readonly onOutput: ((chunk: ExecChunk) => void) | undefined;
-  /** Hears the lines of its standard output, which is then neither recorded nor shown, and may answer each. */
+  /** Receives each line of its standard output and may answer it. The output is then neither recorded nor shown. */
   readonly onLine?: ((line: string, reply: (text: string) => void) => void) | undefined;
   readonly signal: AbortSignal;
 }
@@ -21,7 +21,7 @@ export type Finished = ChildEnd &
     readonly waitingForInput: boolean;
   };
 
-/** What is given to a command that is told to stop, before it is made to. */
+/** How long a command that is asked to stop may take before it is killed. */
 const stopGraceMs = 50;
 
 /** Node fires a longer timer at once. */
@@ -30,17 +30,17 @@ const longestTimerMs = 2 ** 31 - 1;
 /** How long the output of an ended command may be held open by another process. */
 const heldOpenGraceMs = 250;
 
-/** The most that a command which is talked to may say, altogether and in one line: more ends it. */
+/** How much a command with `onLine` may print, in total and in one line. More ends it. */
 const maxTalkBytes = 256 * 1024 * 1024;
 const maxLineBytes = 16 * 1024 * 1024;
 
-/** Runs one command to its end: the command's own, the time limit's or the caller's. */
+/** Runs one command until it ends, its time is up, or the caller stops it. */
 export async function runToEnd(spawner: Spawner, launch: Confined, options: RunOptions): Promise<Finished> {
   const { maxOutputBytes, keep, keepBytes = 0, signal, onLine } = options;
   const started = performance.now();
   const recording = createRecording({ maxBytes: maxOutputBytes, keep, keepBytes });
   const deltas = createDeltas(options.onOutput);
-  // The launcher writes the file itself: through us a flood would cost twice as much.
+  // The launcher writes the file itself, because a flood of output would cost twice as much through us.
   const file = keep && keepBytes > maxOutputBytes && spawner.name === "launcher" ? keep() : undefined;
   const talk = onLine === undefined ? undefined : createLines(maxLineBytes, (line) => onLine(line, child.write));
   const child: Child = await spawner.start(launch, {
@@ -69,7 +69,7 @@ export async function runToEnd(spawner: Spawner, launch: Confined, options: RunO
   return { ...end, ...recording.take(), ...stop.seen(), durationMs: performance.now() - started };
 }
 
-/** Bytes to whole lines; false once a line is longer than anybody reads. */
+/** Splits bytes into lines. False if a line is too long. */
 function createLines(maxBytes: number, onLine: (line: string) => void): { push(bytes: Buffer): boolean } {
   let parts: Buffer[] = [];
   let size = 0;

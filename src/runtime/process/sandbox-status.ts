@@ -1,7 +1,7 @@
 /**
- * Whether the command began at all, where a sandbox program stands between us and it. Bubblewrap writes JSON lines to
- * a descriptor, and the exit code among them only once it has executed the command: without it, what ended was the
- * sandbox, and its words are not the command's.
+ * Whether the command began at all, if a sandbox program stands between us and it. Bubblewrap writes
+ * JSON lines to a descriptor, with the exit code among them only if it executed the command. Without
+ * it, what ended was the sandbox, and what was printed is not the command's output.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -9,9 +9,12 @@ import type { Confined } from "./child.ts";
 import { sandboxWords, StartError } from "./child.ts";
 
 export interface SandboxStatus {
-  /** What came on the command's errors: handed on, unless it may be the sandbox program's, which shows at the end. */
+  /**
+   * Takes the command's errors. They are passed on, unless they may be the sandbox program's, which
+   * shows at the end.
+   */
   take(bytes: Buffer): void;
-  /** Once, when all descriptors are closed: why the command never began, if it did not. */
+  /** Called once, when all descriptors are closed. Returns why the command never began, if it did not. */
   end(exitCode: number | null): StartError | undefined;
 }
 
@@ -30,9 +33,9 @@ export function readSandboxStatus(
   let kept = Buffer.alloc(0);
   let mayBeItsOwn = statusFd !== undefined;
   if (statusFd !== undefined) {
-    const status = child.stdio[statusFd] as Readable | null | undefined; // asked for as a pipe, hence readable
+    const status = child.stdio[statusFd] as Readable | null | undefined; // opened as a pipe, hence readable
     status?.setEncoding("utf8").on("data", (more: string) => (text += more));
-    status?.on("error", () => {}); // nothing was said, which is the answer
+    status?.on("error", () => {}); // nothing was reported, which is an answer too
   }
 
   function flush(): void {
@@ -56,7 +59,7 @@ export function readSandboxStatus(
       }
       const said = kept.toString("utf8");
       const reason = /^bwrap: execvp .*: (.*)$/m.exec(said)?.[1];
-      // The program's name is known to whoever asked for it; only the reason is news.
+      // The caller knows the program's name, so only the reason is told.
       return reason === undefined
         ? new StartError("sandbox", "EIO", sandboxWords(said, launch))
         : new StartError("exec", "EACCES", `the program could not be executed: ${reason}`);

@@ -1,6 +1,6 @@
 /**
- * Ends everything a command started, where no pid namespace and no launcher does it: its group, its
- * descendants, and whatever left both but still carries the mark in its environment.
+ * Ends everything that a command started, if no pid namespace and no launcher does so: its group, its
+ * descendants, and processes that left both but still carry the mark in their environment.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
@@ -14,10 +14,10 @@ export interface Tree {
   readonly mark: string;
 }
 
-/** Kills until a look around finds nothing. Returns how many processes were killed. */
+/** Kills until it finds nothing more. Returns how many processes were killed. */
 export function killTree(tree: Tree): number {
   const killed = new Set<number>();
-  // A tree that forks while it is being killed needs more looks; one that still grows after these is a fork bomb.
+  // A tree that forks while it is being killed needs more rounds. One that still grows after these is a fork bomb.
   for (let round = 0; round < 10; round++) {
     send(-tree.pid, "SIGKILL");
     const found = findTree(tree).filter((pid) => send(pid, "SIGKILL"));
@@ -27,7 +27,10 @@ export function killTree(tree: Tree): number {
   return killed.size;
 }
 
-/** A signal the command may answer to. Bubblewrap would die of it instead of passing it on: what it holds is told directly. */
+/**
+ * Sends a signal that the command may handle. Bubblewrap would die of it instead of passing it on, so
+ * the processes inside are signalled directly.
+ */
 export function signalTree(tree: Tree, signal: NodeJS.Signals): void {
   if (nameOf(tree.pid) !== "bwrap") return void send(-tree.pid, signal);
   for (const pid of findTree(tree)) if (nameOf(pid) !== "bwrap") send(pid, signal);
@@ -41,12 +44,12 @@ function nameOf(pid: number): string | undefined {
   }
 }
 
-/** Every living process of the tree, zombies left out. */
+/** Every living process of the tree, without zombies. */
 export function findTree(tree: Tree): readonly number[] {
   return process.platform === "linux" ? findByProc(tree) : findByPs(tree);
 }
 
-/** False if nobody of that number could be reached. */
+/** False if no process with that number could be reached. */
 export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -65,7 +68,7 @@ function findByProc(tree: Tree): readonly number[] {
   const entries: Entry[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
-    // Numbers are given out in rising order: what a command started is younger than the command itself.
+    // Process ids rise, so what a command started has a higher one than the command itself.
     if (!Number.isInteger(pid) || pid < tree.pid) continue;
     const entry = readEntry(pid);
     if (entry) entries.push(entry);
@@ -81,7 +84,7 @@ function findByProc(tree: Tree): readonly number[] {
 function readEntry(pid: number): Entry | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may hold anything, parentheses too: what counts comes after the last one.
+    // The name in parentheses may contain anything, even parentheses, so only what comes after the last one counts.
     const [state, parent, group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return state === "Z" || state === "X" ? undefined : { pid, parent: Number(parent), group: Number(group) };
   } catch {
@@ -125,7 +128,7 @@ export function isReadingInput(pids: readonly number[]): boolean {
       const [call, fd] = readFileSync(`/proc/${pid}/syscall`, "latin1").split(" ");
       return call === (process.arch === "arm64" ? "63" : "0") && Number(fd) === 0;
     } catch {
-      return false; // not readable for us: then nobody can tell
+      return false; // not readable for us, so nobody can tell
     }
   });
 }

@@ -1,4 +1,4 @@
-/** One decision for the proxy and for `fetch`: may this host and port be reached, and at which address. */
+/** One decision for the proxy and for `fetch`: whether this host and port may be reached, and at which address. */
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { CallError } from "../../base/error.ts";
@@ -13,14 +13,17 @@ export interface Address {
 
 export interface DoorOptions {
   readonly network: NetworkGrant;
-  /** Let names lead to private addresses too. A rule that is itself an address or `localhost` needs no such leave. */
+  /** Names may lead to private addresses. A rule that is itself an address or `localhost` does not need this. */
   readonly allowPrivate?: boolean;
-  /** Every address of a name; left out: the system's resolver. */
+  /** Looks up every address of a name. Left out: the system's resolver. */
   readonly lookup?: (host: string) => Promise<readonly Address[]>;
 }
 
 export interface Door {
-  /** The addresses that may be connected to; CallError `network` if there are none. They are used as they are: a second look-up could answer differently. */
+  /**
+   * The addresses that may be connected to. Throws a CallError `network` if there are none. They are
+   * used as they are, because a second look-up could answer differently.
+   */
   open(host: string, port: number): Promise<readonly Address[]>;
 }
 
@@ -75,7 +78,7 @@ function refuse(reason: string, host: string, port: number): CallError {
   });
 }
 
-/** Told apart from a name without an address or a host that does not answer. */
+/** Tells a refusal apart from a name without an address or a host that does not answer. */
 export function isRefusal(error: unknown): boolean {
   return (
     CallError.is(error) &&

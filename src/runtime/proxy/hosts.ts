@@ -1,6 +1,6 @@
 /**
- * Which hosts a grant names, and which addresses are not the internet's. Hosts are compared label by
- * label after parsing, never as text prefixes; an empty list allows nothing.
+ * Which hosts a grant names, and which addresses do not belong to the internet. Hosts are compared
+ * label by label after parsing, and never as text prefixes. An empty list allows nothing.
  */
 import { isIP, isIPv4 } from "node:net";
 
@@ -8,11 +8,11 @@ export interface HostRule {
   /** Lower case, without a trailing dot; for `*.host` the part after the star. */
   readonly host: string;
   readonly subdomains: boolean;
-  /** Undefined: the web's two ports. */
+  /** Undefined means the web's two ports. */
   readonly port: number | "any" | undefined;
 }
 
-/** `host`, `host:port`, `host:*`, `*.host`, an address, `[v6]:port`; undefined for what is none of them. */
+/** Accepts `host`, `host:port`, `host:*`, `*.host`, an address, or `[v6]:port`. Undefined for anything else. */
 export function parseHostRule(text: string): HostRule | undefined {
   const match = /^(\*\.)?(\[[0-9a-f:.]+\]|[^:[\]/\s]+|[0-9a-f:]+)(?::(\d{1,5}|\*))?$/i.exec(text.trim());
   const host = match?.[2] === undefined ? undefined : canonicalHost(match[2]);
@@ -22,14 +22,15 @@ export function parseHostRule(text: string): HostRule | undefined {
   return { host, subdomains: match[1] !== undefined, port };
 }
 
-/** One spelling per host: lower case, no brackets, no root dot. Undefined if it cannot be a host at all. */
+/** One spelling per host: lower case, no brackets, no trailing dot. Undefined if it cannot be a host. */
 export function canonicalHost(text: string): string | undefined {
   const host = text
     .toLowerCase()
     .replace(/^\[(.*)\]$/, "$1")
     .replace(/\.$/, "");
   if (isIP(host) !== 0) return host;
-  // An address in another notation (decimal, octal, hex, short) is refused: resolvers disagree on what it means.
+  // An address in another notation (decimal, octal, hex, short) is refused, because resolvers disagree on its
+  // meaning.
   if (/^(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+))*$/.test(host)) return undefined;
   return host.length <= 253 && /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(host) ? host : undefined;
 }
@@ -40,12 +41,15 @@ export function matchesRule(rule: HostRule, host: string, port: number): boolean
   return rule.port === "any" || (rule.port === undefined ? port === 80 || port === 443 : rule.port === port);
 }
 
-/** Rules that name an address or this machine's own name say plainly that they mean it. */
+/** A rule that names an address or this machine's own name clearly means it. */
 export function namesPrivatePlace(rule: HostRule): boolean {
   return !rule.subdomains && (isIP(rule.host) !== 0 || rule.host === "localhost" || rule.host.endsWith(".localhost"));
 }
 
-/** Not reachable from the internet, or not meant to be: loopback, private, link-local (cloud metadata), multicast, reserved. */
+/**
+ * Not reachable from the internet, or not meant to be: loopback, private, link-local (cloud metadata),
+ * multicast, reserved.
+ */
 export function isPrivateAddress(address: string): boolean {
   if (isIPv4(address)) return isPrivateV4(address.split(".").map(Number));
   const words = expandV6(address);
@@ -72,7 +76,7 @@ function isPrivateV4([a = 0, b = 0, c = 0]: readonly number[]): boolean {
   return a === 203 && b === 0 && c === 113;
 }
 
-/** IPv4 inside IPv6: mapped, compatible, NAT64 and 6to4 addresses lead to the IPv4 host they hold. */
+/** IPv4 inside IPv6: mapped, compatible, NAT64 and 6to4 addresses lead to the IPv4 host that they contain. */
 function embeddedV4(words: readonly number[]): readonly number[] | undefined {
   const bytes = (high: number, low: number) => [high >> 8, high & 255, low >> 8, low & 255];
   const [w0 = 0, w1 = 0, w2 = 0, , , w5 = 0, w6 = 0, w7 = 0] = words;

@@ -1,10 +1,13 @@
-/** Linux, where bubblewrap works: fresh namespaces, a read-only disk with the granted holes, and our seccomp program. */
+/**
+ * The command line of bubblewrap on Linux: fresh namespaces, a read-only disk with the granted holes,
+ * and our seccomp program.
+ */
 import type { Launch } from "../../spec/capability.ts";
 import type { Plan, PlanEntry } from "./plan.ts";
 import { contains } from "./plan.ts";
 
 export interface BwrapOptions {
-  /** The folder in which the runs of held commands lie; left out: nothing is held. */
+  /** The folder in which the runs of held commands are stored. Left out: nothing is held. */
   readonly runs?: string;
   /** Absolute path of bubblewrap. */
   readonly program: string;
@@ -12,7 +15,7 @@ export interface BwrapOptions {
   readonly proc: "fresh" | "bound";
   /** This bubblewrap knows `--disable-userns` (0.8 and later). */
   readonly disableUserns: boolean;
-  /** The sandbox alone, with a process of the launcher's in it instead of the command. */
+  /** The sandbox alone, with a process of the launcher in it instead of the command. */
   readonly apart?: boolean;
   /** The command runs as the global uid 0. */
   readonly asRoot: boolean;
@@ -22,15 +25,15 @@ export interface BwrapOptions {
 
 /** Where bubblewrap finds the seccomp program. */
 export const seccompFd = 3;
-/** Where bubblewrap says that the command began. */
+/** The descriptor on which bubblewrap reports that the command began. */
 export const statusFd = 4;
 
-/** For tmpfs mounts without a folder of the host behind them. */
+/** The size of tmpfs mounts that have no folder of the host behind them. */
 const tempBytes = 1024 ** 3;
 
 /**
- * The whole command line. Order matters: later mounts lie on top of earlier ones. A command never holds
- * a capability: with one, root inside could undo each mount below.
+ * The whole command line. Order matters, because later mounts lie on top of earlier ones. A command
+ * never holds a capability: with one, root inside could undo each mount below.
  */
 export function bwrapArgv(plan: Plan, launch: Launch, options: BwrapOptions): readonly string[] {
   const hidden = plan.entries.filter((entry) => entry.use === "hide" && entry.kind === "directory");
@@ -65,7 +68,10 @@ function command(launch: Launch, { disableUserns }: BwrapOptions): readonly (rea
   ];
 }
 
-/** Its keepers get namespaces of their own (native/sandbox.c), and the filter; until then it needs its capabilities. */
+/**
+ * The launcher's keepers get namespaces of their own (native/sandbox.c) and the filter. Until then
+ * this process needs its capabilities.
+ */
 function apart(
   plan: Plan,
   { grant, limits }: Pick<Launch, "grant" | "limits">,
@@ -81,15 +87,18 @@ function apart(
   ];
 }
 
-/** The kernel does not use its lowest 300 numbers again, so they come on top. Its largest number is 2^22. */
+/** The kernel does not reuse its lowest 300 numbers, so they are added. Its largest number is 2^22. */
 function processNumbers(processes = 0): string {
   return processes === 0 ? "" : String(Math.min(processes + 301, 2 ** 22));
 }
 
-/** Seen by the launcher's process alone, which covers it before a command begins (native/overlay.c). */
+/** Visible only to the launcher's process, which covers it before a command begins (native/overlay.c). */
 const hiddenPlace = "/dev/.callgate";
 
-/** The runs' folder, and each writable root once more without anything mounted in it: the kernel overlays nothing else. */
+/**
+ * The runs' folder, and each writable root once more without anything mounted in it, because the
+ * kernel can overlay nothing else.
+ */
 function heldPlaces({ roots }: Plan, { runs }: BwrapOptions): readonly (readonly string[])[] {
   if (runs === undefined) return [];
   return [
@@ -98,7 +107,7 @@ function heldPlaces({ roots }: Plan, { runs }: BwrapOptions): readonly (readonly
   ];
 }
 
-/** An overlay on each root, and on top of it what the plan mounts there, which the overlay would cover. */
+/** An overlay on each root, and on top of it what the plan mounts there, which the overlay would otherwise cover. */
 function overlays({ entries, roots }: Plan, { runs }: BwrapOptions): readonly string[] {
   if (runs === undefined) return [];
   const inside = entries.filter(({ path }) => roots.some((root) => path !== root && contains(root, path)));
@@ -108,23 +117,26 @@ function overlays({ entries, roots }: Plan, { runs }: BwrapOptions): readonly st
   ];
 }
 
-/** The launcher, open at this descriptor: a sandbox may not show its file. */
+/** The launcher, open at this descriptor, because its file may not be visible in the sandbox. */
 const launcherProgram = "/proc/self/fd/9";
 
 const namespaces =
   "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent".split(" ");
 
-/** The launcher's process looks at the switch for user namespaces, and its keepers mount their own over it. */
+/** The launcher's process looks at the switch for user namespaces, and its keepers mount their own /proc over it. */
 function apartProcMounts({ proc }: BwrapOptions): readonly string[] {
   return proc === "bound" ? ["--ro-bind", "/proc", "/proc"] : ["--proc", "/proc"];
 }
 
-/** Pid 1 is bubblewrap's own reaper, which no seccomp filter holds: through its memory file a command could borrow it. */
+/**
+ * Pid 1 is bubblewrap's own reaper, which no seccomp filter covers. A command could take it over
+ * through its memory file.
+ */
 const hideReaper = ["--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"];
 
 function procMounts({ proc, asRoot }: BwrapOptions): readonly string[] {
   if (proc === "bound") return ["--ro-bind", "/proc", "/proc"];
-  // The kernel's switches there ask for the global uid 0, not for a capability that could be dropped.
+  // The kernel's switches there require the global uid 0, not a capability that could be dropped.
   return ["--proc", "/proc", ...hideReaper, ...(asRoot ? ["--remount-ro", "/proc"] : [])];
 }
 
@@ -137,7 +149,7 @@ function mount(
   if (use === "read") return ["--ro-bind", source, path];
   const holds = plan.entries.some((other) => other.path !== path && contains(path, other.path));
   if (use === "temp") {
-    // Mount points below would be made by following names that earlier commands left in the folder.
+    // Mount points below would be created by following names that earlier commands left in the folder.
     if (tempFolder !== undefined && !holds) return ["--bind", tempFolder, path];
     return ["--perms", "1777", "--size", String(tempBytes), "--tmpfs", path];
   }
@@ -145,7 +157,10 @@ function mount(
   return ["--perms", holds || path === "/run" ? "0555" : "0000", "--tmpfs", path];
 }
 
-/** Variables that would make the loader run somebody's code inside bubblewrap itself, still outside the sandbox. */
+/**
+ * Variables that would make the loader run foreign code inside bubblewrap itself, which is still
+ * outside the sandbox.
+ */
 export function isLoaderVariable(name: string): boolean {
   return (
     name.startsWith("LD_") ||

@@ -1,4 +1,4 @@
-/** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names no mount can hold. */
+/** The bubblewrap backend: a plan of the disk, our seccomp program, and a guard for names that no mount can hold. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -26,7 +26,7 @@ import type { Session } from "./session.ts";
 
 export interface BwrapVariant {
   readonly architecture: Architecture;
-  /** Relays the command's loopback to our proxy; without it Node does. */
+  /** Relays the command's loopback to our proxy. Without it, Node does. */
   readonly launcher?: string;
   readonly program: string;
   readonly proc: "fresh" | "bound";
@@ -52,7 +52,7 @@ export function createBwrapBackend(variant: BwrapVariant, machine: Machine, sess
   let inherited: readonly number[] | undefined;
   const sealed = (argv: readonly string[]) => withoutDescriptors(argv, (inherited ??= inheritedDescriptors()));
 
-  /** Throws where nothing can be held: a command must never write directly instead. */
+  /** Throws if nothing can be held, because the command must never write directly instead. */
   function holdRun({ roots }: Plan, apart: boolean, owner: Owner | undefined): HeldRun {
     const place = apart ? session.place(roots, owner) : { reason: "the launcher is missing" };
     if ("reason" in place) throw new CallError("no_sandbox", `this cannot be held, because ${place.reason}`);
@@ -134,12 +134,12 @@ function isHeld({ writes = "direct" }: Grant): boolean {
   return writes !== "direct";
 }
 
-/** A held command may commit: what it does to the repository is shown before it is kept. */
+/** A held command may commit, because what it does to the repository is shown before it is kept. */
 function openRepositories(grant: Grant): Grant {
   return { ...grant, protect: grant.protect.filter((name) => basename(name) !== ".git") };
 }
 
-/** The runs' folder is nobody's to look at, wherever it lies. */
+/** No command may look at the runs' folder, wherever it is. */
 function hideRuns(plan: Plan, { folder }: HeldRun): Plan {
   const path = dirname(folder);
   const covered = plan.entries.findLast((entry) => contains(entry.path, path))?.use;
@@ -166,7 +166,10 @@ async function probe(confine: Backend["confine"], machine: Machine): Promise<Pro
   return { ok: false, detail, ...defined({ fix }) };
 }
 
-/** Two switches that keep ordinary users from making namespaces, and how to turn them. Only ever a hint: the probe has decided. */
+/**
+ * Two switches that keep ordinary users from making namespaces, and how to change them. This is only a
+ * hint; the probe has decided.
+ */
 function namespaceFix(): string | undefined {
   if (kernelSetting("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
   if (kernelSetting("kernel/unprivileged_userns_clone") === "0")

@@ -1,6 +1,6 @@
 /**
  * Which backend works here, decided by trying them in order. The answer is kept on disk until the
- * kernel, the boot or a program changes, so a new process pays one file read.
+ * kernel, the boot or a program changes, so that a new process pays for one file read.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,20 +9,23 @@ import type { Backend, ProbeResult } from "./backend.ts";
 import type { Machine } from "./machine.ts";
 
 export interface Candidate {
-  /** Stable across runs: the cache refers to it. */
+  /** The same in every run, because the cache refers to it. */
   readonly id: string;
   readonly backend: Backend;
-  /** Programs whose replacement makes an old answer worthless. */
+  /** Programs whose replacement makes an old answer invalid. */
   readonly programs: readonly string[];
 }
 
-/** One backend and what its try showed. */
+/** One backend, and what trying it showed. */
 export interface CandidateResult extends ProbeResult {
   readonly id: string;
   readonly name: string;
 }
 
-/** A later candidate may have won only because an earlier one was missing or had a bad moment: that is looked at again. */
+/**
+ * A later candidate may have won only because an earlier one was missing or failed once, so it is
+ * tried again after this time.
+ */
 const laterCandidateLastsMs = 60 * 60 * 1000;
 
 /** The first candidate that works, or undefined. */
@@ -34,7 +37,7 @@ export async function findCandidate(
   const file = join(machine.stateDir, "sandbox-probe.json");
   const key = cacheKey(candidates, machine);
   const known = readCache(file, key);
-  // Only a success is believed: what failed once may have been repaired since.
+  // Only a success is believed, because what failed once may have been repaired since.
   const remembered = candidates.findIndex(({ id }) => id === known?.candidate);
   const isFresh = remembered === 0 || (known !== undefined && now() - known.at < laterCandidateLastsMs);
   if (remembered >= 0 && isFresh) return candidates[remembered];
@@ -46,7 +49,7 @@ export async function findCandidate(
   return undefined;
 }
 
-/** Asked twice before it is given up: a machine under load must not end up with less protection. */
+/** Tried twice before it is given up, because a machine under load must not end up with less protection. */
 async function works({ backend }: Candidate): Promise<boolean> {
   return (await backend.probe()).ok || (await backend.probe()).ok;
 }
@@ -90,6 +93,6 @@ function writeCache(file: string, remembered: Remembered): void {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify(remembered), { mode: 0o600 });
   } catch {
-    // A read-only state folder costs the next process a probe, nothing else.
+    // If the state folder is read-only, the next process probes again, and nothing worse happens.
   }
 }

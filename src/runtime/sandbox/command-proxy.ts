@@ -1,4 +1,4 @@
-/** One proxy per command, so that each request is known to belong to its call. Loaded only where a grant names hosts. */
+/** One proxy per command, so that each request is known to belong to its call. Loaded only if a grant names hosts. */
 import { randomBytes } from "node:crypto";
 import { chmodSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -34,7 +34,7 @@ export async function openCommandProxy(
   const socket = join(folder, "proxy.sock");
   await new Promise<void>((resolve) => proxy.server.listen(socket, resolve));
   proxy.server.unref();
-  // The command may run as another user; the folder's name is what keeps strangers out.
+  // The command may run as another user. The folder's random name keeps strangers out.
   chmodSync(folder, 0o711);
   chmodSync(socket, 0o666);
   return {

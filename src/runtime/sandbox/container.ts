@@ -1,6 +1,7 @@
 /**
- * A container, where the user asks for one: the command sees an image's files and the granted
- * folders, nothing else of the host. Never chosen by itself, because an image is a different machine.
+ * A container, if the user asks for one: the command sees an image's files and the granted folders,
+ * and nothing else of the host. It is never chosen automatically, because an image is a different
+ * machine.
  */
 import { sep } from "node:path";
 import { CallError } from "../../base/error.ts";
@@ -19,7 +20,7 @@ export interface ContainerSettings {
   /** `podman` or `docker`, as a path or a name. */
   readonly program: string;
   readonly image: string;
-  /** Relays to our proxy inside; static, so it runs in any image. */
+  /** Relays to our proxy inside. It is static, so it runs in any image. */
   readonly launcher?: string;
 }
 
@@ -45,7 +46,7 @@ export function createContainerBackend(settings: ContainerSettings, machine: Mac
         machine,
         way?.visible ?? [],
       ),
-      // The client takes the values from its own environment, so none of them shows in a process list.
+      // The client takes the values from its own environment, so that none of them shows in a process list.
       env: inner,
       sandbox: name,
       async cleanup(ending) {
@@ -101,7 +102,7 @@ function containerArgv(
   ].flat();
 }
 
-/** Only what lies in a granted folder exists in there at all; elsewhere there is nothing to hide. */
+/** Only granted folders exist in there, so nothing has to be hidden elsewhere. */
 function entryVolume({ path, use, kind }: PlanEntry): readonly string[] {
   if (use === "write") return volume(path, path, "rw");
   if (use === "read") return volume(path, path, "ro");
@@ -109,14 +110,14 @@ function entryVolume({ path, use, kind }: PlanEntry): readonly string[] {
   return kind === "file" ? volume("/dev/null", path, "ro") : ["--tmpfs", `${path}:ro,mode=000`];
 }
 
-/** The long form: a colon in a path would end the short one early. */
+/** The long form, because a colon in a path would end the short form early. */
 function volume(source: string, path: string, mode: "ro" | "rw"): readonly string[] {
   if (`${source}${path}`.includes(","))
     throw new CallError("no_sandbox", `a container cannot be given a path with a comma: ${path}`);
   return ["--mount", `type=bind,source=${source},target=${path}${mode === "ro" ? ",readonly" : ""}`];
 }
 
-/** The first container of an image may have to be fetched. */
+/** Long, because the image may have to be fetched first. */
 const probeTimeoutMs = 60_000;
 
 async function probe(confine: Backend["confine"], machine: Machine): Promise<ProbeResult> {

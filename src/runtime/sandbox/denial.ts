@@ -1,7 +1,8 @@
 /**
- * Was it the sandbox? Never answered from words in an output. The signal with which the kernel ends a forbidden call is
- * proof. Otherwise only this is known: the command failed, and it names what the grant does not hold; each such thing is
- * told as `inferred`. A command that succeeded was not stopped.
+ * Whether it was the sandbox that stopped a command. This is never judged by words in an output. The
+ * signal with which the kernel ends a forbidden call is proof. Otherwise only this is known: the
+ * command failed, and it names something that the grant does not hold; each such thing is reported as
+ * `inferred`. A command that succeeded was not stopped.
  */
 import { accessSync, constants, existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, resolve } from "node:path";
@@ -15,11 +16,11 @@ export interface DeniedCommand {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly grant: Grant;
-  /** The writable roots, and the places the sandbox made writable of its own. */
+  /** The writable roots, and the places that the sandbox itself made writable. */
   readonly writable: readonly string[];
 }
 
-/** All of them as one: the first, which decides what is asked, and the others with it. */
+/** Joins them into one: the first denial, which decides what is asked, with the others attached. */
 export function joinDenials(all: readonly (Denial | undefined)[]): Denial | undefined {
   const [first, ...more] = all.filter((denial) => denial !== undefined);
   return first === undefined || more.length === 0 ? first : { ...first, more };
@@ -48,14 +49,14 @@ const makers = new Set(["touch", "mkdir", "tee", "truncate", "mkfifo", "mktemp",
 const changers = new Set(["rm", "rmdir", "unlink", "chmod", "chown", "chgrp", "shred"]);
 const copiers = new Set(["cp", "ln", "install", "rsync"]);
 
-/** What a program would have changed. A failure of any other program is not put down to the sandbox. */
+/** What a program would have changed. For programs not listed here, a failure is not blamed on the sandbox. */
 function changedBy([program = "", ...operands]: readonly string[], cwd: string): readonly string[] {
   const name = basename(program);
   const paths = operands.filter((word) => !word.startsWith("-"));
   const existing = paths.filter((word) => existsSync(absolute(word, cwd)));
   if (makers.has(name)) return paths;
   if (changers.has(name)) return existing;
-  // Without anything to copy or move it failed for that.
+  // If the source does not exist, it failed for that reason.
   const isSource = paths.slice(0, -1).every((word) => existsSync(absolute(word, cwd)));
   if (copiers.has(name)) return isSource ? paths.slice(-1) : [];
   if (name === "mv") return isSource ? [...paths.slice(-1), ...existing] : [];
@@ -63,7 +64,7 @@ function changedBy([program = "", ...operands]: readonly string[], cwd: string):
   return name === "git" && gitWriters.has(operands[0] ?? "") && !gitLooks.test(operands.join(" ")) ? [".git"] : [];
 }
 
-/** Subcommands that only look although others of their name write. */
+/** Subcommands that only read, although others of the same name write. */
 const gitLooks =
   /^(?:config (?:.*-l\b|.*--(?:get|list)|get\b|list\b|\S+$)|(?:branch|tag)(?: -\S*[lavr]\S*| --(?:list|contains|merged|no-merged|points-at|show-current|sort)\S*)*$|(?:stash|worktree) (?:list|show)\b)/;
 
@@ -83,7 +84,7 @@ const gitWriters = new Set(
   ),
 );
 
-/** Outside, this user could change it; inside, it lies in no writable root or under a protected name. */
+/** Outside the sandbox this user could change it; inside, it is in no writable root, or has a protected name. */
 function isWithheld(path: string, { grant, writable }: Pick<DeniedCommand, "grant" | "writable">): boolean {
   if (path.startsWith("/dev/") || path.startsWith("/proc/")) return false;
   const root = writable.find((place) => contains(place, path));
@@ -116,7 +117,7 @@ const fetchingVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["apt", new Set(["install", "update", "upgrade"])],
 ]);
 
-/** With an allow-list the proxy knows better; this is for a network that is off. */
+/** For a network that is off. With a list of hosts, the proxy knows better. */
 function deniedNetwork(commands: readonly SimpleCommand[], grant: Grant): readonly Denial[] {
   if (grant.network !== "off") return [];
   return commands.flatMap(({ words: [program = "", ...operands] }): readonly Denial[] => {
@@ -145,8 +146,8 @@ interface SimpleCommand {
 const shells = new Set(["sh", "bash", "zsh", "dash", "ksh"]);
 
 /**
- * The commands of an argv, those of a `sh -c` line included. A rough reading is enough here: a wrong
- * guess asks a person one question too many or too few, it grants nothing.
+ * The commands of an argv, including those of a `sh -c` line. A rough reading is enough here: a wrong
+ * guess asks a person one question too many or too few, and grants nothing.
  */
 function simpleCommands(argv: readonly string[]): readonly SimpleCommand[] {
   const line = shells.has(basename(argv[0] ?? ""))

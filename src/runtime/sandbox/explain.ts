@@ -1,14 +1,14 @@
-/** A grant in plain sentences: what a person sees under `--explain` and what a tool's description may say. */
+/** A grant in plain sentences, for `--explain` and for descriptions of tools. */
 import type { Grant } from "../../spec/access.ts";
 import { resolved } from "./plan.ts";
 import type { Machine } from "./machine.ts";
 
-/** For backends with mounts and namespaces, which keep all of it. */
+/** For backends with mounts and namespaces, which enforce all of it. */
 export function explainPlan(grant: Grant, machine: Pick<Machine, "tempDir">): readonly string[] {
   return [...explainFiles(grant, `a private ${machine.tempDir}`), explainNetwork(grant), explainRest(grant)];
 }
 
-/** `temp`: what the temp folder is called there. */
+/** `temp` is what the temporary folder is called there. */
 export function explainFiles(grant: Grant, temp: string): readonly string[] {
   return [explainWrites(grant, temp), ...explainProtected(grant), ...explainMask(grant)];
 }
@@ -27,7 +27,7 @@ function explainProtected(grant: Grant): readonly string[] {
   ];
 }
 
-/** The first of many: the whole list is what `callgate policy check` prints. */
+/** The first of many. `callgate policy check` prints the whole list. */
 function shortList(names: readonly string[]): string {
   const shown = names.slice(0, 12).join(", ");
   return names.length > 12 ? `${shown} and ${names.length - 12} more names of files that run by themselves` : shown;
@@ -38,7 +38,7 @@ function explainMask(grant: Grant): readonly string[] {
   return there.length === 0 ? [] : [`Hidden: ${there.join(", ")}.`];
 }
 
-/** Where the host's network is shared, off means that loopback is off too. */
+/** If the host's network is shared, "off" means that loopback is off too. */
 export function explainSharedNetwork({ network }: Grant): string {
   return network === "off" || network.length === 0 ? "The network is off, loopback too." : explainNetwork({ network });
 }

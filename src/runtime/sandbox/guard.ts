@@ -1,7 +1,7 @@
 /**
- * Protected names that no mount can hold: those that do not exist yet, and links. Mounting over a
- * missing name would leave an empty file of that name on the host, so they are looked at before and
- * after the command instead; what appeared is moved aside, never deleted.
+ * Protected names that no mount can hold: names that do not exist yet, and links. Mounting over a
+ * missing name would leave an empty file on the host, so these names are checked before and after the
+ * command instead. What appeared is moved aside, and never deleted.
  */
 import { cpSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import type { Stats } from "node:fs";
@@ -9,16 +9,19 @@ import { basename, join } from "node:path";
 import type { Denial } from "../../spec/access.ts";
 
 export interface Guard {
-  /** Puts things back as they were and says what had been made. */
+  /** Puts things back as they were, and returns what had been created. */
   settle(): readonly Denial[];
 }
 
 export interface GuardOptions {
-  /** Where things are moved to; made when first needed. */
+  /** Where things are moved to. It is created when first needed. */
   readonly quarantine: string;
-  /** False when something unconfined ran meanwhile and may have made the name rightfully: then it is only reported. */
+  /**
+   * False if something unconfined ran in the meantime and may have created the name legitimately. Then
+   * it is only reported.
+   */
   readonly isOnlySuspect: () => boolean;
-  /** They were found missing before, and are looked at only now that something is there. */
+  /** The names were missing before, and are looked at only now that something is there. */
   readonly wereMissing?: boolean;
   readonly now?: () => number;
 }
@@ -65,7 +68,7 @@ function moveAside(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch {
-    // Another file system: links are copied as links, so nothing outside is read on the way.
+    // On another file system, links are copied as links, so that nothing outside is read on the way.
     cpSync(from, to, { recursive: true, verbatimSymlinks: true });
     rmSync(from, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 /**
- * For backends that cannot hold a protected folder read-only: everything in it is recorded before the
- * command, by lstat, and put back as it was afterwards. What cannot be recorded is not protected, and then
- * the command does not run.
+ * For backends that cannot keep a protected folder read-only. Everything in it is recorded before the
+ * command, with lstat, and restored afterwards. If something cannot be recorded it is not protected,
+ * and the command does not run.
  */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
 import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import type { Denial } from "../../spec/access.ts";
 
 export interface Kept {
   readonly path: string;
-  /** By path, folders before what is in them; empty if nothing was there. */
+  /** By path, folders before their content. Empty if nothing was there. */
   readonly entries: ReadonlyMap<string, Entry>;
 }
 
@@ -22,14 +22,17 @@ interface Entry {
   readonly target?: string;
 }
 
-/** A repository's bulk: changing what is in it makes nothing run. The names themselves are recorded. */
+/**
+ * The bulk of a repository. Changing the content of these files makes nothing run, so only their names
+ * are recorded.
+ */
 const bulk = new Set(
   "objects refs logs lfs index packed-refs ORIG_HEAD FETCH_HEAD COMMIT_EDITMSG MERGE_MSG rr-cache".split(" "),
 );
 const maxEntries = 5000;
 const maxBytes = 32 * 1024 ** 2;
 
-/** `before`: an older record of the same place, whose contents are taken over where nothing changed. */
+/** `before` is an older record of the same place. Contents that did not change are taken from it. */
 export function keepTree(path: string, before?: Kept): Kept {
   const entries = new Map<string, Entry>();
   let bytes = 0;
@@ -66,12 +69,15 @@ function isGitFolder(path: string): boolean {
   return lstatSync(join(path, "HEAD"), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** The kernel changes this time with everything it changes, and no command can set it. */
+/** The kernel updates this time with every change, and no command can set it. */
 function isUntouched(a: Stats, b: Stats): boolean {
   return a.ino === b.ino && a.ctimeMs === b.ctimeMs && a.size === b.size && a.mode === b.mode;
 }
 
-/** What was changed is as it was, what was added is gone; a denial for each place where something had to be done. */
+/**
+ * What was changed is restored, and what was added is removed. Returns a denial for each place where
+ * something had to be done.
+ */
 export function putBack(all: readonly Kept[], searched: readonly string[]): readonly Denial[] {
   return all.flatMap((kept) => {
     const [target] = putBackTree(kept, searched);
@@ -82,7 +88,7 @@ export function putBack(all: readonly Kept[], searched: readonly string[]): read
 
 function putBackTree({ path, entries }: Kept, searched: readonly string[]): readonly string[] {
   const changed: string[] = [];
-  // Folders first: below one that was replaced, by a link perhaps, nothing may be touched.
+  // Folders first: nothing may be touched below a folder that was replaced, perhaps by a link.
   for (const [at, entry] of entries) if (restore(at, entry, searched)) changed.push(at);
   const removeAdded = (at: string): void => {
     const stat = lstatSync(at, { throwIfNoEntry: false });
@@ -129,7 +135,7 @@ function fixMode(path: string, stat: Stats, now: Stats): boolean {
     try {
       chownSync(path, stat.uid, stat.gid);
     } catch {
-      // Only root may give files away, and then nobody else has.
+      // Only root may give files away, and then nobody else has done so.
     }
   }
   if (now.mode === stat.mode) return false;
@@ -137,7 +143,7 @@ function fixMode(path: string, stat: Stats, now: Stats): boolean {
   return true;
 }
 
-/** A folder that was moved away is moved back, with all that is in it; one that is gone is made again. */
+/** A folder that was moved away is moved back with everything in it. One that is gone is created again. */
 function bringBack(path: string, stat: Stats, searched: readonly string[]): boolean {
   const moved = findFolder(stat, searched);
   rmSync(path, { recursive: true, force: true });

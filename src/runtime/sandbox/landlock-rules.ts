@@ -1,6 +1,7 @@
 /**
- * A plan as Landlock rules: rights by path prefix, inherited downwards and never taken away again. So
- * what is to be hidden is left out: every sibling on the way to it gets a rule of its own.
+ * A plan as Landlock rules. Rights belong to a path prefix, are inherited downwards and are never
+ * taken away again. So what is to be hidden gets no rule, and every sibling on the way to it gets one
+ * of its own.
  */
 import { readdirSync } from "node:fs";
 import { join, sep } from "node:path";
@@ -11,7 +12,7 @@ import type { Plan } from "./plan.ts";
 
 type Rule = LandlockRules["rules"][number];
 
-/** linux/landlock.h; the comment says with which ABI a right came. */
+/** From linux/landlock.h. The comment says with which ABI a right came. */
 const right = {
   execute: 1 << 0,
   writeFile: 1 << 1,
@@ -38,7 +39,7 @@ export interface RulesetOptions {
   readonly abi: number;
   readonly plan: Plan;
   readonly grant: Grant;
-  /** The private temp folder: the shared one cannot be replaced here. */
+  /** The private temporary folder. The shared one cannot be replaced here. */
   readonly tempFolder: string | undefined;
   readonly proxyPort?: number;
 }
@@ -55,12 +56,12 @@ export function landlockRules({
   const write = known & ~right.makeChar & ~right.makeBlock;
   const hidden = plan.entries.filter(({ use }) => use === "hide").map(({ path }) => path);
   const below = (folder: string) => hidden.filter((path) => contains(folder, path));
-  // What is granted by its own name stays open though the folder around it is hidden, as mounts have it.
+  // What is granted by its own name stays open although the folder around it is hidden, as with mounts.
   const shownInHidden = plan.entries.filter(
     ({ path, use }) => use === "read" && hidden.some((folder) => contains(folder, path)),
   );
   const rules: Rule[] = [
-    // Names may be listed everywhere: it is the contents that are hidden.
+    // Names may be listed everywhere; it is the contents that are hidden.
     { path: sep, access: right.readDir },
     ...openPlaces(sep, plan.everything ? hidden : [...hidden, "/dev"]).map((path) =>
       rule(path, plan.everything ? write : read),
@@ -85,25 +86,25 @@ export function landlockRules({
   };
 }
 
-/** Rights that only folders have are left out by the launcher where the path turns out to be a file. */
+/** The launcher leaves out rights that only folders have if the path turns out to be a file. */
 function rule(path: string, access: number): Rule {
   return { path, access };
 }
 
-/** The widest paths below `folder` that hold nothing of `closed`. */
+/** The widest paths below `folder` that contain nothing of `closed`. */
 function openPlaces(folder: string, closed: readonly string[]): readonly string[] {
   if (closed.some((path) => contains(path, folder))) return [];
   if (!closed.some((path) => contains(folder, path))) return [folder];
   return entries(folder).flatMap((name) => openPlaces(join(folder, name), closed));
 }
 
-/** A rule on a link would be one on whatever it leads to. */
+/** Links are skipped, because a rule on a link would apply to its target. */
 function entries(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
       .filter((one) => !one.isSymbolicLink())
       .map(({ name }) => name);
   } catch {
-    return []; // we may not look into it, so neither may the command
+    return []; // we may not look into it, so the command may not either
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Landlock and seccomp, applied by the launcher: works in containers where no namespace can be made.
- * What neither can judge, because it is named by a path in memory, the launcher does itself or refuses
- * (native/supervisor.c). Weaker than bubblewrap, and `explain` says how: protected names are put back
- * afterwards instead of being held, other processes can be seen, there is no loopback of one's own.
+ * Landlock and seccomp, applied by the launcher. It works in containers where no namespace can be
+ * made. What neither can judge, because it is named by a path in memory, the launcher does itself or
+ * refuses (native/supervisor.c). It is weaker than bubblewrap, and `explain` says how: protected names
+ * are restored afterwards instead of being held, other processes can be seen, and there is no separate
+ * loopback.
  */
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
@@ -45,7 +46,7 @@ export function createLandlockBackend(
 
   function filter(sockets: SocketRule, starts: StartQuestions | undefined): Uint8Array {
     const key = `${sockets} ${starts}`;
-    // Before ABI 3 Landlock does not see a file being cut short.
+    // Before ABI 3 Landlock does not control truncating a file.
     const made =
       filters.get(key) ??
       seccompProgram({
@@ -136,7 +137,7 @@ function isOpen({ path, kind }: PlanEntry): boolean {
   }
 }
 
-/** Asked of the kernel itself: the file that lists security modules is often not there. */
+/** Asked of the kernel itself, because the file that lists security modules is often missing. */
 function landlockAbi(launcher: string): number {
   try {
     return Number(execFileSync(launcher, ["landlock-abi"], { encoding: "utf8" }).trim());
@@ -164,7 +165,7 @@ async function probe(abi: () => number, confine: Backend["confine"], machine: Ma
   const detail = `ran a command under Landlock (ABI ${abi()}) and our seccomp filter`;
   const asking = await tryCommand(confine, machine, { argv: ["sh", "-c", 'f=$(mktemp) && chmod 600 "$f" && rm "$f"'] });
   if (asking.exitCode === 0) return { ok: true, detail };
-  // Nothing gets out, but less works: the launcher may not read the path of a call it is asked about.
+  // Nothing gets out, but less works: the launcher may not read the path of a call that it is asked about.
   return {
     ok: true,
     detail: `${detail}; but modes and times of files cannot be changed, and unix sockets not connected to`,

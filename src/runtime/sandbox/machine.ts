@@ -1,4 +1,4 @@
-/** What a sandbox must know about this machine; asked once, handed in, so that a test can hold it still. */
+/** What a sandbox must know about this machine. It is found out once and passed in, so that a test can set it. */
 import { accessSync, constants, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir, platform, release, tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
@@ -8,17 +8,17 @@ import type { Architecture } from "./seccomp/syscalls.ts";
 /** What the sandbox must know of this machine. */
 export interface Machine {
   readonly platform: NodeJS.Platform;
-  /** Undefined: our seccomp program has no numbers for this processor. */
+  /** Undefined if our seccomp program has no system call numbers for this processor. */
   readonly architecture: Architecture | undefined;
   readonly uid: number;
   readonly gid: number;
-  /** The engine's own environment: where programs and the host's sockets are found. */
+  /** The engine's own environment, in which programs and the host's sockets are found. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly tempDir: string;
-  /** Probe results and things moved aside are kept here. */
+  /** Where probe results and things moved aside are stored. */
   readonly stateDir: string;
-  /** Changes when the kernel does or the machine was started again. */
+  /** Changes when the kernel changes or the machine is restarted. */
   readonly boot: string;
 }
 
@@ -31,7 +31,7 @@ export function thisMachine(overrides: Partial<Machine> = {}): Machine {
     gid: process.getgid?.() ?? -1,
     env,
     home: homedir(),
-    // macOS has a private one per user; on Linux the shared one is what must be replaced, whatever TMPDIR says.
+    // macOS has a private one per user. On Linux the shared one must be replaced, whatever TMPDIR says.
     tempDir: platform() === "linux" ? "/tmp" : tmpdir(),
     stateDir: stateDir(env),
     boot: `${release()} ${bootId()}`,
@@ -47,7 +47,7 @@ function bootId(): string {
   }
 }
 
-/** The first program of that name on the engine's own PATH; relative entries are never looked at. */
+/** The first program of that name on the engine's own PATH. Relative entries are ignored. */
 export function findProgram(name: string, env: Machine["env"]): string | undefined {
   const folders = (env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(delimiter).filter(isAbsolute);
   return folders.map((folder) => join(folder, name)).find(isExecutable);
@@ -56,8 +56,8 @@ export function findProgram(name: string, env: Machine["env"]): string | undefin
 const systemFolders = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 /**
- * A program that everything hangs on: the system's own first, then the PATH's, but never one from the
- * current folder or a node_modules, where whoever wrote the project could have put another.
+ * A program on which everything depends: the system's own first, then the PATH's, but never one from
+ * the current folder or a node_modules, where the author of the project could have put another.
  */
 export function findTrustedProgram(name: string, env: Machine["env"], cwd: string = process.cwd()): string | undefined {
   const isForeign = (folder: string) => !folder.startsWith(cwd) && !folder.includes("node_modules");
@@ -75,10 +75,11 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * Sockets of the host by which a command could ask others to act for it: agents, containers, buses,
- * databases. A read-only mount does not stop a connect, so each is hidden by its path: those the
- * environment names, and those the kernel says somebody listens on, however young. A folder that holds
- * nothing but sockets is hidden whole, so that one which is made there a moment later is hidden too.
+ * Sockets of the host through which a command could ask others to act for it: agents, containers,
+ * buses, databases. A read-only mount does not prevent a connect, so each is hidden by its path: those
+ * that the environment names, and those on which the kernel says somebody listens, however young. A
+ * folder that contains only sockets is hidden as a whole, so that a socket made there a moment later
+ * is hidden too.
  */
 export function hostSockets({ env }: Pick<Machine, "env">): readonly string[] {
   const address = (name: string) => /(?:^|;)unix:(?:path=|\/\/)([^,;]+)/.exec(env[name] ?? "")?.[1];
@@ -98,7 +99,7 @@ export function hostSockets({ env }: Pick<Machine, "env">): readonly string[] {
     .filter((path) => isAbsolute(path));
 }
 
-/** A line is `address refs protocol flags type state inode path`; the flag says it accepts connections. */
+/** A line is `address refs protocol flags type state inode path`. The flag means that it accepts connections. */
 const listening = /^\S+ \S+ \S+ 00010000 \S+ \S+ +\d+ (\/.*)$/gm;
 
 function listeningSockets(): readonly string[] {
@@ -109,7 +110,7 @@ function listeningSockets(): readonly string[] {
   }
 }
 
-/** Beside a socket its owner often keeps a lock and its process number. */
+/** Owners often keep a lock and a process number beside a socket. */
 const socketCompanion = /(?:^|\.)(?:lock|pid)$/;
 const mostCompanions = 200;
 
@@ -121,6 +122,6 @@ function holdsOnlySockets(folder: string): boolean {
       all.every((one) => one.isSocket() || (one.isFile() && socketCompanion.test(one.name)))
     );
   } catch {
-    return false; // gone, or closed to this user, and then to every command of theirs
+    return false; // gone, or closed to this user and so to all of this user's commands
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Without its capabilities root owns only what is root's. In somebody else's workspace a command of
- * root's therefore runs as that owner, if the owner can get there, and with what the owner can see.
+ * Without its capabilities, root can change only what belongs to root. In somebody else's workspace a
+ * command of root therefore runs as the workspace's owner, if the owner can get there, and sees what
+ * the owner can see.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, sep } from "node:path";
@@ -21,12 +22,12 @@ export function commandOwner(plan: Plan, cwd: string, machine: Machine): Owner |
   return canReach(place, owner) ? owner : undefined;
 }
 
-/** What the owner cannot get to needs no mount, and none could be made there on the owner's behalf. */
+/** What the owner cannot reach needs no mount, and none could be made there for the owner. */
 export function planFor(owner: Owner | undefined, plan: Plan): Plan {
   return owner === undefined ? plan : { ...plan, entries: plan.entries.filter(({ path }) => canReach(path, owner)) };
 }
 
-/** Every folder above lets this user pass, by its mode. */
+/** True if every folder above lets this user pass, judged by its mode. */
 export function canReach(path: string, { uid, gid }: Owner): boolean {
   for (let folder = dirname(path); folder !== sep; folder = dirname(folder)) {
     const stat = statSync(folder, { throwIfNoEntry: false });

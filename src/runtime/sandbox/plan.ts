@@ -1,20 +1,21 @@
 /**
- * A grant and the disk as it is now in, an ordered list of what each path becomes inside out. Every
- * backend that works with paths is built from this one list, so they agree on what is confined.
+ * From a grant and the present state of the disk, this makes an ordered list of what each path becomes
+ * inside. Every backend that works with paths uses this one list, so that they agree on what is
+ * confined.
  */
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
 
 /**
- * `write`: the host's, changeable. `read`: the host's, read-only. `hide`: nothing to see. `temp`: a
- * folder of the sandbox's own. Later entries lie on top of earlier ones.
+ * `write`: the host's, and can be changed. `read`: the host's, read-only. `hide`: nothing to see.
+ * `temp`: the sandbox's own folder. Later entries lie on top of earlier ones.
  */
 export interface PlanEntry {
   readonly path: string;
   readonly use: "write" | "read" | "hide" | "temp";
   readonly kind: "file" | "directory";
-  /** Where it comes from, if it is not what lies there on the host. */
+  /** Where it comes from, if not from the same path of the host. */
   readonly source?: string;
 }
 
@@ -22,35 +23,38 @@ export interface Plan {
   /** The whole disk is writable (full-access). */
   readonly everything: boolean;
   readonly entries: readonly PlanEntry[];
-  /** The writable roots, resolved, none inside another. */
+  /** The writable roots, resolved. None is inside another. */
   readonly roots: readonly string[];
   /** Repositories below the roots are protected, and new ones are moved aside. */
   readonly guardsRepositories?: boolean;
-  /** Protected names that no mount can hold: missing now, or links. Watched instead (see guard.ts). */
+  /**
+   * Protected names that no mount can hold, because they are missing now or are links. They are watched
+   * instead (see guard.ts).
+   */
   readonly watched: readonly string[];
 }
 
 export interface PlanOptions {
   readonly cwd: string;
-  /** The shared temp folder that is replaced by a private one; undefined where it and the run folder stay the host's. */
+  /** The shared temporary folder that a private one replaces. Undefined if it and the run folder stay the host's. */
   readonly tempDir: string | undefined;
-  /** Read-only and visible though the folder around it is the sandbox's own (the launcher, the proxy's socket). */
+  /** Read-only and visible although the folder around it is the sandbox's own (the launcher, the proxy's socket). */
   readonly visible?: readonly VisibleFile[];
-  /** Sockets of the host that are hidden though they lie anywhere. */
+  /** Sockets of the host that are hidden, wherever they are. */
   readonly sockets: readonly string[];
-  /** The `.git` of repositories below the writable folders, given those. */
+  /** Finds the `.git` of repositories below the given writable folders. */
   readonly repositories?: (roots: readonly string[]) => readonly string[];
   /** Files of programs that may not be started. */
   readonly programs?: readonly string[];
   /** Our own folders, hidden. */
   readonly own?: OwnFolders;
-  /** How paths become hidden entries; left out: by looking at the disk now. */
+  /** How paths become hidden entries. Left out: by looking at the disk now. */
   readonly hide?: (paths: readonly string[]) => readonly PlanEntry[];
 }
 
 export interface OwnFolders {
   readonly folders: readonly string[];
-  /** The folder of outputs that were kept for whoever runs this command: may be read, wherever it lies. */
+  /** The folder of outputs kept for whoever runs this command. It may be read, wherever it is. */
   readonly kept?: string;
 }
 
@@ -77,7 +81,7 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
     const opened = new Set(made.filter(({ use }) => use === "write").map(({ path }) => path));
     if (options.tempDir !== undefined)
       entries.push(...ownPlaces(options, options.tempDir, (path) => inside(path) || opened.has(path)));
-    // A socket in a writable root is the user's own doing (a dev server's), and stays.
+    // A socket in a writable root is the user's own (a dev server's), and stays visible.
     const isWorkplace = (path: string) => inside(path) || [options.cwd, ...roots].some((one) => contains(path, one));
     entries.push(...hide(options.sockets.filter((path) => !isWorkplace(path))));
   }
@@ -94,7 +98,10 @@ export function planMounts(grant: Grant, options: PlanOptions): Plan {
 /** More mounts than this would cost more than the one new file is worth. */
 const maxSiblings = 300;
 
-/** To make one new thing its folder must be writable; what is in it already stays read-only, unless it was granted too. */
+/**
+ * To create one new thing, its folder must be writable. What is in it already stays read-only, unless
+ * it was granted too.
+ */
 function toBeMade(path: string, isGranted: (path: string) => boolean): readonly PlanEntry[] {
   const folder = resolved(dirname(path));
   if (folder === undefined || folder === sep) return [];
@@ -104,7 +111,7 @@ function toBeMade(path: string, isGranted: (path: string) => boolean): readonly 
   return [...entry(folder, "write"), ...paths.flatMap((one) => entry(one, isGranted(one) ? "write" : "read"))];
 }
 
-/** The temp folder and the run folder become the sandbox's own; what must be seen below them is put back. */
+/** The temporary folder and the run folder become the sandbox's own. What must be visible below them is put back. */
 function ownPlaces(
   { cwd, visible = [] }: PlanOptions,
   tempDir: string,
@@ -113,7 +120,7 @@ function ownPlaces(
   const temp = resolved(tempDir);
   const own = [temp, resolved("/run")].filter((path) => path !== undefined).filter((path) => !writable(path));
   const shadowed = (path: string) => own.some((place) => contains(place, path));
-  // The resolver's file often lives in the run folder; without it granted hosts have no names.
+  // The resolver's file is often in the run folder. Without it, granted hosts could not be looked up.
   const needed = [cwd, "/etc/resolv.conf"].flatMap((path) => resolved(path) ?? []);
   return [
     ...own.map((path): PlanEntry => ({ path, use: path === temp ? "temp" : "hide", kind: "directory" })),
@@ -124,7 +131,10 @@ function ownPlaces(
   ];
 }
 
-/** Nothing of ours is a command's to read, but for a workspace that lies in there (a demo's) and what was kept for it. */
+/**
+ * A command may read none of our own files, except a workspace inside our folders (a demo's) and what
+ * was kept for it.
+ */
 function ownEntries(
   roots: readonly string[],
   { cwd, own }: PlanOptions,
@@ -156,7 +166,7 @@ function protectsGit({ protect }: Grant): boolean {
   return protect.some((name) => basename(name) === ".git");
 }
 
-/** What was granted by its own name inside a protected one stays open. */
+/** What was granted by its own name inside a protected place stays open. */
 function protections(
   grant: Grant,
   roots: readonly string[],
@@ -180,7 +190,7 @@ function protect(root: string, path: string, found: Protections): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined || stat.isSymbolicLink()) found.watched.push(path);
   if (stat === undefined) return;
-  // Each folder on the way becomes a mount point of its own: mount points cannot be renamed away.
+  // Each folder on the way becomes its own mount point, because a mount point cannot be renamed away.
   for (let parent = dirname(path); contains(root, parent) && parent !== root; parent = dirname(parent)) {
     found.entries.push({ path: parent, use: "write", kind: "directory" });
   }
@@ -211,7 +221,7 @@ function readSmall(path: string): string | undefined {
   return stat?.isFile() === true && stat.size < 4096 ? readFileSync(path, "utf8") : undefined;
 }
 
-/** Each of these paths that exists, as what it really is. */
+/** Those of these paths that exist, with their real type. */
 export function hiddenEntries(paths: readonly string[]): readonly PlanEntry[] {
   return paths.flatMap(hidden);
 }
@@ -228,7 +238,7 @@ function entry(path: string, use: PlanEntry["use"]): readonly PlanEntry[] {
 
 const strictness = { temp: 0, write: 1, read: 2, hide: 3 } as const;
 
-/** Shallow first, so that the more specific path wins; of two uses of one path the stricter stays. */
+/** Shallow paths first, so that the more specific one wins. Of two uses of one path, the stricter one stays. */
 function layered(entries: readonly PlanEntry[]): readonly PlanEntry[] {
   const byPath = new Map<string, PlanEntry>();
   for (const one of entries) {
@@ -238,21 +248,21 @@ function layered(entries: readonly PlanEntry[]): readonly PlanEntry[] {
   const depth = (path: string) => path.split(sep).length;
   const ordered = [...byPath.values()].toSorted((a, b) => depth(a.path) - depth(b.path) || (a.path < b.path ? -1 : 1));
   const cover = (path: string) => ordered.findLast((other) => other.path !== path && contains(other.path, path))?.use;
-  // What lies in an empty folder of the sandbox's own is hidden already.
+  // What is inside an empty folder of the sandbox's own is hidden already.
   return ordered.filter(({ path, use }) => use !== "hide" || !["hide", "temp"].includes(cover(path) ?? "write"));
 }
 
-/** The path without links, or undefined if nothing (or nothing we may look at) is there. */
+/** The path without links. Undefined if nothing is there, or nothing that we may look at. */
 export function resolved(path: string): string | undefined {
   try {
-    // Most masks are not there, and asking first costs a tenth of an exception.
+    // Most masks do not exist, and asking first costs a tenth of an exception.
     return lstatSync(path, { throwIfNoEntry: false }) === undefined ? undefined : realpathSync.native(path);
   } catch {
     return undefined;
   }
 }
 
-/** By whole names. On the hot path of every command, so a path is taken apart only where it may climb. */
+/** Compares whole names. It is on the hot path of every command, so a path is taken apart only if it may climb. */
 export function contains(folder: string, path: string): boolean {
   const plain = path.includes("..") ? resolve(path) : path;
   return plain === folder || folder === sep || (plain.startsWith(folder) && plain[folder.length] === sep);

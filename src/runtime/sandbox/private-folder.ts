@@ -1,13 +1,13 @@
 /**
- * Folders of ours in the shared temp folder, gone when this process is: removed when it ends, and if it
- * is killed, by the next of our processes that makes one.
+ * Our folders in the shared temporary folder. They are removed when this process ends; if it is
+ * killed, the next of our processes that creates one removes them.
  */
 import { lstatSync, mkdtempSync, readlinkSync, realpathSync, rmSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** One listener however many there are, because Node warns about more than ten. */
+/** One listener for all of them, because Node warns about more than ten. */
 const made = new Set<string>();
 let hasSwept = false;
 
@@ -30,7 +30,7 @@ function removeAll(): void {
   for (const folder of made) removePrivateFolder(folder);
 }
 
-/** A number means one process only within its namespace, and containers may share a temp folder. */
+/** A process number is unique only within its namespace, and containers may share a temporary folder. */
 function pidNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
@@ -56,7 +56,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH"; // there, but another user's
+    return (error as NodeJS.ErrnoException).code !== "ESRCH"; // it exists, but belongs to another user
   }
 }
 

@@ -1,4 +1,4 @@
-/** The smallest command under the strictest grant: a backend works if this does. */
+/** The smallest command under the strictest grant. A backend works if this does. */
 import type { Grant } from "../../spec/access.ts";
 import { defined } from "../../base/json.ts";
 import { startConfined } from "../process/plain.ts";
@@ -24,14 +24,14 @@ export function tryCommand(
   return runConfined(confine({ argv, cwd, env, grant }), timeoutMs);
 }
 
-/** What the sandbox program said, for people; nothing is decided by it. */
+/** What the sandbox program printed, for people. Nothing is decided by it. */
 export function firstWords({ stderr }: Finished): string {
   return stderr.trim().split("\n")[0] ?? "";
 }
 
 /** How a confined command ended, and what it wrote. */
 export interface Finished extends Ending {
-  /** Why the command never began: the sandbox could not be built. Made anew it may well be. */
+  /** Why the command never began: the sandbox could not be built. A second try may succeed. */
   readonly neverBegan?: string;
   readonly stdout: string;
   readonly stderr: string;

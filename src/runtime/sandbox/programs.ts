@@ -1,7 +1,7 @@
 /**
- * The files of denied programs: hidden where a rule denies the program whatever its words are, so that a
- * copy, a race or a program that reads files itself finds nothing; and known by their beginning, so that
- * the launcher can tell a copy that was there before.
+ * The files of denied programs. If a rule denies a program whatever its arguments, its files are
+ * hidden, so that a copy, a race or a program that reads files itself finds nothing. The launcher also
+ * recognises existing copies by their first bytes.
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ import { startFilter } from "./seccomp/filter.ts";
 import type { StartQuestions } from "./seccomp/filter.ts";
 import type { Architecture } from "./seccomp/syscalls.ts";
 
-/** Where programs lie that are not on everybody's PATH, or lie there a second time. */
+/** Folders of programs that are not on everybody's PATH, or that hold them a second time. */
 const otherFolders = [
   "/usr/local/sbin",
   "/usr/local/bin",
@@ -33,13 +33,13 @@ const otherFolders = [
   "/snap/bin",
 ];
 
-/** Many programs in one file, told apart by their first word: hiding it for one would hide all the others. */
+/** Many programs in one file, told apart by their first word. Hiding the file for one would hide all of them. */
 const manyInOne = new Set(["busybox", "toybox", "coreutils", "rustup", "volta-shim", "mise", "asdf", "snap", "proto"]);
-/** Of these each holds most of the usual tools and can start them without the kernel's knowing. */
+/** Each of these contains most of the usual tools and can run them without the kernel noticing. */
 const toolboxes = ["busybox", "toybox", "coreutils"];
 
 export interface DeniedFiles {
-  /** Hidden in the sandbox, links followed. */
+  /** Hidden in the sandbox, with links followed. */
   readonly hidden: readonly string[];
   readonly known: readonly ProgramFile[];
 }
@@ -64,13 +64,13 @@ function realFiles(paths: readonly string[]): readonly string[] {
   return [...new Set(found)].filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
 }
 
-/** As native/starts.c takes it. */
+/** As in native/starts.c. */
 const headBytes = 4096;
 
 function describe(name: string, path: string, isHidden: boolean): readonly ProgramFile[] {
   const head = readHead(path);
   if (head === undefined) return [];
-  // A file that many programs share is a copy of itself, not of one of them.
+  // A file that many programs share counts under its own name, not as a copy of one of them.
   const called = manyInOne.has(basename(path)) ? basename(path) : basename(name);
   return [{ name: called, path, isHidden, fingerprint: fingerprint(head) }];
 }
@@ -85,7 +85,7 @@ function readHead(path: string): Buffer | undefined {
       closeSync(file);
     }
   } catch {
-    return undefined; // not for us to read, so nobody of ours can copy it
+    return undefined; // we cannot read it, so no command of ours can copy it
   }
 }
 
@@ -99,7 +99,7 @@ function fingerprint(bytes: Buffer): bigint {
 }
 
 export interface DeniedPrograms {
-  /** Files to hide, and what the launcher holds against each start where it can. */
+  /** Files to hide, and what the launcher checks for each start if it can. */
   readonly hidden: readonly string[];
   readonly starts?: StartRules;
   readonly questions?: StartQuestions;
@@ -116,7 +116,7 @@ export function createStartJudge(launcher: string | undefined, architecture: Arc
   let works: boolean | undefined;
   let last: { readonly key: string; readonly at: number; readonly files: DeniedFiles } | undefined;
 
-  /** Files come and go rarely, and looking at them costs more than most commands. */
+  /** Cached, because files change rarely and looking at them costs more than most commands. */
   function files(denied: readonly DeniedProgram[], path: string): DeniedFiles {
     const key = JSON.stringify([path, denied]);
     if (last?.key !== key || Date.now() - last.at > filesLastMs)
@@ -138,7 +138,7 @@ export function createStartJudge(launcher: string | undefined, architecture: Arc
 
 const filesLastMs = 2000;
 
-/** Whether program starts can be judged on this machine: really tried, once. */
+/** Whether program starts can be judged on this machine. Really tried, once. */
 export function judgesStarts(launcher: string): boolean {
   try {
     execFileSync(launcher, ["judges"], { stdio: "ignore", timeout: 5000 });
@@ -148,7 +148,10 @@ export function judgesStarts(launcher: string): boolean {
   }
 }
 
-/** What in the kernel holds a command to a number of processes: in bubblewrap, and elsewhere. Undefined: nothing. */
+/**
+ * What in the kernel limits a command's number of processes: in bubblewrap, and elsewhere. Undefined
+ * if nothing does.
+ */
 export function howProcessesAreHeld(launcher: string): readonly [inBwrap: string, elsewhere: string] | undefined {
   try {
     const said = execFileSync(launcher, ["limits"], {
@@ -159,7 +162,7 @@ export function howProcessesAreHeld(launcher: string): readonly [inBwrap: string
     const [inBwrap = "", elsewhere = ""] = said.trim().split(" ");
     return [inBwrap, elsewhere];
   } catch {
-    return undefined; // a launcher from before
+    return undefined; // an older launcher
   }
 }
 
@@ -175,7 +178,7 @@ export function refusedStart({ programs }: Pick<Ending, "programs">): Denial | u
 const maxListed = 50;
 const maxWordsLength = 300;
 
-/** A build starts thousands; the first ones tell what was run, and every refusal is told. */
+/** A build starts thousands of programs. The first ones tell what was run, and every refusal is listed. */
 export function shortList({ list, unlisted }: StartedPrograms): StartedPrograms {
   const shown = list.filter(({ refusedBy }, at) => at < maxListed || refusedBy !== undefined);
   return {

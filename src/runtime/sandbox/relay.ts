@@ -1,11 +1,12 @@
 /**
- * From the loopback of a command's own network namespace to our proxy outside: a socket that is shown
- * to the sandbox, and a relay inside that listens on a port (programs speak to proxies by port only).
+ * From the loopback of a command's own network namespace to our proxy outside: a socket that the
+ * sandbox can see, and a relay inside that listens on a port, because programs reach proxies only by
+ * port.
  */
 import type { Grant } from "../../spec/access.ts";
 import type { VisibleFile } from "./plan.ts";
 
-/** In a namespace of its own every port is free. */
+/** In a separate namespace every port is free. */
 const relayPort = 3128;
 
 export interface Relayed {
@@ -15,7 +16,7 @@ export interface Relayed {
 }
 
 export function relayed(argv: readonly string[], socket: string, grant: Grant, launcher: string | undefined): Relayed {
-  // Where the run folder is the sandbox's own, the socket is put there, so that nothing is made on the host.
+  // If the run folder is the sandbox's own, the socket is put there, so that nothing is created on the host.
   const path = grant.policy === "full-access" ? socket : "/run/callgate-proxy.sock";
   const relay = launcher === undefined ? nodeRelay(path) : [launcher, "relay", String(relayPort), path, "--"];
   return {
@@ -25,7 +26,7 @@ export function relayed(argv: readonly string[], socket: string, grant: Grant, l
   };
 }
 
-/** What programs look at; both cases, because some read only one. */
+/** The variables that programs read, in both cases, because some read only one. */
 export function proxyEnv(url: string): Readonly<Record<string, string>> {
   const direct = "localhost,127.0.0.1,::1";
   const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
@@ -33,7 +34,7 @@ export function proxyEnv(url: string): Readonly<Record<string, string>> {
   return { ...proxied, NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: "1" };
 }
 
-/** The launcher's relay in Node's words, for where there is no launcher; it ends as its command ends. */
+/** The launcher's relay written in JavaScript, for machines without the launcher. It ends as its command ends. */
 const relayScript = `
 const net = require("node:net"), { spawn } = require("node:child_process");
 const [port, socket, program, ...args] = process.argv.slice(1);

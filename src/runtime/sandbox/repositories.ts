@@ -1,7 +1,7 @@
 /**
- * Repositories below the writable folders: each has settings and hooks that make git run things, and is
- * protected as the one at the top is. The search is bounded, the shallow folders first; folders that did
- * not change since the last look are only looked at from outside.
+ * Repositories below the writable folders. Each has settings and hooks that make git run things, and
+ * is protected like the one at the top. The search is bounded and goes through shallow folders first.
+ * A folder that has not changed since the last time is not read again.
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 const maxFolders = 2000;
 const maxRepositories = 200;
 const maxDepth = 8;
-/** Large, written by tools, and never anybody's repository. */
+/** Large folders written by tools, which are nobody's repository. */
 const skipped = new Set([".git", "node_modules", ".venv", "__pycache__", ".cache"]);
 
 interface Looked {
@@ -19,7 +19,7 @@ interface Looked {
 }
 
 export interface Repositories {
-  /** The `.git` of each repository below these folders, not of the folders themselves. */
+  /** The `.git` of each repository below these folders, but not of the folders themselves. */
   find(roots: readonly string[]): readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function createRepositories(now: () => number = Date.now): Repositories {
     const before = known.get(folder);
     if (before?.changed === changed) return before;
     const looked = { changed, ...read(folder) };
-    // A folder that changes in this very moment may change again without its time showing it.
+    // A folder that is changing right now may change again without a new time stamp.
     if (now() - changed > settledMs) known.set(folder, looked);
     else known.delete(folder);
     return looked;

@@ -1,7 +1,8 @@
 /**
- * An argv and a grant in, a confined command out. Entry of `callgate/sandbox`, usable alone. This
- * folder knows the kernel and the disk; it knows no tool, no policy file and no person, and it never
- * confines less than it was asked to: where nothing here can, it says so and runs nothing.
+ * Takes an argv and a grant, and returns a confined command. This is the entry of `callgate/sandbox`,
+ * and can be used alone. The folder knows the kernel and the disk, but no tool, no policy file and no
+ * person. It never confines less than it was asked to: if nothing here can, it says so and runs
+ * nothing.
  */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { statSync } from "node:fs";
@@ -33,15 +34,15 @@ export type { Finished } from "./probe.ts";
 /** Options of `createSandbox`. */
 export interface SandboxOptions {
   readonly machine?: Partial<Machine>;
-  /** Only this backend (a candidate's id), or none; left out: the first that works here. */
+  /** Use only this backend (a candidate's id), or none. Left out: the first that works here. */
   readonly only?: string;
-  /** Tried before all others: a backend of one's own. */
+  /** Your own backends, tried before all others. */
   readonly backends?: readonly Backend[];
   /** Run commands in this image instead; tried before the platform's own backends. */
   readonly container?: { readonly program: "podman" | "docker"; readonly image: string };
-  /** The launcher's path: applies Landlock, relays to the proxy. Left out: looked for; null: none. */
+  /** The launcher's path. It applies Landlock and relays to the proxy. Left out: it is looked for. Null: none. */
   readonly launcher?: string | null;
-  /** A folder of kept outputs that commands may read though it lies in our state folder, which they may not. */
+  /** A folder of kept outputs that commands may read although it is in our state folder, which they may not read. */
   readonly kept?: string;
   /** Let allowed names lead to private addresses. */
   readonly allowPrivate?: boolean;
@@ -61,7 +62,7 @@ const sandboxShape = optionsShape<SandboxOptions>({
   allowPrivate: "boolean",
 });
 
-/** Finds how commands can be confined here; the tries are made when it is first used. */
+/** Finds out how commands can be confined here. Backends are tried when it is first used. */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {
   checkOptions("createSandbox", options, sandboxShape);
   const machine = thisMachine(options.machine);
@@ -133,7 +134,7 @@ function candidates(options: SandboxOptions, machine: Machine, session: Session)
   const relay = launcher === undefined ? {} : { launcher };
   const all: readonly Candidate[] = [
     ...backends.map((backend) => ({ id: backend.name, backend, programs: [] })),
-    // Who asks for a container wants that one, not the next best thing.
+    // Whoever asks for a container wants exactly that, and not the next best thing.
     ...(container === undefined
       ? platformCandidates(machine, session, launcher)
       : [
@@ -156,7 +157,7 @@ function candidates(options: SandboxOptions, machine: Machine, session: Session)
 
 function platformCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
   if (machine.platform === "linux") return linuxCandidates(machine, session, launcher);
-  // Windows: approvals only. A restricted token would be one more candidate here.
+  // Windows has approvals only. A restricted token would be one more candidate here.
   return machine.platform === "darwin"
     ? [{ id: "seatbelt", backend: createSeatbeltBackend(machine, session), programs: [seatbeltProgram] }]
     : [];
@@ -171,7 +172,7 @@ const bwrapVariants = [
 
 function linuxCandidates(machine: Machine, session: Session, launcher: string | undefined): readonly Candidate[] {
   const { architecture, env } = machine;
-  // Without numbers for this processor there is no seccomp program, and neither backend is whole.
+  // Without system call numbers for this processor there is no seccomp program, and neither backend is complete.
   if (architecture === undefined) return [];
   const program = findTrustedProgram("bwrap", env);
   const settings = { architecture, ...defined({ launcher }) };
@@ -220,10 +221,13 @@ function checkWords({ argv, cwd, env }: Launch): void {
     throw new CallError("invalid_input", `there is no folder ${cwd}`, { hint: "give a folder that exists" });
 }
 
-/** Found missing here rather than by the sandbox program, whose words about it would be taken for the command's. */
+/**
+ * Looked for here, because the sandbox program's own words about a missing program would be taken for
+ * the command's output.
+ */
 function checkProgram({ argv: [program = ""], env }: Launch, machine: Machine): void {
   const isName = !program.includes("/");
-  // Inside, the temp folder is another one: only there can it be known what lies in it.
+  // Inside, the temporary folder is a different one, so only there can it be known what is in it.
   if (!isName || (env["PATH"] ?? "").includes(machine.tempDir) || findProgram(program, env) !== undefined) return;
   throw new CallError("failed", `there is no program '${program}' on the PATH`, {
     hint: "check the program's name",
@@ -240,7 +244,7 @@ function noSandbox(machine: Machine): CallError {
     hint: "callgate doctor says what is missing; the user can also approve running it unconfined",
   });
 }
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { FdData, HeldRun, LandlockRules, ProgramFile, StartRules } from "../process/child.ts";
 export type { StartOptions } from "../process/plain.ts";
 export type { ProxiedRequest } from "../proxy.ts";
