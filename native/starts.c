@@ -66,6 +66,14 @@ static bool is_many_in_one(const char *name) {
 /* The dynamic loader runs the file its words name, and the kernel is not asked again. */
 static bool is_loader(const char *name) { return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0 || strncmp(name, "ld64.so", 7) == 0; }
 
+/* These run the program their words name, looked up by themselves, and the kernel is not asked again. */
+static bool is_emulator(const char *name) {
+  static const char *const known[] = {"valgrind", "qemu-", "drrun", "box64", NULL};
+  for (size_t i = 0; known[i]; i++)
+    if (strncmp(known[i], name, strlen(known[i])) == 0) return true;
+  return false;
+}
+
 static bool is_script(const struct program *p) { return p->size > 2 && p->head[0] == '#' && p->head[1] == '!'; }
 
 /* Looks at an open file: where it lies, what it begins with, and whose copy it is. */
@@ -146,6 +154,14 @@ static const char *denied_loaded(const struct call *c, char *const *argv, int de
   return NULL;
 }
 
+/* A rule's program by its bare name among the words of one that looks programs up: `valgrind -q git push`. */
+static const char *denied_emulated(const struct call *c, char *const *argv) {
+  const char *rule = NULL;
+  for (size_t i = 1; i < 32 && argv[0] && argv[i] && !rule; i++)
+    if (argv[i][0] != '-') rule = denied_by_name(c, base_name(argv[i]), "", argv + i + 1);
+  return rule;
+}
+
 /*
  * The file of a rule's program among the words of another one, which may run it without asking the kernel again:
  * `node …/npm-cli.js publish`, `qemu-x86_64 /usr/bin/git push`, a loader under another name.
@@ -198,16 +214,18 @@ static const char *denied(const struct call *c, const struct program *p, const c
   const char *first = argv[0] ? argv[0] + (argv[0][0] == '-') : "";
   const char *names[] = {base_name(typed), base_name(p->path), base_name(first), p->copy_of ? p->copy_of : ""};
   char *const *args = argv[0] ? argv + 1 : argv;
-  bool many = false, loader = false;
+  bool many = false, loader = false, emulator = false;
   for (size_t i = 0; i < 4; i++) {
     const char *rule = names[i][0] ? denied_by_name(c, names[i], i == 1 ? p->path : "", args) : NULL;
     if (rule) return rule;
     many |= is_many_in_one(names[i]);
     loader |= is_loader(names[i]);
+    emulator |= is_emulator(names[i]);
   }
   if (depth >= MAX_INTERPRETERS) return NULL;
   const char *rule = many ? denied_part(c, argv, depth) : loader ? denied_loaded(c, argv, depth) : NULL;
   if (!rule && is_script(p)) rule = denied_interpreter(c, p, typed, argv, depth);
+  if (!rule && emulator) rule = denied_emulated(c, argv);
   if (!rule) rule = denied_among_words(c, argv);
   return rule;
 }

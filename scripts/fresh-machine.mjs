@@ -5,7 +5,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 const programs =
-  "bwrap rg tmux psql initdb postgres chromium chromium-browser google-chrome python python3 jq busybox sqlite3 strace gdb curl wget patch script expect socat gawk zsh fish pwsh musl-gcc clang aarch64-linux-gnu-gcc qemu-aarch64-static qemu-aarch64 docker podman".split(
+  "bwrap rg tmux psql initdb postgres chromium chromium-browser google-chrome python python3 jq busybox sqlite3 strace gdb valgrind curl wget patch script expect socat gawk zsh fish pwsh musl-gcc clang aarch64-linux-gnu-gcc qemu-aarch64-static qemu-aarch64 docker podman".split(
     " ",
   );
 

@@ -24,6 +24,7 @@ export const howToGet = {
   curl: "apt-get install curl",
   openssl: "apt-get install openssl",
   patch: "apt-get install patch",
+  valgrind: "apt-get install valgrind",
   script: "apt-get install bsdutils",
   "the launcher": "install a C compiler (apt-get install gcc), then run npm test again",
   "a sandbox": "apt-get install bubblewrap, or use Linux 5.13 or newer with Landlock",

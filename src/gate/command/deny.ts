@@ -104,8 +104,9 @@ function handedOver(step: Step): readonly (string | undefined)[] {
   const { name, system } = step;
   if (name === undefined || isWrapper(name)) return [];
   const args = step.found.words.slice(1, 201).map((item) => item.value);
-  if (containers.has(name)) return after(args, ["exec", "run"]);
+  if (containers.has(name)) return after(args, ["exec", "run", "unshare"]);
   if (packageRunners.has(name)) return after(args, ["exec", "x", "dlx"]);
+  if (name === "cmake") return after(args, ["env", "time"]);
   if (takesCommands({ name, system })) return args;
   // A program's file among the arguments of a command that changes something may be copied or linked.
   return step.risk === "harmless" ? [] : args.filter((arg) => arg?.startsWith("/") && programName(arg).system);

@@ -3,9 +3,11 @@
  * (`GIT_SSH_COMMAND=…`) or a setting (`git -c core.pager=…`). It is read as a shell line of its own,
  * for deny rules and danger. If it cannot be read, nobody can tell what runs.
  */
+import { programName } from "../paths.ts";
 import type { Assigned, Found } from "./found.ts";
 import { readers } from "./readers.ts";
 import { specials } from "./specials.ts";
+import { isShell, packageRunners } from "./wrappers.ts";
 
 export interface Handed {
   /** Shell lines, or programs with their words. */
@@ -24,6 +26,8 @@ const running: ReadonlyMap<string, readonly string[]> = new Map(
     "tar gtar bsdtar":
       "I F use-compress-program to-command checkpoint-action info-script new-volume-script rsh-command rmt-command",
     split: "filter",
+    "strace ltrace": "o output",
+    dpkg: "pre-invoke post-invoke status-logger",
     sort: "compress-program",
     zip: "TT unzip-command",
     cpio: "rsh-command",
@@ -68,7 +72,7 @@ const runningVariable =
 
 /** Programs whose arguments are not commands, besides the ones that only read. */
 export const notWrappers: ReadonlySet<string> = new Set(
-  "git docker podman kubectl npm pnpm yarn bun pip pip3 cargo rustup go gem apt apt-get brew dnf yum pacman systemctl gh hg svn cp mv mkdir rmdir touch ln chmod chown chgrp rm tee tar zip unzip gzip gunzip bzip2 xz dd curl wget gcc cc g++ clang ld ar cmake ninja tsc eslint prettier vitest jest pytest mocha kill pkill truncate install export unset set alias mktemp useradd usermod".split(
+  "git docker podman kubectl npm pnpm yarn bun pip pip3 cargo rustup go gem apt apt-get brew dnf yum pacman systemctl gh hg svn cp mv mkdir rmdir touch ln chmod chown chgrp rm tee tar zip unzip gzip gunzip bzip2 xz dd curl wget gcc cc g++ clang ld ar ninja tsc eslint prettier vitest jest pytest mocha kill pkill truncate install export unset set alias mktemp useradd usermod".split(
     " ",
   ),
 );
@@ -88,6 +92,8 @@ export function handedOn(
   const all = [
     optionTexts(name, args),
     ...(name === "git" ? [gitSettings(found.env, args)] : []),
+    ...(packageRunners.has(name) ? [packageTexts(args)] : []),
+    ...(odd ? [shellTexts(args)] : []),
     // Variables set in front of a wrapper reach the command inside it, and are judged there.
     ...(program.wraps ? [] : found.env.map(variableTexts)),
   ];
@@ -104,6 +110,27 @@ export function takesCommands({ name, system }: { readonly name: string; readonl
   return !system || !(notWrappers.has(name) || readers.has(name) || specials.has(name));
 }
 
+/** A shell with its text among the arguments of a program that may start it: `valgrind sh -c '…'`. */
+function shellTexts(args: readonly (string | undefined)[]): Handed {
+  const shell = args.findIndex((arg) => arg !== undefined && isShell(programName(arg).name));
+  const at = shell < 0 ? -1 : args.findIndex((arg, index) => index > shell && /^-[a-zA-Z]*c$/.test(arg ?? ""));
+  if (at < 0 || at + 1 >= args.length) return noneHanded;
+  const text = args[at + 1];
+  return text === undefined ? { ...noneHanded, untold: true } : { ...noneHanded, texts: [text] };
+}
+
+/** Scripts and settings that a package manager writes down, or runs in a package's folder. */
+function packageTexts(args: readonly (string | undefined)[]): Handed {
+  const at = args.findIndex((arg) => /^(pkg|set|set-script|config|explore)$/.test(arg ?? ""));
+  if (at < 0) return noneHanded;
+  const rest = args.slice(at + 1);
+  return {
+    ...noneHanded,
+    texts: rest.flatMap((arg) => (arg === undefined ? [] : variants(arg))),
+    untold: rest.includes(undefined),
+  };
+}
+
 /** Arguments that could be a line: several words in one, or a spelling that only a shell would undo. */
 function lineLike(args: readonly (string | undefined)[]): readonly string[] {
   return args.flatMap((arg) => {
@@ -116,7 +143,10 @@ function variableTexts({ name, value }: Assigned): Handed {
   // git's settings in variables come as pairs of key and value, and are read together below.
   if (/^GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)$/.test(name)) return noneHanded;
   if (/^(GIT_CONFIG(_GLOBAL|_SYSTEM)?|HOME|XDG_CONFIG_HOME|BASH_ENV|ENV|PYTHONSTARTUP|ZDOTDIR)$/.test(name))
-    return { ...noneHanded, files: [value ?? "\0"] };
+    // A shell expands the name of its start-up file before it opens it.
+    return { ...noneHanded, files: [value ?? "\0"], untold: name.endsWith("ENV") && /[$`]/.test(value ?? "") };
+  if (/^LD_(PRELOAD|AUDIT)$/.test(name)) return { ...noneHanded, files: value?.split(/[: ]/) ?? ["\0"] };
+  if (name === "LD_LIBRARY_PATH") return { ...noneHanded, untold: value?.startsWith("/") !== true };
   if (!runningVariable.test(name)) return { ...noneHanded, perhaps: value === undefined ? [] : [value] };
   if (value === undefined) return { ...noneHanded, untold: true };
   // A shell function from the environment, or settings in a format of their own.
@@ -136,7 +166,8 @@ function variableTexts({ name, value }: Assigned): Handed {
 function variants(value: string): readonly string[] {
   const text = value
     .replace(/^[!|]+\s*/, "")
-    .replace(/^ext::/, "")
+    // `% ` is how a blank is written in git's own form.
+    .replace(/^ext::(.*)$/s, (_, line: string) => line.replace(/%(.)/gs, "$1"))
     .replace(/^(EXEC|SYSTEM|SHELL):/i, "");
   const equals = /^[\w.:-]+=(.*)$/s.exec(text)?.[1];
   const after = /^(\w*Command|exec|command|:?!|shell|system)\s+(.*)$/is.exec(text)?.[2];
@@ -148,13 +179,15 @@ function optionTexts(name: string, args: readonly (string | undefined)[]): Hande
   const stems = running.get(name);
   if (stems === undefined) return noneHanded;
   const values: (string | undefined)[] = [];
+  const isMake = name === "make" || name === "gmake";
   for (const [index, arg] of args.entries()) {
     if (arg === undefined) continue;
     if (arg === "--") break;
     const value = optionValue(arg, args[index + 1], index + 1 < args.length, stems);
-    if (value !== none) values.push(value);
+    // The marks in front of a recipe's line are make's own.
+    if (value !== none) values.push(isMake ? value?.replace(/([:;\n]\s*)[@+-]+/g, "$1") : value);
     if (/^(ext::|EXEC:|SYSTEM:|SHELL:)/i.test(arg)) values.push(arg);
-    if ((name === "make" || name === "gmake") && /^[\w.]+[:+?!]*=/.test(arg)) values.push(arg);
+    if (isMake && /^[\w.]+[:+?!]*=/.test(arg)) values.push(arg);
   }
   return {
     ...noneHanded,
@@ -207,7 +240,8 @@ function gitSettings(env: readonly Assigned[], args: readonly (string | undefine
   return {
     ...noneHanded,
     texts: settings.flatMap((setting) => (setting === undefined ? [] : [settingText(setting)])),
-    untold: settings.includes(undefined),
+    // With another folder of programs its subcommands can be anything.
+    untold: settings.includes(undefined) || args.some((arg) => arg?.startsWith("--exec-path=") === true),
   };
 }
 

@@ -86,8 +86,16 @@ export function scriptsOf(found: Found, name: string): Scripted {
   if (name === "at" || name === "batch" || (/^(deno|bun)$/.test(name) && found.fed))
     return { ...nothing, hidden: `${name} runs what it is fed` };
   // These take commands from their input, whatever file they are given.
-  if (/^(crontab|ed|ex|ftp|sftp|psql|mysql|sqlite3|gdb|lldb|dc|m4)$/.test(name) && found.fed)
+  if (
+    found.fed &&
+    /^(crontab|ed|ex|ftp|sftp|psql|mysql|sqlite3|gdb|lldb|dc|m4|jshell|irb|gnuplot|octave|swipl|sbcl|clisp|racket|ocaml|utop|iex|newgrp|sg|xonsh|nu|elvish)$/.test(
+      name,
+    )
+  )
     return { ...nothing, hidden: `${name} runs what it is fed` };
+  // Builtins of bash that come from a file.
+  if (name === "enable" && found.words.some(({ value }) => value === undefined || /^-[a-z]*f/.test(value)))
+    return untold;
   if (!isInterpreter(name) || name === "bc") return nothing;
   const args = found.words.slice(1).map((item) => item.value);
   const fed = found.fed && args.every((arg) => arg === undefined || arg.startsWith("-"));
@@ -113,6 +121,9 @@ function interpreterScripts(found: Found, name: string, interpreter: Interpreter
   const fedCode = { ...nothing, hidden: `${name} runs what it is fed` };
   // An unknown option may take a value, so if there is input to run, nobody can tell which word is the script.
   if ("unknown" in parsed) return found.fed ? fedCode : untold;
+  const stays = parsed.options.some(({ name: option }) => /^(i|interactive)$/.test(option));
+  if (found.fed && ((stays && !name.startsWith("perl")) || found.env.some((item) => item.name === "PYTHONINSPECT")))
+    return fedCode;
   const code = parsed.options.flatMap(({ name: option, value = unknown }) =>
     interpreter.code.includes(option) ? [value] : [],
   );

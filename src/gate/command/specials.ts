@@ -5,6 +5,7 @@ import { isPlainJq } from "./jq.ts";
 import type { Judgement } from "./found.ts";
 import { parseOptions, type OptionSpec } from "./options.ts";
 import { sedScriptDoubt } from "./sed.ts";
+import { plainFormat } from "./syntax.ts";
 
 type Judge = (args: readonly string[]) => Judgement;
 
@@ -147,9 +148,6 @@ function judgeTest(args: readonly string[]): Judgement {
 function judgeBracket(args: readonly string[]): Judgement {
   return args.at(-1) === "]" ? judgeTest(args.slice(0, -1)) : why("[ without ]");
 }
-
-/** Every conversion must be one that only prints: `%n`, with any length modifier, sets a variable. */
-const plainFormat = /^(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:[diouxXcsbqQeEfFgGaA]|\([^()]*\)T))*$/;
 
 function judgePrintf(args: readonly string[]): Judgement {
   const [format = ""] = args[0] === "--" ? args.slice(1) : args;

@@ -37,11 +37,15 @@ export function setsVariables([name = "", first = ""]: readonly string[]): boole
   return setting.has(name) || (name === "printf" && first.startsWith("-"));
 }
 
+/** Every conversion must be one that only prints: `%n`, with any length modifier, sets a variable. */
+export const plainFormat =
+  /^(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:[diouxXcsbqQeEfFgGaA]|\([^()]*\)T))*$/;
+
 /** Whether this builtin, with these words, evaluates a name or a number that may hold code. */
 export function evaluates([name = "", ...args]: readonly string[]): boolean {
   if (!evaluating.has(name)) return false;
   if (name === "export" || name === "readonly") return args.some((arg) => !/^[A-Za-z_]\w*(\+?=|$)/.test(arg));
-  if (name === "printf") return /^[-$`"]|%[^%]*n/.test(args[0] ?? "$");
+  if (name === "printf") return /^[-"]|[$`]/.test(args[0] ?? "$") || !plainFormat.test(args[0] ?? "");
   if (name === "test" || name === "[")
     return args.some((arg) => arg === "-v" || arg === "-R" || /^-(eq|ne|lt|le|gt|ge)$|[$`]/.test(arg));
   return true;

@@ -5,7 +5,7 @@
  */
 import { programName } from "../paths.ts";
 import { isPlainOverride } from "./git.ts";
-import { unknownWord, type Found, type ShellWord } from "./found.ts";
+import { unknownWord, word, type Found, type ShellWord } from "./found.ts";
 import { parseOptions, type OptionsResult, type ParsedOptions } from "./options.ts";
 import { handedOn, noneHanded, settingText } from "./handed.ts";
 import { isFedPath, noScripts, scriptsOf } from "./scripts.ts";
@@ -62,7 +62,10 @@ function unwrapOne(found: Found): Unwrapped {
   const typed = found.words[0]?.value;
   if (typed === undefined)
     return { ...nothing, hidden: `only running it tells which program ${found.words[0]?.raw ?? ""} is` };
-  const { name } = programName(typed);
+  const { name, system } = programName(typed);
+  // `/dev/fd/9 f` runs whatever was opened there, under a name that says nothing.
+  if (!system && isFedPath(typed, found.cwds))
+    return { ...nothing, hidden: `only running it tells which program ${typed} is` };
   if (isShell(name)) return unwrapShell(found);
   // `command -v` only prints where a program is.
   if (name === "command" && /^-p?[vV]/.test(found.words[1]?.value ?? "")) return nothing;
@@ -110,7 +113,9 @@ function unwrapShell(found: Found): Unwrapped {
   );
   if ("unknown" in parsed) return { ...nothing, hidden: `cannot tell what the shell is given (${parsed.unknown})` };
   const names = new Set(parsed.options.map((option) => option.name));
-  const [first] = args.slice(args.length - parsed.operands.length);
+  const operands = args.slice(args.length - parsed.operands.length);
+  // A single dash ends the options, as two do: `echo ls | sh -`.
+  const [first] = operands[0]?.value === "-" ? operands.slice(1) : operands;
   if (names.has("version") || names.has("help")) return nothing;
   if (names.has("c")) {
     if (first?.value === undefined) return { ...nothing, hidden: "only running it tells what the shell is given" };
@@ -165,7 +170,12 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
   const fed = found.fed || wrapper.appends === true;
   const words = wrapper.appends ? [...inner, unknownWord] : inner;
   const commands = inner.length === 0 ? [] : [{ words, cwds, env, fed }];
-  const joined = wrapper.joins ? [values(inner).join(" ")] : [];
+  // A program of many names goes by the one it is started under: `exec -a rm busybox f`.
+  const under = name === "exec" ? parsed.options.find((option) => option.name === "a")?.value : undefined;
+  if (under !== undefined && inner.length > 0)
+    commands.push({ words: [word(under), ...words.slice(1)], cwds, env, fed });
+  const joined = wrapper.joins ? joinedLines(name, inner) : [];
+  if (joined === undefined) return { ...nothing, hidden: `only running it tells what ${name} makes of its words` };
   // Options may come after the first operand too: `su user -c text`.
   const later = wrapper.text === undefined ? undefined : parseOptions(values(inner), wrapper.spec);
   const risky = parsed.options.some((option) =>
@@ -177,6 +187,14 @@ function unwrapProgram(found: Found, name: string, wrapper: Wrapper): Unwrapped 
     lines: [...lines, ...joined, ...(later === undefined ? [] : textOptions(later, wrapper))],
     transparent: wrapper.transparent === true && !risky && inner.length > 0,
   };
+}
+
+/** The lines that the operands make together; behind `:::` stand the values parallel fills in, or whole lines. */
+function joinedLines(name: string, words: readonly ShellWord[]): readonly string[] | undefined {
+  const at = name === "parallel" ? words.findIndex(({ value }) => /^:::{1,2}\+?$/.test(value ?? "")) : -1;
+  if (at < 0) return [values(words).join(" ")];
+  if (at > 0) return words[0]?.value?.includes("{") === true ? undefined : [values(words).join(" ")];
+  return words[0]?.value === "::::" ? undefined : values(words.slice(1));
 }
 
 /** Values of options that are shell text. */

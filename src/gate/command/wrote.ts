@@ -2,16 +2,27 @@
 import { basename } from "node:path";
 import { resolveReal, statOf } from "../paths.ts";
 import type { Step, Understood } from "./understand.ts";
+import { isInterpreter } from "./wrappers.ts";
 
 /**
  * Programs that put a file where they are told, besides redirects. Compilers are not among them,
  * because what they make comes from sources that are there already.
  */
 const movers = new Set(
-  "cp mv ln link install dd tee tar gtar bsdtar unzip cpio rsync sed patch scp sftp curl wget base64 xxd openssl gunzip gzip zstd xz bzip2 7z split csplit objcopy strip mkfifo truncate sponge awk gawk mawk perl python python3 node ruby php".split(
+  "cp mv ln link install dd tee tar gtar bsdtar zip unzip cpio rsync sed patch scp sftp curl wget base64 xxd openssl gunzip gzip zstd xz bzip2 7z split csplit objcopy strip mkfifo truncate sponge awk gawk mawk perl python python3 node ruby php".split(
     " ",
   ),
 );
+
+/** What these make of a source that the line wrote is as unknown as the source. */
+const compilers = /^((g?cc|[gc]\+\+|clang(\+\+)?|tcc)(-[\d.]+)?|ld|as|rustc|go|javac|ghc|zig|nim|swiftc)$/;
+
+/** Programs that run a file they are given, beside the interpreters. */
+const scriptTakers =
+  /^(cmake|ctest|ninja|just|task|ant|ansible-playbook|go|java|irb|jshell|gnuplot|octave|swipl|sbcl|clisp|racket|ocaml|nu|xonsh|elvish|tsx|ts-node)$/;
+
+/** Interpreters whose script is told from its data elsewhere. */
+const ownReading = /^((python|pypy|perl|ruby|php|lua)[\d.]*|node|nodejs|luajit|[gmn]?awk|g?sed)$/;
 
 /** Files that a program runs without being told. */
 export const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
@@ -37,25 +48,28 @@ export const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
 /** Whether the line runs a file that it also writes, or may write. */
 export function runsWhatItWrites(understood: Understood): boolean {
   const steps = [...understood.steps, ...understood.steps.flatMap((step) => step.possible)];
+  const written = understood.redirects.flatMap(({ use, target }) =>
+    use === "write" && !/^\/dev\/\w+$/.test(target) ? [target] : [],
+  );
   // An interpreter that runs a file of its own was not given code that could write another file.
   const moving = steps.filter(
     (step) =>
       step.risk !== "harmless" &&
-      movers.has(step.name ?? "") &&
+      (movers.has(step.name ?? "") || (compilers.test(step.name ?? "") && written.some((path) => names(step, path)))) &&
       (step.code.length === 0 || (step.runs.length === 0 && step.code.some((arg) => /[(;>]/.test(arg)))),
   );
-  const written = understood.redirects
-    .filter(({ use, target }) => use === "write" && !/^\/dev\/\w+$/.test(target))
-    .map(({ target }) => basename(target));
   if (moving.length === 0 && written.length === 0 && !understood.writesBlindly) return false;
   return (
     understood.setsPath ||
+    steps.some((step) => written.some((path) => loads(step, path))) ||
     steps.some((step) =>
       filesRun(step).some(
         ({ path, told }) =>
-          written.includes(basename(path)) ||
+          written.some((target) => basename(target) === basename(path)) ||
           moving.some((mover) => mover !== step && mentions(mover, basename(path))) ||
-          (told && (understood.writesBlindly || (!exists(path, step) && moving.some((mover) => mover !== step)))),
+          (told &&
+            (understood.writesBlindly ||
+              moving.some((mover) => mover !== step && (compilers.test(mover.name ?? "") || !exists(path, step))))),
       ),
     )
   );
@@ -70,6 +84,28 @@ function filesRun(step: Step): readonly { readonly path: string; readonly told: 
     ...[...program, ...step.runs].map((path) => ({ path, told: true })),
     ...own.map((path) => ({ path, told: false })),
   ];
+}
+
+/** `python3 z` runs z/__main__.py, `node z` and `python3 -m z` a file with an ending, `tclsh` and `gdb -x` any file. */
+function loads(step: Step, path: string): boolean {
+  const { name = "" } = step;
+  if (step.risk === "harmless" || /^(g?make|ssh|tmux|screen)$/.test(name)) return false;
+  if (!isInterpreter(name) && !scriptTakers.test(name)) return false;
+  const whole = !ownReading.test(name);
+  return step.argv.slice(1).some((arg) => {
+    const word = arg.replace(/^--?\w[\w-]*=|^-\w(?=\.?[\w/])/, "").replace(/^\.\//, "");
+    return (
+      word !== "" &&
+      ((whole && basename(word) === basename(path)) ||
+        basename(word) === /^(.+)\.([cm]?[jt]s|json|node|pyc?|rb|p[lm]|lua|php\d?|tcl)$/.exec(basename(path))?.[1] ||
+        `/${path}`.includes(`/${word.replace(/\/+$/, "")}/__main__.py`) ||
+        `/${path}`.includes(`/${word.replace(/\/+$/, "")}/index.`))
+    );
+  });
+}
+
+function names(step: Step, path: string): boolean {
+  return step.argv.slice(1).some((arg) => arg.includes(basename(path)));
 }
 
 function mentions(mover: Step, name: string): boolean {
