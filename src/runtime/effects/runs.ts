@@ -70,10 +70,7 @@ export interface Reversed {
   readonly conflicts: readonly string[];
 }
 
-/**
- * Takes back all of it or nothing: a path that is no longer as the run left it stops it. `check`
- * variants only look.
- */
+/** Reverses all of it or nothing: a path that is no longer as the run left it stops it. `check-…` only looks. */
 export async function reverseRun(run: HeldRun, what: "undo" | "redo" | "check-undo" | "check-redo"): Promise<Reversed> {
   const outcome = await held(run, [what, run.folder]);
   const conflicts = pathsIn(outcome["conflicts"], run);
