@@ -18,7 +18,10 @@ const schema = {
   },
   required: ["mode"],
   additionalProperties: false,
-  $defs: { Place: { type: "object", properties: { lat: { type: "number", default: 0 } } } },
+  $defs: {
+    Place: { type: "object", properties: { lat: { type: "number", default: 0 } } },
+    Unused: { type: "string" },
+  },
 };
 
 /** Places where two schemas differ, down through properties and items. */
@@ -26,7 +29,6 @@ function differences(before: Record<string, unknown>, after: Record<string, unkn
   return Object.entries(before).flatMap(([key, value]) => {
     const path = `${at}/${key}`;
     const now = after[key];
-    if (key === "$defs") return [];
     if (isObject(value) && isObject(now) && key !== "default") return differences(value, now, path);
     return JSON.stringify(value) === JSON.stringify(now) ? [] : [path];
   });
@@ -47,6 +49,18 @@ test.each(["openai-strict", "gemini", "llama-cpp"] as const)("%s: a default is t
   const { schema: lowered, changes } = normalize(schema, target);
   expect(JSON.stringify(lowered)).toContain('default: \\"fast\\"');
   expect(changes).toContainEqual({ path: "/properties/count/default", what: "default went into the description" });
+});
+
+test.each(schemaTargets)("%s: a table of definitions that is new or gone is told", (target) => {
+  const old = {
+    type: "object",
+    properties: { at: { $ref: "#/definitions/Place" }, tree: { $ref: "#/properties/tree/items" } },
+    definitions: { Place: { type: "object", properties: { in: { $ref: "#/definitions/Place" } } } },
+  };
+  const { schema: lowered, changes } = normalize(old, target);
+  const places = changes.map(({ path }) => path);
+  expect(places).toContain("/definitions");
+  if ("$defs" in lowered) expect(places).toContain("/$defs");
 });
 
 test("gemini: an enum of booleans stays boolean", () => {

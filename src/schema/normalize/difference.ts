@@ -5,7 +5,7 @@ import type { Trail } from "./trail.ts";
 type Schema = Record<string, unknown>;
 
 /** Keywords that hold one schema, a list of them, or a table by name. */
-const inner = { one: ["items", "additionalProperties"], table: ["properties"] } as const;
+const inner = { one: ["items", "additionalProperties"], table: ["properties", "$defs"] } as const;
 const deepest = 60;
 /** Real schemas have some hundred nodes; beyond this the list would be longer than anybody reads. */
 const mostNodes = 2000;
@@ -39,15 +39,11 @@ function compare(before: Schema, after: Schema, at: string, walk: Walk, depth: n
   for (const [key, value] of Object.entries(before)) {
     if (!walk.visit()) return;
     const path = `${at}/${escapeKey(key)}`;
-    // Definitions are written where they are used, or into one table of their own.
-    if (key === "$defs" || key === "definitions") {
-      if (!("$defs" in after)) say(path, "the definitions were written where they are used");
-    } else if (!Object.hasOwn(after, key)) say(path, reasonFor(key, value));
+    if (!Object.hasOwn(after, key)) say(path, reasonFor(key, value));
     else compareKeyword(key, value, after[key], path, walk, depth);
   }
   for (const key of Object.keys(after)) {
-    if (!Object.hasOwn(before, key) && key !== "$defs")
-      say(`${at}/${escapeKey(key)}`, `${key} was added for the target`);
+    if (!Object.hasOwn(before, key)) say(`${at}/${escapeKey(key)}`, addedFor(key));
   }
 }
 
@@ -61,7 +57,7 @@ function compareKeyword(key: string, value: unknown, now: unknown, path: string,
       const other = Object.hasOwn(now, name) ? now[name] : undefined;
       if (isObject(schema) && isObject(other)) compare(schema, other, place, walk, depth + 1);
       else if (stableStringify(schema) !== stableStringify(other))
-        say(place, other === undefined ? "left out, or spelled anew" : "written as the target takes it");
+        say(place, other !== undefined ? "written as the target takes it" : goneFrom(key));
     }
     for (const name of Object.keys(now))
       if (!Object.hasOwn(value, name)) say(`${path}/${escapeKey(name)}`, "added for the target");
@@ -95,8 +91,20 @@ const reasons: Readonly<Record<string, string>> = {
   anyOf: "alternatives were flattened or dropped: the target takes one form",
   oneOf: "oneOf became anyOf, or one form: the target has no oneOf",
   $ref: "the reference was written in place, or merged with what stood beside it",
+  $defs: "the definitions were written where they are used",
+  definitions: "the definitions were written where they are used, or into $defs",
   nullable: "nullable was written in the target's own way",
 };
+
+function goneFrom(table: string): string {
+  return table === "$defs" ? "left out: nothing refers to it here any more" : "left out, or spelled anew";
+}
+
+function addedFor(key: string): string {
+  return key === "$defs"
+    ? "the definitions that are referred to stand in one table"
+    : `${key} was added for the target`;
+}
 
 function reasonFor(key: string, value: unknown): string {
   if (key === "type") return `type ${JSON.stringify(value)} was written in the target's own way`;
