@@ -5,6 +5,7 @@
 import { isObject, type Json } from "../base/json.ts";
 import type { CallItem, Item, ModelEvent, ModelRequest, ReasoningItem } from "../spec/model.ts";
 import type { WireName } from "../wire/codec.ts";
+import { putThoughts } from "../wire/envelope.ts";
 import { legalId } from "../wire/ids.ts";
 import type { StateStore } from "./state.ts";
 
@@ -35,6 +36,8 @@ export function createIdKeeper(request: ModelRequest, wire: WireName): (event: M
 
 interface CallState {
   readonly thoughts: readonly ReasoningItem[];
+  /** The model said something between its thoughts and the call. */
+  readonly spoke?: boolean;
   readonly caller?: CallItem["caller"];
   readonly extra?: CallItem["extra"];
 }
@@ -42,14 +45,17 @@ interface CallState {
 /** Remembers the thoughts before each call, for a client that will send the call back without them. */
 export function keepThoughts(items: readonly Item[], conversation: string, state: StateStore): void {
   let thoughts: ReasoningItem[] = [];
+  let spoke = false;
   for (const item of items) {
+    if (item.type === "message") spoke = thoughts.length > 0;
     if (item.type === "reasoning" && (item.opaque ?? item.text ?? item.extra) !== undefined) thoughts.push(item);
     if (item.type !== "call") continue;
     const { caller, extra } = item;
     if (thoughts.length === 0 && caller === undefined && extra === undefined) continue;
     // Plain JSON by construction: items hold nothing else.
-    state.put(keyOf(conversation, item.id), structuredClone({ thoughts, caller, extra }) as unknown as Json);
+    state.put(keyOf(conversation, item.id), structuredClone({ thoughts, spoke, caller, extra }) as unknown as Json);
     thoughts = [];
+    spoke = false;
   }
 }
 
@@ -69,8 +75,9 @@ export function restoreThoughts(request: ModelRequest, conversation: string, sta
       const known = kept[index];
       if (item.type === "reasoning" && isKnown && !hasState) return;
       if (known === undefined) return void input.push(item);
-      const { thoughts, ...rest } = known;
-      input.push(...(hasState ? [] : thoughts), { ...rest, ...item } as Item);
+      const { thoughts, spoke, ...rest } = known;
+      if (!hasState) putThoughts(input, thoughts, spoke === true);
+      input.push({ ...rest, ...item } as Item);
     });
     turn = [];
   };

@@ -127,21 +127,25 @@ export function unpackCarriers(items: readonly Item[]): readonly Item[] {
 
 /**
  * The thoughts before a call and the call's own state in one string, for clients that give back nothing but a call's
- * signature (Chat and Gemini). Undefined where there is nothing that this wire does not carry by itself.
+ * signature (Chat and Gemini). `before` is what stood before the call: its words are not kept, only whether they came
+ * after a thought. Undefined where there is nothing that this wire does not carry by itself.
  */
 export function sealTurn(
-  thoughts: readonly ReasoningItem[],
+  before: readonly Item[],
   call: CallItem,
   wire: string,
   sign: Sign | undefined,
 ): string | undefined {
   const extra = call.extra?.wire === wire ? undefined : call.extra;
+  const thoughts = before.filter(({ type }) => type === "reasoning");
   if (thoughts.length === 0 && extra === undefined) return undefined;
-  return seal({ wire: ours, kind: "turn", value: JSON.stringify({ thoughts, extra }) }, sign);
+  const isSpoken = thoughts.length > 0 && before.at(-1)?.type === "message";
+  const spoke = isSpoken ? { spoke: true } : {};
+  return seal({ wire: ours, kind: "turn", value: JSON.stringify({ thoughts, extra, ...spoke }) }, sign);
 }
 
 /**
- * The items of one turn as a client sent them, with the thoughts that its calls carried put back in front of them.
+ * The items of one turn as a client sent them, with the thoughts that its calls carried put back where they stood.
  * `stateOf` finds the string of `sealTurn` in a call; thoughts that the client sent besides are the same ones, unsigned.
  */
 export function openTurn(
@@ -150,22 +154,35 @@ export function openTurn(
   sign: Sign | undefined,
 ): readonly Item[] {
   let hasThoughts = false;
-  const opened = items.flatMap((item): readonly Item[] => {
+  const opened: Item[] = [];
+  for (const item of items) {
     const state = item.type === "call" ? stateOf(item) : undefined;
-    if (item.type !== "call" || state === undefined || !isSealed(state)) return [item];
+    if (item.type !== "call" || state === undefined || !isSealed(state)) {
+      opened.push(item);
+      continue;
+    }
     const { extra: _state, ...call } = item;
     const turn = unseal(state, sign);
-    if (turn?.wire !== ours || turn.kind !== "turn") return [call];
+    if (turn?.wire !== ours || turn.kind !== "turn") {
+      opened.push(call);
+      continue;
+    }
     const held = object(parseObject(turn.value));
     const thoughts = objects(held["thoughts"]).filter((one) => one["type"] === "reasoning");
     hasThoughts ||= thoughts.length > 0;
     const extra = held["extra"];
     // We wrote both ourselves, from values of these types.
-    const before = json(thoughts) as unknown as readonly ReasoningItem[];
-    return [...before, isObject(extra) ? { ...call, extra: extra as unknown as Extra } : call];
-  });
+    putThoughts(opened, json(thoughts) as unknown as readonly ReasoningItem[], held["spoke"] === true);
+    opened.push(isObject(extra) ? { ...call, extra: extra as unknown as Extra } : call);
+  }
   if (!hasThoughts) return opened;
   return opened.filter((item) => item.type !== "reasoning" || item.opaque !== undefined || !items.includes(item));
+}
+
+/** Puts thoughts at the end of a turn, or before the words at its end: providers want them where they stood. */
+export function putThoughts(turn: Item[], thoughts: readonly ReasoningItem[], spoke: boolean): void {
+  const isWords = (item: Item) => item.type === "message" && item.role === "assistant";
+  turn.splice(spoke ? turn.findLastIndex((item) => !isWords(item)) + 1 : turn.length, 0, ...thoughts);
 }
 
 /** Text as base64 and back, by UTF-8, without Node. */

@@ -127,8 +127,19 @@ const kindsByWord: ReadonlyMap<string, string> = new Map([
   ["invalid_prompt", "bad_request"],
 ]);
 
+/** What a status says more exactly than the kind that was made of it. */
+const kindsByStatus: ReadonlyMap<number, string> = new Map([
+  [402, "billing"],
+  [403, "permission"],
+  [500, "network"],
+  [502, "network"],
+  [504, "network"],
+]);
+
 function kindOf(error: ModelError): string | undefined {
   if (isOverflow(error.message)) return "context_overflow";
+  const told = kindsByStatus.get(error.status ?? 0);
+  if (told !== undefined && error.type !== "context_overflow") return told;
   for (const said of [error.type, error.code]) {
     if (said === undefined) continue;
     const found = kinds.has(said) ? said : kindsByWord.get(said.toLowerCase());
@@ -153,13 +164,17 @@ function retryAfter(status: number, error: ModelError): Readonly<Record<string, 
   return { "retry-after": String(Math.max(1, Math.ceil((error.retryAfterMs ?? 2000) / 1000))) };
 }
 
+/** The status that the model's server gave is kept: clients know from it whether to ask again. */
 function statusOf(error: ModelError, wire: Wire): number {
-  const known = kinds.get(kindOf(error) ?? "");
+  const kind = kindOf(error);
+  const known = kinds.get(kind ?? "");
+  if (kind === "context_overflow") return 400;
   if (wire === "messages" && known?.messages === "overloaded_error") return 529;
-  // Codex asks again after 402 and 403, and shows a 400.
-  if (wire === "responses" && (known?.status === 402 || known?.status === 403)) return 400;
   const own = error.status !== undefined && error.status >= 400 && error.status <= 599 ? error.status : undefined;
-  return known?.status ?? own ?? 502;
+  if (own !== undefined) return own;
+  // Codex asks again after 402 and 403, and shows a 400: our own no is one that stays.
+  if (wire === "responses" && (known?.status === 402 || known?.status === 403)) return 400;
+  return known?.status ?? 502;
 }
 
 export function toFailure(error: ModelError, wire: Wire, body: JsonObject): WireFailure {
@@ -209,7 +224,7 @@ export function messagesError(error: ModelError = cutOff): JsonObject {
 export function geminiError(error: ModelError = cutOff): JsonObject {
   const known = kinds.get(kindOf(error) ?? "");
   return {
-    code: known?.status ?? error.status ?? 500,
+    code: statusOf(error, "gemini"),
     message: error.message,
     status: known?.gemini ?? error.code ?? "INTERNAL",
   };

@@ -11,7 +11,6 @@ import type {
   Finish,
   Item,
   ModelEvent,
-  ReasoningItem,
   Usage,
 } from "../../spec/model.ts";
 import { thoughtsOf, wordsOf } from "../answer.ts";
@@ -180,23 +179,24 @@ export function encodeUsage(usage: Usage): JsonObject {
  * give back: where Google's own Chat endpoint keeps the signature of a call.
  */
 export function createCallWriter(spell: Spell, sign: Sign | undefined): (item: Item) => JsonObject | undefined {
-  let thoughts: ReasoningItem[] = [];
+  let before: Item[] = [];
   return (item) => {
-    if (item.type === "reasoning" && item.opaque !== undefined) thoughts.push(item);
+    if ((item.type === "reasoning" && item.opaque !== undefined) || item.type === "message") before.push(item);
     if (item.type !== "call") return undefined;
-    const extra = { ...stateOf(item, thoughts, sign), ...echoed(item.extra, "chat") };
-    thoughts = [];
+    const extra = { ...stateOf(item, before, sign), ...echoed(item.extra, "chat") };
+    before = [];
     const name = spell(item.name, item.namespace);
     if (item.kind === "custom")
       return { id: item.id, type: "custom", custom: { name, input: item.arguments }, ...extra };
-    const args = item.complete ? item.arguments : argumentsText(item);
+    const args = item.complete && item.arguments !== "" ? item.arguments : argumentsText(item);
     return { id: item.id, type: "function", function: { name, arguments: args }, ...extra };
   };
 }
 
-function stateOf(call: CallItem, thoughts: readonly ReasoningItem[], sign: Sign | undefined): JsonObject {
-  const own = thoughts.length === 0 ? echoed(call.extra, "gemini")["thoughtSignature"] : undefined;
-  const state = own ?? sealTurn(thoughts, call, "chat", sign);
+function stateOf(call: CallItem, before: readonly Item[], sign: Sign | undefined): JsonObject {
+  const isThought = before.some(({ type }) => type === "reasoning");
+  const own = isThought ? undefined : echoed(call.extra, "gemini")["thoughtSignature"];
+  const state = own ?? sealTurn(before, call, "chat", sign);
   return state === undefined ? {} : { extra_content: { google: { thought_signature: state } } };
 }
 

@@ -1,6 +1,6 @@
 /** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type { Answer, AnswerEnd, CallItem, Item, ModelEvent, ReasoningItem, Usage } from "../../spec/model.ts";
+import type { Answer, AnswerEnd, CallItem, Item, ModelEvent, Usage } from "../../spec/model.ts";
 import { answerToEvents, thoughtsOf, wordsOf } from "../answer.ts";
 import type { AnswerEncodeOptions, AnswerEncoder } from "../codec.ts";
 import { sealTurn } from "../envelope.ts";
@@ -22,7 +22,7 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
   const hold = createHold({ inOrder: true, write: (event) => write(event).forEach(chunks.push) });
   const sent = new Map<number, string>();
   let head: JsonObject = {};
-  let thoughts: ReasoningItem[] = [];
+  let before: Item[] = [];
   const chunk = (parts: readonly JsonObject[]): JsonObject => ({
     candidates: [{ content: { role: "model", parts }, index: 0 }],
     ...head,
@@ -37,21 +37,21 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
   /** Clients of this wire drop thoughts and give back the signature of a call: other wires' state travels in it. */
   function call(item: CallItem): JsonObject {
     const own = echoed(item.extra, wire);
-    const state = Object.keys(own).length > 0 ? undefined : sealTurn(thoughts, item, wire, options.sign);
-    thoughts = [];
+    const state = Object.keys(own).length > 0 ? undefined : sealTurn(before, item, wire, options.sign);
+    before = [];
     return { functionCall: encodeCall(item, book), ...(state === undefined ? own : { thoughtSignature: state }) };
   }
 
   /** Whatever the deltas have not said: other content, the signature, or everything. */
   function finish(index: number, item: Item): readonly JsonObject[] {
     if (item.type === "call") return [chunk([call(item)])];
-    if (item.type === "reasoning" && item.opaque?.wire !== wire) thoughts.push(item);
+    if ((item.type === "reasoning" && item.opaque?.wire !== wire) || item.type === "message") before.push(item);
     if (item.type === "server_call") return item.wire === wire ? [chunk([item.raw])] : [];
     if (item.type !== "message" && item.type !== "reasoning") return [];
     const whole = item.type === "message" ? wordsOf(item) + (item.refusal ?? "") : thoughtsOf(item);
-    const before = sent.get(index) ?? "";
-    const isMore = whole.length > before.length && whole.startsWith(before);
-    const words = say(index, isMore ? whole.slice(before.length) : "", item.type === "reasoning");
+    const told = sent.get(index) ?? "";
+    const isMore = whole.length > told.length && whole.startsWith(told);
+    const words = say(index, isMore ? whole.slice(told.length) : "", item.type === "reasoning");
     const media = item.type === "message" ? item.content.filter((part) => part.type !== "text").map(encodePart) : [];
     const signature = signatureOf(item);
     return [

@@ -40,7 +40,7 @@ export function encodeOutputItem(item: Item, seed: string, place: number, sign?:
       };
     case "call":
       return {
-        ...encodeCall(item.complete || item.kind === "custom" ? item : { ...item, arguments: argumentsText(item) }),
+        ...encodeCall(isReadable(item) ? item : { ...item, arguments: argumentsText(item) }),
         id: idOf(item.itemId, prefixes[item.kind]),
         status: "completed",
       };
@@ -128,6 +128,11 @@ function cut(text: string, lengths: readonly unknown[]): readonly string[] {
   if (sizes.reduce((sum, size) => sum + size, 0) !== text.length) return [text];
   let at = 0;
   return sizes.map((size) => text.slice(at, (at += size)));
+}
+
+/** Clients parse the arguments of every function call: one without any has an empty object. */
+function isReadable({ complete, kind, arguments: args }: CallItem): boolean {
+  return kind === "custom" || (complete && args !== "");
 }
 
 function encodeCompaction(item: CompactionItem): JsonObject {

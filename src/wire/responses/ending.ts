@@ -112,7 +112,8 @@ export function encodeUsage(usage: Usage | undefined): JsonObject | null {
 }
 
 /** The response object that surrounds items, complete enough for every client's types. */
-export function encodeResponse(head: ResponseHead, output: readonly JsonObject[], end?: AnswerEnd): JsonObject {
+export function encodeResponse(head: ResponseHead, output: readonly JsonObject[], ended?: AnswerEnd): JsonObject {
+  const end = ended === undefined ? undefined : asTold(ended, output);
   return {
     id: head.id,
     object: "response",
@@ -141,6 +142,12 @@ export function encodeResponse(head: ResponseHead, output: readonly JsonObject[]
     usage: encodeUsage(end?.usage),
     ...(end?.extra?.wire === wire ? end.extra.fields : {}),
   };
+}
+
+/** A refusal is a part of a message here. One that came without words would look like an answer that is complete. */
+function asTold(end: AnswerEnd, output: readonly JsonObject[]): AnswerEnd {
+  const isTold = end.finish !== "refusal" || JSON.stringify(output).includes('"type":"refusal"');
+  return isTold ? end : { ...end, outcome: "incomplete", finish: "content_filter" };
 }
 
 export interface ResponseHead {
