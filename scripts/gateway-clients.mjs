@@ -1,8 +1,11 @@
 // Real agents through the gateway: each client from npm, on each kind of upstream, does one small job. Prints a table.
 //   npm run gateway-clients                      installs the clients into a folder of its own outside the repository
 //   CLIENTS=DIR npm run gateway-clients -- claude chat     only these, with clients that are installed in DIR
+// The clients' folder keeps what each pair came to. Once every pair has run with one build, in one go or in pieces, the
+// table is written down.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGateway } from "../dist/gateway.js";
@@ -210,14 +213,28 @@ if (!existsSync(bin("codex"))) {
   console.error(`installing the clients into ${folder}`);
   spawnSync("npm", ["install", "--no-audit", "--no-fund", "--prefix", folder, ...packages], { stdio: "inherit" });
 }
+/** The code that is tried: results of another build say nothing of it. */
+function hashBuild() {
+  const dist = new URL("../dist/", import.meta.url);
+  const hash = createHash("sha256");
+  const files = readdirSync(dist, { recursive: true }).filter((name) => name.endsWith(".js"));
+  for (const name of files.toSorted()) hash.update(readFileSync(new URL(name, dist)));
+  return hash.digest("hex");
+}
+
+const kept = join(folder, "results.json");
+const build = hashBuild();
+const before = existsSync(kept) ? JSON.parse(readFileSync(kept, "utf8")) : {};
+const rows = before.build === build ? before.rows : [];
 const [wantedClient, wantedWire] = process.argv.slice(2);
-const rows = [];
 for (const client of Object.keys(clients).filter(
   (name) => wantedClient === undefined || name.startsWith(wantedClient),
 )) {
   for (const wire of upstreams.filter((name) => wantedWire === undefined || name.startsWith(wantedWire))) {
     const row = await runPair(client, wire);
-    rows.push(row);
+    const known = rows.findIndex((each) => each.client === client && each.wire === wire);
+    rows.splice(known < 0 ? rows.length : known, 1, row);
+    writeFileSync(kept, JSON.stringify({ build, rows }));
     console.error(
       `${row.ok ? "ok  " : "FAIL"} ${client} on ${wire}: ${row.requests} requests, ${row.carried} thoughts came back, ${row.seconds} s${row.ok ? "" : `\n${row.tail}`}`,
     );
@@ -230,11 +247,8 @@ const cell = (client, wire) => {
 const table = [
   `| client | ${upstreams.join(" | ")} |`,
   `|---|${upstreams.map(() => "---|").join("")}`,
-  ...[...new Set(rows.map(({ client }) => client))].map(
-    (client) => `| ${client} | ${upstreams.map((wire) => cell(client, wire)).join(" | ")} |`,
-  ),
+  ...Object.keys(clients).map((client) => `| ${client} | ${upstreams.map((wire) => cell(client, wire)).join(" | ")} |`),
 ].join("\n");
 console.log(table);
-// Only a whole run is written down.
-if (wantedClient === undefined) writeResults(table);
+if (rows.length === Object.keys(clients).length * upstreams.length) writeResults(table);
 process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1;

@@ -7,6 +7,8 @@ import type { CallItem, Item, ModelEvent, ModelRequest, ReasoningItem } from "..
 import type { WireName } from "../wire/codec.ts";
 import { putThoughts } from "../wire/envelope.ts";
 import { legalId } from "../wire/ids.ts";
+import { digest } from "./clients.ts";
+import { sameJson } from "./conversations.ts";
 import type { StateStore } from "./state.ts";
 
 /**
@@ -53,7 +55,7 @@ export function keepThoughts(items: readonly Item[], conversation: string, state
     const { caller, extra } = item;
     if (thoughts.length === 0 && caller === undefined && extra === undefined) continue;
     // Plain JSON by construction: items hold nothing else.
-    state.put(keyOf(conversation, item.id), structuredClone({ thoughts, spoke, caller, extra }) as unknown as Json);
+    state.put(keyOf(conversation, item), structuredClone({ thoughts, spoke, caller, extra }) as unknown as Json);
     thoughts = [];
     spoke = false;
   }
@@ -66,7 +68,7 @@ export function restoreThoughts(request: ModelRequest, conversation: string, sta
   let changed = false;
   const endTurn = () => {
     const kept = turn.map((item) =>
-      item.type === "call" ? readState(state.get(keyOf(conversation, item.id))) : undefined,
+      item.type === "call" ? readState(state.get(keyOf(conversation, item))) : undefined,
     );
     const isKnown = kept.some((one) => (one?.thoughts.length ?? 0) > 0);
     const hasState = turn.some((item) => item.type === "reasoning" && item.opaque !== undefined);
@@ -100,6 +102,7 @@ function readState(value: Json | undefined): CallState | undefined {
   return value as unknown as CallState;
 }
 
-function keyOf(conversation: string, id: string): string {
-  return `call ${conversation} ${id}`;
+/** An id alone is not enough: some servers number their calls anew in each answer. */
+function keyOf(conversation: string, { id, name, arguments: args }: CallItem): string {
+  return `call ${conversation} ${id} ${digest([name, sameJson(args)])}`;
 }

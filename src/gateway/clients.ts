@@ -11,6 +11,8 @@ export interface ClientInfo {
   readonly client: string;
   /** The same for every request of one conversation, and for no other. */
   readonly conversation: string;
+  /** The client gave it a name; otherwise it is known by its beginning, as others may be that begin alike. */
+  readonly isNamed: boolean;
   /** Sub-agents share the conversation and differ in their instructions and tools. */
   readonly branch: string;
 }
@@ -24,6 +26,7 @@ export function identify(headers: Headers, body: JsonObject, request: ModelReque
   return {
     client,
     conversation: digest([key, client, given === undefined ? "begins" : "named", begin]),
+    isNamed: given !== undefined,
     branch: digest([withoutVolatile(request.instructions ?? ""), ...request.tools.map(({ name }) => name)]),
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Answer, CallItem, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
-import { readRefusal } from "../model/failure.ts";
+import { isRetryable, readRefusal } from "../model/failure.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
 import { getCodec } from "../wire/index.ts";
 import { createIdKeeper, keepThoughts, restoreThoughts } from "./call-state.ts";
@@ -17,8 +17,8 @@ import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { estimateUsage } from "./side-endpoints.ts";
 import { stateOf } from "./state.ts";
 import { stopAt } from "./stop-sequences.ts";
-import { refusal, resolveReferences } from "./stored-responses.ts";
-import { hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
+import { keepResponse, refusal, resolveReferences } from "./stored-responses.ts";
+import { hearStream, hearWhole, holdCalls, readUntouchedFailure, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
 
 export async function exchange(
@@ -31,7 +31,9 @@ export async function exchange(
   const body =
     asked.wire === "responses" ? resolveReferences(asked.body, stateOf(services.state, asked.key)) : asked.body;
   const given = readRequest(codec, { ...asked, body }, services);
-  const who = identify(asked.headers, asked.body, given, asked.key);
+  const seen = identify(asked.headers, asked.body, given, asked.key);
+  const talk = seen.isNamed ? undefined : services.conversations.find(seen.conversation, given);
+  const who = talk === undefined ? seen : { ...seen, conversation: talk.id };
   const request = hasPlaceForThoughts(asked.wire) ? given : restoreThoughts(given, who.conversation, services.state);
   const refused = services.budget.refuse({ conversation: who.conversation, key: asked.key }, request);
   const targets = services.upstreams.choose(request, who.conversation);
@@ -39,7 +41,7 @@ export async function exchange(
   response.on("close", () => (response.writableFinished ? undefined : stop.abort()));
   const turn: Turn = { asked, body, codec, request, who, services, response, signal: stop.signal, refusals: [] };
 
-  const ended = await answerTurn(turn, refused, targets);
+  const ended = await answerTurn(turn, refused, targets).finally(() => talk?.release());
   const { answer, target } = ended;
   const usage = answer.usage;
   // A server that does not count must not make a budget endless.
@@ -49,6 +51,7 @@ export async function exchange(
   // What was refused before anybody was asked costs nothing.
   if (target !== undefined) services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
   if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
+  talk?.answered(answer);
   ended.entry?.end(answer, costUsd);
   return {
     client: who.client,
@@ -92,7 +95,7 @@ async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: 
     return finish({ answer: await writeAnswer(turn, listed(events)), target: first });
   }
   if (canGoUntouched(turn, first)) {
-    const answer = await passThrough(turn, first);
+    const answer = await passThrough(turn, first, targets.length === 1);
     if (answer !== undefined) return finish({ answer, target: first, untouched: true });
   }
   const used = { target: first };
@@ -122,9 +125,12 @@ function hasPlaceForThoughts(wire: WireName): boolean {
   return wire === "responses" || wire === "messages";
 }
 
+/** A server of one's own has none, whatever API it speaks; a provider that was named has, wherever it is reached. */
 function hasOwnSearch(target: Target): boolean {
   const host = new URL(target.address.baseUrl).hostname;
-  return target.native !== undefined && target.native !== "chat" && !/^(?:127\.|localhost$|\[::1\]$)/.test(host);
+  const isOwn =
+    /^(?:127\.|localhost$|\[::1\]$)/.test(host) && !/^(?:anthropic|openai|gemini)$/.test(target.provider ?? "");
+  return target.native !== undefined && target.native !== "chat" && !isOwn;
 }
 
 /** Same wire, same model name, nothing to hide and nothing to refuse: the bytes can go through as they are. */
@@ -134,18 +140,25 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
   if (services.governance?.enforce === true) return false;
   const reasoning = target.prepare(request).reasoning?.effort;
   if (reasoning !== request.reasoning?.effort) return false;
-  return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"));
+  return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"), request);
 }
 
-/** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. */
-async function passThrough(turn: Turn, target: Target): Promise<Answer | undefined> {
+/** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. `isOnly`: no other could answer. */
+async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise<Answer | undefined> {
   const { asked, codec, request, response, services, signal } = turn;
   const sent = await sendUntouched(
     { codec, target, bytes: asked.bytes, stream: request.stream === true, headers: asked.headers, query: asked.query },
     services.transport,
     signal,
   );
-  if (!("status" in sent && "body" in sent) || sent.status >= 400) return undefined;
+  if (!("status" in sent && "body" in sent)) return undefined;
+  if (sent.status >= 400) {
+    const failure = await readUntouchedFailure(sent, target);
+    if (!isOnly || isRetryable(failure)) return undefined;
+    // Asked once more it would be refused once more.
+    services.upstreams.report(target, turn.who.conversation, failure);
+    return writeAnswer(turn, failing(toClientError(failure)));
+  }
   services.upstreams.report(target, turn.who.conversation, undefined);
   const type = sent.headers["content-type"] ?? "application/json";
   const isStream = type.includes("event-stream");
@@ -160,7 +173,12 @@ async function passThrough(turn: Turn, target: Target): Promise<Answer | undefin
     if (full !== undefined) await full;
   }
   writer.end();
-  return heard.answer();
+  const answer = heard.answer();
+  if (asked.wire === "responses" && answer.id !== undefined) {
+    const whole = codec.encodeAnswer(answer, { id: answer.id, model: request.model });
+    keepResponse(asked.body, turn.body, whole, stateOf(services.state, asked.key));
+  }
+  return answer;
 }
 
 /** Asks one target after another until one begins to answer. */

@@ -11,6 +11,7 @@ import type { ModelExchange } from "../result/telemetry.ts";
 import { createTransport } from "../model/transport.ts";
 import { RequestError } from "../wire/index.ts";
 import { createBudget } from "./budget.ts";
+import { createConversations } from "./conversations.ts";
 import { findEndpoint, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
 import type { RequestRecord, Services } from "./turn.ts";
@@ -54,6 +55,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const services: Services = {
     upstreams,
     state,
+    conversations: createConversations(state),
     budget: createBudget({
       ...options.budget,
       ...(stateDir === undefined ? {} : { file: `${stateDir}/gateway/usage.json` }),

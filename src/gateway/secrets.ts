@@ -9,8 +9,8 @@ import type { CallItem, Item, ModelEvent, ModelRequest } from "../spec/model.ts"
 
 export interface Secrets {
   hide(request: ModelRequest): ModelRequest;
-  /** Whether hiding would change this text. */
-  holds(text: string): boolean;
+  /** Whether a body holds one: as it came, or as it was read, for it may be escaped in more than one way. */
+  holds(body: string, request: ModelRequest): boolean;
   reveal(event: ModelEvent): ModelEvent | undefined;
 }
 
@@ -45,6 +45,11 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
         return item;
     }
   };
+  const holdsItem = (item: Item): boolean => {
+    if (item.type === "call") return item.arguments.search(pattern) >= 0;
+    if (item.type !== "message" && item.type !== "result") return false;
+    return item.content.some((part) => part.type === "text" && part.text.search(pattern) >= 0);
+  };
   /** In the JSON of arguments a value stands as JSON writes it. */
   const revealCall = (call: CallItem): CallItem => {
     const isJson = call.kind !== "custom";
@@ -61,7 +66,8 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
       ...(request.instructions === undefined ? {} : { instructions: hideText(request.instructions) }),
       input: request.input.map(hideItem),
     }),
-    holds: (text) => text.search(pattern) >= 0,
+    holds: (body, { instructions = "", input }) =>
+      body.search(pattern) >= 0 || instructions.search(pattern) >= 0 || input.some(holdsItem),
     reveal(event) {
       // A placeholder may lie across two deltas: the whole call says it all, and encoders wait for it anyway.
       if (event.type === "item.delta" && event.field === "arguments") return undefined;

@@ -18,9 +18,9 @@ export function resolveReferences(body: JsonObject, state: StateStore): JsonObje
     );
   const before = earlierItems(body, state);
   const given = inputItems(body);
-  const hasReference = given.some(isReference);
-  if (before.length === 0 && !hasReference) return body;
-  const { previous_response_id: _previous, conversation: _conversation, ...rest } = body;
+  const { previous_response_id: previous, conversation, ...rest } = body;
+  // A conversation of ours that is still empty is not known to the model's server either.
+  if ((previous ?? conversation ?? undefined) === undefined && !given.some(isReference)) return body;
   return { ...rest, input: [...before, ...given.map((item) => resolveItem(item, state))] };
 }
 

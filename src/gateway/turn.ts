@@ -7,6 +7,7 @@ import type { Codec, WireName } from "../wire/codec.ts";
 import type { Sign } from "../wire/envelope.ts";
 import type { Budget } from "./budget.ts";
 import type { ClientInfo, Headers } from "./clients.ts";
+import type { Conversations } from "./conversations.ts";
 import type { GovernOptions } from "./govern.ts";
 import type { GatewayJournal } from "./journal.ts";
 import type { Search } from "./search.ts";
@@ -34,6 +35,7 @@ export interface ClientRequest {
 export interface Services {
   readonly upstreams: Upstreams;
   readonly state: StateStore;
+  readonly conversations: Conversations;
   readonly budget: Budget;
   readonly sign: Sign;
   readonly transport: Transport;

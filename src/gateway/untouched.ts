@@ -6,7 +6,7 @@
 import { type JsonObject, parseJson } from "../base/json.ts";
 import type { Answer, ModelError } from "../spec/model.ts";
 import { TransportError, type Transport } from "../model/transport.ts";
-import { readTransportFailure } from "../model/failure.ts";
+import { readHttpFailure, readTransportFailure } from "../model/failure.ts";
 import { createCollector } from "../wire/answer.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
 import { encodeFrame } from "../wire/sse.ts";
@@ -55,6 +55,18 @@ export async function sendUntouched(
     if (error instanceof TransportError) return readTransportFailure(error);
     throw error;
   }
+}
+
+/** Why the model's server refused. */
+export async function readUntouchedFailure(
+  { status, headers, body }: UntouchedAnswer,
+  target: Target,
+): Promise<ModelError> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  const { host } = new URL(target.address.baseUrl);
+  const at = { model: target.model, host, keyName: target.address.keyName ?? "its key", toolNames: [] };
+  return readHttpFailure(status, headers, Buffer.concat(chunks).toString("utf8"), at);
 }
 
 /** What the client was sent, read on the side: for the journal, budgets and metrics. */

@@ -43,6 +43,7 @@ export interface RouteOptions {
 export interface Target {
   /** For people and journals: `openai gpt-5.5`. */
   readonly name: string;
+  readonly provider?: string;
   readonly model: string;
   /** As it was given: `chat`, `text:hermes`. */
   readonly wire: string;
@@ -172,6 +173,7 @@ function openTarget(
   const asking = dialect === undefined ? http : createTextModel(http, dialect);
   return {
     name: `${provider ?? new URL(address.baseUrl).host} ${model}`,
+    ...defined({ provider }),
     model,
     wire: wire ?? address.wire,
     ...(dialect === undefined ? { native: address.wire } : {}),

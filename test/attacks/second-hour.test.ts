@@ -257,8 +257,10 @@ describe("the gateway's clients", () => {
     const secret = '-----BEGIN KEY-----\nabc"def\n-----END KEY-----';
     const secrets = createSecrets([secret], "key")!;
     const shown = JSON.stringify({ key: secret });
-    expect(secrets.holds(shown)).toBe(true);
     const call = { type: "call", id: "1", name: "t", kind: "function", arguments: shown, complete: true } as const;
+    expect(secrets.holds(shown, { model: "m", input: [], tools: [] })).toBe(true);
+    // In the body of a request the arguments stand as a text, escaped once more.
+    expect(secrets.holds(JSON.stringify({ shown }), { model: "m", input: [call], tools: [] })).toBe(true);
     const { input } = secrets.hide({ model: "m", input: [call], tools: [] });
     expect(JSON.stringify(input)).not.toContain("BEGIN");
     const hidden = input[0] as typeof call;

@@ -3,16 +3,7 @@
  * call waits for the end of the answer, because only then is it known to be what the model meant.
  */
 import { defined, type JsonObject } from "../../base/json.ts";
-import type {
-  Answer,
-  AnswerEnd,
-  CallItem,
-  DeltaField,
-  Finish,
-  Item,
-  ModelEvent,
-  Usage,
-} from "../../spec/model.ts";
+import type { Answer, AnswerEnd, CallItem, DeltaField, Finish, Item, ModelEvent, Usage } from "../../spec/model.ts";
 import { thoughtsOf, wordsOf } from "../answer.ts";
 import { argumentsText } from "../arguments.ts";
 import type { AnswerEncodeOptions, AnswerEncoder, Frame } from "../codec.ts";
