@@ -329,8 +329,11 @@ async function check() {
         problems.push(`${session.name}: ${key} is said to have ended well and left no line`);
       }
     }
-    if (asked.length !== calls && !session.isParked)
-      problems.push(`${session.name}: ${asked.length} of ${calls} calls were asked for`);
+    if (asked.length !== calls && !session.isParked) {
+      const words = records.filter(({ type }) => type === "turn.ended" || type === "error" || type === "warning");
+      const why = words.map(({ reason, message }) => [reason, message].filter(Boolean).join(": ")).join("; ");
+      problems.push(`${session.name}: ${asked.length} of ${calls} calls were asked for (${why})`);
+    }
     for (const callId of session.answers) {
       const isTaken = records.some((record) => record.type === "approval.answered" && record.id === callId);
       if ((isTaken && startedOf(callId).length > 0) || session.isParked) continue;

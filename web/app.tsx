@@ -3,7 +3,23 @@ import { useState } from "preact/hooks";
 import { Approval } from "./approval.tsx";
 import { Policy } from "./policy.tsx";
 import { SessionView } from "./session.tsx";
-import { answer, approvals, attempt, can, client, me, problem, route, sessions, switchTheme, theme } from "./state.ts";
+import {
+  answer,
+  approvals,
+  attempt,
+  can,
+  client,
+  found,
+  hasMore,
+  loadOlder,
+  me,
+  problem,
+  route,
+  search,
+  sessions,
+  switchTheme,
+  theme,
+} from "./state.ts";
 import { visible } from "./text.ts";
 
 export function App() {
@@ -15,6 +31,9 @@ export function App() {
       <a class="skip" href="#main" onClick={(event) => jump(event)}>
         Skip to the content
       </a>
+      <header class="hidden">
+        <h1>Callgate</h1>
+      </header>
       <Sidebar current={id === undefined ? undefined : decodeURIComponent(id)} />
       <main id="main" tabIndex={-1}>
         {problem.value === undefined ? null : (
@@ -45,46 +64,54 @@ function jump(event: Event): void {
   document.querySelector<HTMLElement>("#main")?.focus();
 }
 
-const filters = ["all", "running", "waiting", "idle"] as const;
+const filters = ["all", "running", "waiting", "idle", "faulty"] as const;
 
 function Sidebar({ current }: { readonly current: string | undefined }) {
   const [wanted, setWanted] = useState("");
   const [status, setStatus] = useState<(typeof filters)[number]>("all");
-  const words = wanted.toLowerCase();
-  const shown = sessions.value.filter(
-    (session) =>
-      (status === "all" || session.status === status) &&
-      `${session.title} ${session.id} ${session.model}`.toLowerCase().includes(words),
-  );
+  const isSearch = wanted.trim() !== "";
+  const all = (isSearch ? found.value : undefined) ?? sessions.value;
+  const shown = all.filter((session) => status === "all" || session.status === status);
+  const waiting = approvals.value.length;
+  const to = theme.value === "dark" ? "light" : "dark";
   return (
     <nav class="sidebar" aria-label="Sessions">
       <header>
-        <h1>
+        <p class="brand">
           <a href="#/">Callgate</a>
-        </h1>
-        <button
-          type="button"
-          class="link"
-          onClick={switchTheme}
-          aria-label={`switch to ${theme.value === "dark" ? "light" : "dark"} colours`}
-        >
-          {theme.value === "dark" ? "light" : "dark"}
+        </p>
+        <button type="button" class="quiet" onClick={switchTheme} aria-label={`switch to ${to} colours`}>
+          {to}
         </button>
       </header>
-      <p class="links">
-        <a href="#/inbox" aria-current={route.value === "/inbox" ? "page" : undefined}>
-          Inbox <span class={approvals.value.length > 0 ? "count" : "soft"}>{approvals.value.length}</span>
-        </a>
-        <a href="#/policy" aria-current={route.value === "/policy" ? "page" : undefined}>
-          Tools and rules
-        </a>
-      </p>
+      <ul class="links">
+        {can("talk") ? (
+          <li>
+            <a href="#/new" aria-current={route.value === "/new" ? "page" : undefined}>
+              New session
+            </a>
+          </li>
+        ) : null}
+        <li>
+          <a href="#/inbox" aria-current={route.value === "/inbox" ? "page" : undefined}>
+            Inbox <span class={waiting > 0 ? "count" : "none"}>{waiting}</span>
+          </a>
+        </li>
+        <li>
+          <a href="#/policy" aria-current={route.value === "/policy" ? "page" : undefined}>
+            Tools and rules
+          </a>
+        </li>
+      </ul>
       <input
         type="search"
         placeholder="Search sessions"
         aria-label="Search sessions"
         value={wanted}
-        onInput={(event) => setWanted(event.currentTarget.value)}
+        onInput={(event) => {
+          setWanted(event.currentTarget.value);
+          search(event.currentTarget.value);
+        }}
       />
       <div class="filters" role="group" aria-label="Filter by state">
         {filters.map((name) => (
@@ -93,29 +120,44 @@ function Sidebar({ current }: { readonly current: string | undefined }) {
           </button>
         ))}
       </div>
-      <ul>
+      {shown.length === 0 ? <p class="nothing">{nothingShown(isSearch, status)}</p> : null}
+      <ul class="sessions">
         {shown.map((session) => (
           <li key={session.id}>
             <a
               href={`#/s/${encodeURIComponent(session.id)}`}
               aria-current={current === session.id ? "page" : undefined}
+              title={visible(session.title) || session.id}
             >
               <span class={`state ${session.status}`} aria-hidden="true" />
               <span class="title">{visible(session.title) || session.id}</span>
               <span class="soft">
                 {session.status === "waiting" && session.waitingFor !== undefined
                   ? `waits: ${visible(session.waitingFor.tool)}`
-                  : session.status}{" "}
+                  : session.kind === "session"
+                    ? session.status
+                    : session.kind}{" "}
                 · {ago(session.updatedAt)}
               </span>
             </a>
           </li>
         ))}
+        {hasMore.value && !isSearch ? (
+          <li>
+            <button type="button" class="quiet" onClick={() => void loadOlder()}>
+              Older sessions
+            </button>
+          </li>
+        ) : null}
       </ul>
-      {shown.length === 0 ? <p class="soft padded">No session{words === "" ? " yet" : " is called so"}.</p> : null}
-      <footer class="soft">{me.value === undefined ? "" : `${me.value.name} · ${me.value.version}`}</footer>
+      <footer>{me.value === undefined ? "" : `${me.value.tenant} · ${me.value.name} · ${me.value.version}`}</footer>
     </nav>
   );
+}
+
+function nothingShown(isSearch: boolean, status: string): string {
+  if (isSearch) return "No session was found.";
+  return status === "all" ? "No session yet." : `No session is ${status}.`;
 }
 
 function ago(time: string): string {
@@ -140,7 +182,12 @@ function Welcome() {
   if (me.value === undefined) return <p class="padded soft">Connecting …</p>;
   return (
     <div class="welcome">
-      <h2>{can("talk") ? "What shall be done?" : "Choose a session to watch"}</h2>
+      <h2>
+        <a class="back" href="#/" aria-label="all sessions">
+          ‹
+        </a>
+        {can("talk") ? "What shall be done?" : "Choose a session to watch"}
+      </h2>
       {can("talk") ? (
         <form
           onSubmit={(event) => {
@@ -155,6 +202,11 @@ function Welcome() {
             id="begin"
             rows={5}
             value={text}
+            placeholder={
+              me.value.model === "offline"
+                ? "run npm test, read src/index.ts, replace 'a' with 'b' in file.txt …"
+                : "Describe the task: Enter starts it, Shift+Enter makes a new line"
+            }
             onInput={(event) => setText(event.currentTarget.value)}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -166,7 +218,10 @@ function Welcome() {
             Start a session
           </button>
           <p class="soft">
-            The model is {me.value.model}. Every call it makes passes the gate; what needs a person waits in the inbox.
+            {me.value.model === "offline"
+              ? "No model is set up: this is the built-in planner, which follows plain requests, one a line. "
+              : `The model is ${visible(me.value.model)}. `}
+            Every call passes the gate; what needs a person waits in the inbox.
           </p>
         </form>
       ) : null}
@@ -178,16 +233,30 @@ function Welcome() {
 function Inbox() {
   return (
     <div class="inbox">
-      <h2>Inbox</h2>
-      {approvals.value.length === 0 ? <p class="soft">Nobody waits for you.</p> : null}
-      {approvals.value.map(({ session, request }) => (
+      <h2>
+        <a class="back" href="#/" aria-label="all sessions">
+          ‹
+        </a>
+        Inbox
+      </h2>
+      {approvals.value.length === 0 ? (
+        <p class="nothing">Nothing waits for an answer. Questions of every session come here.</p>
+      ) : null}
+      {approvals.value.map(({ session, request, askedAt }) => (
         <section key={`${session.id} ${request.call.id}`} class="entry call waiting">
           <header>
             <span class="dot" aria-hidden="true" />
             <strong>{visible(request.call.tool)}</strong>
-            <a href={`#/s/${encodeURIComponent(session.id)}`}>{visible(session.title) || session.id}</a>
+            <a class="what" href={`#/s/${encodeURIComponent(session.id)}`}>
+              {visible(session.title) || session.id}
+            </a>
+            <span class="end">{ago(new Date(askedAt).toISOString())}</span>
           </header>
-          <Approval request={request} onAnswer={(reply) => void answer(session.id, request.call.id, reply)} />
+          <Approval
+            key={request.hash}
+            request={request}
+            onAnswer={can("approve") ? (reply) => answer(session.id, request.call.id, reply) : undefined}
+          />
         </section>
       ))}
     </div>

@@ -9,7 +9,8 @@ import { visible } from "./text.ts";
 
 interface ApprovalProps {
   readonly request: ApprovalRequest;
-  readonly onAnswer: ((reply: ApprovalReply) => void) | undefined;
+  /** False where the answer was not taken: it can be given again. */
+  readonly onAnswer: ((reply: ApprovalReply) => Promise<boolean>) | undefined;
 }
 
 export function Approval({ request, onAnswer }: ApprovalProps) {
@@ -20,12 +21,13 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
   // A line without paths tells of something that cannot be chosen: a warning, or a request that was made.
   const choosable = lines.flatMap(({ paths }, at) => (paths.length > 0 ? [at] : []));
   const [kept, setKept] = useState<ReadonlySet<number>>(new Set(choosable));
-  const send = (answer: ApprovalReply["answer"]) => {
+  const send = async (answer: ApprovalReply["answer"]) => {
     setSent(true);
     const message = words.trim();
     const isPart = kept.size < choosable.length;
     const keep = [...kept].flatMap((at) => lines[at]?.paths ?? []);
-    onAnswer?.({ answer, hash, ...(message === "" ? {} : { message }), ...(isPart ? { keep } : {}) });
+    const reply = { answer, hash, ...(message === "" ? {} : { message }), ...(isPart ? { keep } : {}) };
+    if ((await onAnswer?.(reply)) === false) setSent(false);
   };
   const isOff = isSent || onAnswer === undefined || !can("approve");
   return (
@@ -37,42 +39,47 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
       {lines.length === 0 ? null : <Effects lines={lines} kept={kept} onChange={setKept} />}
       {diff === undefined ? null : <Diff text={diff} />}
       <div class="answers">
-        <button type="button" class="yes" disabled={isOff} onClick={() => send("once")}>
+        <button type="button" class="yes" disabled={isOff} onClick={() => void send("once")}>
           {request.effects === undefined
             ? "Yes, once"
             : kept.size === choosable.length
               ? "Keep all"
-              : `Keep ${kept.size}`}
+              : `Keep ${kept.size} of ${choosable.length}`}
         </button>
-        <button type="button" disabled={isOff} onClick={() => send("session")}>
+        <button type="button" disabled={isOff} onClick={() => void send("session")}>
           For this session
         </button>
-        {always === undefined ? null : (
-          <button
-            type="button"
-            disabled={isOff}
-            onClick={() => send("always")}
-            title={`writes ${always.rule} to ${always.file}`}
-          >
-            Always: <code>{visible(always.rule)}</code>
-          </button>
-        )}
         {direct === undefined ? null : (
-          <button type="button" disabled={isOff} onClick={() => send("direct")} title={visible(direct)}>
+          <button type="button" disabled={isOff} onClick={() => void send("direct")} title={visible(direct)}>
             Run it again directly
           </button>
         )}
-        <button type="button" class="no" disabled={isOff} onClick={() => send("no")}>
+        <button type="button" class="no" disabled={isOff} onClick={() => void send("no")}>
           No
         </button>
-        <button type="button" class="no" disabled={isOff} onClick={() => send("stop")}>
+        <button type="button" class="no" disabled={isOff} onClick={() => void send("stop")}>
           No, and stop
         </button>
       </div>
-      {always === undefined ? null : <p class="soft">'Always' also allows: {visible(always.alsoAllows)}</p>}
+      {always === undefined ? null : (
+        <div class="always">
+          <button type="button" disabled={isOff} onClick={() => void send("always")}>
+            Always
+          </button>
+          <p>
+            writes the rule <code>{visible(always.rule)}</code> to {visible(always.file)}, and with it allows{" "}
+            {visible(always.alsoAllows)}
+          </p>
+        </div>
+      )}
       <label class="words">
-        <span class="soft">What to do instead (told to the model with a no)</span>
-        <input value={words} disabled={isOff} onInput={(event) => setWords(event.currentTarget.value)} />
+        <span>With a no: what to do instead</span>
+        <input
+          value={words}
+          disabled={isOff}
+          placeholder="told to the model"
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
       </label>
     </div>
   );

@@ -3,13 +3,13 @@ import { useMemo, useState } from "preact/hooks";
 import type { ApprovalReply } from "../src/client/index.ts";
 import { Approval, effectsOf } from "./approval.tsx";
 import { Diff } from "./diff.tsx";
-import { describeInput, describeMs, firstLine, toSafeHtml, visible } from "./text.ts";
+import { describeInput, describeMs, firstLine, isToldBy, toSafeHtml, visible } from "./text.ts";
 import type { CallEntry, Entry, MessageEntry, Picture, ThoughtEntry } from "./timeline.ts";
 
 export interface EntryProps {
   readonly entry: Entry;
   /** Left out where nobody can answer: a recorded session, an exported file. */
-  readonly onAnswer?: ((entry: CallEntry, reply: ApprovalReply) => void) | undefined;
+  readonly onAnswer?: ((entry: CallEntry, reply: ApprovalReply) => Promise<boolean>) | undefined;
 }
 
 /** Longer words are shown in part. */
@@ -103,16 +103,17 @@ const foldedLines = 12;
 function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswer: EntryProps["onAnswer"] }) {
   const { tool, input, state, ruling, durationMs, output, pictures, approval } = entry;
   const isWaiting = state === "waiting" && approval !== undefined;
+  const line = describeInput(input);
   return (
     <article class={`entry call ${state}`} aria-label={`${tool} ${stateWords[state]}`}>
       <header>
         <span class="dot" aria-hidden="true" />
         <strong>{visible(tool)}</strong>
-        <code class="what">{describeInput(input)}</code>
-        <span class="soft">
+        <code class="what">{line}</code>
+        <span class="end">
           {stateWords[state]}
-          {entry.code === undefined || state !== "failed" ? "" : ` (${entry.code})`}
-          {durationMs === undefined ? "" : `, ${describeMs(durationMs)}`}
+          {state === "failed" ? whyFailed(entry) : ""}
+          {durationMs === undefined ? "" : ` · ${describeMs(durationMs)}`}
         </span>
       </header>
       {ruling === undefined || isWaiting ? null : (
@@ -123,9 +124,10 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
           {entry.confined === false ? " (outside the sandbox)" : ""}
         </p>
       )}
-      <Arguments input={input} />
+      {isToldBy(line, input) ? null : <Arguments input={input} />}
       {isWaiting && approval !== undefined ? (
         <Approval
+          key={approval.hash}
           request={approval}
           onAnswer={onAnswer === undefined ? undefined : (reply) => onAnswer(entry, reply)}
         />
@@ -136,6 +138,11 @@ function Call({ entry, onAnswer }: { readonly entry: CallEntry; readonly onAnswe
       <Pictures pictures={pictures} />
     </article>
   );
+}
+
+function whyFailed({ code, exitCode }: CallEntry): string {
+  if (exitCode !== undefined) return `, exit ${exitCode}`;
+  return code === undefined || code === "failed" ? "" : `, ${code.replaceAll("_", " ")}`;
 }
 
 /** What a command did to files, where it ran with its writes held back. */

@@ -32,7 +32,12 @@ export function Policy() {
     attempt(async () => setVerdict((await client.checkPolicy(line)) as unknown as Verdict));
   return (
     <div class="policy">
-      <h2>Tools and rules</h2>
+      <h2>
+        <a class="back" href="#/" aria-label="all sessions">
+          ‹
+        </a>
+        Tools and rules
+      </h2>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -59,25 +64,33 @@ export function Policy() {
         </p>
       )}
       <h3>Rules</h3>
-      {rules.length === 0 ? <p class="soft">None of your own: the modes decide.</p> : null}
+      {rules.length === 0 ? <p class="soft">None of your own: the approval mode and the sandbox decide.</p> : null}
       <ul class="plain">
         {rules.map((rule, index) => (
           <li key={index}>
-            <code>{visible(JSON.stringify(rule))}</code>
+            <code>{visible(describeRule(rule))}</code>
           </li>
         ))}
       </ul>
       <h3>Tools</h3>
-      <ul class="plain">
+      <dl class="tools">
         {tools.map(({ name, description }) => (
-          <li key={name}>
-            <strong>{visible(name)}</strong>{" "}
-            <span class="soft">{visible((description ?? "").split("\n", 1)[0] ?? "")}</span>
-          </li>
+          <div key={name}>
+            <dt>{visible(name)}</dt>
+            <dd>{visible((description ?? "").split("\n", 1)[0] ?? "")}</dd>
+          </div>
         ))}
-      </ul>
+      </dl>
     </div>
   );
+}
+
+/** As the rules file has it. */
+function describeRule(rule: unknown): string {
+  if (typeof rule !== "object" || rule === null) return JSON.stringify(rule);
+  return Object.entries(rule)
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+    .join(", ");
 }
 
 /** Whichever wire the list is written in. */

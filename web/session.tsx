@@ -1,11 +1,11 @@
 /** One session: its timeline, its state, and the place to say something. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApprovalReply } from "../src/client/index.ts";
 import { EntryView } from "./entries.tsx";
 import { VirtualList } from "./list.tsx";
 import { answer, attempt, can, client, open, openSession, type OpenSession, revisionOf } from "./state.ts";
-import { describeCount } from "./text.ts";
-import type { CallEntry, Entry } from "./timeline.ts";
+import { describeCount, visible } from "./text.ts";
+import type { CallEntry, Entry, Totals } from "./timeline.ts";
 
 export function SessionView({ id }: { readonly id: string }) {
   useEffect(() => {
@@ -24,7 +24,7 @@ function Opened({ opened }: { readonly opened: OpenSession }) {
   const words = wanted.toLowerCase();
   const shown = words === "" ? timeline.entries : timeline.entries.filter((entry) => searchText(entry).includes(words));
   const onAnswer = can("approve")
-    ? (entry: CallEntry, reply: ApprovalReply) => void answer(opened.id, entry.id, reply)
+    ? (entry: CallEntry, reply: ApprovalReply) => answer(opened.id, entry.id, reply)
     : undefined;
   return (
     <div class="session">
@@ -40,6 +40,11 @@ function Opened({ opened }: { readonly opened: OpenSession }) {
         follow={words === ""}
         label="what happened"
       />
+      {shown.length > 0 ? null : (
+        <p class="nothing">
+          {words !== "" ? "Nothing in this session has these words." : "Nothing has happened here yet."}
+        </p>
+      )}
       {can("talk") && opened.row.value?.kind !== "recorded" && opened.row.value?.kind !== "gateway" ? (
         <Composer opened={opened} />
       ) : null}
@@ -51,7 +56,7 @@ function Opened({ opened }: { readonly opened: OpenSession }) {
 function Drawn(props: {
   readonly opened: OpenSession;
   readonly entry: Entry;
-  readonly onAnswer: ((entry: CallEntry, reply: ApprovalReply) => void) | undefined;
+  readonly onAnswer: ((entry: CallEntry, reply: ApprovalReply) => Promise<boolean>) | undefined;
 }) {
   void revisionOf(props.opened, props.entry.key).value;
   return <EntryView entry={props.entry} onAnswer={props.onAnswer} />;
@@ -86,18 +91,26 @@ function Head({
   readonly onWanted: (text: string) => void;
 }) {
   const row = opened.row.value;
+  void opened.revision.value; // the totals are the timeline's, which is no signal
   const { totals, model } = opened.timeline;
   const isBusy = row?.status === "running" || row?.status === "waiting";
   return (
     <header class="head">
-      <div>
-        <h2>{row?.title || opened.id}</h2>
-        <p class="soft">
-          <span class={`state ${row?.status ?? "idle"}`}>{row?.status ?? "…"}</span> · {row?.model ?? model} ·{" "}
-          {describeCount(totals.input)} in, {describeCount(totals.output)} out
-          {totals.costUsd === undefined ? "" : ` · $${totals.costUsd.toFixed(4)}`}
-          {totals.contextTokens === undefined ? "" : ` · context ${describeCount(totals.contextTokens)}`}
-        </p>
+      <div class="title">
+        <a class="back" href="#/" aria-label="all sessions">
+          ‹
+        </a>
+        <div>
+          <h2>{visible(row?.title ?? "") || opened.id}</h2>
+          <p class="facts">
+            <span class={`state ${row?.status ?? "idle"}`}>{row?.status ?? "…"}</span>
+            <span>{visible(row?.model ?? model)}</span>
+            <span>{`${describeCount(totals.input)} tokens in, ${describeCount(totals.output)} out`}</span>
+            {totals.costUsd === undefined ? null : <span>{`$${totals.costUsd.toFixed(4)}`}</span>}
+            {totals.contextTokens === undefined ? null : <span>{describeContext(totals)}</span>}
+            {row?.cwd ? <span class="folder">{visible(row.cwd)}</span> : null}
+          </p>
+        </div>
       </div>
       <div class="tools">
         <input
@@ -134,6 +147,12 @@ function Head({
   );
 }
 
+function describeContext({ contextTokens = 0, contextWindow }: Totals): string {
+  if (contextWindow === undefined) return `context ${describeCount(contextTokens)}`;
+  const left = Math.max(0, 1 - contextTokens / contextWindow);
+  return `${Math.round(left * 100)} % of ${describeCount(contextWindow)} context left`;
+}
+
 function Plan({ steps }: { readonly steps: readonly { readonly step: string; readonly status: string }[] }) {
   if (steps.length === 0) return null;
   const done = steps.filter(({ status }) => status === "completed").length;
@@ -155,12 +174,16 @@ function Plan({ steps }: { readonly steps: readonly { readonly step: string; rea
 
 function Composer({ opened }: { readonly opened: OpenSession }) {
   const [text, setText] = useState("");
+  const key = useRef<string | undefined>(undefined);
   const isRunning = opened.row.value?.status === "running";
   const send = async (mode: "queue" | "steer") => {
     const said = text.trim();
     if (said === "") return;
     // The same key if the person presses again because nothing seemed to happen.
-    if (await attempt(() => client.send(opened.id, { text: said, mode }, crypto.randomUUID()))) setText("");
+    key.current ??= crypto.randomUUID();
+    if (!(await attempt(() => client.send(opened.id, { text: said, mode }, key.current)))) return;
+    key.current = undefined;
+    setText("");
   };
   return (
     <form
@@ -175,10 +198,15 @@ function Composer({ opened }: { readonly opened: OpenSession }) {
       </label>
       <textarea
         id="say"
-        rows={3}
+        rows={2}
         value={text}
-        placeholder="Message (Enter sends, Shift+Enter makes a new line)"
-        onInput={(event) => setText(event.currentTarget.value)}
+        placeholder={
+          isRunning ? "Queue a message, or say it now" : "Message: Enter sends, Shift+Enter makes a new line"
+        }
+        onInput={(event) => {
+          key.current = undefined; // other words are another message
+          setText(event.currentTarget.value);
+        }}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();

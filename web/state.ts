@@ -12,6 +12,10 @@ import { createTimeline, type Entry, type Timeline } from "./timeline.ts";
 export const client = createClient();
 export const me = signal<Me | undefined>(undefined);
 export const sessions = signal<readonly SessionRow[]>([]);
+/** There are older sessions than those that are listed. */
+export const hasMore = signal(false);
+/** What the service found for the words in the search box; undefined where nothing is searched for. */
+export const found = signal<readonly SessionRow[] | undefined>(undefined);
 export const approvals = signal<readonly WaitingApproval[]>([]);
 export const problem = signal<string | undefined>(undefined);
 export const route = signal(location.hash.slice(1) || "/");
@@ -51,15 +55,45 @@ export async function start(): Promise<void> {
     me.value = await client.me();
     await refresh();
   });
-  void watchAll();
+  void attempt(watchAll);
 }
 
 export async function refresh(): Promise<void> {
-  const [list, waiting] = await Promise.all([client.sessions({ limit: 200 }), client.approvals()]);
+  const [list, waiting] = await Promise.all([client.sessions({ limit: pageSize }), client.approvals()]);
   batch(() => {
     sessions.value = list.sessions;
+    hasMore.value = list.more;
     approvals.value = waiting;
   });
+}
+
+const pageSize = 100;
+
+export async function loadOlder(): Promise<void> {
+  const before = sessions.value.at(-1)?.id;
+  await attempt(async () => {
+    const list = await client.sessions({ limit: pageSize, ...(before === undefined ? {} : { before }) });
+    const known = new Set(sessions.value.map(({ id }) => id));
+    batch(() => {
+      sessions.value = [...sessions.value, ...list.sessions.filter(({ id }) => !known.has(id))];
+      hasMore.value = list.more;
+    });
+  });
+}
+
+let searching: ReturnType<typeof setTimeout> | undefined;
+
+/** The service looks through all sessions, also those that are not listed here; a moment after the last key. */
+export function search(words: string): void {
+  clearTimeout(searching);
+  if (words.trim() === "") return void (found.value = undefined);
+  searching = setTimeout(
+    () =>
+      void attempt(async () => {
+        found.value = (await client.sessions({ q: words.trim().slice(0, 200), limit: pageSize })).sessions;
+      }),
+    150,
+  );
 }
 
 async function watchAll(): Promise<void> {
@@ -116,9 +150,12 @@ export function revisionOf(opened: OpenSession, key: string): ReturnType<typeof 
   return known;
 }
 
-export async function answer(session: string, callId: string, reply: ApprovalReply): Promise<void> {
+export async function answer(session: string, callId: string, reply: ApprovalReply): Promise<boolean> {
   const done = await attempt(() => client.approve(session, callId, reply));
-  if (done) approvals.value = approvals.value.filter(({ request }) => request.call.id !== callId);
+  // Ids of calls are those of their session alone.
+  const isIt = (one: WaitingApproval) => one.session.id === session && one.request.call.id === callId;
+  if (done) approvals.value = approvals.value.filter((one) => !isIt(one));
+  return done;
 }
 
 function readTheme(): "light" | "dark" {

@@ -94,7 +94,7 @@ export function toSafeHtml(text: string, { breaks = false } = {}): string {
 }
 
 /** What a terminal takes as an order: colours, moves of the cursor, titles of windows. */
-const terminalOrders = /\p{Cc}\[[0-9;?]*[ -/]*[@-~]|\p{Cc}\][^\p{Cc}]*(?:\p{Cc}\\?)/gu;
+const terminalOrders = /(?![\n\r\t])\p{Cc}(?:\[[0-9;?]*[ -/]*[@-~]|\][^\p{Cc}]*(?![\n\r\t])\p{Cc}\\?)/gu;
 
 /** Control characters, colours of terminals and marks that turn the direction of text are shown as what they are. */
 export function visible(text: string): string {
@@ -138,6 +138,13 @@ export function describeInput(input: unknown): string {
     if (Array.isArray(value) && value.every((word) => typeof word === "string")) return firstLine(value.join(" "));
   }
   return "";
+}
+
+/** Whether the line of words already says all of it. */
+export function isToldBy(line: string, input: unknown): boolean {
+  if (typeof input !== "object" || input === null) return true;
+  const values = Object.values(input);
+  return values.length === 0 || (values.length === 1 && values[0] === line);
 }
 
 export function firstLine(text: string, length = 160): string {

@@ -47,6 +47,7 @@ export interface CallEntry extends Common {
   durationMs?: number;
   output: string;
   code?: string;
+  exitCode?: number;
   pictures: readonly Picture[];
   approval?: ApprovalRequest;
   answer?: string;
@@ -68,8 +69,9 @@ export interface DiffEntry extends Common {
 export interface Totals {
   input: number;
   output: number;
-  costUsd?: number;
-  contextTokens?: number;
+  costUsd?: number | undefined;
+  contextTokens?: number | undefined;
+  contextWindow?: number | undefined;
 }
 
 export interface Timeline {
@@ -180,6 +182,15 @@ function readItem(draft: Draft, item: Item, at: number): void {
   else if (item.type === "compaction") note(draft, at, "info", "The history was shortened here.");
 }
 
+const answers: Readonly<Record<string, string>> = {
+  once: "yes, once",
+  session: "yes, for this session",
+  always: "yes, always",
+  direct: "run it again directly",
+  no: "no",
+  stop: "no, and stop",
+};
+
 type Reader = (draft: Draft, record: SessionRecord) => void;
 
 /** What each record says. Each line of a journal matched its checksum, so the fields have the shapes we wrote. */
@@ -204,7 +215,9 @@ const readers: Readonly<Record<string, Reader>> = {
     const entry = callOf(draft, String(record["id"]), record.at);
     const answer = record["answer"] as { readonly answer?: string; readonly message?: string } | undefined;
     entry.answer =
-      answer === undefined ? "nobody could be asked" : [answer.answer, answer.message].filter(Boolean).join(": ");
+      answer === undefined
+        ? "nobody could be asked"
+        : [answers[answer.answer ?? ""] ?? answer.answer, answer.message].filter(Boolean).join(": ");
     if (entry.state === "waiting") entry.state = "asked";
     touch(draft, entry);
   },
@@ -234,13 +247,9 @@ const readers: Readonly<Record<string, Reader>> = {
     if (diff !== "") push(draft, { kind: "diff", key: `diff ${n}`, at, revision: 0, diff, files });
   },
   "usage.updated": ({ timeline, onChange }, record) => {
-    const { total, contextTokens, costUsd } = record as unknown as {
-      total: Totals;
-      contextTokens: number;
-      costUsd?: number;
-    };
-    Object.assign(timeline.totals, { input: total.input, output: total.output, contextTokens });
-    if (costUsd !== undefined) timeline.totals.costUsd = costUsd;
+    const { total, contextTokens, contextWindow, costUsd } = record as unknown as Totals & { readonly total: Totals };
+    const more = { contextTokens, contextWindow, costUsd };
+    Object.assign(timeline.totals, { input: total.input, output: total.output, ...more });
     onChange(undefined);
   },
   "history.compacted": (draft, { at }) =>
@@ -265,11 +274,12 @@ const readers: Readonly<Record<string, Reader>> = {
 };
 
 function readEnded(draft: Draft, ended: Ended, at: number): void {
-  const { id, name, tool = name, ok, durationMs, content, code, ruling, effects, input } = ended;
+  const { id, name, tool = name, ok, durationMs, content, code, exitCode, ruling, effects, input } = ended;
   const entry = callOf(draft, id, at, tool, input);
   const output = content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("\n");
   Object.assign(entry, { state: ok ? "ok" : "failed", tool, durationMs, output, pictures: picturesOf(content) });
   if (code !== undefined) entry.code = code;
+  if (typeof exitCode === "number") entry.exitCode = exitCode;
   if (ruling !== undefined) entry.ruling = ruling;
   if (effects !== undefined) entry.effects = effects;
   touch(draft, entry);
@@ -312,6 +322,7 @@ interface Ended {
   readonly input?: unknown;
   readonly ok: boolean;
   readonly code?: string;
+  readonly exitCode?: number | null;
   readonly content: readonly {
     readonly type: string;
     readonly text?: string;

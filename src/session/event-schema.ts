@@ -62,7 +62,10 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
       notes: list(string),
     },
   ],
-  "usage.updated": [{ usage: ref("usage"), total: ref("usage"), contextTokens: count }, { costUsd: number }],
+  "usage.updated": [
+    { usage: ref("usage"), total: ref("usage"), contextTokens: count },
+    { contextWindow: number, costUsd: number },
+  ],
   "history.compacted": [
     {
       reason: oneOf("asked", "limit", "overflow"),

@@ -85,6 +85,8 @@ export interface UsageUpdated {
   readonly total: Usage;
   /** What the next request will weigh. */
   readonly contextTokens: number;
+  /** What the model can hold, where it is known. */
+  readonly contextWindow?: number;
   readonly costUsd?: number;
 }
 

@@ -179,7 +179,13 @@ export async function compact(shared: Shared, reason: HistoryCompacted["reason"]
 
 function totals({ history, options }: Shared) {
   const { usage: total, costUsd } = history;
-  return { total, contextTokens: history.contextTokens(), ...(options.price ? { costUsd } : {}) };
+  const { contextWindow } = options;
+  return {
+    total,
+    contextTokens: history.contextTokens(),
+    ...defined({ contextWindow }),
+    ...(options.price ? { costUsd } : {}),
+  };
 }
 
 /**

@@ -90,8 +90,23 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     }
     if (process.env["CALLGATE_SCREENS"])
       await page.screenshot({ path: join(process.env["CALLGATE_SCREENS"], "page-session.png") });
+    // What was used is told as it grows, not as it was when the page was opened.
+    expect(await page.locator(".facts").textContent()).toMatch(/[1-9][\d.k]* tokens in, [1-9]\d* out/);
     await page.setViewportSize({ width: 390, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    // On a phone one sees the list or what was chosen from it, and finds the way back.
+    await page.getByRole("link", { name: "all sessions" }).click();
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.getByLabel("The task").waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("link", { name: "all sessions" }).click();
+    // The service looks through all sessions, and says so where it finds none.
+    await page.getByLabel("Search sessions").fill("no session is called like this");
+    await page.getByText("No session was found.").waitFor();
+    await page.getByLabel("Search sessions").fill("replace 'a");
+    await page.getByRole("link", { name: /replace 'a/ }).waitFor();
+    expect(await violations(page)).toEqual([]);
     expect(wrong).toEqual([]);
     await page.close();
   });
@@ -105,7 +120,7 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
       ok: false,
       code: evil,
       durationMs: 1,
-      content: [{ type: "text", text: evil }],
+      content: [{ type: "text", text: `${evil}\n[exit code 1]` }],
       ruling: { decision: "deny", by: "rule", reason: evil, rule: evil },
     };
     const records = [
@@ -141,6 +156,8 @@ describe.skipIf(!has("Chromium"))("the page in a browser (needs Chromium)", { ti
     expect(asked.filter((url) => !url.startsWith("file:") && !url.startsWith("data:"))).toEqual([]);
     expect(await page.locator("a[href^='javascript']").count()).toBe(0);
     expect(await page.locator("body").innerText()).toContain("U+202e");
+    // A bracket at the beginning of a line is no order to a terminal.
+    expect(await page.locator(".output").innerText()).toContain("\n[exit code 1]");
     await page.close();
   });
 

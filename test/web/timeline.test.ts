@@ -71,6 +71,6 @@ test("a question waits at its call until it is answered, and live output is boun
   for (let at = 0; at < 50; at++)
     timeline.live({ type: "exec.output", id: "c1", stream: "stdout", text: "x".repeat(10_000) });
   const [entry] = timeline.entries;
-  expect(entry).toMatchObject({ state: "running", answer: "once" });
+  expect(entry).toMatchObject({ state: "running", answer: "yes, once" });
   expect(entry?.kind === "call" && entry.output.length).toBeLessThanOrEqual(200_000);
 });
