@@ -28,6 +28,14 @@ export function readOutput(output: ToolOutput): PlainOutput {
 
 function read(output: unknown): PlainOutput {
   if (output === undefined) return { parts: [], ok: true };
+  if (output instanceof Error) throw returned(output);
+  if (output instanceof Map || output instanceof Set) {
+    const kind = output instanceof Map ? "Map" : "Set";
+    throw new CallError(
+      "failed",
+      `The tool gave back a ${kind}, which JSON cannot hold: give back an object or a list.`,
+    );
+  }
   if (typeof output === "string") return { parts: [text(output)], ok: true };
   if (Array.isArray(output) && output.length > 0 && output.every(isBlock))
     return { parts: output.map(toPart), ok: true };
@@ -43,6 +51,11 @@ function read(output: unknown): PlainOutput {
   return isFailure(structured)
     ? { parts: [text(structured.error)], structured, ok: false }
     : { parts: [text(written)], structured, ok: true };
+}
+
+/** An error that was returned and not thrown is a failure all the same: as JSON it would be an empty object. */
+function returned(error: Error): CallError {
+  return CallError.is(error) ? error : new CallError("failed", error.message || error.name, { cause: error });
 }
 
 /** Many tools report a failure as `{ error: "why" }`, alone or with an empty `output`. */

@@ -92,6 +92,16 @@ test("{ error } is a failure, with or without an empty output beside it", () => 
   expect(readOutput({ output: null, error: "not found" })).toMatchObject({ ok: false });
 });
 
+test("an error that is returned and not thrown is a failure, and what JSON would empty is one too", () => {
+  // A program in JavaScript may return anything, whatever the types say.
+  const give = (value: unknown) => () => readOutput(value as Parameters<typeof readOutput>[0]);
+  expect(give(new RangeError("too far"))).toThrow("too far");
+  const own = new CallError("denied", "not this one");
+  expect(give(own)).toThrow(own);
+  expect(give(new Map([["a", 1]]))).toThrow(/gave back a Map/);
+  expect(give(new Set([1]))).toThrow(/gave back a Set/);
+});
+
 test("a list of parts is content in MCP's spelling too", () => {
   const image = { type: "image", mimeType: "image/png", data: "AA==" };
   expect(readOutput([{ type: "text", text: "a" }, image])).toEqual({
