@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { connect } from "node:net";
+import { BlockList, connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import * as fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
@@ -171,4 +171,68 @@ test("every spelling of a private address is private", () => {
     expect([address, isPrivateAddress(address)]).toEqual([address, true]);
   for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8"])
     expect([address, isPrivateAddress(address)]).toEqual([address, false]);
+});
+
+/** The networks of RFC 6890 and its followers that lead to no host of the internet, read by Node's own matcher. */
+const notPublic = new BlockList();
+for (const [network, bits] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 3],
+] as const)
+  notPublic.addSubnet(network, bits, "ipv4");
+for (const [network, bits] of [
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
+  ["2001:db8::", 32],
+] as const)
+  notPublic.addSubnet(network, bits, "ipv6");
+
+test("an IPv4 address is private exactly where the registry of special networks says so, in every notation of IPv6 too", () => {
+  const first = fc.constantFrom(0, 1, 9, 10, 11, 99, 100, 101, 126, 127, 128, 168, 169, 170, 171, 172, 173, 191, 192);
+  const more = fc.constantFrom(193, 197, 198, 199, 202, 203, 204, 223, 224, 255);
+  const near = fc.constantFrom(0, 1, 2, 15, 16, 17, 18, 19, 20, 31, 32, 50, 51, 63, 64, 99, 100, 101, 112, 113, 114);
+  const octet = fc.oneof(near, fc.constantFrom(127, 128, 167, 168, 169, 253, 254, 255));
+  fc.assert(
+    fc.property(fc.oneof(first, more), octet, octet, octet, (a, b, c, d) => {
+      const address = [a, b, c, d].join(".");
+      const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
+      const expected = notPublic.check(address, "ipv4");
+      const spellings = [
+        address,
+        `::ffff:${address}`,
+        `64:ff9b::${address}`,
+        `2002:${hex(a, b)}:${hex(c, d)}::1`,
+        ...(a === 0 && b === 0 ? [] : [`::${address}`]),
+      ];
+      for (const spelling of spellings) expect([spelling, isPrivateAddress(spelling)]).toEqual([spelling, expected]);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("an IPv6 address is private exactly where the registry says so", () => {
+  const first = fc.constantFrom(0x2000, 0x2001, 0x2003, 0x2606, 0xdb8, 0xfbff, 0xfc00, 0xfdff, 0xfe00, 0xfe7f, 0xfe80);
+  const more = fc.constantFrom(0xfebf, 0xfec0, 0xfeff, 0xff00, 0xffff, 0x1, 0x100);
+  const word = fc.oneof(fc.constantFrom(0, 1, 0xdb7, 0xdb8, 0xdb9), fc.integer({ min: 0, max: 0xffff }));
+  fc.assert(
+    fc.property(fc.oneof(first, more), fc.array(word, { minLength: 7, maxLength: 7 }), (head, rest) => {
+      fc.pre(rest.some((value, index) => index < 5 && value !== 0));
+      const address = [head, ...rest].map((value) => value.toString(16)).join(":");
+      expect([address, isPrivateAddress(address)]).toEqual([address, notPublic.check(address, "ipv6")]);
+    }),
+    { numRuns: 2_000 },
+  );
 });
