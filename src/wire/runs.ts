@@ -6,6 +6,8 @@
 import type { Frame, RepeatedFrame } from "./codec.ts";
 import { encodeFrame } from "./sse.ts";
 
+const jsonString = /(\s*)("(?:[^"\\]|\\.)*")/y;
+
 /** A frame cut around the words of one field; undefined where it is not certain that they stand there alone. */
 export function cutFrame(frame: Frame, field: string, words: string): Omit<RepeatedFrame, "hear"> | undefined {
   if (words === "") return undefined;
@@ -14,9 +16,11 @@ export function cutFrame(frame: Frame, field: string, words: string): Omit<Repea
   const at = text.indexOf(name);
   // A name that stands there twice may be another object's.
   if (at < 0 || text.indexOf(name, at + 1) >= 0) return undefined;
-  const start = text.indexOf('"', at + name.length) + 1;
-  if (text.slice(at + name.length, start).trim() !== '"' || !text.startsWith(`${words}"`, start)) return undefined;
-  return { before: text.slice(0, start), after: text.slice(start + words.length) };
+  jsonString.lastIndex = at + name.length;
+  const [, space = "", raw = ""] = jsonString.exec(text) ?? [];
+  if (raw === "" || JSON.parse(raw) !== words) return undefined;
+  const start = at + name.length + space.length;
+  return { before: text.slice(0, start + 1), after: text.slice(start + raw.length - 1) };
 }
 
 /** A piece of the stream in three parts: what to read in full, the words of a run, and what comes after it. */
@@ -29,23 +33,77 @@ export interface FoundRun {
 /** Looks for a run of frames. `isAtStart`: the text begins where a frame begins. */
 export type RunFinder = (text: string, frame: RepeatedFrame, isAtStart?: boolean) => FoundRun | undefined;
 
+/** Fields that differ from frame to frame and say nothing: a count, and filling that hides how long the words are. */
+const fillings = /"sequence_number":\d+|"obfuscation":"[A-Za-z0-9]*"/g;
+/** How much longer another frame's fillings may be. */
+const fillingRoom = 64;
+
+/** What frames of the same kind share: equal for two that differ in their fillings alone. */
+export function kindOf({ before, after }: Omit<RepeatedFrame, "hear">): string {
+  return toPattern(after + before);
+}
+
 export function createRunFinder(): RunFinder {
-  let between = "";
-  let pattern = /(?:)/g;
-  return (text, { before, after }, isAtStart = false) => {
-    const start = isAtStart && text.startsWith(before) ? 0 : text.indexOf(`\n\n${before}`) + 2;
-    if (start === 1) return undefined;
-    const begin = start + before.length;
-    if (between !== after + before) {
-      between = after + before;
-      pattern = new RegExp(escapePattern(between), "g");
-    }
+  let known: Patterns | undefined;
+  return (text, frame, isAtStart = false) => {
+    const kind = kindOf(frame);
+    known = known?.kind === kind ? known : createPatterns(frame, kind);
+    const { head, begins, ends, endsLast, core, between } = known;
+    const start = isAtStart && matchEnd(begins, text, 0) > 0 ? 0 : text.indexOf(head) + 2;
+    const begin = start === 1 ? 0 : matchEnd(begins, text, start);
+    if (begin === 0) return undefined;
     const read = (end: number): FoundRun | undefined => {
-      const words = end <= begin ? "" : readWords(text.slice(begin, end), between, pattern);
-      return words ? { first: text.slice(0, start), words, rest: text.slice(end + after.length) } : undefined;
+      const words = end > begin ? readWords(text.slice(begin, end), between) : undefined;
+      return words ? { first: text.slice(0, start), words, rest: text.slice(matchEnd(ends, text, end)) } : undefined;
     };
     // The last frame counts where it is whole and of the same kind; otherwise the run ends before it.
-    return (text.endsWith(after) ? read(text.length - after.length) : undefined) ?? read(text.lastIndexOf(between));
+    const room = frame.after.length + fillingRoom;
+    const tail = Math.max(begin, text.length - room);
+    const last = endsLast.exec(text.slice(tail));
+    const whole = last === null ? undefined : read(tail + last.index);
+    if (whole !== undefined) return whole;
+    // By its fixed part, because a pattern alone would look at all of the text; the last of these may be cut off.
+    for (
+      let at = text.lastIndexOf(core), tries = 0;
+      at > begin && tries < 2;
+      at = text.lastIndexOf(core, at - 1), tries++
+    ) {
+      const near = Math.max(begin, at - room);
+      const found = [...text.slice(near).matchAll(between)].at(-1);
+      if (found !== undefined) return read(near + found.index);
+    }
+    return undefined;
+  };
+}
+
+/** Where a sticky pattern that begins at `at` has its end; 0 where it does not match. */
+function matchEnd(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : 0;
+}
+
+interface Patterns {
+  readonly kind: string;
+  /** How a frame begins behind another, up to its first filling. */
+  readonly head: string;
+  readonly begins: RegExp;
+  readonly ends: RegExp;
+  readonly endsLast: RegExp;
+  /** Between the words of two frames: all of it, and the part that holds no filling. */
+  readonly between: RegExp;
+  readonly core: string;
+}
+
+function createPatterns({ before, after }: RepeatedFrame, kind: string): Patterns {
+  const [opening = ""] = before.split(fillings);
+  return {
+    kind,
+    head: `\n\n${opening}`,
+    begins: new RegExp(toPattern(before), "y"),
+    ends: new RegExp(toPattern(after), "y"),
+    endsLast: new RegExp(`${toPattern(after)}$`),
+    between: new RegExp(kind, "g"),
+    core: (after.split(fillings).at(-1) ?? "") + opening,
   };
 }
 
@@ -53,14 +111,15 @@ export function createRunFinder(): RunFinder {
 const needsReading = /["\\\u0000-\u001f]/;
 
 /** The words that `between` separates, as they stand inside the quotes of JSON strings; undefined if one is not that. */
-function readWords(text: string, between: string, pattern: RegExp): string | undefined {
+function readWords(text: string, between: RegExp): string | undefined {
   // A pattern, because the engine then writes one flat text; from a string it would make a piece for each frame.
-  const all = text.replace(pattern, "");
+  const all = text.replace(between, "");
   if (!needsReading.test(all)) return all;
-  const count = (text.length - all.length) / between.length + 1;
   try {
+    const listed = text.replace(between, '","');
+    const count = (listed.length - all.length) / 3 + 1;
     // Read as one list: many times faster than string by string.
-    const list: unknown = JSON.parse(`["${text.replace(pattern, '","')}"]`);
+    const list: unknown = JSON.parse(`["${listed}"]`);
     // A string that ended earlier was another kind of frame, and the list has more entries or is none.
     const isWords = Array.isArray(list) && list.length === count && list.every((word) => typeof word === "string");
     return isWords ? list.join("") : undefined;
@@ -69,6 +128,10 @@ function readWords(text: string, between: string, pattern: RegExp): string | und
   }
 }
 
-function escapePattern(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
+/** Matches the text itself, whatever its fillings are. */
+function toPattern(text: string): string {
+  const escaped = text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
+  return escaped.replaceAll(fillings, (field) =>
+    field.endsWith('"') ? '"obfuscation":"[A-Za-z0-9]*"' : String.raw`"sequence_number":\d+`,
+  );
 }

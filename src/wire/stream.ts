@@ -3,7 +3,7 @@ import { isObject } from "../base/json.ts";
 import type { Answer, ModelEvent } from "../spec/model.ts";
 import { createCollector } from "./answer.ts";
 import type { Codec, DecodeOptions, Frame } from "./codec.ts";
-import { createRunFinder } from "./runs.ts";
+import { createRunFinder, kindOf } from "./runs.ts";
 import { createSseReader } from "./sse.ts";
 
 /** A piece of a body, as it arrives. */
@@ -58,9 +58,10 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
     if (frame === undefined || run === undefined) return decode(text);
     const before = decode(run.first);
     // What came before the run may have changed everything.
-    if (run.first !== "" && decoder.repeated?.()?.before !== frame.before)
+    const now = run.first === "" ? frame : decoder.repeated?.();
+    if (now === undefined || (now !== frame && kindOf(now) !== kindOf(frame)))
       return [...before, ...decode(text.slice(run.first.length))];
-    const heard = frame.hear(run.words);
+    const heard = now.hear(run.words);
     // A frame that has only begun waits here: with the next piece it may go on with the run.
     if (run.rest.includes("\n\n")) return [...before, ...heard, ...decode(run.rest)];
     begun = run.rest;

@@ -66,9 +66,44 @@ function toMessages({ texts }: { texts: readonly string[] }): readonly Frame[] {
   ];
 }
 
+function toResponses({
+  texts,
+  spaced,
+  created,
+}: {
+  texts: readonly string[];
+  spaced: boolean;
+  created: number;
+}): readonly Frame[] {
+  let sequence = created * 7;
+  const frame = (type: string, fields: object): Frame => ({
+    event: `response.${type}`,
+    data: JSON.stringify({ type: `response.${type}`, sequence_number: sequence++, ...fields }),
+  });
+  const where = { item_id: "m", output_index: 0, content_index: 0 };
+  const filling = (text: string) =>
+    spaced ? { logprobs: [], obfuscation: "x0Yz4".repeat(3).slice(text.length % 16) } : {};
+  const content = [{ type: "output_text", text: texts.join(""), annotations: [] }];
+  return [
+    frame("created", { response: { id: "r", model: "m" } }),
+    frame("output_item.added", { output_index: 0, item: { type: "message", id: "m", role: "assistant", content: [] } }),
+    ...texts.map((delta, at) =>
+      at % 19 === 18
+        ? frame("output_text.annotation.added", { ...where, annotation: { type: "url_citation", url: delta } })
+        : frame("output_text.delta", { ...where, delta, ...filling(delta) }),
+    ),
+    // The end repeats the text only sometimes: what was heard must be the same without it.
+    ...(created > 1
+      ? [frame("output_item.done", { output_index: 0, item: { type: "message", id: "m", role: "assistant", content } })]
+      : []),
+    frame("completed", { response: { id: "r", status: "completed", output: [] } }),
+  ];
+}
+
 test.each([
   ["chat", toChat],
   ["messages", toMessages],
+  ["responses", toResponses],
 ] as const)("%s: wherever the bytes are cut, an answer read in runs is the answer", (wire, write) => {
   fc.assert(
     fc.property(chatFrames, fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 6 }), (said, sizes) => {
@@ -93,7 +128,12 @@ test.each([
 test("a frame is only cut where its words stand alone", () => {
   const data = JSON.stringify({ content: "a", choices: [{ delta: { content: "b" } }] });
   expect(cutFrame({ data }, "content", "b")).toBeUndefined();
-  expect(cutFrame({ data: '{"content":"\\u0061"}' }, "content", "a")).toBeUndefined();
+  expect(cutFrame({ data: '{"content":"b"}' }, "content", "a")).toBeUndefined();
+  expect(cutFrame({ data: '{"content":["a"]}' }, "content", "a")).toBeUndefined();
+  expect(cutFrame({ data: '{"content": "\\u0061\\""}' }, "content", 'a"')).toEqual({
+    before: 'data: {"content": "',
+    after: '"}\n\n',
+  });
   expect(cutFrame({ data: '{"content":"a"}' }, "content", "")).toBeUndefined();
   const cut = cutFrame({ data: '{"content":"a"}' }, "content", "a");
   expect(cut).toEqual({ before: 'data: {"content":"', after: '"}\n\n' });

@@ -8,23 +8,38 @@ import { createGrowingText, type GrowingText } from "../../base/growing-text.ts"
 import { defined, isObject } from "../../base/json.ts";
 import type { Answer, CallItem, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
 import { collect, shellOf } from "../answer.ts";
-import type { AnswerDecoder, DecodeOptions } from "../codec.ts";
+import type { AnswerDecoder, DecodeOptions, Frame, RepeatedFrame } from "../codec.ts";
 import { createIdMaker, createPlaces, withId } from "../ids.ts";
 import { declaredNames, expandParallel } from "../parallel.ts";
 import { array, count, json, object, objects, parseObject, type Raw, string, word } from "../raw.ts";
+import { cutFrame } from "../runs.ts";
 import { decodeItem, wire } from "./decode-item.ts";
 import { decodeEnding, decodeError, type Ending, endOf } from "./ending.ts";
-import { readTextEvent, type Text, type TextEvent, textsOf } from "./texts.ts";
+import { isTextDelta, readTextEvent, type Text, type TextEvent, textsOf } from "./texts.ts";
 import { renamed } from "./tools.ts";
 
 export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   const reader = createReader(options);
+  let last: { readonly frame: Frame; readonly event: Raw } | undefined;
+  let cut: { readonly of: Frame; readonly frame: RepeatedFrame | undefined } | undefined;
   return {
     push(frame) {
       const event = parseObject(frame.data);
+      last = typeof event?.["delta"] === "string" ? { frame, event } : undefined;
       if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
       // Proxies put their own words into an error event.
       return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
+    },
+    repeated() {
+      if (last === undefined) return undefined;
+      if (cut?.of !== last.frame) {
+        const { frame, event } = last;
+        const type = string(event["type"]) ?? frame.event ?? "";
+        const halves = isTextDelta(type) ? cutFrame(frame, "delta", string(event["delta"]) ?? "") : undefined;
+        const hear = (words: string) => reader.read(type, { ...event, delta: words });
+        cut = { of: frame, frame: halves && { ...halves, hear } };
+      }
+      return cut.frame;
     },
     end: reader.end,
   };

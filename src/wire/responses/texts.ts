@@ -52,6 +52,11 @@ const rows: ReadonlyMap<string, Row> = new Map([
 
 const prefix = "response.";
 
+/** Says nothing but a piece of a text. */
+export function isTextDelta(type: string): boolean {
+  return rows.get(type.slice(prefix.length))?.kind === "delta" && type.startsWith(prefix);
+}
+
 export function readTextEvent(type: string, event: Raw): TextEvent | undefined {
   if (!type.startsWith(prefix)) return undefined;
   const name = type.slice(prefix.length);
