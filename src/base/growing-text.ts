@@ -10,6 +10,8 @@ export interface GrowingText {
 
 /** Pieces are joined in blocks of about this many characters. */
 const blockLength = 16_384;
+/** A piece of this many is kept as it is: others who hear the same answer keep the same piece. */
+const wholeLength = 1_024;
 
 export function createGrowingText(): GrowingText {
   let blocks: string[] = [];
@@ -29,8 +31,13 @@ export function createGrowingText(): GrowingText {
     },
     add(piece) {
       if (piece === "") return;
-      pieces.push(piece);
       length += piece.length;
+      if (piece.length >= wholeLength) {
+        if (loose > 0) join();
+        blocks.push(piece);
+        return;
+      }
+      pieces.push(piece);
       loose += piece.length;
       if (loose >= blockLength) join();
     },

@@ -1,5 +1,7 @@
 /** What every command prints with, and how its endings become exit codes. `cli/` is the only folder that prints. */
 
+import { jsonPieces } from "../base/json-pieces.ts";
+
 /** 0 done · 1 ended in an error · 2 bad usage or config · 3 refused or nobody could approve · 130 interrupted. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, refused: 3, interrupted: 130 } as const;
 
@@ -27,7 +29,7 @@ const maxGatheredChars = 64 * 1024;
  * JSON lines for programs, gathered and written once per turn of the event loop: a session has many
  * small events, and a system call each would be a tenth of its work.
  */
-export function createLinePrinter(): { print(value: unknown): void; flush(): void } {
+export function createLinePrinter(): { print(value: object): void; flush(): void } {
   let lines = "";
   let scheduled = false;
   const flush = () => {
@@ -37,8 +39,11 @@ export function createLinePrinter(): { print(value: unknown): void; flush(): voi
   };
   return {
     print(value) {
-      lines += `${JSON.stringify(value)}\n`;
-      if (lines.length > maxGatheredChars) flush(); // a long answer is not held twice
+      for (const piece of jsonPieces(value)) {
+        lines += piece;
+        if (lines.length > maxGatheredChars) flush();
+      }
+      lines += "\n";
       if (scheduled) return;
       scheduled = true;
       setImmediate(flush);

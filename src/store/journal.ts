@@ -6,7 +6,11 @@
 import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
+import { jsonPieces } from "../base/json-pieces.ts";
 import { lockFile } from "./lock.ts";
+
+/** Longer lines are written in several parts. */
+const maxGatheredChars = 65_536;
 
 /** One line. `n` counts from 0, `at` is milliseconds since the epoch; the rest belongs to `type`. */
 export interface JournalRecord {
@@ -74,10 +78,17 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
     append(...records) {
       let lines = "";
       for (const record of records) {
+        let last = "";
         // A record's own `n` and `at` never stand in for the journal's.
-        const body = JSON.stringify(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }));
-        sum = crc32(body, sum);
-        lines += `${body.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
+        for (const piece of jsonPieces(Object.assign({ n: 0, at: 0 }, record, { n: n++, at: now() }))) {
+          sum = crc32(piece, sum);
+          lines += last;
+          last = piece;
+          if (lines.length < maxGatheredChars) continue;
+          writeWhole(fd, lines); // a long answer is not held once more as a line
+          lines = "";
+        }
+        lines += `${last.slice(0, -1)},"sum":"${hex(sum)}"}\n`;
       }
       if (lines !== "") writeWhole(fd, lines);
     },

@@ -1,0 +1,41 @@
+/**
+ * JSON of a value that may hold a very long text, in pieces: written as one, an answer of megabytes stands in memory
+ * as the text, as its JSON, as the line made of that and as the line's bytes.
+ */
+
+/** Longer texts are written in pieces of this size. */
+const pieceLength = 65_536;
+/** Stands for a long text while the rest is written. */
+const mark = "callgate:long-text";
+
+/** Joined, they are `JSON.stringify(value)`. None ends inside a character. */
+export function* jsonPieces(value: object): Generator<string, void, undefined> {
+  if (!holdsLongText(value)) return yield JSON.stringify(value);
+  const texts: string[] = [];
+  const rest = JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner !== "string" || inner.length <= pieceLength) return inner;
+    texts.push(inner);
+    return mark;
+  }).split(`"${mark}"`);
+  // Somebody wrote the very mark.
+  if (rest.length !== texts.length + 1) return yield JSON.stringify(value);
+  for (const [at, text] of texts.entries()) {
+    yield `${rest[at]!}"`;
+    for (let from = 0, to: number; from < text.length; from = to) {
+      to = from + pieceLength;
+      if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
+      yield JSON.stringify(text.slice(from, to)).slice(1, -1);
+    }
+    rest[at + 1] = `"${rest[at + 1]!}`;
+  }
+  yield rest.at(-1)!;
+}
+
+function holdsLongText(value: unknown): boolean {
+  if (typeof value === "string") return value.length > pieceLength;
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsLongText);
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
