@@ -7,6 +7,7 @@ import type { Config } from "../config/config.ts";
 import { sessionFlags, type SessionFlags, type ToolFlags, toggle } from "../config/flags.ts";
 import { runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
+import { keepHeapSmall } from "../small-heap.ts";
 import { openPromptHistory } from "../chat/prompt-history.ts";
 import { createModes, type Mode } from "../chat/modes.ts";
 import { describeGuidance, describeServers, describeSession } from "../chat/describe-session.ts";
@@ -44,6 +45,7 @@ export const command = buildCommand({
 export async function chat(flags: ChatFlags): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY)
     throw new UsageError("an interactive session needs a terminal; 'callgate exec PROMPT' needs none");
+  keepHeapSmall();
   const { cwd, config } = await prepare(flags);
   const isPlain = flags.plain || process.env["TERM"] === "dumb";
   let part: Part = {

@@ -6,6 +6,7 @@ import { assemble } from "../assemble.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { createLinePrinter, exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
+import { keepHeapSmall } from "../small-heap.ts";
 import { createTimeline } from "../chat/timeline.ts";
 
 interface ExecFlags extends SessionFlags {
@@ -50,6 +51,7 @@ export const command = buildCommand({
 });
 
 async function exec(flags: ExecFlags, words: readonly string[]): Promise<number> {
+  keepHeapSmall();
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
   const { resume, ephemeral = false } = flags;
