@@ -91,7 +91,7 @@ async function readToml(text: string, file: string): Promise<readonly unknown[]>
 function entriesOf(value: unknown, file: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (!isObject(value)) throw new RulesError(file, 1, "expected a table of rules");
-  const other = Object.keys(value).find((key) => !topKeys.includes(key));
+  const other = Object.keys(value).find((key) => !topKeys.has(key));
   if (other !== undefined)
     throw new RulesError(file, undefined, `unknown key '${other}'; rules are written as [[rule]]`);
   const list = value["rule"] ?? value["rules"] ?? [];
@@ -109,7 +109,7 @@ function prefixRules(list: unknown = [], decision: Rule["decision"], file: strin
   return list.map((command: unknown) => ({ command, decision }));
 }
 
-const topKeys = ["rule", "rules", "allowed_prefixes", "denied_prefixes"];
+const topKeys = new Set(["rule", "rules", "allowed_prefixes", "denied_prefixes"]);
 
 function headerLines(text: string): readonly number[] {
   return text.split("\n").flatMap((line, index) => (/^\s*\[\[\s*rules?\s*\]\]/.test(line) ? [index + 1] : []));
