@@ -11,8 +11,9 @@ interface Written {
 }
 
 /**
- * A history only grows, and codecs hand out the same object for an item that has not changed: what the request
- * before made of it is sent again, so that a request costs what is new in it, however long the session is.
+ * A history only grows, and codecs return the same object for an item that has not changed. The bytes
+ * made for the previous request are therefore sent again, so that a request costs only what is new in
+ * it, however long the session is.
  */
 export function createBodyWriter(): BodyWriter {
   let written: Written = { items: [], ends: [], bytes: Buffer.alloc(0) };
@@ -28,7 +29,7 @@ export function createBodyWriter(): BodyWriter {
       const known = still[index];
       if (known !== undefined) pieces.push(Buffer.from(text), known);
       else if (index === growing) {
-        written = write(value as readonly Json[], written); // longestList looks at nothing else
+        written = write(value as readonly Json[], written); // longestList considers nothing else
         pieces.push(Buffer.from(`${text}[`), written.bytes.subarray(0, written.ends.at(-1)));
       }
       if (known !== undefined) text = "";
@@ -39,8 +40,8 @@ export function createBodyWriter(): BodyWriter {
 }
 
 /**
- * Lists that come again as they were, such as the tools of a conversation: the bytes of one that is seen for the
- * second time are kept as long as somebody holds the list.
+ * Lists that come again unchanged, such as the tools of a conversation. The bytes of a list that is
+ * seen for the second time are kept as long as somebody holds the list.
  */
 function createStillLists(): (list: readonly Json[]) => Buffer | undefined {
   const seen = new WeakMap<readonly Json[], Buffer | "once">();
@@ -73,7 +74,8 @@ function write(items: readonly Json[], before: Written): Written {
   const added = items.slice(same).map((item, index) => `${same + index === 0 ? "" : ","}${JSON.stringify(item)}`);
   const sizes = added.map((text) => Buffer.byteLength(text));
   const needed = sizes.reduce((sum, size) => sum + size, kept);
-  // What follows the kept part may still be on its way to the last server: it is written over only if it was never sent.
+  // The bytes after the kept part may still be on their way to the last server, so they are overwritten only if they
+  // were never sent.
   const fits = same === before.items.length && needed <= before.bytes.length;
   const bytes = fits ? before.bytes : Buffer.allocUnsafe(needed * 2);
   if (!fits) before.bytes.copy(bytes, 0, 0, kept);

@@ -1,7 +1,7 @@
 /**
- * Servers with a raw completion endpoint: the model's own template is rendered here, and the text goes to
- * `/completions`. In such a prompt a marker is a token whoever wrote it, so strings from outside have the template's
- * markers broken first.
+ * Servers with a raw completion endpoint. The model's own template is rendered here, and the text goes
+ * to `/completions`. In such a prompt a marker is a token no matter who wrote it, so the template's
+ * markers are broken in strings from outside.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
@@ -26,7 +26,7 @@ const completionsCodecShape = optionsShape<CompletionOptions>(
   "dialect",
 );
 
-/** A codec for raw completion endpoints: the prompt is rendered here, by the model's own chat template. */
+/** A codec for raw completion endpoints. The prompt is rendered here with the model's own chat template. */
 export function createCompletionsCodec(options: CompletionOptions): Codec {
   checkOptions("createCompletionsCodec", options, completionsCodecShape);
   return {
@@ -76,7 +76,7 @@ function renderPrompt(
   return renderTemplate(options.template, {
     messages: options.profile.system ? safe : withoutSystem(safe),
     ...(offered.length > 0 ? { tools: offered } : {}),
-    // FireFunction's words for the same.
+    // FireFunction's name for the same.
     functions: offered.length > 0 ? JSON.stringify(offered.map((tool) => tool["function"] ?? {})) : "",
     datetime: now.toISOString().slice(0, 10),
     add_generation_prompt: true,
@@ -89,7 +89,10 @@ function renderPrompt(
 
 type Message = Record<string, unknown>;
 
-/** Arguments in the form the template wants, content never null, markers broken in what is not ours. */
+/**
+ * Arguments in the form that the template wants, content that is never null, and broken markers in
+ * text from outside.
+ */
 function toTemplateMessage(message: Message, options: CompletionOptions): Message {
   const { content, tool_calls, ...rest } = message;
   const words = textOf(content);
@@ -109,7 +112,7 @@ function toTemplateCall(call: Message, { profile }: CompletionOptions): Message 
   try {
     return { ...call, function: { ...named, arguments: JSON.parse(named["arguments"]) as unknown } };
   } catch {
-    return call; // A call that was never whole is shown as it was written.
+    return call; // A call that was never complete is shown as it was written.
   }
 }
 
@@ -122,7 +125,7 @@ function textOf(content: unknown): string {
     .join("\n");
 }
 
-/** A template without a system role gets those words before the first question. */
+/** For a template without a system role, the instructions go before the first question. */
 function withoutSystem(messages: readonly Message[]): readonly Message[] {
   const told = messages
     .filter(({ role }) => role === "system" || role === "developer")

@@ -3,7 +3,7 @@ import type { ModelError } from "../spec/model.ts";
 import { isOverflow } from "../wire/failure.ts";
 import { TransportError } from "./transport.ts";
 
-/** What kind of trouble a model's refusal is. Decides whether asking again can help. */
+/** The kind of a model's failure. It decides whether asking again can help. */
 export type FailureKind = (typeof failureKinds)[number];
 
 const failureKinds = [
@@ -27,7 +27,7 @@ export function isRetryable(error: ModelError): boolean {
   return retryable.has(error.type ?? "");
 }
 
-/** What the wires call the troubles that are told inside a stream. */
+/** The wires' names for failures that are reported inside a stream. */
 const kindsByCode: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
   ["overloaded_error", "overloaded"],
   ["api_error", "overloaded"],
@@ -46,7 +46,7 @@ const kindsByCode: ReadonlyMap<string, FailureKind> = new Map<string, FailureKin
   ["model_not_found", "unknown_model"],
 ]);
 
-/** An error from inside a stream with our word for its kind, where it can be told; its own word stays as its code. */
+/** An error from inside a stream, with our word for its kind if that is known. Its own word stays as its code. */
 export function classify(error: ModelError): ModelError {
   const { code, type, status, message } = error;
   if (kinds.has(type ?? "")) return error;
@@ -89,7 +89,7 @@ export function readTransportFailure(error: unknown): ModelError {
   return { message: error.message, type: kind, code: error.kind };
 }
 
-/** What a server said when it refused: its message and its own code, however it wraps them. */
+/** What a server said when it refused: its message and its own code, however they are wrapped. */
 export function readRefusal(body: string): { readonly message: string; readonly code?: string } {
   try {
     const parsed: unknown = JSON.parse(body);

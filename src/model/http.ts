@@ -1,6 +1,6 @@
 /**
- * Models over HTTP: an address, a codec, and the patience to ask again. `model/` knows wires and
- * providers; it knows nothing of tools, gates or sessions.
+ * Models over HTTP: an address, a codec, and retries. `model/` knows wires and providers; it knows
+ * nothing about tools, gates or sessions.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined, isObject, parseJson } from "../base/json.ts";
@@ -38,7 +38,7 @@ export interface HttpModel extends Model {
   close(): void;
 }
 
-/** Whoever wants more patience than this is told to the user instead. */
+/** If a server asks for a longer wait than this, the user is told instead of waiting. */
 const maxWaitMs = 60_000;
 
 const httpModelShape = optionsShape<HttpModelOptions>(
@@ -104,7 +104,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     const model = asked.model ?? options.model;
     const encoded = options.codec.encodeRequest({ ...request, model, stream: true }, options.encode);
     for (const dropped of encoded.dropped) yield { type: "note", note: { type: "tool.dropped", ...dropped } };
-    // `idSeed` tells the answers of a conversation apart, for servers that give neither them nor their calls an id.
+    // `idSeed` distinguishes the answers of a conversation, for servers that give neither answers nor calls an id.
     const how = {
       names: encoded.names,
       idSeed: String(request.input.length),
@@ -119,7 +119,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       try {
         for await (const chunk of isRefused ? [] : answer.body) {
           for (const event of reader.push(chunk)) yield withoutKey(event, redact);
-          // Some servers keep the line open when everything is said.
+          // Some servers keep the connection open after the answer is complete.
           if (reader.isOver()) break;
         }
         if (!isRefused) for (const event of reader.end()) yield withoutKey(event, redact);
@@ -142,7 +142,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
     }
   }
 
-  /** Only the Responses API has one; a server without it is told by its refusal. */
+  /** Only the Responses API has this. A server without it refuses the request. */
   const compact = async (request: ModelRequest, signal: AbortSignal): Promise<readonly Item[] | undefined> => {
     const encoded = options.codec.encodeRequest({ ...request, model: options.model }, options.encode);
     const { model, input, instructions } = encoded.body;
@@ -154,7 +154,7 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
       if (answer.status !== 200 || !parsed.ok || !isObject(parsed.value)) return undefined;
       return options.codec.decodeAnswer({ status: "completed", ...parsed.value }, { names: encoded.names }).items;
     } catch {
-      return undefined; // not there, or not now: the model itself can do it
+      return undefined; // not available, or not now: the model itself can do it
     }
   };
 
@@ -167,13 +167,13 @@ export function createHttpModel(options: HttpModelOptions): HttpModel {
 }
 
 /** The values of headers that carry a key. */
-/** An answer may end with the server's words, in which it may repeat the key. */
+/** An answer may end with the server's own words, which may repeat the key. */
 function withoutKey(event: ModelEvent, redact: Redact): ModelEvent {
   if (event.type !== "answer.ended" || event.answer.error === undefined) return event;
   return { ...event, answer: { ...event.answer, error: cleaned(event.answer.error, redact) } };
 }
 
-/** Whatever the server gave as its reason may hold the key. */
+/** Whatever the server gave as its reason may contain the key. */
 function cleaned({ message, code, type, raw, ...rest }: ModelError, redact: Redact): ModelError {
   const words = Object.entries(defined({ code, type, raw })).map(([name, text]) => [name, redact(text)]);
   return { ...rest, message: redact(message), ...Object.fromEntries(words) };
@@ -192,10 +192,10 @@ function failureContext(options: HttpModelOptions, url: URL, encoded: EncodedReq
   };
 }
 
-/** As much of a refusal as anybody reads. */
+/** How much of a refusal is read. */
 const longestRefusal = 64 << 10;
 
-/** A history made short is still a history. */
+/** The size limit of a compacted history, which may still be long. */
 const longestCompaction = 16 << 20;
 
 async function readText(answer: HttpAnswer, longest = longestRefusal): Promise<string> {
@@ -220,7 +220,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Clients of the Messages API name the host alone, and take `/v1` for granted. */
+/** Clients of the Messages API name only the host, and take `/v1` for granted. */
 function toBase({ baseUrl, codec }: HttpModelOptions): string {
   const base = baseUrl.replace(/\/$/, "");
   return codec.name === "messages" && /^https?:\/\/[^/?#]+$/.test(base) ? `${base}/v1` : base;

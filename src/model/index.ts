@@ -10,7 +10,7 @@ export { createDualModel, createTextModel, type TextModelOptions } from "./text.
 export { createTransport, defaultLimits } from "./transport.ts";
 export type { TimeLimits, Transport } from "./transport.ts";
 export { isRetryable } from "./failure.ts";
-/** What a model is asked and answers: everything needed to write a model, or an adapter for one. */
+/** What a model is asked and answers: everything that is needed to write a model, or an adapter for one. */
 export type {
   Answer,
   AnswerEnd,
@@ -29,7 +29,7 @@ export type {
   ToolSpec,
   Usage,
 } from "../spec/model.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { HttpAnswer } from "./transport.ts";
 export type {
   AskOptions,

@@ -1,12 +1,12 @@
 import { isObject, parseJson } from "../base/json.ts";
 import { resolveProvider, type ProviderModelOptions } from "./provider-model.ts";
 
-/** What a provider says about its models when it is asked: their names, or why it does not say. */
+/** A provider's answer about its models: their names, or why it does not list them. */
 export type ModelList =
   | {
       readonly ok: true;
       readonly models: readonly string[];
-      /** Tokens a model can take, of those whose server says so. */
+      /** How many tokens a model can take, for models whose server says so. */
       readonly windows: ReadonlyMap<string, number>;
     }
   | { readonly ok: false; readonly reason: "key" | "unreachable" | "no-list"; readonly detail: string };
@@ -14,7 +14,7 @@ export type ModelList =
 const patienceMs = 8_000;
 const maxBytes = 8 * 1024 * 1024;
 
-/** Asks for the list of models. Costs nothing at any provider, and shows whether address and key are right. */
+/** Asks for the list of models. That costs nothing at any provider, and shows whether address and key are right. */
 export async function listModels(
   options: Omit<ProviderModelOptions, "model">,
   signal: AbortSignal = AbortSignal.timeout(patienceMs),
@@ -25,7 +25,7 @@ export async function listModels(
   let response: Response;
   let body: string;
   try {
-    // A redirect is not followed: the key belongs to this address alone.
+    // A redirect is not followed, because the key belongs to this address alone.
     response = await fetch(url, { headers, redirect: "manual", signal });
     body = await readBounded(response);
   } catch (error) {
@@ -57,10 +57,13 @@ interface Listed {
   readonly window?: number;
 }
 
-/** What servers call the tokens a model can take: OpenRouter, vLLM, Groq, Gemini, LM Studio. */
+/** Names that servers use for the number of tokens a model can take: OpenRouter, vLLM, Groq, Gemini, LM Studio. */
 const windowKeys = ["context_length", "max_model_len", "context_window", "inputTokenLimit", "max_context_length"];
 
-/** `{data: [{id}]}` of OpenAI and everybody after it, Anthropic included; `{models: [{name: "models/…"}]}` of Gemini. */
+/**
+ * `{data: [{id}]}` from OpenAI and all that follow it, including Anthropic; `{models: [{name:
+ * "models/…"}]}` from Gemini.
+ */
 function readEntries(body: string): readonly Listed[] | undefined {
   const read = parseJson(body);
   if (!read.ok || !isObject(read.value)) return undefined;

@@ -4,29 +4,32 @@ import type { Codec, EncodeOptions, Quirks, WireName } from "../wire/codec.ts";
 import { createHttpModel, type HttpModel, type HttpModelOptions } from "./http.ts";
 import { providerForWire, providers, type Provider } from "./providers.ts";
 
-/** A model at a provider we have a row for, or at an address of one's own that speaks one of the wires. */
+/** A model at a provider from our table, or at your own address that speaks one of the wires. */
 export interface ProviderModelOptions extends Pick<
   HttpModelOptions,
   "model" | "limits" | "answerLimits" | "retries" | "keyName"
 > {
-  /** A name of `providers`. Left out: whoever answers at `baseUrl`. */
+  /** A name of `providers`. Left out: whatever answers at `baseUrl`. */
   readonly provider?: string;
-  /** Where it is, if not at the provider's own address. */
+  /** The address, if it is not the provider's own. */
   readonly baseUrl?: string;
-  /** Which wire it speaks, if not the provider's own (Chat at an address of one's own). */
+  /** The wire, if it is not the provider's own. For your own address the default is Chat. */
   readonly wire?: WireName;
-  /** Left out: from the provider's own variable, and never to an address of one's own that no provider was named for. */
+  /**
+   * Left out: from the provider's own variable. It is never sent to your own address unless you also
+   * named a provider.
+   */
   readonly apiKey?: string;
-  /** Left out: as the provider's row says. `false` under a dialect, which reads the text itself, thoughts and all. */
+  /** Left out: as the provider's row says. `false` under a dialect, which reads the text itself, including thoughts. */
   readonly thinkTags?: boolean;
-  /** Habits of this one model, beside its provider's. */
+  /** Quirks of this model, in addition to its provider's. */
   readonly quirks?: Quirks;
-  /** Instead of the wire's own, such as the one that renders prompts for completion endpoints. */
+  /** Used instead of the wire's own codec, for example the one that renders prompts for completion endpoints. */
   readonly codec?: Codec;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Where and how a model is asked: everything but the codec itself. */
+/** Where and how a model is asked: everything except the codec itself. */
 export interface ProviderAddress {
   readonly wire: WireName;
   readonly baseUrl: string;
@@ -98,7 +101,7 @@ function findKey(options: ProviderModelOptions, { keyEnv }: Provider): string | 
   return apiKey ?? (keyEnv === undefined || isStranger(options) ? undefined : env[keyEnv] || undefined);
 }
 
-/** An address nobody vouches for: it speaks a provider's wire and is not that provider. */
+/** An address without a named provider: it speaks a provider's wire, but is not that provider. */
 function isStranger({ provider, baseUrl }: ProviderModelOptions): boolean {
   return provider === undefined && baseUrl !== undefined;
 }

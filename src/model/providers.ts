@@ -1,7 +1,7 @@
 import type { SchemaTarget } from "../schema/normalize.ts";
 import type { Quirks, WireName } from "../wire/codec.ts";
 
-/** A provider is a row: where it is, which wire it speaks, how it differs from that wire's norm. */
+/** A provider is a row: its address, its wire, and how it differs from that wire's norm. */
 export interface Provider {
   readonly title: string;
   readonly baseUrl: string;
@@ -12,12 +12,12 @@ export interface Provider {
   readonly headers?: Readonly<Record<string, string>>;
   readonly target: SchemaTarget;
   readonly quirks?: Quirks;
-  /** Leaves a model's thoughts in its text, between `<think>` tags, where nobody told the server to take them out. */
+  /** The server leaves a model's thoughts in its text, between `<think>` tags, unless it was told to take them out. */
   readonly thinkTags?: boolean;
 }
 
 /** What most local servers share: Chat Completions, one system message, no extras. */
-/** A server that shows its thoughts takes them back under the same name. */
+/** A server that shows its thoughts accepts them back under the same name. */
 const ownThoughts = { echoReasoning: "reasoning_content", onlyOwnReasoning: true } as const;
 
 const local = {
@@ -34,7 +34,7 @@ const local = {
   thinkTags: true,
 } as const;
 
-/** Every provider known by name: address, wire, and the variable its key is in. */
+/** Every provider that is known by name: its address, its wire, and the variable that holds its key. */
 export const providers: Readonly<Record<string, Provider>> = {
   openai: {
     title: "OpenAI",
@@ -122,7 +122,7 @@ export const providers: Readonly<Record<string, Provider>> = {
   },
 };
 
-/** The wire alone, where no provider was named: the norm of that wire. */
+/** The norm of a wire, if no provider was named. */
 export function providerForWire(wire: WireName): Provider {
   const byWire: Readonly<Record<WireName, string>> = {
     responses: "openai",
@@ -133,7 +133,10 @@ export function providerForWire(wire: WireName): Provider {
   return providers[byWire[wire]]!;
 }
 
-/** Names that only one provider gives; the first that fits counts. A name with a slash is a router's, one with a tag is Ollama's. */
+/**
+ * Names that only one provider uses; the first match counts. A name with a slash is a router's, one
+ * with a tag is Ollama's.
+ */
 const nameBeginnings: readonly (readonly [RegExp, string])[] = [
   [/^[\w.-]+\/[\w.:-]+$/, "openrouter"],
   [/^(?:gpt-|chatgpt-|codex-|computer-use-|o[1-9](?:-|$))/, "openai"],
@@ -144,7 +147,7 @@ const nameBeginnings: readonly (readonly [RegExp, string])[] = [
   [/^[\w.-]+:[\w.-]+$/, "ollama"],
 ];
 
-/** Who runs a model of this name, where the name alone tells. */
+/** The provider of a model, if the name alone tells. */
 export function guessProvider(model: string): string | undefined {
   return nameBeginnings.find(([pattern]) => pattern.test(model))?.[1];
 }

@@ -5,15 +5,18 @@ import type { Codec, DecodeOptions } from "../wire/codec.ts";
 import { createStreamReader, decodeRecording } from "../wire/stream.ts";
 import { classify, isRetryable, readTransportFailure } from "./failure.ts";
 
-/** A body's bytes to events. Plain functions: each generator between a server and its reader would cost something per event. */
+/**
+ * Turns a body's bytes into events. These are plain functions, because each generator between a server
+ * and its reader would cost something per event.
+ */
 export interface Reader {
   push(chunk: Uint8Array): readonly ModelEvent[];
   end(): readonly ModelEvent[];
-  /** The answer has ended; whatever follows is no part of it. */
+  /** The answer has ended; whatever follows is not part of it. */
   isOver(): boolean;
   /** The connection broke. */
   fail(error: unknown): readonly ModelEvent[];
-  /** Why the answer ended before anything of it was shown, if asking again may help. Its end was then kept back. */
+  /** Why the answer ended before anything of it was shown, if asking again may help. Its end was then held back. */
   failure(): ModelError | undefined;
 }
 
@@ -24,16 +27,16 @@ export function createReader(
   headers: Readonly<Record<string, string | undefined>> = {},
 ): Reader {
   const stream = createStreamReader(codec, options);
-  /** What came while nothing looked like an event: it may be no stream at all. */
+  /** What came before the first event; it may not be a stream at all. */
   let unread: Uint8Array[] | undefined = [];
   let isShown = false;
-  /** Of these, those this wire has no word for. */
+  /** How many of these this wire does not know. */
   let strangeCount = 0;
   let isOver = false;
   let failure: ModelError | undefined;
   let told = tellingHeaders(headers);
 
-  /** How the answer ended, in our words for it; undefined if it is to be tried again. */
+  /** How the answer ended, in our own terms. Undefined if it is to be tried again. */
   function judge(event: Ended): ModelEvent | undefined {
     if (event.answer.error === undefined) return event;
     const error = classify(event.answer.error);
@@ -75,7 +78,7 @@ export function createReader(
     },
     fail(thrown) {
       const error = readTransportFailure(thrown);
-      // What is still open is closed by the decoder as incomplete; the reason it ended is ours to add.
+      // The decoder closes what is still open as incomplete; the reason is added here.
       return sift(
         stream
           .cut()
@@ -86,7 +89,7 @@ export function createReader(
   };
 }
 
-/** Headers that say which request it was and how much more may be asked; undefined where there are none. */
+/** Headers that identify the request and say how much more may be asked. Undefined if there are none. */
 function tellingHeaders(headers: Readonly<Record<string, string | undefined>>): JsonObject | undefined {
   const found = Object.entries(headers).filter(
     (entry): entry is [string, string] =>
@@ -103,7 +106,7 @@ function failed(error: ModelError): ModelEvent {
   return { type: "answer.ended", answer: { outcome: "error", finish: "error", error } };
 }
 
-/** A stream that ended in order, and most of it was nothing of this wire. */
+/** The error for a stream that ended in order, but consisted mostly of frames that this wire does not know. */
 function otherWire(url: URL, codec: Codec): ModelError {
   return {
     message: `${url.host} answered with a stream that says nothing in '${codec.name}': does it speak another wire?`,
@@ -113,7 +116,7 @@ function otherWire(url: URL, codec: Codec): ModelError {
 
 type Ended = Extract<ModelEvent, { type: "answer.ended" }>;
 
-/** Comments alone are a stream as well: servers keep a line open with them. */
+/** Comments alone are a stream as well, because servers use them to keep a connection open. */
 function isEventStream(text: string): boolean {
   return /^(?:data|event|id|retry)?:/m.test(text);
 }

@@ -15,17 +15,18 @@ import { spellNames } from "../spec/name.ts";
 /** Options of `createTextModel` and `createDualModel`. */
 export interface TextModelOptions {
   /**
-   * Tools, calls and results go to the server as its own wire has them, and its template writes them as in training;
-   * only the answer is read by the dialect. For servers that take tools and parse nothing.
+   * Tools, calls and results go to the server in its own wire's form, and its template writes them as in
+   * training. Only the answer is read by the dialect. For servers that accept tools but do not parse
+   * calls.
    */
   readonly native?: boolean;
-  /** The template tells no tools, so they are told in the instructions, in the dialect's form. */
+  /** The template does not mention tools, so they are described in the instructions, in the dialect's form. */
   readonly teach?: boolean;
-  /** Where an answer to this request begins; in text unless told. */
+  /** Whether an answer to this request begins in text or in a thought. Left out: in text. */
   readonly startsIn?: (request: ModelRequest) => TextDecoderOptions["startsIn"];
-  /** The dialect in the layout of the model's own template, for the calls and results of the history. */
+  /** The dialect in the layout of the model's own template, for the calls and results in the history. */
   readonly writes?: Dialect;
-  /** Markers of the model's turns, broken in results. */
+  /** Markers of the model's turns. They are broken in results. */
   readonly markers?: readonly string[];
 }
 
@@ -37,7 +38,10 @@ const textModelShape = optionsShape<TextModelOptions>({
   markers: "strings",
 });
 
-/** A model that only writes text, given tools through a dialect: taught in the prompt, read back from the answer. */
+/**
+ * A model that only writes text, given tools through a dialect: they are taught in the prompt, and
+ * calls are read from the answer.
+ */
 export function createTextModel(inner: Model, dialect: string | Dialect, options: TextModelOptions = {}): Model {
   checkOptions("createTextModel", options, textModelShape);
   return {
@@ -61,7 +65,7 @@ export function createTextModel(inner: Model, dialect: string | Dialect, options
   };
 }
 
-/** The request as it is; only a list of tools that the template would leave out is told in words. */
+/** The request as it is; only tools that the template would leave out are described in words. */
 function toNativeRequest(asked: ModelRequest, dialect: string | Dialect, options: TextModelOptions): ModelRequest {
   const request = withOwnIds(asked, typeof dialect === "string" ? findDialect(dialect) : dialect);
   if (options.teach !== true || request.tools.length === 0) return request;
@@ -85,8 +89,8 @@ function withOwnIds(request: ModelRequest, dialect: Dialect): ModelRequest {
 }
 
 /**
- * A model that is offered its tools as the API has them and in a dialect at once: whichever form its answer uses is
- * read, and both run on the same line. Its history goes back in the API's own form.
+ * A model that is offered its tools natively and in a dialect at once. Whichever form its answer uses
+ * is read, and both run on the same line. Its history goes back in the API's own form.
  */
 export function createDualModel(inner: Model, dialect: string): Model {
   const taught = new WeakMap<readonly ToolSpec[], string>();
@@ -113,19 +117,20 @@ export function createDualModel(inner: Model, dialect: string): Model {
   };
 }
 
-/** A profile's form put into practice: `native`, `text:DIALECT` or `native+text:DIALECT`. */
+/** Applies a profile's form: `native`, `text:DIALECT` or `native+text:DIALECT`. */
 export function speakForm(model: Model, form: string): Model {
   const [, dual, dialect] = /^(native\+)?text:(.+)$/.exec(form) ?? [];
   if (dialect === undefined) return model;
   return dual === undefined ? createTextModel(model, dialect) : createDualModel(model, dialect);
 }
 
-/** Made once per list: a session asks with the same one again and again. */
+/** Made once per list, because a session sends the same list again and again. */
 const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
 
 /**
- * `server/tool` can be no tag: it is taught as other wires spell it, and the registry knows every spelling. Tools that
- * came as items of the conversation are taught with the others: text has one list only.
+ * `server/tool` cannot be a tag, so it is taught in the spelling of other wires; the registry knows
+ * every spelling. Tools that came as items of the conversation are taught with the others, because
+ * text has only one list.
  */
 function spelled({ tools: declared, loaded = [] }: ModelRequest): readonly ToolSpec[] {
   const kept = loaded.length === 0 ? known.get(declared) : undefined;

@@ -1,9 +1,9 @@
-/** One HTTP exchange with a model: sent, waited for, read piece by piece, each with its own limit of time. */
+/** One HTTP exchange with a model: sending, waiting and reading piece by piece, each with its own time limit. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { defaultAnswerLimits } from "../wire/limits.ts";
 
-/** Separate limits, because a slow model, a dead host and a stuck stream are different troubles. */
+/** Separate limits, because a slow model, a dead host and a stuck stream are different problems. */
 export interface TimeLimits {
   readonly connectMs: number;
   /** From the request being sent to the first byte of the answer. */
@@ -13,7 +13,7 @@ export interface TimeLimits {
   readonly totalMs: number;
 }
 
-/** How long a model server may take, unless told otherwise. */
+/** How long a model server may take, unless set otherwise. */
 export const defaultLimits: TimeLimits = {
   connectMs: 15_000,
   firstByteMs: 300_000,
@@ -41,7 +41,7 @@ export class TransportError extends Error {
 
 /** Sends requests; your own may be given for tests or proxies. */
 export interface Transport {
-  /** `body`: its bytes, in as many pieces as they come. */
+  /** `body` is its bytes, in any number of pieces. */
   post(
     url: URL,
     body: readonly Uint8Array[],
@@ -52,9 +52,9 @@ export interface Transport {
 }
 
 /**
- * Kept-alive connections on node:http. Loaded when first used and not through `import`: on newer Node
- * versions the ES-module form of node:http costs as much as starting Node itself. A body longer than `bodyBytes`,
- * unpacked, is ended.
+ * Kept-alive connections on node:http. It is loaded when first used and not through `import`, because
+ * on newer versions of Node the ES module form of node:http costs as much as starting Node itself. A
+ * body longer than `bodyBytes`, unpacked, is cut off.
  */
 export function createTransport(
   given: Partial<TimeLimits> = {},
@@ -85,7 +85,7 @@ export function createTransport(
           const clock = watch(outgoing, limits, signal, reject);
           let isAnswered = false;
           outgoing.on("error", (error: NodeJS.ErrnoException) => {
-            // The server closed a kept connection while we took it up again: it never saw the request.
+            // The server closed a kept connection while we were about to reuse it, so it never saw the request.
             const isStale =
               outgoing.reusedSocket && !isAnswered && (error.code === "ECONNRESET" || error.code === "EPIPE");
             if (isStale && !isSecond && !signal.aborted && clock.expired() === undefined) resolve(send(true));
@@ -114,7 +114,7 @@ export function createTransport(
   };
 }
 
-/** In milliseconds, never backwards. Not `performance`: the first look at it loads four modules, before the first request. */
+/** In milliseconds, never backwards. Not `performance`, whose first use loads four modules before the first request. */
 const now = () => process.uptime() * 1000;
 
 interface Clock {
@@ -124,8 +124,9 @@ interface Clock {
 }
 
 /**
- * Connect, then first byte, then silence; and the whole. One timer for all: it is set to the soonest any limit could
- * be reached, and looks again when it fires, because setting one for each piece of each answer is dear.
+ * Limits for connecting, the first byte, silence and the whole. There is one timer for all of them: it
+ * is set to the earliest time at which a limit could be reached, and checks again when it fires,
+ * because setting one for each piece of each answer is expensive.
  */
 function watch(
   outgoing: ClientRequest,
@@ -178,10 +179,10 @@ function watch(
   };
 }
 
-/** Pieces that may wait for a slow reader before the server has to. */
+/** How many pieces may wait for a slow reader before the server is slowed down. */
 const maxWaiting = 16;
 
-/** By its events: a stream's own iterator costs as much as reading a short answer. */
+/** Reads by events, because a stream's own iterator costs as much as reading a short answer. */
 async function* readBody(
   incoming: IncomingMessage,
   clock: Clock,
@@ -212,7 +213,7 @@ async function* readBody(
   body.on("error", end);
   incoming.on("error", end);
   incoming.on("close", () => {
-    // What was packed may still be on its way through the unpacker.
+    // Compressed data may still be on its way through the decompressor.
     const isBroken = over === undefined && (body === incoming || !incoming.complete);
     if (isBroken) end(new TransportError("broken", `the connection to ${url.host} broke`));
   });
@@ -221,7 +222,7 @@ async function* readBody(
       const ready = chunks;
       chunks = [];
       if (body.isPaused()) body.resume();
-      // What arrived together is handed on together: a reader pays for each piece.
+      // What arrived together is passed on together, because a reader pays for each piece.
       if (ready.length > 0) yield ready.length === 1 ? ready[0]! : Buffer.concat(ready);
       if (chunks.length > 0) continue;
       if (over?.error !== undefined) throw asTransportError(over.error, url, signal, clock.expired());
@@ -233,7 +234,7 @@ async function* readBody(
   }
 }
 
-/** Servers that pack an answer although nobody asked them to. */
+/** For servers that compress an answer although nobody asked them to. */
 function unpacked(incoming: IncomingMessage): Readable {
   const coding = incoming.headers["content-encoding"]?.trim().toLowerCase();
   if (coding === undefined || coding === "" || coding === "identity") return incoming;
@@ -250,10 +251,10 @@ function unpacked(incoming: IncomingMessage): Readable {
   }
 }
 
-/** How long a body nobody reads any more may take to end. */
+/** How long a body that nobody reads any more may take to end. */
 const graceMs = 500;
 
-/** The answer is over and the body is not: if that ends as well, the connection can serve the next request. */
+/** The answer is complete but the body is not. If the body ends as well, the connection can serve the next request. */
 function letGo(incoming: IncomingMessage): void {
   incoming.removeAllListeners("data");
   incoming.resume();

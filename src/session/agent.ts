@@ -1,7 +1,8 @@
 /**
- * An agent: a model with its instructions and tools, under a name. It can be asked, be a tool of another agent, or
- * take over from one. As a tool it has limits of its own, and its calls are calls of the one that asked: judged by the
- * same rules, in the same journal, with the call of the agent as their parent.
+ * An agent: a model with its instructions and tools, under a name. It can be asked, be a tool of
+ * another agent, or take over a conversation from one. As a tool it has limits of its own, and its
+ * calls belong to the agent that asked: they are judged by the same rules and recorded in the same
+ * journal, with the agent's call as their parent.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { text } from "../base/content.ts";
@@ -38,11 +39,14 @@ export interface AgentOptions<S extends InputSchema = InputSchema> extends Omit<
   "prompt" | "signal" | "engine"
 > {
   readonly name: string;
-  /** What it is good for: told to the agents that may ask it or hand over to it. */
+  /** What it is good for. The agents that may ask it or hand over to it are told this. */
   readonly description: string;
-  /** Agents it may ask: each is a tool that takes a task and gives back a result. */
+  /** Agents it may ask. Each is a tool that takes a task and returns a result. */
   readonly agents?: readonly Agent[];
-  /** Agents it may hand the conversation over to: they go on with the whole of it, and it is out. */
+  /**
+   * Agents to which it may hand over the conversation. They continue with all of it, and this agent
+   * takes no further part.
+   */
   readonly handOffs?: readonly Agent[];
 }
 
@@ -51,18 +55,18 @@ export interface Agent<Output = unknown> {
   readonly name: string;
   readonly description: string;
   readonly options: AgentOptions;
-  /** Every tool that its calls may reach, those of the agents it asks included. */
+  /** Every tool that its calls may reach, including those of the agents it asks. */
   readonly tools: readonly AnyTool[];
   generate(prompt: string | MessageItem["content"], options?: AskAgent): Promise<Generated<Output>>;
   stream(prompt: string | MessageItem["content"], options?: AskAgent): GenerateStream<Output>;
   /**
-   * The agent as a tool of any engine that has its `tools` as well. A call of it runs the agent's own loop; the calls
-   * the agent makes are calls of that call.
+   * The agent as a tool of any engine that also has its `tools`. A call of it runs the agent's own loop;
+   * calls that the agent makes are children of that call.
    */
   asTool(): AnyTool;
 }
 
-/** What goes with one question to an agent. */
+/** Options for one question to an agent. */
 export interface AskAgent {
   readonly signal?: AbortSignal;
 }
@@ -83,7 +87,7 @@ const agentShape = optionsShape<AgentOptions>(
   "model",
 );
 
-/** An agent: asked by itself, given to another as a tool, or handed a conversation. */
+/** Creates an agent, which can be asked by itself, given to another as a tool, or handed a conversation. */
 export function createAgent<const S extends InputSchema = InputSchema>(options: AgentOptions<S>): Agent<OutputOf<S>> {
   checkOptions("createAgent", options, agentShape);
   const { name, description, agents = [], handOffs = [] } = options;
@@ -91,12 +95,12 @@ export function createAgent<const S extends InputSchema = InputSchema>(options: 
     throw new TypeError(`createAgent: the name '${name}' is not letters, digits, '_' and '-', beginning with a letter`);
   const own = [...(options.tools ?? []), ...agents.map((agent) => agent.asTool())];
   const tools = unique([...own, ...agents.flatMap((agent) => agent.tools)]);
-  const registry = createRegistry(own); // two tools of one name are a mistake to be told of here
+  const registry = createRegistry(own); // two tools with the same name are a mistake, reported here
   const asked = (prompt: GenerateOptions["prompt"], { signal }: AskAgent = {}) => {
     const { name: _name, description: _description, agents: _agents, handOffs: _handOffs, ...rest } = options;
     return handingOver(made, { ...rest, prompt, ...defined({ signal }) });
   };
-  // The schema's type is kept by the agent's own; whoever only asks it or hands over to it needs none.
+  // The agent itself keeps the schema's type. Whoever only asks it or hands over to it does not need the type.
   const made: Agent<OutputOf<S>> = {
     name,
     description,
@@ -130,7 +134,10 @@ function unique(tools: readonly AnyTool[]): readonly AnyTool[] {
   return [...byName.values()];
 }
 
-/** The conversation with whoever has it at the moment. Handing over changes the model, the instructions and the tools. */
+/**
+ * The conversation with whichever agent has it at the moment. Handing over changes the model, the
+ * instructions and the tools.
+ */
 function handingOver<S extends InputSchema>(first: Agent<OutputOf<S>>, options: GenerateOptions<S>) {
   const all = new Map<string, Agent>();
   const collect = (agent: Agent) => {
@@ -177,7 +184,7 @@ function handingOver<S extends InputSchema>(first: Agent<OutputOf<S>>, options: 
   );
 }
 
-/** The agent's own loop inside a call: its model, its limits, and its calls as calls of this one. */
+/** The agent's own loop inside a call, with its model and limits; its calls are children of this call. */
 async function runInside(
   options: AgentOptions,
   find: (name: string, namespace?: string) => AnyTool | undefined,
@@ -250,11 +257,15 @@ function wordsOf({ content }: MessageItem): string {
   return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
 
-/** As its model wrote it; from a text without types, as the tool's schema means it. */
+/**
+ * The input as the model wrote it. If it came from text without types, it is converted as the tool's
+ * schema requires.
+ */
 function inputOf(item: CallItem, tool: AnyTool): Json {
   const read = isFreeform(tool.input) ? undefined : parseJson(item.arguments);
-  if (read?.ok !== true || isFreeform(tool.input)) return item.arguments; // told of by the check, where it is no JSON
-  // Coercion changes values of JSON into values of JSON.
+  // If it is not JSON, the check stage reports it
+  if (read?.ok !== true || isFreeform(tool.input)) return item.arguments;
+  // Coercion turns JSON values into other JSON values.
   return item.untyped && isObject(read.value)
     ? (coerce(read.value, toSchema(tool.input).json, []) as Json)
     : read.value;
@@ -262,7 +273,7 @@ function inputOf(item: CallItem, tool: AnyTool): Json {
 
 type Told = Pick<CallOutcome, "ok" | "content" | "structured"> & { readonly code?: string };
 
-/** Under the id that the agent's model knows. */
+/** The ending under the id that the agent's model knows. */
 function ended(item: CallItem, outcome: Told): Ended {
   const now = Date.now();
   const { ok, content, structured } = outcome;

@@ -1,4 +1,7 @@
-/** The last word of a turn, where it has to be JSON of a schema: read, checked, and asked for again where it does not fit. */
+/**
+ * The final answer of a turn, if it has to be JSON that fits a schema: it is read, checked, and asked
+ * for again if it does not fit.
+ */
 import { isObject, parseJson, type Json, type JsonObject } from "../base/json.ts";
 import { findFaults } from "../schema/fault.ts";
 import { toSchema } from "../schema/schema.ts";
@@ -11,14 +14,14 @@ import { ownMessage, type CheckedAnswer } from "./turn.ts";
 export interface AnswerCheck {
   /** What the provider is told. */
   readonly wanted: NonNullable<ModelRequest["outputSchema"]>;
-  /** For one turn. */
+  /** Begins a turn, and returns its check. */
   start(): (text: string) => Promise<CheckedAnswer>;
 }
 
-/** How often a model may mend an answer that does not fit. */
+/** How often a model may correct an answer that does not fit. */
 const maxRepairs = 2;
 
-/** Undefined where anything may be said. TypeError for a schema that is none. */
+/** Undefined if any answer is accepted. Throws a TypeError for an invalid schema. */
 export function createAnswerCheck({
   output,
   request,
@@ -60,13 +63,14 @@ async function readAnswer(
   const read = parseJson(withoutFence(text));
   if (!read.ok) return { problem: text.trim() === "" ? "it is empty" : "it is not JSON" };
   const checked = await toSchema(schema).validate(read.value);
-  if (checked.ok) return { value: checked.value as Json }; // a library's transform may make more of it; its type says so
+  // A library's transform may return more than JSON; its type says so
+  if (checked.ok) return { value: checked.value as Json };
   return {
     problem: checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; "),
   };
 }
 
-/** Models that were only told in words put a Markdown fence around it. */
+/** Models that were told about the schema only in words put a Markdown fence around the answer. */
 function withoutFence(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text;
 }

@@ -1,6 +1,7 @@
 /**
- * Many conversations behind one function, for a server of one's own: a message in, simple chunks out. Each
- * conversation is a session with its journal; it is opened when it is spoken to and closed when it has been idle.
+ * Many conversations behind one function, for your own server: it takes a message and returns simple
+ * chunks. Each conversation is a session with its journal. It is opened when a message comes, and
+ * closed after it has been idle.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { defined } from "../base/json.ts";
@@ -22,13 +23,16 @@ export interface ChatServiceOptions extends Pick<
   readonly engine: Engine;
   /** One model for all conversations, or one for each. */
   readonly model: Model | ((conversationId: string) => Model);
-  /** Who is asked in a conversation. Left out: the engine's approver, for all of them. */
+  /** Who is asked in a conversation. Left out: the engine's approver for all of them. */
   readonly approver?: (conversationId: string) => Approver | undefined;
   /** Where conversations are kept. Left out: in memory, until the service is closed. */
   readonly store?: ConversationStore;
-  /** What the models are offered. Left out: the engine's tools, of the built-in ones those of the model's profile. */
+  /**
+   * Which tools the models are offered. Left out: the engine's tools, and of the built-in ones those of
+   * the model's profile.
+   */
   readonly tools?: () => readonly ToolSpec[];
-  /** Conversations kept open between messages; the others are read again from the store. */
+  /** How many conversations stay open between messages. The others are read again from the store. */
   readonly maxOpen?: number;
 }
 
@@ -45,12 +49,12 @@ export type ChatChunk =
       readonly content: string;
     }
   | { readonly type: "error"; readonly message: string }
-  /** The last chunk where calls wait for an answer that comes later; another message gives them up. */
+  /** The last chunk if calls wait for a later answer. Sending another message gives them up. */
   | { readonly type: "waiting"; readonly calls: readonly string[] }
   | {
       readonly type: "done";
       readonly reason: TurnEndReason;
-      /** The last thing the model said. */
+      /** The last text of the model. */
       readonly text: string;
       readonly calls: number;
       readonly usage: Usage;
@@ -59,9 +63,9 @@ export type ChatChunk =
 /** Conversations of many users over one engine, each message answered as a stream of chunks. */
 export interface ChatService {
   /**
-   * One message and everything it leads to: the model's words, its calls, their results, until it is done. The last
-   * chunk is `done`. Leaving the loop, or aborting the signal, interrupts the turn. Messages of one conversation wait
-   * for each other; conversations do not.
+   * One message and everything that follows from it: the model's text, its calls and their results,
+   * until it is done. The last chunk is `done`. Leaving the loop, or aborting the signal, interrupts the
+   * turn. Messages of one conversation wait for each other; conversations do not.
    */
   handleStream(
     conversationId: string,
@@ -112,7 +116,7 @@ export function createChatService(options: ChatServiceOptions): ChatService {
 
   const find = (id: string): Conversation => {
     const found = open.get(id);
-    // Put back at the end: the map's order is the order of last use.
+    // Moved to the end: the map's order is the order of last use.
     open.delete(id);
     const conversation = found ?? {
       session: openSession(options, id),
@@ -124,7 +128,7 @@ export function createChatService(options: ChatServiceOptions): ChatService {
   };
 
   const closeIdle = async () => {
-    if (store === undefined) return; // memory is all there is: closing would forget
+    if (store === undefined) return; // without a store, closing would lose the conversation
     for (const [id, { session, waiting }] of open) {
       if (open.size <= maxOpen) return;
       if (waiting > 0) continue;

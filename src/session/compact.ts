@@ -1,4 +1,4 @@
-/** A history that has become too long for the model, made short: by the model, in words, or by the provider, sealed. */
+/** Shortens a history that has become too long for the model: by the model, as text, or by the provider, sealed. */
 import { partsToText, text } from "../base/content.ts";
 import { fittingStart } from "../base/tokens.ts";
 import type { Answer, CompactionItem, Item, MessageItem, Model, ModelRequest, Usage } from "../spec/model.ts";
@@ -6,29 +6,32 @@ import { collect } from "../wire/answer.ts";
 import { addUsage, noUsage } from "./limits.ts";
 import { estimateItem } from "./tokens.ts";
 
-/** What the next model needs to know beyond the words: kept through every compaction. */
+/** What the next model needs to know besides the text. It survives every compaction. */
 export interface Kept {
-  /** The model's window: what is carried over stays well below it. */
+  /** The model's window. What is carried over stays well below it. */
   readonly window?: number;
   readonly plan?: string;
   readonly openSessions?: readonly string[];
 }
 
-/** Who writes the short form: the model, in words anyone can read, or the provider, sealed and for its own wire only. */
+/**
+ * Who writes the short form: the model, as text that anyone can read, or the provider, sealed and for
+ * its own wire only.
+ */
 export type CompactionBy = "model" | "provider";
 
 export interface Compacted {
   readonly items: readonly Item[];
   readonly by: CompactionBy;
-  /** What all the asking took, tries that failed included. */
+  /** What all requests used, including failed attempts. */
   readonly usage: Usage;
 }
 
 type Ask = (request: ModelRequest) => Promise<Answer>;
 
-/** User messages carried over whole, newest first, up to this many tokens. */
+/** The newest user messages are carried over unchanged, up to this many tokens. */
 const keptMessageTokens = { model: 20_000, provider: 64_000 } as const;
-/** How often a provider is asked before the model has to do it. */
+/** How often a provider is asked before the model does it instead. */
 const providerAttempts = 2;
 
 const summaryPrompt = `Write a hand-over for whoever continues this work and sees nothing of the conversation above. Say, briefly and concretely:
@@ -40,7 +43,7 @@ Write only the hand-over.`;
 
 const leadIn = "The conversation before this point was summarised. Hand-over from your earlier self:";
 
-/** Shortens a history: the user's own messages, then the short form of everything else. */
+/** Shortens a history: first the user's own messages, then the short form of everything else. */
 export async function compactHistory(
   model: Model,
   request: ModelRequest,
@@ -84,7 +87,10 @@ function note(words: string): MessageItem {
   return { type: "message", role: "developer", content: [text(words)] };
 }
 
-/** Responses' own way: a trigger as the last item, exactly one sealed item back. Undefined where the provider does not know it. */
+/**
+ * The compaction of Responses: a trigger as the last item, and exactly one sealed item in return.
+ * Undefined if the provider does not know it.
+ */
 async function askProvider(ask: Ask, request: ModelRequest, signal: AbortSignal): Promise<CompactionItem | undefined> {
   const trigger: Item = { type: "other", wire: "responses", raw: { type: "compaction_trigger" } };
   for (let attempt = 0; attempt < providerAttempts; attempt++) {
@@ -96,7 +102,7 @@ async function askProvider(ask: Ask, request: ModelRequest, signal: AbortSignal)
   return undefined;
 }
 
-/** If the history itself is too long to be summarised, its oldest part is left out and it is tried again. */
+/** If the history is too long even to be summarised, its oldest part is left out and it is tried again. */
 async function summarize(ask: Ask, request: ModelRequest): Promise<string> {
   const question: MessageItem = { type: "message", role: "user", content: [text(summaryPrompt)] };
   for (let from = 0; ; from = from + Math.max(1, Math.ceil((request.input.length - from) / 3))) {
@@ -113,7 +119,10 @@ async function summarize(ask: Ask, request: ModelRequest): Promise<string> {
   }
 }
 
-/** The newest that fit, in their order; the one that crosses the limit is cut, so that the last request is never lost. */
+/**
+ * The newest messages that fit, in their order. The one that crosses the limit is cut, so that the
+ * last request is never lost.
+ */
 function lastUserMessages(items: readonly Item[], limit: number): Item[] {
   const messages: Item[] = [];
   let left = limit;

@@ -6,16 +6,16 @@ import type { SessionJournal } from "./session-options.ts";
 
 /** Where a chat service keeps its conversations. */
 export interface ConversationStore {
-  /** To go on with a conversation, or to begin it. */
+  /** Opens a conversation to continue or begin it. */
   open(id: string): { readonly journal: SessionJournal; readonly records: readonly HistoryRecord[] };
-  /** To look at it only; empty when there is none. */
+  /** Reads a conversation without opening it. Empty if there is none. */
   read(id: string): readonly HistoryRecord[];
 }
 
-/** What a file name may hold on every system, with room for the ending. */
+/** The length that a file name may have on every system, with room for the extension. */
 const maxNameLength = 200;
 
-/** One journal a conversation, in a folder. The id may come from anyone: it never leads out of the folder. */
+/** One journal per conversation, in a folder. The id may come from anyone, and never leads out of the folder. */
 export function createConversationFolder(folder: string): ConversationStore {
   const pathOf = (id: string) => {
     const name = encodeURIComponent(id).replaceAll("*", "%2A");
@@ -29,7 +29,7 @@ export function createConversationFolder(folder: string): ConversationStore {
   return {
     read,
     open(id) {
-      // Opened first: a torn last line is cut off, an edited one throws.
+      // Opened first, because that cuts off a torn last line and throws for an edited one.
       const journal = openJournal(pathOf(id));
       return { journal, records: read(id) };
     },

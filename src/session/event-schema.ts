@@ -1,11 +1,11 @@
-/** The events of a session as JSON Schema: what `exec --json` prints and listeners hear, field by field. */
+/** The events of a session as JSON Schema, field by field: what `exec --json` prints and listeners receive. */
 import type { JsonObject } from "../base/json.ts";
 import type { SessionEvent } from "./events.ts";
 import { any, boolean, count, definitions, list, number, object, oneOf, ref, string } from "./schema-parts.ts";
 
 type Fields = Readonly<Record<string, JsonObject>>;
 
-/** One row per event type: the fields it always has, and those it may have. The type asks for every event there is. */
+/** One row per event type: the fields it always has, and those it may have. The type requires a row for every event. */
 const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>> = {
   "session.started": [
     { session_id: string, cwd: string, model: string },
@@ -24,7 +24,7 @@ const events: Readonly<Record<SessionEvent["type"], readonly [Fields, Fields?]>>
   "call.asked": [{ call: ref("asked") }],
   "call.permitted": [{ id: string, tool: string, mutates: boolean, grant: ref("grant"), ruling: ref("ruling") }],
   "approval.asked": [{ id: string, request: ref("approvalRequest") }],
-  // Without an answer: nobody could give one.
+  // `answer` is missing if nobody could answer.
   "approval.answered": [{ id: string }, { answer: ref("approvalAnswer"), hash: string }],
   "approval.remembered": [{ id: string, keys: list(string) }],
   "call.progress": [{ id: string, progress: ref("progress") }],

@@ -1,34 +1,37 @@
 /**
- * Everything that happens in a session, as one typed stream: for library users, for `exec --json`,
- * for the terminal, and, minus the repeats, for the journal.
+ * Everything that happens in a session, as one typed stream: for library users, for `exec --json`, for
+ * the terminal, and, without repetitions, for the journal.
  */
 import type { Json } from "../base/json.ts";
 import type { Answer, Item, ModelEvent, Usage } from "../spec/model.ts";
 import type { CallEvent } from "../spec/stages.ts";
 import type { ChangedFile } from "../workspace/turn-diff.ts";
 
-/** Everything that a session tells while it runs; docs/events.md lists the kinds. */
+/** Everything that a session reports while it runs. docs/events.md lists the types. */
 export type SessionEvent =
   | SessionStarted
   | { readonly type: "turn.started"; readonly turn: number; readonly prompt: string }
   | { readonly type: "request.sent"; readonly turn: number; readonly request: number; readonly items: number }
   | Extract<ModelEvent, { type: "item.started" | "item.delta" | "item.done" }>
-  /** A turn goes on that another process, or a question, had left open. */
+  /** A turn continues that another process, or a question, had left open. */
   | { readonly type: "turn.resumed"; readonly turn: number }
-  /** Joined the history: what the next request will carry. The last item of an answer says how the answer ended. */
+  /**
+   * An item joined the history, so the next request will contain it. The last item of an answer says how
+   * the answer ended.
+   */
   | { readonly type: "item.added"; readonly item: Item; readonly finish?: NonNullable<Answer["finish"]> }
   | CallEvent
   | { readonly type: "plan.updated"; readonly plan: Json }
   | DiffUpdated
   | UsageUpdated
   | HistoryCompacted
-  /** Programs that an earlier process of the session had left running; they ended with it. */
+  /** Programs that an earlier process of the session had left running. They ended with it. */
   | { readonly type: "terminals.gone"; readonly terminals: readonly string[] }
   | CommandLookedAt
   | TakenBack
   | { readonly type: "warning"; readonly message: string }
   | { readonly type: "error"; readonly message: string; readonly kind?: string }
-  /** These calls wait for answers that come later; the turn goes on with `session.resume()`. */
+  /** These calls wait for later answers. `session.resume()` continues the turn. */
   | { readonly type: "turn.waiting"; readonly turn: number; readonly calls: readonly string[] }
   | TurnEnded;
 
@@ -39,7 +42,10 @@ export interface SessionStarted {
   readonly cwd: string;
   readonly model: string;
   readonly wire?: string;
-  /** Who ran the model, and where, if not at the provider's own address: to go on with the same one. */
+  /**
+   * Who ran the model, and where if not at the provider's own address, so that a resumed session can use
+   * the same one.
+   */
   readonly provider?: string;
   readonly base_url?: string;
   readonly version?: string;
@@ -48,19 +54,19 @@ export interface SessionStarted {
   readonly parent?: string;
 }
 
-/** A command that was not held has ended, and the folder was compared with how it was before: undo by snapshot. */
+/** A command that was not held has ended, and the folder was compared with its earlier state (undo by snapshot). */
 export interface CommandLookedAt {
   readonly type: "effects.snapshot";
-  /** The call's. */
+  /** The id of the call. */
   readonly id: string;
-  /** The name by which it can be taken back; left out: nothing of it can be. */
+  /** The name under which it can be undone. Left out: nothing of it can be. */
   readonly run?: string;
   readonly paths: readonly string[];
-  /** Changed too, and too large to be kept. */
+  /** Files that changed too, but were too large to be kept. */
   readonly leftOut: readonly string[];
 }
 
-/** A person took back what a kept run, a command or a turn's file tools did, or did it again. */
+/** A person undid what a kept run, a command or a turn's file tools did, or did it again. */
 export interface TakenBack {
   readonly type: "effects.undone" | "effects.redone";
   /** Its name in the list of `callgate undo --list`. */
@@ -83,7 +89,7 @@ export interface UsageUpdated {
   readonly type: "usage.updated";
   readonly usage: Usage;
   readonly total: Usage;
-  /** What the next request will weigh. */
+  /** How many tokens the next request will have. */
   readonly contextTokens: number;
   /** What the model can hold, where it is known. */
   readonly contextWindow?: number;
@@ -94,11 +100,11 @@ export interface UsageUpdated {
 export interface HistoryCompacted {
   readonly type: "history.compacted";
   readonly reason: "asked" | "limit" | "overflow";
-  /** Who wrote the short form; a provider's is sealed. */
+  /** Who wrote the short form. A provider's is sealed. */
   readonly by: "model" | "provider";
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** The whole history from here on; what it replaced stays in the journal above. */
+  /** The whole history from here on. What it replaced stays in the journal above. */
   readonly items: readonly Item[];
 }
 
@@ -110,16 +116,16 @@ export interface TurnEnded {
   readonly type: "turn.ended";
   readonly turn: number;
   readonly reason: TurnEndReason;
-  /** Why, where `reason` alone does not say it. */
+  /** The reason in words, if `reason` alone does not say it. */
   readonly detail?: string;
-  /** The last thing the model said. */
+  /** The last text of the model. */
   readonly text: string;
-  /** The same as a value, where it had to fit a schema and does. */
+  /** The same as a value, if it had to fit a schema and does. */
   readonly output?: Json;
   readonly usage: Usage;
   readonly requests: number;
   readonly calls: number;
-  /** Calls that were refused or needed an approval that nobody could give. */
+  /** How many calls were refused, or needed an approval that nobody could give. */
   readonly refused: number;
   readonly durationMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * One call for what otherwise takes an engine, a session, a loop over events and their closing: a prompt in, text or a
- * checked value out. What is made for it is closed with it.
+ * One call for what otherwise takes an engine, a session, a loop over events and closing all of them:
+ * a prompt in, text or a checked value out. Whatever is created for it is closed with it.
  */
 import { defined } from "../base/json.ts";
 import { checkOptions, optionsShape } from "../base/shape.ts";
@@ -23,18 +23,18 @@ export interface GenerateOptions<S extends InputSchema = InputSchema>
   readonly prompt: string | MessageItem["content"];
   /** What the model may call. */
   readonly tools?: readonly AnyTool[];
-  /** An engine that is there already, instead of `tools` and of settings for a new one. It stays open. */
+  /** An existing engine, instead of `tools` and settings for a new one. It stays open. */
   readonly engine?: Engine;
-  /** The result has to fit this schema: it is checked, and asked for again where it does not. */
+  /** The schema that the result has to fit. The result is checked, and asked for again if it does not fit. */
   readonly output?: S;
   readonly signal?: AbortSignal;
 }
 
-/** What came of it: the text, the typed output, what it cost. */
+/** The result: the text, the typed output, and what it cost. */
 export interface Generated<Output> {
-  /** The last thing the model said. */
+  /** The last text of the model. */
   readonly text: string;
-  /** The same as a value of the schema; undefined where none was given. */
+  /** The text as a value of the schema. Undefined if no schema was given. */
   readonly output: Output;
   readonly usage: Usage;
   readonly costUsd: number;
@@ -47,7 +47,7 @@ export interface Generated<Output> {
 export interface GenerateStream<Output> extends AsyncIterable<SessionEvent> {
   /** The model's words alone. */
   readonly text: AsyncIterable<string>;
-  /** Rejects with a GenerateError where there is no result. */
+  /** Rejects with a GenerateError if there is no result. */
   readonly result: Promise<Generated<Output>>;
 }
 
@@ -67,13 +67,13 @@ export class GenerateError extends Error {
   }
 }
 
-/** What a schema's value is; nothing where there is no schema. */
+/** The type of a schema's value; undefined without a schema. */
 export type OutputOf<S> = InputSchema extends S ? undefined : Infer<S>;
 
-/** A model that goes on for ever is stopped, unless `limits` says otherwise. */
+/** Stops a model that would go on for ever, unless `limits` says otherwise. */
 export const defaultLimits = { maxRequests: 50 };
 
-/** What is handed on to the session and its engine, which check it themselves. */
+/** Options that are passed on to the session and its engine, which check them. */
 export const sessionFields = {
   instructions: "any",
   limits: "any",
@@ -109,7 +109,7 @@ export async function generate<const S extends InputSchema = InputSchema>(
   return stream(options).result;
 }
 
-/** The same as `generate`, while it is written. */
+/** The same as `generate`, as a stream of what happens. */
 export function stream<const S extends InputSchema = InputSchema>(
   options: GenerateOptions<S>,
 ): GenerateStream<OutputOf<S>> {
@@ -121,13 +121,13 @@ export function stream<const S extends InputSchema = InputSchema>(
   });
 }
 
-/** What the model is, and what it is offered, from one request to the next. */
+/** The model and the tools it is offered, which may change from one request to the next. */
 export interface Cast {
   readonly model: Model;
   readonly tools?: () => readonly ToolSpec[];
 }
 
-/** `hidden` are further tools of the engine: what is offered, `cast` says. */
+/** `hidden` are further tools of the engine. `cast` says which tools are offered. */
 export function play<S extends InputSchema>(
   options: GenerateOptions<S>,
   cast: (engine: Engine) => Cast,
@@ -172,14 +172,15 @@ export function play<S extends InputSchema>(
     if (ended.reason !== "done")
       throw new GenerateError(ended.reason, ended.detail ?? `The turn ended as ${ended.reason}.`, ended);
     const { text, usage, requests, calls } = ended;
-    // Checked against the schema before the turn was done; without one it is undefined, as the type says.
+    // Checked against the schema before the turn ended. Without a schema it is undefined, as the type says.
     const value = ended.output as OutputOf<S>;
     return { text, output: value, usage, costUsd: session.costUsd, requests, calls, history: session.history };
   };
   const result = run();
   result.then(
     () => [events.end(), words.end()],
-    (error: unknown) => [events.fail(error), words.fail(error)], // told there too; whoever only reads a stream hears of it
+    // Reported there too, so that a caller who only reads a stream learns of it
+    (error: unknown) => [events.fail(error), words.fail(error)],
   );
   return {
     [Symbol.asyncIterator]: () => untilLeft(events, stop),

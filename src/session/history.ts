@@ -1,6 +1,6 @@
 /**
- * The conversation as the model sees it. Rebuilt from a journal it is the same list that was built
- * live, so a resumed session sends the same bytes.
+ * The conversation as the model sees it. Rebuilt from a journal, it is the same list that was built
+ * live, so that a resumed session sends the same bytes.
  */
 import { text } from "../base/content.ts";
 import type { Asked, Ended } from "../spec/call.ts";
@@ -11,18 +11,19 @@ import { costOf, type Price } from "./price.ts";
 import { findOpenTurn, isHeldQuestion, type OpenTurn } from "./open-turn.ts";
 import { createTokenCount } from "./tokens.ts";
 
-/** How a call's ending goes back to the model. */
+/** The ending of a call, as it goes back to the model. */
 export function toResultItem(ended: Ended, call: Pick<CallItem, "name" | "namespace"> = ended): ResultItem {
   return {
     type: "result",
     callId: ended.id,
     kind: ended.kind,
-    // As the model called it: what it named may stand for another tool, and some wires pair the two by name.
+    // The name that the model used, because it may stand for another tool, and some wires pair calls and results by
+    // name.
     name: call.name,
     ...defined({ namespace: call.namespace }),
     content: ended.content,
     ...defined({ structured: ended.structured }),
-    // A command that ran and failed tells its exit code itself: marked as an error, its output would be dressed up twice.
+    // A command that failed states its exit code itself; as an error, a wire would add a second prefix.
     ok: ended.ok || typeof ended.exitCode === "number",
   };
 }
@@ -38,7 +39,7 @@ export function toAsked(call: CallItem, askedAt: number): Asked {
   };
 }
 
-/** A record as `history` needs it: only these types matter, everything else is shown, not sent. */
+/** A record as `history` needs it. Only these types matter; all other records are for showing and are not sent. */
 export interface HistoryRecord {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -47,30 +48,30 @@ export interface HistoryRecord {
 /** A conversation read back from its journal. */
 export interface Rebuilt {
   readonly items: readonly Item[];
-  /** Started and not ended when the journal stops: reported once, never run again. */
+  /** Calls that had started and not ended when the journal stops. They are reported once and never run again. */
   readonly interrupted: readonly string[];
   readonly turns: number;
-  /** As the last of them said. */
+  /** The plan as the last plan update had it. */
   readonly plan?: Json;
   readonly usage?: Usage;
   readonly costUsd?: number;
-  /** What a person said yes to for the whole session, as the gate knows it. */
+  /** What a person agreed to for the whole session, in the gate's form. */
   readonly approvals: readonly string[];
   /** The files that were read, each with the version that was seen last. */
   readonly filesRead: ReadonlyMap<string, string>;
-  /** Programs left running by a process that is gone, and nobody was told yet. */
+  /** Programs left running by a process that is gone, if nobody has been told about them yet. */
   readonly terminals: readonly string[];
-  /** The last turn, where it has not ended. */
+  /** The last turn, if it has not ended. */
   readonly open?: OpenTurn;
-  /** To go on with the open turn: the history up to its last answer, and the results its calls have already. */
+  /** For continuing the open turn: the history up to its last answer, and the results that its calls already have. */
   readonly resumable?: { readonly items: readonly Item[]; readonly results: ReadonlyMap<string, ResultItem> };
-  /** Of every call there was. */
+  /** The ids of all calls. */
   readonly callIds: readonly string[];
 }
 
 /**
- * Records to history. A call that was started and never ended gets a result that says so. A short form that a provider
- * sealed for another wire than `wire` is passed over: what it replaced is still in the records.
+ * Turns records into a history. A call that started and never ended gets a result that says so. A short
+ * form sealed for another wire than `wire` is skipped: what it replaced is still in the records.
  */
 export function rebuildHistory(records: readonly HistoryRecord[], wire?: string): Rebuilt {
   let items: Item[] = [];
@@ -79,7 +80,7 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   const last = new Map<string, HistoryRecord>();
   const results = new Map<string, ResultItem>();
   const callIds = new Set<string>();
-  /** Where answers begin. */
+  /** The positions at which answers begin. */
   const asked = new Set<number>();
   const open = new Set<string>();
   const approvals: string[] = [];
@@ -90,13 +91,13 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   for (const record of records) {
     last.set(record.type, record);
     // Field types are trusted here: each line matched its checksum, so we wrote it ourselves.
-    if (record.type === "session.started") told = new Set(open); // told when the session was opened then
+    if (record.type === "session.started") told = new Set(open); // reported when the session was opened at that time
     if (record.type === "request.sent") asked.add(items.length);
     if (record.type === "item.added") items.push(record["item"] as Item);
     if (record.type === "turn.started") turns = Number(record["turn"]);
     if (record.type === "call.started") open.add(String(record["id"]));
     if (isHeldQuestion(record)) {
-      // Nothing of it is kept, and nothing left the sandbox: until somebody decides, it has not happened.
+      // Nothing of it is kept and nothing left the sandbox, so until somebody decides, it has not happened.
       held.add(String(record["id"]));
       open.delete(String(record["id"]));
     }
@@ -140,7 +141,7 @@ export function rebuildHistory(records: readonly HistoryRecord[], wire?: string)
   };
 }
 
-/** Results for the calls that were started and never ended. */
+/** Results for calls that were started and never ended. */
 function cutOff(
   items: readonly Item[],
   open: ReadonlySet<string>,
@@ -165,7 +166,7 @@ const fates: Readonly<Record<Fate, string>> = {
     "Error: this call was cut off. It could change nothing but the workspace, and that was set back to what it was before the call: it did not happen. Call it again if it is still wanted.",
 };
 
-/** The calls of the last answer keep their places at the end, without results: those come when all of them are there. */
+/** The calls of the last answer stay at the end without results. Those are added when all of them are there. */
 function toResumable(
   items: readonly Item[],
   results: ReadonlyMap<string, ResultItem>,
@@ -194,7 +195,7 @@ function isReadable(items: readonly Item[], wire: string | undefined): boolean {
   );
 }
 
-/** Each result after the calls it belongs to, in the order of the calls: as the live loop adds them. */
+/** Puts each result after the calls it belongs to, in the order of the calls, as the live loop does. */
 function placeResults(
   items: readonly Item[],
   results: ReadonlyMap<string, ResultItem>,
@@ -217,7 +218,7 @@ function placeResults(
   return [...placed, ...waiting];
 }
 
-/** Calls that follow each other without a result between them came in one answer. */
+/** Calls without a result between them came in one answer. */
 function sameAnswer(placed: readonly Item[], next: Item): boolean {
   return placed.at(-1)?.type === "call" && next.type === "call";
 }
@@ -234,19 +235,19 @@ function interruptedResult(call: CallItem, fate: Fate): ResultItem {
   };
 }
 
-/** The history with what it weighs and what it has cost so far. */
+/** The history, with its size in tokens and its cost so far. */
 export interface History {
   readonly items: readonly Item[];
   readonly usage: Usage;
   readonly costUsd: number;
-  /** Of every call so far, those of a history that was made short included. */
+  /** The ids of all calls so far, including those of a history that was shortened. */
   readonly callIds: ReadonlySet<string>;
   add(item: Item): void;
   /** After a compaction: a new, shorter history. */
   replace(items: readonly Item[]): void;
-  /** Books what an answer used; its items are expected to be added next. */
+  /** Records what an answer used. Its items are expected to be added next. */
   book(answer: Answer): void;
-  /** Books what was used beside the answers. */
+  /** Records what was used outside the answers. */
   spend(usage: Usage): void;
   contextTokens(): number;
 }

@@ -26,7 +26,7 @@ export type { Generated, GenerateOptions, GenerateStream, OutputOf } from "./gen
 export { createSession } from "./session.ts";
 export type { OpenTurnState, Session } from "./session.ts";
 export type { SessionJournal, SessionOptions } from "./session-options.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { CompactionBy } from "./compact.ts";
 export type { CommandLookedAt, DiffUpdated, TakenBack } from "./events.ts";
 export type { HistoryRecord, Rebuilt } from "./history.ts";

@@ -1,14 +1,20 @@
-/** Questions that are answered later: which wait, which have an answer by now, and what the gate is told when it asks again. */
+/**
+ * Questions that are answered later: which of them wait, which have an answer by now, and what the
+ * gate is told when it asks again.
+ */
 import type { ApprovalAnswer, Approver, CallEvent } from "../spec/stages.ts";
 import type { GivenAnswer, OpenTurn } from "./open-turn.ts";
 
 export interface LaterAnswers {
-  /** Asks as the given one does, unless the answer is there already: for this call and for exactly this question. */
+  /** Asks like the given approver, unless there is already an answer for this call and exactly this question. */
   readonly approver: Approver | undefined;
   take(callId: string, hash: string, answer: ApprovalAnswer): "taken" | "changed" | "unknown";
   /** Calls whose question has no answer yet. */
   waiting(): readonly string[];
-  /** Whether the event repeats what is recorded: a question that waits is put again when its call goes down the line again. */
+  /**
+   * Whether the event repeats what is recorded: a waiting question is put again when its call goes down
+   * the line again.
+   */
   isTold(event: CallEvent): boolean;
   /** The turn is given up. */
   forget(): void;
@@ -26,7 +32,7 @@ export function createLaterAnswers(asked: Approver | undefined, open: OpenTurn |
         used.add(id);
         return given.answer;
       }
-      answers.delete(id); // for another question: this one is asked anew
+      answers.delete(id); // it was for another question, so this one is asked again
       const answer = await asked.ask(request, signal);
       if (answer !== "later") questions.delete(id);
       return answer;
@@ -48,7 +54,7 @@ export function createLaterAnswers(asked: Approver | undefined, open: OpenTurn |
       if (event.type === "approval.asked") {
         const { hash } = event.request;
         if (answers.get(event.id)?.hash === hash || questions.get(event.id) === hash) return true;
-        // What to keep of a held run is answered while it is there, or asked anew.
+        // What to keep of a held run can be answered only while the run exists; otherwise it is asked again.
         if (event.request.effects === undefined) questions.set(event.id, hash);
       }
       if (event.type === "approval.answered") {

@@ -50,7 +50,7 @@ export const noUsage: Usage = { input: 0, output: 0 };
 
 /** Notices a model that asks for the same thing and gets the same answer, over and over. */
 export interface LoopWatch {
-  /** How often in a row this very call ended this very way. */
+  /** How often in a row exactly this call ended in exactly this way. */
   seen(call: CallItem, result: ResultItem): number;
 }
 

@@ -1,4 +1,4 @@
-/** What a model notes beside its answer, as sentences for the operator. */
+/** What a model's adapter notes beside the answer, as sentences for the operator. */
 import { describeMs } from "../base/text.ts";
 import type { ModelNote } from "../spec/model.ts";
 

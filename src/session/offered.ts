@@ -1,4 +1,7 @@
-/** What a session offers its model when nobody says: the engine's tools by the model's profile, in the profile's form. */
+/**
+ * What a session offers its model by default: the engine's tools, chosen by the model's profile and in
+ * the profile's form.
+ */
 import { defined } from "../base/json.ts";
 import type { ProfileForm } from "../registry/profile.ts";
 import { deferTools } from "../registry/search.ts";
@@ -7,7 +10,7 @@ import type { Model, ToolSpec } from "../spec/model.ts";
 import type { SessionOptions } from "./session-options.ts";
 
 export interface WithOffer {
-  /** The model speaks the profile's form from here on. */
+  /** The options, with a model that uses the profile's form from here on. */
   readonly options: SessionOptions;
   readonly layout: ConversationOptions["layout"];
   offer(calls: Conversation): () => readonly ToolSpec[];
@@ -25,7 +28,7 @@ export function withOffer(options: SessionOptions): WithOffer {
   };
 }
 
-/** Dialects are loaded with the first request: most models have calls of their own. */
+/** Dialects are loaded with the first request, because most models have native calls. */
 function inForm(model: Model, form: ProfileForm): Model {
   if (form === "native") return model;
   let spoken: Promise<Model> | undefined;

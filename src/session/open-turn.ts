@@ -1,4 +1,7 @@
-/** A turn that was left open, by a kill or by a question: what it had done, and what is left to do. Read from its records. */
+/**
+ * A turn that was left open, by a kill or by a question: what it had done, and what is left to do.
+ * Read from its records.
+ */
 import { partsToText } from "../base/content.ts";
 import { isRefusal } from "../base/error.ts";
 import type { Ended } from "../spec/call.ts";
@@ -10,11 +13,11 @@ import { addUsage, noUsage, type Spent } from "./limits.ts";
 /** A turn that was cut off before its end. */
 export interface OpenTurn {
   readonly turn: number;
-  /** What the user said, where the turn was cut off before it joined the history. */
+  /** What the user said, if the turn was cut off before that joined the history. */
   readonly prompt?: string;
   /** How many items at the end of the history belong to the last answer. */
   readonly answerItems: number;
-  /** The last answer broke off in the journal: it is taken out of the history and asked for again. */
+  /** The last answer breaks off in the journal. It is taken out of the history and asked for again. */
   readonly isBroken: boolean;
   readonly finish?: Answer["finish"];
   /** The calls of the last answer, in their order. */
@@ -24,13 +27,13 @@ export interface OpenTurn {
   readonly refused: number;
   /** The last thing the model said. */
   readonly text: string;
-  /** A person said stop to one of the calls. */
+  /** A person answered "stop" to one of the calls. */
   readonly isStopped: boolean;
-  /** Calls of earlier answers with their results, for whoever watches for loops. */
+  /** Calls of earlier answers with their results, for detecting loops. */
   readonly settled: readonly CallItem[];
-  /** Questions that were asked and not answered: call to hash. */
+  /** Questions that were asked and not answered, as a map from call to hash. */
   readonly questions: ReadonlyMap<string, string>;
-  /** Answers that came while nobody ran: for exactly the question with that hash. */
+  /** Answers that came while no process ran the session, each for the question with that hash. */
   readonly answers: ReadonlyMap<string, GivenAnswer>;
 }
 
@@ -40,14 +43,14 @@ export interface GivenAnswer {
   readonly answer: ApprovalAnswer;
 }
 
-/** Asks what to keep of a run that is held back, and that could reach nothing beyond what it wrote. */
+/** Whether it asks what to keep of a held run that could reach nothing beyond what it wrote. */
 export function isHeldQuestion({ type, request }: JournalRecord): boolean {
   if (type !== "approval.asked") return false;
   const { effects, grant } = request as ApprovalRequest;
   return effects !== undefined && grant.network === "off";
 }
 
-/** Undefined where the last turn has ended, or there is none. */
+/** Undefined if the last turn has ended, or if there is none. */
 export function findOpenTurn(records: readonly JournalRecord[]): OpenTurn | undefined {
   const start = records.findLastIndex(({ type }) => type === "turn.started");
   if (start === -1) return undefined;
@@ -103,7 +106,7 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         settle();
         break;
       case "call.started":
-        isWhole = true; // calls run once their answer is whole
+        isWhole = true; // calls run only after their answer is complete
         begun.add(String(record["id"]));
         break;
       case "call.ended": {
@@ -121,7 +124,8 @@ function readTurn(records: readonly JournalRecord[], costBefore: number): OpenTu
         break;
       case "approval.asked":
         isWhole = true;
-        if (isHeldQuestion(record)) break; // the run it is about is gone: the call runs again, and is asked about anew
+        // The run it was about is gone, so the call runs again and is asked about again
+        if (isHeldQuestion(record)) break;
         questions.set(String(record["id"]), (record["request"] as ApprovalRequest).hash);
         answers.delete(String(record["id"]));
         break;
@@ -163,7 +167,7 @@ function callsOf(items: readonly Item[]): readonly CallItem[] {
   return items.filter((item): item is CallItem => item.type === "call");
 }
 
-/** Time in which a process ran the turn: what lies between its going to rest and its going on is not counted. */
+/** The time in which a process ran the turn. The time between leaving it and continuing it is not counted. */
 function runningMs(records: readonly JournalRecord[]): number {
   let total = 0;
   let last: number | undefined;

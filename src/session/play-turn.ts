@@ -1,4 +1,7 @@
-/** One turn from its prompt, or from where it was left, to `turn.ended` or `turn.waiting`, whatever happens in between. */
+/**
+ * One turn, from its prompt or from where it was left, to `turn.ended` or `turn.waiting`, whatever
+ * happens in between.
+ */
 import { partsToText } from "../base/content.ts";
 import { defined } from "../base/json.ts";
 import type { Item, MessageItem } from "../spec/model.ts";
@@ -7,14 +10,14 @@ import type { Spent } from "./limits.ts";
 import { createHost, type Shared } from "./turn-host.ts";
 import { ownMessage, runTurn, userMessage, type TurnEnd, type TurnSoFar } from "./turn.ts";
 
-/** A turn that was left: by a question that is answered later, or by the end of its process. */
+/** A turn that was left open: by a question that is answered later, or by the end of its process. */
 export interface Parked {
   readonly turn: number;
   readonly soFar: TurnSoFar;
   readonly spent: Spent;
-  /** The history to go on with, where another process left the turn. */
+  /** The history to continue with, if another process left the turn. */
   readonly items?: readonly Item[];
-  /** What the user had said, where it did not join the history in time. */
+  /** What the user had said, if it did not join the history in time. */
   readonly prompt?: string;
 }
 
@@ -44,7 +47,10 @@ export type Begin =
   | { readonly turn: number; readonly prompt: string | MessageItem["content"] }
   | { readonly turn: number; readonly parked: Parked };
 
-/** Resolves with the turn where it waits. Throws only where the journal takes no more: nobody may go on then. */
+/**
+ * Resolves with the turn if it waits. Throws only if the journal accepts no more records, because then
+ * nobody may continue.
+ */
 export async function playTurn(shared: Shared, begin: Begin, signal: AbortSignal): Promise<Parked | undefined> {
   const { emit, now, recorder } = shared;
   const { turn } = begin;

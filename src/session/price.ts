@@ -8,7 +8,10 @@ export interface Price {
   readonly output: number;
 }
 
-/** Model name (or its beginning, with `*`) to price. The user's own, from the config: prices change, and we do not guess them. */
+/**
+ * Model name (or its beginning, with `*`) to price. Prices come from the user's config, because they
+ * change and we do not guess them.
+ */
 export type PriceTable = Readonly<Record<string, Price>>;
 
 /** The price of a model, by its name or by a pattern with `*`. */

@@ -5,31 +5,37 @@ import type { SessionEvent, TurnEnded } from "./events.ts";
 import type { JournalRecord } from "../store/journal.ts";
 import type { SessionJournal } from "./session-options.ts";
 
-/** Writes a session's events to its journal: repeats left out, small pieces joined. */
+/** Writes a session's events to its journal, without repetitions and with small pieces joined. */
 export interface SessionRecorder extends Recorder {
   write(event: SessionEvent): void;
   flush(): void;
-  /** Resolves when everything written so far is kept; rejects, now and ever after, where the journal took no more. */
+  /**
+   * Resolves when everything written so far is kept. Rejects, now and from then on, if the journal
+   * accepted no more.
+   */
   commit(): Promise<void>;
-  /** Why the journal takes no more: another process has the session now, or the disk is full. */
+  /** Why the journal accepts no more: another process has the session now, or the disk is full. */
   readonly failure: Error | undefined;
 }
 
-/** What of the conversation's state is recorded with the end of a call, so that another process can go on with it. */
+/**
+ * Which parts of the conversation's state are recorded with the end of a call, so that another process
+ * can continue it.
+ */
 export type Remembered = Pick<Conversation, "takeFilesRead" | "openTerminals">;
 
 export interface RecorderOptions {
   readonly now?: () => number;
   readonly remembered?: Remembered;
-  /** Questions are answered from the journal: they are kept with the diff that is shown. */
+  /** Questions are answered from the journal, so they are stored with the diff that is shown. */
   readonly keepDiffs?: boolean;
   /** Names the state of the folder after a call that may have changed it. */
   readonly keepFolder?: () => Promise<string | undefined>;
 }
 
-/** Live output kept per call: enough to look at; the whole is in the result or its file. */
+/** How much live output is kept per call. It is enough to look at; the whole is in the result or its file. */
 const maxOutputChars = 64 * 1024;
-/** What a kill may take of an answer that is being given. A finished one is in its item, and nowhere else. */
+/** How much of an unfinished answer a kill may lose. A finished answer is stored as its item. */
 const maxUnwrittenMs = 1_000;
 
 interface Joined {
@@ -49,7 +55,7 @@ export function createSessionRecorder(
   const fail = (error: unknown) => {
     failure ??= error instanceof Error ? error : new Error(String(error));
   };
-  /** A journal that has refused one record gets no more: what follows would stand in the wrong place. */
+  /** After a journal has refused one record it gets no more, because they would be in the wrong place. */
   const append = (record: JournalRecord) => {
     if (failure !== undefined) return;
     try {
@@ -85,7 +91,7 @@ export function createSessionRecorder(
     open.pieces.push(piece);
   };
 
-  /** The item that has grown is there as a whole, and is recorded when it joins the history. */
+  /** The grown item is complete, and is recorded when it joins the history. */
   const forget = (index: number) => {
     if (open?.event.type === "item.delta" && open.event.index === index) open = undefined;
   };
@@ -134,13 +140,14 @@ export function createSessionRecorder(
         mutates,
         policy: grant.policy,
         confined: grant.confined,
-        // Whoever goes on after a kill judges by this what the call can have done.
+        // After a kill, this tells what the call can have done.
         ...(mutates && keepFolder !== undefined ? { write: grant.write, network: grant.network } : {}),
         ruling,
       });
       if (mutates) changing.add(id);
       await commit();
-      // What changes something must be known to have begun, even after a power cut; a look can be lost.
+      // A call that changes something must be known to have begun, even after a power cut. A call that only reads may
+      // be lost.
       if (mutates) await journal?.sync?.();
     },
     async ended(ended) {
@@ -157,7 +164,7 @@ export function createSessionRecorder(
   };
 }
 
-/** The files seen since the last call, and the programs left running where that has changed. */
+/** The files seen since the last call, and the programs left running if that has changed. */
 function createStateNotes(remembered: Remembered | undefined) {
   let terminals = "[]";
   return () => {
@@ -171,7 +178,7 @@ function createStateNotes(remembered: Remembered | undefined) {
 
 type JoinableEvent = Extract<SessionEvent, { type: "item.delta" | "exec.output" }>;
 
-/** Said by another record: item.added has the whole item, call.started the permission, call.ended the result. */
+/** Another record says the same: item.added has the whole item, call.started the permission, call.ended the result. */
 function isRepeat(event: SessionEvent): boolean {
   switch (event.type) {
     case "item.added":
@@ -181,7 +188,7 @@ function isRepeat(event: SessionEvent): boolean {
     case "call.asked":
     case "call.permitted":
     case "call.ended":
-    // Whole files, secrets among them, have no business in a journal: the turn's diff and the undo log are enough.
+    // Whole files, possibly with secrets, do not belong in a journal. The turn's diff and the undo log are enough.
     case "file.changed":
       return true;
     default:
@@ -189,19 +196,20 @@ function isRepeat(event: SessionEvent): boolean {
   }
 }
 
-/** A diff quotes what files held before: it was for the person's eyes. */
+/** A diff quotes the earlier content of files, and was only meant for the person who was asked. */
 function withoutDiff({ diff: _diff, ...rest }: ApprovalRequest): Omit<ApprovalRequest, "diff"> {
   return rest;
 }
 
-/** The message above it in the journal has the words. */
+/** The message above it in the journal has the text. */
 function withoutText({ text: _text, ...rest }: TurnEnded): Omit<TurnEnded, "text"> {
   return rest;
 }
 
 /**
- * The call item above it in the journal has the arguments, the record of its start the input and what was granted. A
- * call that another call made is no item: where it was refused, this record alone says what was asked for.
+ * The call item above it in the journal has the arguments, and the record of its start has the input
+ * and the grant. A call that another call made is not an item: if it was refused, only this record
+ * says what was asked for.
  */
 function withoutRepeats(ended: Ended): Partial<Ended> {
   const { arguments: asked, input: _input, grant, ...rest } = ended;

@@ -1,4 +1,7 @@
-/** A recorded session played again: the model's part is read from the journal, everything else happens anew. */
+/**
+ * Plays a recorded session again: the model's part is read from the journal, and everything else
+ * really happens again.
+ */
 import type { Item, Model } from "../spec/model.ts";
 import { answerToEvents } from "../wire/answer.ts";
 import type { HistoryRecord } from "./history.ts";
@@ -23,7 +26,7 @@ export function readTurns(records: readonly HistoryRecord[]): readonly RecordedT
   return turns;
 }
 
-/** A model that gives the recorded answers again, one a request. */
+/** A model that gives the recorded answers again, one per request. */
 export function createRecordedModel(turn: RecordedTurn, name: string): Model {
   let next = 0;
   return {

@@ -1,9 +1,9 @@
 import type { CallEvent } from "../spec/stages.ts";
 
-/** How much of what a call prints is shown while it runs: its last lines. */
+/** How much of a running call's output is shown: its last lines. */
 const shownChars = 16_000;
 
-/** What a running call has said so far, in words: its output and its progress. Undefined where an event says nothing. */
+/** What a running call has printed so far, as text: its output and its progress. Undefined if an event adds nothing. */
 export function createRunningText(): { add(event: CallEvent): string | undefined } {
   let shown = "";
   return {

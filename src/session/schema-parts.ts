@@ -6,14 +6,14 @@ export const string: JsonObject = { type: "string" };
 export const number: JsonObject = { type: "number" };
 export const count: JsonObject = { type: "integer", minimum: 0 };
 export const boolean: JsonObject = { type: "boolean" };
-/** Any JSON: belongs to a tool, a model or a provider. */
+/** Any JSON that belongs to a tool, a model or a provider. */
 export const any: JsonObject = {};
 
 export const list = (items: JsonObject): JsonObject => ({ type: "array", items });
 export const oneOf = (...values: readonly string[]): JsonObject => ({ enum: values });
 export const ref = (name: string): JsonObject => ({ $ref: `#/$defs/${name}` });
 
-/** Closed: a field that is not listed is a mistake, ours or the sender's. */
+/** Closed, so that an unlisted field is a mistake, ours or the sender's. */
 export function object(required: Readonly<Record<string, JsonObject>>, optional: JsonObject = {}): JsonObject {
   return {
     type: "object",

@@ -12,13 +12,14 @@ import type { HistoryRecord } from "./history.ts";
 import type { TurnLimits } from "./limits.ts";
 import type { Price } from "./price.ts";
 
-/** Where a session writes what happens: a journal of `callgate/store`, or a place of one's own. */
+/** Where a session writes what happens: a journal of `callgate/store`, or your own implementation. */
 export interface SessionJournal extends Partial<Pick<Journal, "sync">> {
-  /** The record is kept when this returns, or when the promise that it returns resolves. */
+  /** The record is stored when this returns, or when the returned promise resolves. */
   append(record: JournalRecord): void | Promise<void>;
   /**
-   * A journal that gathers records writes them now; everything appended so far is kept when it resolves. Awaited before
-   * a call starts, before the model is asked, after a later answer to a question, and when a turn ends or waits.
+   * A journal that collects records writes them now. Everything appended so far is stored when it
+   * resolves. Awaited before a call starts, before the model is asked, after a later answer to a
+   * question, and when a turn ends or waits.
    */
   commit?(): Promise<void>;
   close(): void | Promise<void>;
@@ -27,45 +28,49 @@ export interface SessionJournal extends Partial<Pick<Journal, "sync">> {
 /** What a session is made of. */
 export interface SessionOptions {
   readonly id: string;
-  /** The session opens a conversation of its own on it, and ends that when it is closed. */
+  /** The session opens its own conversation on this engine, and closes that conversation when it is closed. */
   readonly engine: Engine;
   readonly model: Model;
   /** Asked when policy says so. Left out: the engine's. */
   readonly approver?: Approver;
-  /** Told to the model before everything else. The same bytes for the whole session. */
+  /** Sent to the model before everything else. They stay the same, byte for byte, for the whole session. */
   readonly instructions?: string;
-  /** Which tools the model is offered; asked for before each request, because MCP tools come and go. Left out: the engine's, of the built-in ones those of the model's profile. */
+  /**
+   * Which tools the model is offered. Called before each request, because MCP tools come and go. Left
+   * out: the engine's, and of the built-in ones those of the model's profile.
+   */
   readonly tools?: () => readonly ToolSpec[];
-  /** Profile, features and ToolsConfig for this session, beside those of the engine. */
+  /** Profile, features and ToolsConfig for this session, in addition to the engine's. */
   readonly offer?: OfferSettings;
   readonly journal?: SessionJournal;
-  /** Questions to a person are recorded with their diff, for whoever answers them from the journal. */
+  /** Questions to a person are recorded with their diff, so that they can be answered from the journal. */
   readonly keepDiffs?: boolean;
-  /** What the journal holds already: the session goes on from there. */
+  /** What the journal already holds. The session continues from there. */
   readonly records?: readonly HistoryRecord[];
   readonly started?: Partial<SessionStarted>;
   readonly limits?: Partial<TurnLimits>;
   readonly price?: Price;
-  /** Tokens the model can take; the history is shortened before it gets there. */
+  /** How many tokens the model can take. The history is shortened before it gets there. */
   readonly contextWindow?: number;
-  /** Who shortens it. `provider`: over Responses, where the provider can; it falls back to the model. */
+  /** Who shortens it. `provider` works over Responses, if the provider can; otherwise the model does it. */
   readonly compaction?: CompactionBy;
   readonly request?: Pick<
     ModelRequest,
     "maxOutputTokens" | "temperature" | "reasoning" | "outputSchema" | "toolChoice" | "parallel"
   >;
   /**
-   * The last word of each turn has to be JSON of this schema. The model is asked for it in its own way, the answer is
-   * checked, and asked for again where it does not fit; `turn.ended` has it as `output`.
+   * The final text of each turn has to be JSON that fits this schema. The model is asked for it in its
+   * own way, the answer is checked, and it is asked for again if it does not fit. `turn.ended` has it as
+   * `output`.
    */
   readonly output?: InputSchema;
-  /** Which answers that failed are asked for again. Left out: a stream that broke off. */
+  /** Which failed answers are asked for again. Left out: a stream that broke off. */
   readonly isRetryable?: (answer: Answer) => boolean;
   /** Sees what each turn changes on disk. */
   readonly changes?: ChangeTracker;
   /**
-   * Called when a call has ended that may have changed files, before that is recorded: keeps the folder as it is now,
-   * and names that state. The record carries the name as `workspace`.
+   * Called when a call that may have changed files has ended, before that is recorded. It stores the
+   * folder's present state and names it. The record carries the name as `workspace`.
    */
   readonly keepFolder?: () => Promise<string | undefined>;
   /** Hears every event from the first one on, `session.started` included. */
@@ -75,7 +80,7 @@ export interface SessionOptions {
 
 const positive: Shape = { above: 0 };
 
-/** Checked when a session is made: a word nobody knows is a mistake. */
+/** Checked when a session is made, so that a misspelled option is an error. */
 export const sessionShape: Shape = {
   fields: {
     id: "string",

@@ -23,33 +23,41 @@ export interface Session {
   readonly costUsd: number;
   /** Calls that were running when an earlier process of this session died. They were not run again. */
   readonly interrupted: readonly string[];
-  /** A turn that has not ended: cut off with an earlier process, or waiting for answers. `resume` goes on with it. */
+  /** A turn that has not ended: it was cut off with an earlier process, or waits for answers. `resume` continues it. */
   readonly openTurn: OpenTurnState | undefined;
   /** One turn. The last event is `turn.ended`, or `turn.waiting`; leaving the loop early interrupts the turn. */
   send(prompt: string | MessageItem["content"]): AsyncIterable<SessionEvent>;
   /**
-   * Goes on with the open turn: calls that were asked for and not started run now, those that were cut off are told as
-   * interrupted, and a call whose question was answered finds its answer. With `interrupt` it is only brought to an end.
+   * Continues the open turn. Calls that were asked for and not started run now, those that were cut off
+   * are reported as interrupted, and a call whose question was answered gets its answer. With
+   * `interrupt` the turn is only brought to an end.
    */
   resume(options?: { readonly interrupt?: boolean }): AsyncIterable<SessionEvent>;
   /**
-   * The answer to a question that waits, bound to what was shown by its hash. `taken`: recorded, `resume` goes on;
-   * `changed`: the question is another by now; `unknown`: nothing waits under this id.
+   * Answers a waiting question, bound to what was shown by its hash. `taken`: it is recorded, and
+   * `resume` continues. `changed`: the question has changed in the meantime. `unknown`: nothing waits
+   * under this id.
    */
   answer(callId: string, hash: string, answer: ApprovalAnswer): Promise<"taken" | "changed" | "unknown">;
-  /** A message for the running turn: goes in at its next request. */
+  /** A message for the running turn. It is included in the next request. */
   steer(prompt: string | MessageItem["content"]): void;
-  /** Takes back the messages for the running turn that have not gone in yet, oldest first. */
+  /** Takes back the messages for the running turn that were not included yet, oldest first. */
   unsteer(): readonly MessageItem["content"][];
   interrupt(): void;
-  /** Lets running calls end and leaves the turn open, for `resume` in this process or another. The last event is `turn.waiting`. */
+  /**
+   * Lets running calls end and leaves the turn open, for `resume` in this process or another. The last
+   * event is `turn.waiting`.
+   */
   pause(): void;
-  /** Somebody took back what the session did, or did it again: it is recorded, and the model hears of it with its next request. */
+  /**
+   * Somebody undid what the session did, or did it again. It is recorded, and the model is told with its
+   * next request.
+   */
   noteTakenBack(event: TakenBack): void;
   compact(): Promise<void>;
   /** What the model is offered now. */
   tools(): readonly ToolSpec[];
-  /** Everything that happens, also between turns. Returns the way to stop listening. */
+  /** Receives everything that happens, also between turns. Returns a function that stops listening. */
   on(listener: (event: SessionEvent) => void): () => void;
   close(): Promise<void>;
 }
@@ -57,13 +65,13 @@ export interface Session {
 /** Where an unfinished turn stands. */
 export interface OpenTurnState {
   readonly turn: number;
-  /** Calls whose questions wait for an answer. Empty: the turn can go on. */
+  /** Calls whose questions wait for an answer. If empty, the turn can continue. */
   readonly waiting: readonly string[];
 }
 
 /**
- * One conversation with a model: it asks, runs the calls, gives the results back, and repeats that until the model is
- * done.
+ * One conversation with a model: it asks the model, runs its calls, gives the results back, and
+ * repeats that until the model is done.
  */
 /* oxlint-disable-next-line max-lines-per-function -- one session: its functions share the turn that runs */
 export function createSession(given: SessionOptions): Session {
@@ -135,7 +143,7 @@ export function createSession(given: SessionOptions): Session {
     }
   }
 
-  /** What an earlier process left running ended with it; the model hears of it with its next request. */
+  /** What an earlier process left running ended with it. The model is told with its next request. */
   const tellTerminals = () => {
     if (gone.length === 0) return;
     emit({ type: "terminals.gone", terminals: gone });
@@ -163,7 +171,7 @@ export function createSession(given: SessionOptions): Session {
     },
     send: (prompt) =>
       play((signal) => {
-        open = undefined; // a turn that was left open ends with the new one: its calls are told as not run
+        open = undefined; // a turn that was left open ends when a new one begins: its calls are reported as not run
         later.forget();
         return playTurn(shared, { turn: ++turns, prompt }, signal);
       }),
@@ -199,16 +207,16 @@ export function createSession(given: SessionOptions): Session {
     },
     async close() {
       stop?.abort();
-      await running; // what it still has to record belongs into the journal
+      await running; // what it still has to record belongs in the journal
       await calls.close();
-      // A journal that took no more has said so to whoever ran the turn.
+      // If the journal accepted no more, whoever ran the turn was told so.
       await recorder.commit().catch(() => undefined);
       await options.journal?.close();
     },
   };
 }
 
-/** What the model has not heard of: whatever is recorded after its last request. */
+/** What the model has not been told yet: what was undone after its last request. */
 function takenBackSinceAsked(records: readonly HistoryRecord[]): readonly TakenBack[] {
   return records
     .slice(records.findLastIndex(({ type }) => type === "request.sent") + 1)

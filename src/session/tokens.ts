@@ -1,9 +1,9 @@
-/** How many tokens items will take, estimated from their bytes where no provider has counted them yet. */
+/** How many tokens items will take, estimated from their bytes until a provider has counted them. */
 import type { Part } from "../base/content.ts";
 import { estimateTokens, imageTokens } from "../base/tokens.ts";
 import type { Item, Usage } from "../spec/model.ts";
 
-/** What the history weighs: the provider's own count for what it has seen, an estimate for what came since. */
+/** The size of the history: the provider's own count for what it has seen, and an estimate for what came since. */
 export interface TokenCount {
   /** The provider counted everything up to here. */
   counted(usage: Usage, itemsSoFar: number): void;

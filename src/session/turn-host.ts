@@ -1,4 +1,4 @@
-/** What a turn needs of its session: the history to send, the model to ask, the line to run calls on. */
+/** What a turn needs from its session: the history to send, the model to ask, and the line that runs calls. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { partsToText, text } from "../base/content.ts";
 import { defined } from "../base/json.ts";
@@ -36,12 +36,12 @@ export interface Shared {
   readonly now: () => number;
   emit(event: SessionEvent): void;
   steering: MessageItem[];
-  /** What was warned of already. */
+  /** Warnings that were given already. */
   readonly warned: Set<string>;
-  /** Aborted: turns are left open as soon as no call runs. */
+  /** When aborted, turns are left open as soon as no call runs. */
   readonly paused: AbortController;
   plan: string | undefined;
-  /** Set where the last word of each turn has to fit a schema. */
+  /** Set if the final text of each turn has to fit a schema. */
   readonly answers?: AnswerCheck;
   /** The engine's line, with what belongs to this session alone. */
   readonly calls: Conversation;
@@ -49,7 +49,7 @@ export interface Shared {
 
 const passing: ReadonlySet<string> = new Set(["rate_limit", "overloaded", "network"]);
 
-/** A stream that broke off is asked for again. Before its first item the model has tried again already. */
+/** A stream that broke off is asked for again. If it broke before its first item, the model has tried again already. */
 function brokeOff({ outcome, items, error }: Answer): boolean {
   return outcome === "truncated" || (items.length > 0 && passing.has(error?.type ?? ""));
 }
@@ -77,7 +77,7 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
     signal,
     recorder,
     scope: `${options.id}/${turn}`,
-    // A call that may change something runs only once the workspace has been remembered.
+    // A call that may change something runs only after the state of the workspace was remembered.
     ...(changes ? { beforeRun: async (call) => warnOfNoUndo(await changes.beforeCall(call)) } : {}),
   });
   const costBefore = history.costUsd - (spent?.costUsd ?? 0);
@@ -131,11 +131,11 @@ export function createHost(shared: Shared, turn: number, signal: AbortSignal, sp
       emit({ type: "usage.updated", usage: answer.usage, ...totals(shared) });
     },
     isRetryable: options.isRetryable ?? brokeOff,
-    sleep: (ms) => sleep(ms, undefined, { signal }).catch(() => undefined), // an interruption is seen by whoever asked
+    sleep: (ms) => sleep(ms, undefined, { signal }).catch(() => undefined), // whoever asked notices the interruption
   };
 }
 
-/** The one function that builds requests: nothing else ever reaches a model. */
+/** The one function that builds requests. Nothing else ever reaches a model. */
 function buildRequest({ options, tools, history, answers }: Shared): ModelRequest {
   const offered = tools();
   const loaded = loadedTools(history.items, offered);
@@ -153,7 +153,7 @@ function buildRequest({ options, tools, history, answers }: Shared): ModelReques
   };
 }
 
-/** Returns what it used: that is paid for like any answer. */
+/** Returns what it used, because that is paid for like any answer. */
 export async function compact(shared: Shared, reason: HistoryCompacted["reason"], signal: AbortSignal): Promise<Usage> {
   const { history, options, emit, plan } = shared;
   const tokensBefore = history.contextTokens();
@@ -189,8 +189,8 @@ function totals({ history, options }: Shared) {
 }
 
 /**
- * An answer whose calls have ids that no call before them has: some servers count from zero in every answer, and two
- * calls of one id would share a result when the session is read again.
+ * Gives calls ids that no earlier call has. Some servers count from zero in every answer, and two
+ * calls with the same id would share a result when the session is read again.
  */
 async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<string>): AsyncGenerator<ModelEvent> {
   const own = new Map<number, string>();
@@ -210,15 +210,19 @@ async function* withOwnIds(events: AsyncIterable<ModelEvent>, used: ReadonlySet<
   }
 }
 
-/** Shorter ones cost less than a second look at the first costs a model. */
+/** Shorter results cost less than it costs a model to look back at the first one. */
 const leastChars = 1_500;
-/** Looked back at: enough for what a model still has in mind, and the same in a session of any length. */
+/**
+ * How many items are searched. It covers what a model still has in mind, and costs the same in a
+ * session of any length.
+ */
 const mostItems = 200;
 
 /**
- * A long result that the model has been sent already is named, not sent again: a file that was read before and has not
- * changed, a test run with the same output. What was said stays as it is, so that the request before is still the
- * beginning of this one, for a provider's cache; and nothing is named that the history no longer holds.
+ * A long result that the model was sent before is named instead of being sent again: a file that was
+ * read before and has not changed, or a test run with the same output. Earlier items stay as they are,
+ * so that the previous request remains a prefix of this one for the provider's cache. Only results
+ * that are still in the history are named.
  */
 function nameRepeated(result: ResultItem, history: readonly Item[]): ResultItem {
   if (!isPlain(result)) return result;
@@ -234,7 +238,7 @@ function nameRepeated(result: ResultItem, history: readonly Item[]): ResultItem 
   return { ...result, content: [text(`${sameAs(call)} (${words.split("\n").length} lines).`)] };
 }
 
-/** Text alone: a picture or a value for programs goes as it is. */
+/** Only text: a picture, or a value for programs, is sent as it is. */
 function isPlain({ ok, structured, content }: ResultItem): boolean {
   return ok && structured === undefined && content.every((part) => part.type === "text");
 }

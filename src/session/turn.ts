@@ -1,6 +1,6 @@
 /**
- * One turn: ask the model, run its calls down the line, give the results back, until it stops. One
- * loop over neutral items for every wire: it knows no wire's words and no tool's name.
+ * One turn: ask the model, run its calls down the line, give the results back, until it stops. It is
+ * one loop over neutral items for every wire, and knows no wire's words and no tool's name.
  */
 import { defined, type Json } from "../base/json.ts";
 import { partsToText, text } from "../base/content.ts";
@@ -22,9 +22,9 @@ export interface TurnHost {
   readonly signal: AbortSignal;
   readonly now: () => number;
   emit(event: SessionEvent): void;
-  /** Said once in a session, however often it holds. */
+  /** Given once in a session, however often the reason occurs. */
   warnOnce(message: string): void;
-  /** Joins the history. The last item of an answer says how the answer ended. */
+  /** Adds an item to the history. The last item of an answer says how the answer ended. */
   add(item: Item, finish?: Answer["finish"]): void;
   buildRequest(): ModelRequest;
   ask(request: ModelRequest): AsyncIterable<ModelEvent>;
@@ -32,14 +32,17 @@ export interface TurnHost {
   call(item: CallItem): Promise<Ended>;
   /** A call that must not run still gets an ending. */
   refuse(item: CallItem, error: CallError): Promise<Ended>;
-  /** The turn is to be left open, for another process to go on with. */
+  /** Whether the turn is to be left open, for another process to continue. */
   isPaused(): boolean;
-  /** Messages typed while the turn runs, to go in at the next request. */
+  /** Messages typed while the turn runs, to be included in the next request. */
   takeSteering(): readonly MessageItem[];
   hasSteering(): boolean;
-  /** Is the model's last word what was asked for? Left out: anything is. */
+  /** Checks whether the model's final text is what was asked for. Left out: any text is. */
   checkAnswer?(text: string): Promise<CheckedAnswer>;
-  /** Shortens the history if it is near the model's limit; `overflow` says the provider has refused it already. */
+  /**
+   * Shortens the history if it is near the model's limit. `overflow` means that the provider has already
+   * refused it.
+   */
   compactIfNeeded(overflow: boolean): Promise<boolean>;
   spent(): Spent;
   answered(answer: Answer): void;
@@ -47,22 +50,22 @@ export interface TurnHost {
   sleep(ms: number): Promise<void>;
 }
 
-/** What an earlier process, or the same before a question, had done of the turn. */
+/** What was done of the turn by an earlier process, or by this one before a question. */
 export interface TurnSoFar extends Pick<OpenTurn, "calls" | "finish" | "refused" | "text" | "isStopped" | "settled"> {
-  /** Of these calls and of earlier ones, as far as they have ended. */
+  /** Results of these calls and of earlier ones, as far as they have ended. */
   readonly results: ReadonlyMap<string, ResultItem>;
-  /** The model has answered: its calls, or the end of the turn, are next. */
+  /** The model has answered, so its calls, or the end of the turn, come next. */
   readonly isAnswered: boolean;
 }
 
 /** The turn ended, or it waits: then `waiting` says for which calls, and how it goes on. */
-/** An answer that was to fit a schema. */
+/** The check of an answer that has to fit a schema. */
 export interface CheckedAnswer {
-  /** Where it fits. */
+  /** The value, if it fits. */
   readonly value?: Json;
-  /** Told to the model, which may answer once more. */
+  /** The message to the model, which may answer once more. */
   readonly again?: MessageItem;
-  /** Why the turn fails: it had its chances. */
+  /** Why the turn fails, after the model had its chances. */
   readonly problem?: string;
 }
 
@@ -71,12 +74,12 @@ export interface TurnEnd {
   readonly waiting?: { readonly ids: readonly string[]; readonly soFar: TurnSoFar };
   readonly detail?: string;
   readonly text: string;
-  /** The last thing the model said, where it had to fit a schema and does. */
+  /** The value of the model's final text, if it had to fit a schema and does. */
   readonly output?: Json;
   readonly refused: number;
 }
 
-/** A broken stream is asked for again this often: none of its calls has run, so nothing is repeated. */
+/** How often a broken stream is asked for again. None of its calls has run, so nothing is repeated. */
 const maxStreamRetries = 4;
 
 export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEnd> {
@@ -95,7 +98,7 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
   }
   const settled = [...(soFar?.settled ?? [])];
   const known = new Map(soFar?.results);
-  /** Left open: for the answers to these calls, or for another process. */
+  /** Leaves the turn open: for the answers to these calls, or for another process. */
   const leave = (ids: readonly string[]): TurnEnd => {
     const isAnswered = ids.length > 0;
     const calls = isAnswered ? asked.calls : [];
@@ -133,7 +136,7 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
     await host.compactIfNeeded(false);
 
     const answer = await askUntilAnswered(host).catch((error: unknown) => {
-      if (host.isPaused()) return undefined; // nothing of an answer that was cut off has run: it is asked for again
+      if (host.isPaused()) return undefined; // nothing of an answer that was cut off has run, so it is asked for again
       throw error;
     });
     if (answer === undefined || (host.isPaused() && answer.outcome !== "ok")) return leave([]);
@@ -163,7 +166,7 @@ export async function runTurn(host: TurnHost, soFar?: TurnSoFar): Promise<TurnEn
   }
 }
 
-/** One whole answer. A stream that broke, or a history that was too long, is mended and asked for again. */
+/** One complete answer. A broken stream or a history that was too long is repaired, and the model asked again. */
 async function askUntilAnswered(host: TurnHost): Promise<Answer> {
   let overflowed = false;
   for (let attempt = 0; ; attempt++) {
@@ -209,11 +212,11 @@ interface Outcome {
   readonly results: readonly (ResultItem | undefined)[];
   /** Ids of the calls whose answer will come later. */
   readonly waiting: readonly string[];
-  /** Ends the turn and is the operator's to see; every call has its result all the same. */
+  /** Ends the turn and is shown to the operator. Every call still has its result. */
   readonly fault?: Error;
 }
 
-/** Calls in the order asked; those that may run together do. A call with a known result is not run again. */
+/** Runs the calls in the order asked; those that may run together do. A call with a known result is not run again. */
 async function runCalls(host: TurnHost, asked: Asking, known: ReadonlyMap<string, ResultItem>): Promise<Outcome> {
   const settled = await Promise.allSettled(
     asked.calls.map((call) => (known.has(call.id) ? undefined : runCall(host, call, asked.finish))),
@@ -264,13 +267,13 @@ function incompleteCall(call: CallItem, finish: Answer["finish"]): CallError {
   return new CallError("invalid_input", words, { hint: "Send it again, complete." });
 }
 
-/** What of an answer joins the history. Of one that broke off, only what was said: never a half call. */
+/** What joins the history. Of an answer that broke off, only its text does, and never half a call. */
 function keepable(answer: Answer): readonly Item[] {
   if (answer.outcome === "ok" || answer.outcome === "incomplete") return answer.items;
   return answer.items.filter((item) => item.type === "message" && partsToText(item.content) !== "");
 }
 
-/** The model, or a filter in front of it, would not answer. */
+/** The reason if the model, or a filter in front of it, would not answer. */
 function refusalOf(answer: Answer): string | undefined {
   const words = answer.items
     .flatMap((item) => (item.type === "message" && item.refusal ? [item.refusal] : []))
@@ -291,7 +294,7 @@ export function userMessage(prompt: string | MessageItem["content"]): MessageIte
   return { type: "message", role: "user", content: typeof prompt === "string" ? [text(prompt)] : prompt };
 }
 
-/** Words of the session's own, where a model expects the user's. */
+/** A message from the session itself, in the place where a model expects the user's. */
 export function ownMessage(words: string): MessageItem {
   return { ...userMessage(words), synthetic: true };
 }

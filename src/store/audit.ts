@@ -1,7 +1,7 @@
 /**
  * Every decision, in a chain: each line carries the hash of the one before, so a line that was
- * changed, taken out or put in shows. How far the chain had come is kept apart, so that cutting off
- * its end shows too. `verifyAudit` says what is wrong, and where.
+ * changed, removed or inserted shows. The length of the chain is stored separately, so that cutting
+ * off its end shows too. `verifyAudit` says what is wrong, and where.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { createHash } from "node:crypto";
@@ -34,26 +34,32 @@ export interface Audit {
 /** What is wrong with an audit log, and where. */
 export interface AuditProblem {
   readonly line: number;
-  /** `changed`: a line is not as it was written; `order`: lines were taken out, put in or moved; `cut`: the end is missing. */
+  /**
+   * `changed`: a line is not as it was written. `order`: lines were removed, inserted or moved. `cut`:
+   * the end is missing.
+   */
   readonly kind: "changed" | "order" | "cut";
   readonly what: string;
 }
 
-/** Whether an audit log is whole and unchanged. */
+/** Whether an audit log is complete and unchanged. */
 export interface AuditReport {
   readonly ok: boolean;
   readonly entries: number;
-  /** Of the last good line. */
+  /** The hash of the last good line. */
   readonly head: string;
   readonly problem?: AuditProblem;
-  /** Bytes of an incomplete last line, the sign of a kill. Its call never ran; the next entry cuts it off. */
+  /** Bytes of an incomplete last line, the sign of a kill. Its call never ran, and the next entry cuts it off. */
   readonly tornBytes?: number;
 }
 
 /** Options of `createAudit`. */
 export interface AuditOptions {
   readonly path: string;
-  /** Where the number and the hash of the last entry are kept. Left out: beside the log, with `.head` after its name. */
+  /**
+   * Where the number and the hash of the last entry are stored. Left out: beside the log, with `.head`
+   * after its name.
+   */
   readonly headPath?: string;
   readonly now?: () => number;
 }
@@ -68,12 +74,12 @@ const start: Head = { count: 0, hash: "0".repeat(64) };
 
 const auditShape = optionsShape<AuditOptions>({ path: "string", headPath: "string", now: "function" }, "path");
 
-/** Opens an audit log, or begins one. A line that was cut off by a crash is repaired. */
+/** Opens an audit log, or begins one. A line that a crash cut off is repaired. */
 export function createAudit(options: AuditOptions): Audit {
   checkOptions("createAudit", options, auditShape);
   const { path, headPath = `${path}.head`, now = Date.now } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Where our own last line ended: as long as nobody else has written, nothing need be read back.
+  // Where our own last line ended. As long as nobody else has written, nothing need be read back.
   let own: Head & { readonly size: number } = { ...start, size: -1 };
   return {
     path,
@@ -87,7 +93,7 @@ export function createAudit(options: AuditOptions): Audit {
           if (tail.torn > 0) ftruncateSync(fd, size - tail.torn);
           const missing = known ? undefined : missingEntries(tail, readHead(headPath));
           const head = { count: tail.count + 1, hash: "" };
-          // What was found on the way is part of the chain: it is said here, and cannot be taken back later.
+          // What was found on the way becomes part of the chain, and cannot be denied later.
           const found = defined({ missing, torn: tail.torn === 0 ? undefined : tail.torn });
           const body = JSON.stringify({ ...entry, ...found, n: head.count, at: now() });
           const hash = link(tail.hash, body);
@@ -106,12 +112,15 @@ function link(previous: string, body: string): string {
   return createHash("sha256").update(previous).update("\n").update(body).digest("hex");
 }
 
-/** Entries that were written once and are not in the log any more. A head that lags behind it is the sign of a kill, and no loss. */
+/**
+ * Entries that were once written and are no longer in the log. A head that lags behind the log is the
+ * sign of a kill, and nothing is lost.
+ */
 function missingEntries(log: Head, head: Head | undefined): number | undefined {
   return head !== undefined && head.count > log.count ? head.count - log.count : undefined;
 }
 
-/** Always of one length and written in one piece: a kill leaves the old one or the new one. */
+/** Always of the same length and written at once, so a kill leaves the old one or the new one. */
 function writeHead(path: string, { count, hash }: Head): void {
   const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
   try {
@@ -126,7 +135,7 @@ function readHead(path: string): Head | undefined {
     const match = /^ *(\d+) ([0-9a-f]{64})\n$/.exec(readFileSync(path, "utf8"));
     return match === null ? undefined : { count: Number(match[1]), hash: match[2]! };
   } catch {
-    // Logs of older versions have none, and somebody may have removed it: `verify` says so.
+    // Logs of older versions have none, and somebody may have removed it; `verify` reports that.
     return undefined;
   }
 }
@@ -134,15 +143,15 @@ function readHead(path: string): Head | undefined {
 /** Options of `verifyAudit`. */
 export interface VerifyOptions {
   readonly headPath?: string;
-  /** The last hash, as it was noted elsewhere. */
+  /** The last hash, as noted elsewhere. */
   readonly head?: string;
 }
 
-/** Reads an audit log and says whether anything was changed, taken out or cut off. */
+/** Reads an audit log and says whether anything was changed, removed or cut off. */
 export function verifyAudit(path: string, options: VerifyOptions = {}): AuditReport {
   checkOptions("verifyAudit", options, optionsShape<VerifyOptions>({ headPath: "string", head: "string" }));
   const lines = readFileSync(path, "utf8").split("\n");
-  // After the last line break there is nothing, or a line that was not finished.
+  // After the last line break there is nothing, or an unfinished line.
   const torn = Buffer.byteLength(lines.pop() ?? "");
   let head = start;
   const hashes = new Set<string>();
@@ -211,7 +220,7 @@ function readLine(text: string): Line | undefined {
   };
 }
 
-/** The last whole line, from the end of the file: the log is not read as a whole to append to it. */
+/** The last complete line, read from the end of the file, because appending must not read the whole log. */
 function readTail(fd: number, size: number, path: string): Head & { readonly torn: number } {
   if (size === 0) return { ...start, torn: 0 };
   for (let length = 64 * 1024; ; length *= 2) {
@@ -226,7 +235,7 @@ function readTail(fd: number, size: number, path: string): Head & { readonly tor
       continue;
     }
     const line = readLine(buffer.toString("utf8", before + 1, end));
-    // A last line that somebody spoilt is no place to go on from: the chain breaks there, and `verify` says so.
+    // If somebody damaged the last line, the chain breaks there, and `verify` reports that.
     const hash = line?.hash ?? start.hash;
     return { count: line?.count ?? countLines(path), hash, torn };
   }
@@ -238,15 +247,15 @@ function countLines(path: string): number {
 }
 
 const lockWaitMs = 2_000;
-/** A line takes well under a millisecond: a lock this old belongs to nobody any more. */
+/** Writing a line takes well under a millisecond, so a lock this old belongs to nobody. */
 const staleMs = 1_000;
 
-/** Several processes may write one log; a lock left by a killed one is taken over. */
+/** Several processes may write one log. A lock left by a killed process is taken over. */
 function withLock(lock: string, run: () => void): void {
   const until = Date.now() + lockWaitMs;
   for (;;) {
     try {
-      closeSync(openSync(lock, "wx", 0o600)); // an empty file: a folder would cost the disk a block
+      closeSync(openSync(lock, "wx", 0o600)); // an empty file, because a folder would take up a block on disk
       break;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
@@ -271,6 +280,6 @@ function unlock(lock: string): void {
   try {
     unlinkSync(lock);
   } catch {
-    // Somebody took it for stale: it is theirs now.
+    // Somebody thought it stale and took it over, so it is theirs now.
   }
 }

@@ -1,4 +1,7 @@
-/** Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each. Nothing to install. */
+/**
+ * Sessions in a folder, served by one process: a journal, a small state file and a mailbox for each.
+ * Nothing needs to be installed.
+ */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import {
   appendFileSync,
@@ -31,7 +34,7 @@ import { recorded, recordedBeside, sessionPath } from "./sessions.ts";
 /** Options of `createFileStore`. */
 export interface FileStoreOptions {
   readonly folder: string;
-  /** Sessions of this tenant are journals of `folder` like any other, so that `callgate sessions` lists them. */
+  /** Sessions of this tenant are ordinary journals of `folder`, so that `callgate sessions` lists them. */
   readonly ownTenant?: string;
   readonly now?: () => number;
 }
@@ -41,7 +44,7 @@ interface Held {
   readonly key?: string;
   mailbox?: Mailbox;
   journal?: Journal;
-  /** The last records written here, so that whoever follows a running session need not read the whole again. */
+  /** The last records written here, so that a follower of a running session need not read everything again. */
   recent: StoredRecord[];
 }
 
@@ -51,7 +54,7 @@ interface Mailbox {
 }
 
 const maxRecent = 2_000;
-/** A journal that was parsed is kept for so long after it was last asked for. */
+/** How long a parsed journal is kept after it was last used. */
 const parsedMs = 2_000;
 
 const shape = optionsShape<FileStoreOptions>({ folder: "string", ownTenant: "string", now: "function" }, "folder");
@@ -90,7 +93,10 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
     writeFileSync(`${path}.new`, JSON.stringify({ session: one.session, key: one.key }), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   };
-  /** Whoever follows a long session reads it piece by piece, and many may follow one: it is parsed once for them. */
+  /**
+   * A follower of a long session reads it piece by piece, and many may follow one, so it is parsed once
+   * for all of them.
+   */
   let parsed: { readonly stamp: string; readonly records: readonly StoredRecord[] } | undefined;
   let forgetting: NodeJS.Timeout | undefined;
   const recordsOf = (session: StoredSession): readonly StoredRecord[] => {
@@ -165,7 +171,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       const first = recent[0]?.n;
       if (first !== undefined && after + 1 >= first) return recent.slice(after + 1 - first, after + 1 - first + limit);
       const records = recordsOf(session);
-      // Record n stands at place n: the journal counts from 0 and leaves nothing out.
+      // Record n is at index n, because the journal counts from 0 and leaves nothing out.
       return records.slice(after + 1, limit === Infinity ? undefined : after + 1 + limit);
     },
     async append(id, at, records) {
@@ -215,7 +221,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
           const { mails, taken } = mailboxOf(one);
           return (
             status === "running" ||
-            // A waiting session takes answers and the wish to end; messages are for when it is idle again.
+            // A waiting session accepts answers and a request to end. Messages wait until it is idle again.
             mails.some((mail) => !taken.has(mail.id) && !(status === "waiting" && mail.kind === "message"))
           );
         })
@@ -263,7 +269,7 @@ function readStates(tenants: string): readonly Held[] {
         const parsed = parseJson(readFileSync(join(tenants, tenant, name), "utf8"));
         if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value["session"])) return [];
         const { session, key } = parsed.value;
-        // Our own file, written whole or not at all.
+        // This is our own file, written completely or not at all.
         return [
           { session: session as unknown as StoredSession, recent: [], ...(typeof key === "string" ? { key } : {}) },
         ];
@@ -274,7 +280,7 @@ function readStates(tenants: string): readonly Held[] {
 function readMailbox(path: string, records: () => readonly StoredRecord[]): Mailbox {
   if (!existsSync(path)) return { mails: [], taken: new Set() };
   const text = readFileSync(path, "utf8");
-  // A line that a kill cut off was never answered for; what comes next begins on a line of its own.
+  // A line that a kill cut off was never acknowledged. What comes next begins on a new line.
   if (!text.endsWith("\n")) appendFileSync(path, "\n");
   const mails = text.split("\n").flatMap((line) => {
     const parsed = parseJson(line);

@@ -1,7 +1,7 @@
 /**
- * What happened, kept: one file a session, one JSON line a record, appended and never changed. A
- * record is on its way to the disk (written to the kernel) before `append` returns, so a SIGKILL at
- * any byte loses nothing that was answered for. `store/` knows no model and runs no tool.
+ * What happened, recorded: one file per session, one JSON line per record, appended and never changed.
+ * A record is written to the kernel before `append` returns, so a SIGKILL at any byte loses nothing
+ * that was acknowledged. `store/` knows no model and runs no tool.
  */
 import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -26,9 +26,9 @@ export interface Journal {
   readonly path: string;
   /** How many records it holds: the number of the next one. */
   readonly length: number;
-  /** Several records are one write. */
+  /** Several records are written at once. */
   append(...records: readonly JournalRecord[]): void;
-  /** Resolves when what was appended survives a power cut too: the disk has said yes. */
+  /** Resolves when what was appended also survives a power cut, because the disk has confirmed it. */
   sync(): Promise<void>;
   close(): void;
 }
@@ -37,12 +37,12 @@ export interface Journal {
 export interface JournalProblem {
   readonly line: number;
   readonly byte: number;
-  /** `torn`: the last line is incomplete, the sign of a kill; `edited`: a line does not match its checksum. */
+  /** `torn`: the last line is incomplete, the sign of a kill. `edited`: a line does not match its checksum. */
   readonly what: "torn" | "edited";
   readonly detail: string;
 }
 
-/** The records of a journal, as far as they are whole. */
+/** The records of a journal, as far as they are intact. */
 export interface ReadJournal {
   readonly records: readonly StoredRecord[];
   readonly problems: readonly JournalProblem[];
@@ -52,8 +52,8 @@ export interface ReadJournal {
 }
 
 /**
- * Opens for appending. A torn last line is cut off; an edited line makes this throw, since what follows it cannot be
- * trusted; so does another process that is writing it.
+ * Opens for appending. A torn last line is cut off. Throws for an edited line, because what follows it
+ * cannot be trusted, and if another process is writing the journal.
  */
 export function openJournal(path: string, now: () => number = Date.now): Journal {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -100,7 +100,7 @@ export function openJournal(path: string, now: () => number = Date.now): Journal
   };
 }
 
-/** Records as the lines of a journal, checksums included: what `readJournal` reads. */
+/** Records as the lines of a journal, with checksums, as `readJournal` reads them. */
 export function formatJournal(records: readonly StoredRecord[]): string {
   let sum = 0;
   return records
@@ -112,7 +112,10 @@ export function formatJournal(records: readonly StoredRecord[]): string {
     .join("");
 }
 
-/** Reads a journal and says exactly what is wrong with it, if anything. Records after an edited line are not returned. */
+/**
+ * Reads a journal and says exactly what is wrong with it, if anything. Records after an edited line
+ * are not returned.
+ */
 export function readJournal(path: string): ReadJournal {
   const bytes = readFileSync(path);
   const records: StoredRecord[] = [];
@@ -143,7 +146,7 @@ export function readJournal(path: string): ReadJournal {
 }
 
 const emptyJournal: ReadJournal = { records: [], problems: [], goodBytes: 0, lastSum: 0 };
-/** `,"sum":"` + 8 hex digits + `"}`: fixed, so that a checksum is found without parsing. */
+/** `,"sum":"` + 8 hex digits + `"}`: of fixed length, so that a checksum is found without parsing. */
 const sumLength = `,"sum":"00000000"}`.length;
 
 function readLine(text: string, before: number): { readonly record: StoredRecord; readonly sum: number } | string {
@@ -164,7 +167,7 @@ function hex(sum: number): string {
   return (sum >>> 0).toString(16).padStart(8, "0");
 }
 
-/** A short write (a full disk, a signal) is finished or thrown, never left half. */
+/** A short write (a full disk, a signal) is completed or throws, and never leaves half a line. */
 function writeWhole(fd: number, text: string): void {
   let done = writeSync(fd, text);
   if (done === Buffer.byteLength(text)) return;

@@ -1,7 +1,7 @@
-/** Events that are told as they happen and not recorded one by one: parts of an answer, of a command's output. */
+/** Events that are sent as they happen and not recorded one by one: parts of an answer, or of a command's output. */
 import { isObject, type JsonObject } from "../base/json.ts";
 
-/** Two pieces of the same text as one; undefined where they are of different things. */
+/** Joins two pieces of the same text. Undefined if they belong to different things. */
 export function joinLive(a: JsonObject, b: JsonObject): JsonObject | undefined {
   if (a["type"] !== b["type"]) return undefined;
   if (a["type"] === "item.delta" && a["index"] === b["index"] && a["field"] === b["field"] && a["part"] === b["part"])

@@ -1,8 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
 /**
- * One writer a file. The lock names its process; one whose process is gone is taken over, so a kill leaves nothing
- * that has to be cleaned up by hand. Throws, naming the process, while somebody else has it.
+ * One writer per file. The lock names its process. If that process is gone, the lock is taken over, so
+ * a kill leaves nothing to clean up by hand. Throws, naming the process, while another process holds
+ * it.
  */
 export function lockFile(path: string, pid: number = process.pid): () => void {
   const lock = `${path}.lock`;
@@ -29,11 +30,11 @@ function readHolder(lock: string): string {
   try {
     return readFileSync(lock, "utf8");
   } catch {
-    return ""; // given back meanwhile
+    return ""; // released in the meantime
   }
 }
 
-/** A process as only it can be called: numbers are used again, so its start is part of the name where the system tells it. */
+/** A unique name for a process. Numbers are reused, so its start time is part of the name if the system provides it. */
 function nameOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -49,6 +50,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // somebody else's, but there
+    return (error as NodeJS.ErrnoException).code === "EPERM"; // it exists, but belongs to another user
   }
 }

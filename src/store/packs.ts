@@ -1,10 +1,10 @@
-/** What sessions did to their folders, in pieces that another process can put together again. */
+/** What sessions did to their folders, in pieces from which another process can restore them. */
 import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** What sessions' folders are put together from, on any machine. */
+/** The pieces from which sessions' folders are restored, on any machine. */
 export interface PackStore {
   add(session: string, pack: Uint8Array): Promise<void>;
   /** Oldest first. */
@@ -12,11 +12,11 @@ export interface PackStore {
   remove(session: string): Promise<void>;
 }
 
-/** Where large pieces are kept, by name: a bucket, or a folder that all processes share. */
+/** Where large pieces are stored, by name: a bucket, or a folder that all processes share. */
 export interface BlobStore {
   put(name: string, bytes: Uint8Array): Promise<void>;
   get(name: string): Promise<Uint8Array>;
-  /** One that is not there is no mistake. */
+  /** Removing one that does not exist is not an error. */
   remove(name: string): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createFolderBlobs(folder: string): BlobStore {
     async put(name, bytes) {
       const path = pathOf(name);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      // Whole or not at all: another process may be reading.
+      // Written completely or not at all, because another process may be reading.
       const temporary = `${path}.${process.pid}.new`;
       await writeFile(temporary, bytes, { mode: 0o600 });
       await rename(temporary, path);

@@ -1,17 +1,20 @@
-/** The page's files as the build left them, and a recorded session as one HTML file that stands alone. */
+/** The page's files from the build, and a recorded session as one self-contained HTML file. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { StoredRecord } from "./journal.ts";
 
-/** The folder with `index.html` and `assets/`: beside the built files, or where the build puts it for a run from source. */
+/**
+ * The folder with `index.html` and `assets/`: beside the built files, or where the build puts it if we
+ * run from source.
+ */
 export function findPage(): string | undefined {
   const places = ["./web", "../web", "../../dist/web"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
   return places.find((folder) => existsSync(join(folder, "assets", "recording.js")));
 }
 
-/** Nothing is fetched: script, style and records are inside, and the page's own policy forbids anything else. */
+/** It fetches nothing: script, style and records are inside, and the page's own policy forbids anything else. */
 export function recordingPage(title: string, records: readonly StoredRecord[], folder = findPage()): string {
   if (folder === undefined) throw new Error("the page is not built here: run 'npm run build', or export as markdown");
   const script = readFileSync(join(folder, "assets", "recording.js"), "utf8").replaceAll(
@@ -21,7 +24,7 @@ export function recordingPage(title: string, records: readonly StoredRecord[], f
   const style = readFileSync(join(folder, "assets", "page.css"), "utf8");
   const hash = createHash("sha256").update(script).digest("base64");
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:`;
-  // A closing tag inside the records would end the script element: no `<` is left in them.
+  // A closing tag inside the records would end the script element, so no `<` is left in them.
   const data = JSON.stringify(records).replaceAll("<", String.raw`\u003c`);
   return `<!doctype html>
 <html lang="en">

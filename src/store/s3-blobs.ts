@@ -1,4 +1,7 @@
-/** Large pieces in a bucket of an S3-compatible store: signed requests (AWS Signature Version 4), and nothing to install. */
+/**
+ * Large pieces in a bucket of an S3-compatible store: signed requests (AWS Signature Version 4), with
+ * nothing to install.
+ */
 import { createHash, createHmac } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkOptions, optionsShape } from "../base/shape.ts";
@@ -10,10 +13,10 @@ export interface S3BlobsOptions {
   readonly url: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that last for a while. */
+  /** The token of temporary credentials. */
   readonly sessionToken?: string;
   readonly region?: string;
-  /** How often one that failed for no fault of ours is tried again. */
+  /** How often a request that failed through no fault of ours is tried again. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
   readonly now?: () => number;
@@ -93,7 +96,7 @@ export function createS3Blobs(options: S3BlobsOptions): BlobStore {
   };
 }
 
-/** A request that is to be signed. */
+/** A request to be signed. */
 export interface S3Request {
   readonly method: string;
   readonly url: URL;
@@ -102,7 +105,7 @@ export interface S3Request {
   readonly region: string;
 }
 
-/** The headers that a request is sent with, its signature among them. */
+/** The headers of a request, with its signature. */
 export function signS3(
   { method, url, body, at, region }: S3Request,
   {
@@ -118,7 +121,7 @@ export function signS3(
     "x-amz-date": time,
     ...(sessionToken === undefined ? {} : { "x-amz-security-token": sessionToken }),
   };
-  // In the order of their names; `host` is written by whoever sends the request.
+  // In the order of their names. `host` is written by whoever sends the request.
   const headers = Object.entries({ host: url.host, ...signed });
   const names = headers.map(([name]) => name).join(";");
   const query = [...url.searchParams].map((pair) => pair.map(encodeURIComponent).join("=")).toSorted();

@@ -1,12 +1,13 @@
 /**
- * Sessions that many processes may serve: their records, what was sent to them, and how each stands. The records are
- * the state; everything else can be made from them. A writer says which record it writes next, and whoever was
- * overtaken is stopped by that number, whatever locks and clocks say.
+ * Sessions that many processes may serve: their records, what was sent to them, and their status. The
+ * records are the state; everything else can be derived from them. A writer states the number of the
+ * record it writes next. A writer that was overtaken is stopped by that number, whatever locks and
+ * clocks say.
  */
 import type { JsonObject } from "../base/json.ts";
 import type { JournalRecord, StoredRecord } from "./journal.ts";
 
-/** Where a session stands. */
+/** The status of a session. */
 export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
 
 /** A question that waits for a person, and the record that holds it. */
@@ -16,11 +17,11 @@ export interface WaitingQuestion {
   readonly reason: string;
   readonly hash: string;
   readonly at: number;
-  /** The number of its `approval.asked`. */
+  /** The record number of its `approval.asked`. */
   readonly n: number;
 }
 
-/** How a session stands: what lists show. */
+/** The status of a session, as lists show it. */
 export interface StoredSession {
   readonly id: string;
   readonly tenant: string;
@@ -28,13 +29,13 @@ export interface StoredSession {
   readonly status: SessionStatus;
   readonly model: string;
   readonly cwd: string;
-  /** What it was asked for with. */
+  /** The settings with which it was created. */
   readonly settings: JsonObject;
   readonly startedAt: number;
   readonly updatedAt: number;
   readonly questions: readonly WaitingQuestion[];
   readonly usage?: { readonly input: number; readonly output: number; readonly costUsd?: number };
-  /** How often it was taken up without a record being written since: a session that kills its process shows here. */
+  /** How often it was taken without a record being written since. A session that kills its process shows here. */
   readonly takings: number;
 }
 
@@ -46,7 +47,10 @@ export type SessionChange = Partial<
   Pick<StoredSession, "title" | "status" | "model" | "cwd" | "questions" | "usage" | "takings">
 >;
 
-/** Something sent to a session: kept until a record says that it was taken (`mail` in the record is its number). */
+/**
+ * Something sent to a session. It is kept until a record says that it was taken (`mail` in the record
+ * is its number).
+ */
 export interface Mail {
   readonly id: number;
   readonly kind: "message" | "approval" | "cancel" | "undo";
@@ -56,7 +60,7 @@ export interface Mail {
 
 /** Something that is to be sent to a session. */
 export interface NewMail extends Pick<Mail, "kind" | "body"> {
-  /** The same key a second time is the same mail. */
+  /** The same key again means the same mail. */
   readonly key?: string;
 }
 
@@ -65,9 +69,9 @@ export type StoreChange =
   | { readonly type: "records"; readonly id: string; readonly tenant: string; readonly head: number }
   | { readonly type: "session"; readonly id: string; readonly tenant: string }
   | { readonly type: "removed"; readonly id: string; readonly tenant: string }
-  /** `worker`: the process that is to look at it at once. */
+  /** `worker` is the process that should look at it at once. */
   | { readonly type: "mail"; readonly id: string; readonly tenant: string; readonly worker?: string }
-  /** What happens and is not recorded: parts of an answer as they come. */
+  /** What happens and is not recorded, such as parts of an answer as they come. */
   | { readonly type: "live"; readonly id: string; readonly tenant: string; readonly event: JsonObject };
 
 /** Which sessions are wanted. */
@@ -76,14 +80,14 @@ export interface SessionQuery {
   readonly status?: SessionStatus;
   /** In the title or the id. */
   readonly q?: string;
-  /** Sessions changed before this id's, as the list is ordered. */
+  /** Sessions that come after this id in the list's order. */
   readonly before?: string;
   readonly limit: number;
 }
 
-/** Where sessions are kept: on files for one process, in PostgreSQL for many. */
+/** Where sessions are stored: in files for one process, in PostgreSQL for many. */
 export interface SessionStore {
-  /** A session of the same tenant and key is given back as it is. */
+  /** If the tenant already has a session with the same key, that session is returned. */
   create(
     session: NewStoredSession,
     key?: string,
@@ -91,18 +95,19 @@ export interface SessionStore {
   get(id: string): Promise<StoredSession | undefined>;
   /** Newest change first. */
   list(query: SessionQuery): Promise<{ readonly sessions: readonly StoredSession[]; readonly more: boolean }>;
-  /** How many sessions of a tenant stand how; those that were recorded elsewhere are not counted. */
+  /** How many sessions of a tenant have which status. Those that were recorded elsewhere are not counted. */
   counts(tenant: string): Promise<Readonly<Partial<Record<SessionStatus, number>>>>;
   remove(id: string): Promise<void>;
   /** Records after number `after` (-1: all), in order. */
   read(id: string, after: number, limit?: number): Promise<readonly StoredRecord[]>;
-  /** All of the records or none, the first of them as number `at`; throws Fenced where that number is taken. */
+  /** Appends all of the records or none, the first of them as number `at`. Throws Fenced if that number is taken. */
   append(id: string, at: number, records: readonly JournalRecord[]): Promise<void>;
-  /** `at`: only while the next record has this number; throws Fenced where it has another. */
+  /** With `at`: only while the next record has this number; throws Fenced otherwise. */
   update(id: string, change: SessionChange, at?: number): Promise<void>;
   /**
-   * `wake` is called with new mail: in the same transaction, which it is given, where the store has transactions, so
-   * that there is no mail without somebody who will look at it. It gives the process that is to be told at once, if any.
+   * `wake` is called with new mail. If the store has transactions, it is called within the same one and
+   * is given it, so that there is never mail that nobody will look at. It returns the process that
+   * should be told at once, if any.
    */
   post(
     id: string,
@@ -113,17 +118,20 @@ export interface SessionStore {
   mail(id: string): Promise<readonly Mail[]>;
   /** Sessions that have mail, or were running when their process ended. */
   unfinished(): Promise<readonly { readonly id: string; readonly tenant: string }[]>;
-  /** The one who may run the session: gives it back with the function. Undefined: somebody has it. */
+  /**
+   * Makes the caller the only one that may run the session. The returned function gives it back.
+   * Undefined if somebody has it.
+   */
   take(id: string): Promise<(() => Promise<void>) | undefined>;
-  /** To whoever listens now; nobody may. */
+  /** Sends an event to whoever listens now, which may be nobody. */
   publish(id: string, tenant: string, event: JsonObject): void;
   watch(listener: (change: StoreChange) => void): () => void;
-  /** The same store as one tenant may use it: what belongs to another is not there. */
+  /** The same store for one tenant, without anything that belongs to another. */
   forTenant(tenant: string): SessionStore;
   close(): Promise<void>;
 }
 
-/** Another process has written meanwhile: what this one believed about the session is out of date. */
+/** Another process has written in the meantime, so what this one assumed about the session is out of date. */
 export class Fenced extends Error {
   override readonly name = "Fenced";
   constructor(id: string, at: number) {
@@ -131,11 +139,11 @@ export class Fenced extends Error {
   }
 }
 
-/** The store cannot be reached just now: nothing is known about what was asked for, and it can be asked for again. */
+/** The store cannot be reached right now. The outcome of the request is unknown, and it can be repeated. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
   constructor(cause: unknown) {
-    // A refused connection comes as a list: one error for each address that was tried.
+    // A refused connection comes as a list, with one error for each address that was tried.
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     super(`the store cannot be reached: ${first instanceof Error ? first.message : String(first)}`, { cause });
   }
@@ -146,7 +154,7 @@ export function takenMail(record: JournalRecord): number | undefined {
   return typeof record["mail"] === "number" ? record["mail"] : undefined;
 }
 
-/** Records that are written before anything can go wrong: a session that writes only these gets nowhere. */
+/** Records that are written before anything can go wrong. A session that writes only these makes no progress. */
 const beginnings = new Set([
   "session.started",
   "turn.resumed",
@@ -156,12 +164,12 @@ const beginnings = new Set([
   "warning",
 ]);
 
-/** Whether the record shows that whoever has taken the session got somewhere with it. */
+/** Whether the record shows progress by whoever took the session. */
 export function isProgress({ type }: JournalRecord): boolean {
   return !beginnings.has(type);
 }
 
-/** A store that has no walls of its own, confined to one tenant: every session is looked up before it is touched. */
+/** Confines a store without its own walls to one tenant: every session is looked up before it is touched. */
 export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: string): SessionStore {
   const own = async (id: string): Promise<StoredSession | undefined> => {
     const session = await store.get(id);

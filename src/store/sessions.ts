@@ -1,4 +1,4 @@
-/** The sessions on disk: found, listed newest first, opened by the beginning of an id. */
+/** The sessions on disk: found, listed newest first, and opened by the beginning of an id. */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../base/json.ts";
@@ -12,11 +12,11 @@ export interface SessionSummary {
   readonly updatedAt: string;
   readonly title: string;
   readonly path: string;
-  /** The program whose conversation it is, where the gateway recorded it. */
+  /** The program whose conversation it is, if the gateway recorded it. */
   readonly client?: string;
 }
 
-/** Sortable by time, unique by chance: `20261115-215501-3f9a1c`. */
+/** Sorts by time, and is unique by chance: `20261115-215501-3f9a1c`. */
 export function createSessionId(now: Date, random: () => number = Math.random): string {
   const stamp = now.toISOString().replaceAll(/[-:]/g, "").slice(0, 15).replace("T", "-");
   return `${stamp}-${Math.floor(random() * 0x1000000)
@@ -24,7 +24,7 @@ export function createSessionId(now: Date, random: () => number = Math.random): 
     .padStart(6, "0")}`;
 }
 
-/** By month, so that no folder grows without end. */
+/** Grouped by month, so that no folder grows without end. */
 export function sessionPath(stateDir: string, id: string): string {
   return join(stateDir, "sessions", id.slice(0, 6), `${id}.jsonl`);
 }
@@ -81,7 +81,7 @@ function readHead(path: string): Record<string, unknown>[] {
   try {
     const buffer = Buffer.alloc(headBytes);
     const text = buffer.toString("utf8", 0, readSync(fd, buffer, 0, headBytes, 0));
-    // The last piece may be cut in the middle; a line that does not parse is just not in the summary.
+    // The last piece may be cut in the middle. A line that does not parse is left out of the summary.
     return text.split("\n").flatMap((line) => {
       try {
         const value: unknown = JSON.parse(line);
@@ -95,7 +95,7 @@ function readHead(path: string): Record<string, unknown>[] {
   }
 }
 
-/** What a foreign agent's user said first: agents put their own notes before it. */
+/** What the user of another agent said first, after notes that the agent itself put before it. */
 function firstWords(records: readonly Record<string, unknown>[]): string {
   const end = records.findIndex((record) => record["type"] === "request.sent");
   const said = records.slice(0, end < 0 ? records.length : end).map((record) => record["item"]);
@@ -110,13 +110,13 @@ function titleOf(prompt: string): string {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
 }
 
-/** A session that `exec`, `chat` or the gateway recorded in the same folder: to be looked at. */
+/** A session that `exec`, `chat` or the gateway recorded in the same folder, for reading. */
 export function recorded(folder: string, tenant: string | undefined, id: string): StoredSession | undefined {
   if (tenant === undefined || !/^[\w-]+$/.test(id)) return undefined;
   return recordedBeside(folder, tenant, new Map()).find((session) => session.id === id);
 }
 
-/** All of them but those that are served. */
+/** All sessions except those that are being served. */
 export function recordedBeside(
   folder: string,
   tenant: string,

@@ -1,6 +1,7 @@
 /**
- * An answer as events and as a whole: `collect` makes one of the other, `answerToEvents` goes back.
- * Non-streaming bodies are encoded and decoded through these two, so both forms agree by construction.
+ * An answer as events and as a whole. `collect` turns events into an answer, and `answerToEvents` does
+ * the reverse. Bodies that are not streamed go through these two as well, so both forms agree by
+ * construction.
  */
 import { defined } from "../base/json.ts";
 import { text } from "../base/content.ts";
@@ -20,11 +21,11 @@ type DeltaEvent = Extract<ModelEvent, { type: "item.delta" }>;
 
 export interface Collector {
   push(event: ModelEvent): void;
-  /** Everything so far. Items that never ended are put together from their deltas; such calls are not complete. */
+  /** Everything so far. Items that never ended are put together from their deltas, and such calls are not complete. */
   answer(): Answer;
 }
 
-/** What the deltas of one field said, by the part they belong to. */
+/** The deltas of one field, by the part they belong to. */
 type Parts = Map<number, GrowingText>;
 
 interface Open {
@@ -155,7 +156,7 @@ type Delta = readonly [field: DeltaField, delta: string, part?: number | undefin
 function deltasOf(item: Item): readonly Delta[] {
   const deltas: Delta[] = [];
   if (item.type === "message") {
-    // A part of its own is told apart; the first needs no number.
+    // Further parts are numbered; the first one needs no number.
     item.content.forEach((part, at) => part.type === "text" && deltas.push(["text", part.text, at || undefined]));
     if (item.refusal !== undefined) deltas.push(["refusal", item.refusal]);
   } else if (item.type === "reasoning") {
@@ -188,12 +189,12 @@ export function shellOf(item: Item): Item {
   }
 }
 
-/** The words of a message in one text; what is no text has none. */
+/** The text of a message; parts that are not text are left out. */
 export function wordsOf(item: MessageItem): string {
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** The thoughts in one text, summaries first. */
+/** The thoughts in one text, with summaries first. */
 export function thoughtsOf(item: ReasoningItem): string {
   return [...(item.summary ?? []), item.text ?? ""].join("");
 }

@@ -1,4 +1,7 @@
-/** What the wires of nameless chunks (Chat, Gemini) have in common: a body that came as a whole reads like a single chunk. */
+/**
+ * What the wires with unnamed chunks (Chat, Gemini) have in common: a body that came as a whole reads
+ * like a single chunk.
+ */
 import type { Answer, ModelEvent } from "../spec/model.ts";
 import { collect } from "./answer.ts";
 import type { AnswerDecoder, DecodeOptions } from "./codec.ts";

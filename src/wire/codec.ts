@@ -1,8 +1,8 @@
 /**
- * A wire is one provider API. A codec translates it to and from the neutral model, both ways:
+ * A wire is one provider API. A codec translates it to and from the neutral model, in both directions:
  * towards a model (encode the request, decode the answer) and towards a client (decode the request,
- * encode the answer). `wire/` is pure: no I/O, no clock, no Node; ids it must invent are derived
- * from position, so that a replay invents the same ones.
+ * encode the answer). `wire/` is pure: no I/O, no clock, no Node. Ids that it must invent are derived
+ * from their position, so that a replay invents the same ones.
  */
 import type { JsonObject } from "../base/json.ts";
 import type { Answer, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
@@ -23,7 +23,7 @@ export interface Codec {
   decodeRequest(body: unknown, options?: DecodeRequestOptions): ModelRequest;
   createEncoder(options?: AnswerEncodeOptions): AnswerEncoder;
   encodeAnswer(answer: Answer, options?: AnswerEncodeOptions): JsonObject;
-  /** A failure before the first item of an answer: the HTTP status and the body that this wire's clients understand. */
+  /** A failure before the first item of an answer, as the HTTP status and body that this wire's clients understand. */
   encodeError(error: ModelError): WireFailure;
 }
 
@@ -43,7 +43,7 @@ export interface EncodeOptions {
   readonly quirks?: Quirks;
 }
 
-/** How a known server differs from the wire's norm. Data, so that a provider is a row in a table. */
+/** How a known server differs from the wire's norm. It is data, so that a provider is a row in a table. */
 export interface Quirks {
   /** Refuses `null` content beside tool calls. */
   readonly emptyContent?: boolean;
@@ -51,7 +51,7 @@ export interface Quirks {
   readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Wants reasoning_content echoed on assistant messages. */
   readonly echoReasoning?: "reasoning_content" | "reasoning";
-  /** Is given back its own thoughts only, and no empty ones: an unknown server may not know the field. */
+  /** Gets back only its own thoughts, and no empty ones, because an unknown server may not know the field. */
   readonly onlyOwnReasoning?: boolean;
   /** Refuses the fields that belong to OpenAI's platform: `store`, `metadata`, `service_tier`, … */
   readonly noPlatformFields?: boolean;
@@ -59,30 +59,30 @@ export interface Quirks {
   readonly noStreamOptions?: boolean;
   readonly noParallelFlag?: boolean;
   readonly noCacheKey?: boolean;
-  /** Takes `developer` and later `system` messages. */
+  /** Accepts `developer` and later `system` messages. */
   readonly laterSystem?: boolean;
-  /** Call ids must match this many characters of [a-zA-Z0-9]. */
+  /** Call ids must have exactly this many characters of [a-zA-Z0-9]. */
   readonly idLength?: number;
-  /** Results carry their tool's name: chat templates ask for it. */
+  /** Results carry the name of their tool, because chat templates ask for it. */
   readonly resultNames?: boolean;
-  /** Chat servers that take `custom` tools. */
+  /** Chat servers that accept `custom` tools. */
   readonly customTools?: boolean;
-  /** Chat servers that take `tool_choice: {type: "allowed_tools"}`; for all others the list itself is cut down. */
+  /** Chat servers that accept `tool_choice: {type: "allowed_tools"}`. For all others the list itself is reduced. */
   readonly allowedTools?: boolean;
-  /** Ignores or refuses `tool_choice`: the list is cut down to what may be called. */
+  /** Ignores or refuses `tool_choice`, so the list is reduced to what may be called. */
   readonly noToolChoice?: boolean;
 }
 
 /** A request in a provider's form. */
 export interface EncodedRequest {
   readonly body: JsonObject;
-  /** Wire spelling → neutral name, for the decoder of the answer. */
+  /** Spelling on the wire → neutral name, for the decoder of the answer. */
   readonly names: NameTable;
   /** Tools this wire or target cannot carry, and why. */
   readonly dropped: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Wire spelling → what the tool really is. Kept per request; names are looked up, never split. */
+/** Spelling on the wire → the tool it stands for. Kept per request; names are looked up and never split. */
 export type NameTable = ReadonlyMap<string, NamedTool>;
 
 /** The tool that a name on the wire stands for. */
@@ -92,16 +92,16 @@ export interface NamedTool {
   readonly kind: "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
 }
 
-/** What a decoder must know of the request. */
+/** What a decoder must know about the request. */
 export interface DecodeOptions {
   readonly names?: NameTable;
   /** Declared tool names, for streams that cannot be read without them. */
   readonly declared?: readonly string[];
-  /** Ids already used in this conversation are never invented again. */
+  /** Makes invented ids differ from those of earlier turns in the conversation. */
   readonly idSeed?: string;
   /** Read `<think>…</think>` at the front of the text as reasoning. Off: text stays text. */
   readonly thinkTags?: boolean;
-  /** What a server may send in one answer. Whatever is left out has its default. */
+  /** What a server may send in one answer. Limits that are left out have their defaults. */
   readonly limits?: Partial<AnswerLimits>;
 }
 
@@ -118,20 +118,20 @@ export interface AnswerLimits {
 
 /** How a client's request is read. */
 export interface DecodeRequestOptions {
-  /** The signature that state we sealed for a client must bear. Without it any sealed state is taken. */
+  /** The signature that state sealed for a client must have. Without it any sealed state is accepted. */
   readonly sign?: Sign;
 }
 
 /** Reads an answer frame by frame. */
 export interface AnswerDecoder {
   push(frame: Frame): readonly ModelEvent[];
-  /** The last frame, if it was words and nothing else: frames like it need not be read in full. */
+  /** The last frame, if it held only text. Similar frames need not be read in full. */
   repeated?(): RepeatedFrame | undefined;
-  /** The body ended; emits what is still open and `answer.ended` if the stream never said so. */
+  /** The body ended. Emits what is still open, and `answer.ended` if the stream never sent it. */
   end(): readonly ModelEvent[];
 }
 
-/** A frame in two halves, and what a decoder makes of the words between them. */
+/** A frame in two halves, and what a decoder makes of the text between them. */
 export interface RepeatedFrame {
   /** As it stands in the stream, up to the words. */
   readonly before: string;
@@ -146,7 +146,7 @@ export interface AnswerEncodeOptions {
   readonly id?: string;
   readonly createdAt?: number;
   readonly names?: NameTable;
-  /** Signs the state of other wires that a client carries for us, so that it cannot be forged. */
+  /** Signs state of other wires that a client carries for us, so that it cannot be forged. */
   readonly sign?: Sign;
 }
 

@@ -1,7 +1,8 @@
 /**
- * State of one wire carried by a client of another. Clients give back a provider's opaque strings untouched, so a
- * gateway that remembers nothing finds the state again in the next request. What we put into such a string is plain
- * base64 (some clients drop anything else) and can be signed, so that no client can forge it.
+ * State of one wire, carried by a client of another. Clients give back a provider's opaque strings
+ * untouched, so a gateway that stores nothing finds the state again in the next request. What we put
+ * into such a string is plain base64 (some clients drop anything else) and can be signed, so that no
+ * client can forge it.
  */
 import type { CallItem, Extra, Item, ReasoningItem } from "../spec/model.ts";
 import { isObject } from "../base/json.ts";
@@ -18,14 +19,14 @@ export interface Opaque {
 
 /** "callgate1" in base64: nine bytes, so that what follows is base64 as well. */
 const mark = "Y2FsbGdhdGUx";
-/** How strings began that 0.1 sealed. */
+/** The beginning of strings that 0.1 sealed. */
 const oldMark = "callgate1.";
 
 /** Our own state, which belongs to no provider. */
 const ours = "callgate";
 
 interface Sealed extends Opaque {
-  /** The words of the thought, for clients that give back its state alone. */
+  /** The text of the thought, for clients that give back only its state. */
   readonly text?: string | undefined;
 }
 
@@ -38,7 +39,7 @@ function isSealed(value: string): boolean {
   return value.startsWith(mark) || value.startsWith(oldMark);
 }
 
-/** Undefined for what a client changed, or sealed with another key. */
+/** Undefined for a string that a client changed, or that was sealed with another key. */
 function unseal(value: string, sign: Sign | undefined): Sealed | undefined {
   const isOld = value.startsWith(oldMark);
   const words = base64ToText(value.slice(isOld ? oldMark.length : mark.length));
@@ -56,13 +57,13 @@ function parseList(text: string | undefined): readonly unknown[] {
   return text === undefined ? [] : array(parseObject(`{"list":${text}}`)?.["list"]);
 }
 
-/** The string for a wire's opaque field: its own value as it is, another's sealed. */
+/** The string for a wire's opaque field: its own value as it is, and another wire's value sealed. */
 export function carry(opaque: Opaque | undefined, wire: string, sign?: Sign): string | undefined {
   if (opaque === undefined) return undefined;
   return opaque.wire === wire ? opaque.value : seal(opaque, sign);
 }
 
-/** The way back of `carry`. A sealed string that is not ours any more says nothing. */
+/** The reverse of `carry`. A sealed string that is no longer valid is ignored. */
 export function uncarry(value: string | undefined, wire: string, kind: string, sign?: Sign): Opaque | undefined {
   if (value === undefined || value === "") return undefined;
   if (!isSealed(value)) return { wire, kind, value };
@@ -71,15 +72,16 @@ export function uncarry(value: string | undefined, wire: string, kind: string, s
 }
 
 /**
- * The opaque string of a thought for a client. A thought always has one: clients show an unsigned thought as text in
- * their next request, or drop it. `text` is added where the client gives back the string alone.
+ * The opaque string of a thought for a client. A thought always has one, because clients show an
+ * unsigned thought as text in their next request, or drop it. `text` is added for clients that give
+ * back only the string.
  */
 export function carryThought(item: ReasoningItem, wire: string, sign: Sign | undefined, text?: string): string {
   if (item.opaque?.wire === wire) return item.opaque.value;
   return seal({ ...(item.opaque ?? { wire: ours, kind: "thought", value: "" }), text }, sign);
 }
 
-/** The way back of `carryThought`: the provider's state, and the words that travelled with it. */
+/** The reverse of `carryThought`: the provider's state, and the text that travelled with it. */
 export function uncarryThought(
   value: string | undefined,
   wire: string,
@@ -99,8 +101,9 @@ export function uncarryThought(
 const callKind = "call ";
 
 /**
- * What another wire said of a call and wants back with it (Gemini's thought signature), as a thought of its own
- * before the call: clients of Responses and Messages echo opaque thoughts, and drop fields of a call they do not know.
+ * What another wire attached to a call and wants back with it (Gemini's thought signature), as a
+ * separate thought before the call. Clients of Responses and Messages echo opaque thoughts, but drop
+ * unknown fields of a call.
  */
 export function withCarrier(item: Item, wire: string): readonly Item[] {
   if (item.type !== "call" || item.extra === undefined || item.extra.wire === wire) return [item];
@@ -108,7 +111,7 @@ export function withCarrier(item: Item, wire: string): readonly Item[] {
   return [{ type: "reasoning", opaque }, item];
 }
 
-/** The way back of `withCarrier`, for what a client sent. */
+/** The reverse of `withCarrier`, for what a client sent. */
 export function unpackCarriers(items: readonly Item[]): readonly Item[] {
   const extras = new Map<string, Extra>();
   const rest = items.filter((item) => {

@@ -1,11 +1,14 @@
 /**
- * Failures as each wire's clients know them. A client decides by these words whether it asks again, compacts its
- * history or gives up, so an error keeps its kind whatever wire it came from.
+ * Failures as each wire's clients know them. A client decides by these words whether to ask again,
+ * compact its history or give up, so an error keeps its kind whichever wire it came from.
  */
 import { defined, type JsonObject } from "../base/json.ts";
 import type { ModelError } from "../spec/model.ts";
 
-/** Thrown by `decodeRequest`: a client's request that a wire cannot mean, with the answer in that wire's own form. */
+/**
+ * Thrown by `decodeRequest` for a client's request that makes no sense on its wire. It carries the
+ * answer in that wire's own form.
+ */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: number;
@@ -101,7 +104,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
   ["limit", serverError],
 ]);
 
-/** The words of the wires themselves, for errors that were told inside a stream. */
+/** The wires' own words, for errors that were reported inside a stream. */
 const kindsByWord: ReadonlyMap<string, string> = new Map([
   ["authentication_error", "auth"],
   ["invalid_api_key", "auth"],
@@ -143,13 +146,13 @@ function kindOf(error: ModelError): string | undefined {
   for (const said of [error.type, error.code]) {
     if (said === undefined) continue;
     const found = kinds.has(said) ? said : kindsByWord.get(said.toLowerCase());
-    // Every kind of refused request is an "invalid request" to some API: its code says which.
+    // Every kind of refused request is an "invalid request" to some API, so its code decides.
     if (found !== undefined && (found !== "bad_request" || said === error.code)) return found;
   }
   return error.type === "bad_request" ? error.type : kindsByWord.get(error.type?.toLowerCase() ?? "");
 }
 
-/** Providers say that a conversation is too long in many ways. */
+/** Providers report in many ways that a conversation is too long. */
 export function isOverflow(message: string): boolean {
   return /prompt is too long|context (length|window)|maximum context|too many tokens|input token count.*exceeds|exceeds the maximum number of tokens|input is too long/i.test(
     message,
@@ -158,7 +161,7 @@ export function isOverflow(message: string): boolean {
 
 type Wire = "chat" | "responses" | "messages" | "gemini";
 
-/** Whole seconds until a client may ask again: clients give up on a 429 that does not say. */
+/** Whole seconds until a client may ask again. Clients give up on a 429 that does not say. */
 function retryAfter(status: number, error: ModelError): Readonly<Record<string, string>> {
   if (status !== 429 && status !== 503 && status !== 529 && error.retryAfterMs === undefined) return {};
   return { "retry-after": String(Math.max(1, Math.ceil((error.retryAfterMs ?? 2000) / 1000))) };
@@ -195,7 +198,7 @@ export function chatError(error: ModelError = cutOff): JsonObject {
   };
 }
 
-/** `error` of a failed response. Codex reads the wait for the next try in the sentence. */
+/** `error` of a failed response. Codex reads the waiting time from the sentence. */
 export function responsesError(error: ModelError = cutOff): JsonObject {
   const known = kindOf(error);
   const wait = error.retryAfterMs;

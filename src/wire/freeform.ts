@@ -1,4 +1,7 @@
-/** Freeform tools on wires that have functions only: one required string, wrapped on the way out and unwrapped with patience. */
+/**
+ * Freeform tools on wires that have only functions: one required string, wrapped on the way out and
+ * unwrapped tolerantly.
+ */
 import { isObject, type JsonObject } from "../base/json.ts";
 import type { CustomSpec } from "../spec/model.ts";
 
@@ -17,13 +20,14 @@ export function freeformDescription(spec: CustomSpec): string {
   return `${raw} It must match this ${spec.format.syntax} grammar:\n${spec.format.definition}`;
 }
 
-/** Names models give to the one string instead of `input`. */
+/** Keys that models use for the one string instead of `input`. */
 const otherKeys = ["input", "content", "patch", "code", "text", "command"];
 
 /**
- * The text a freeform call means, or undefined when it cannot be told (JSON that was cut, or an object
- * without any text). Takes `{"input": …}` under several names, a word list that begins with the tool's
- * name, a JSON string, or the bare text; one Markdown fence or heredoc around it is taken off.
+ * The text that a freeform call means, or undefined if that is unclear (JSON that was cut, or an
+ * object without any text). It accepts `{"input": …}` under several names, a list of words that begins
+ * with the tool's name, a JSON string, or the bare text. One Markdown fence or heredoc around it is
+ * removed.
  */
 export function unwrapFreeform(args: string, tool: string): string | undefined {
   const start = args.trimStart();
@@ -33,7 +37,7 @@ export function unwrapFreeform(args: string, tool: string): string | undefined {
   try {
     value = JSON.parse(args);
   } catch {
-    // Text may begin with a bracket of its own; an object or string that does not end was cut.
+    // Text may itself begin with a bracket. An object or string that does not end was cut.
     return start[0] === "[" ? peel(args) : undefined;
   }
   if (typeof value === "string") return peel(value);
@@ -45,7 +49,7 @@ function fromObject(value: Record<string, unknown>, tool: string): string | unde
   for (const key of otherKeys) {
     if (!Object.hasOwn(value, key)) continue;
     const held = value[key];
-    // What stands under `input` is what we asked for and is taken as it is.
+    // What is under `input` is what we asked for, and is taken as it is.
     if (typeof held === "string") return key === "input" ? held : peel(held);
     if (Array.isArray(held)) return fromWords(held, tool);
   }

@@ -1,7 +1,7 @@
 /**
- * The history as wires with turns want it: each model turn followed directly by one result per call.
- * One pure function for all of them, so that no abort, crash, compaction or change of model can leave
- * a history that a provider refuses.
+ * The history as wires with turns require it: each turn of the model is directly followed by one
+ * result per call. It is one pure function for all of these wires, so that no abort, crash, compaction
+ * or change of model can leave a history that a provider refuses.
  */
 import { text, type Part } from "../base/content.ts";
 import type {
@@ -38,20 +38,20 @@ export interface History {
 export interface HistoryOptions {
   /** Items of other wires are left out. */
   readonly wire: string;
-  /** Later system and developer messages stay what they are instead of becoming marked user text. */
+  /** Later system and developer messages stay what they are, instead of becoming marked user text. */
   readonly laterSystem?: boolean;
-  /** Which of this wire's own items belong inside a model's turn; the others stand between turns. */
+  /** Which of this wire's own items belong inside a model's turn. The others stand between turns. */
   readonly isSaid?: (item: OtherItem) => boolean;
 }
 
-/** Told to the model for a call that was never answered. */
+/** What the model is told about a call that was never answered. */
 export const noResult = "aborted: the call was interrupted before it gave a result";
 
 export function prepareHistory(
   request: Pick<ModelRequest, "instructions" | "input">,
   options: HistoryOptions,
 ): History {
-  // What another wire alone understands says nothing here, and does not end the instructions it stands among.
+  // An item that only another wire understands means nothing here, and does not end the instructions around it.
   const input = request.input.filter((item) => item.type !== "other" || item.wire === options.wire);
   const lead = leadingSystem(input);
   const system = [request.instructions ?? "", ...lead.map((message) => wordsOf(message.content))].filter(
@@ -76,13 +76,13 @@ interface PairedCall {
   readonly result: ResultItem;
 }
 
-/** `answered` stands where a result stood: what the model says after it belongs to a new turn. */
+/** `answered` marks the place of a result. What the model says after it belongs to a new turn. */
 type Paired = Exclude<Item, CallItem | ResultItem> | PairedCall | { readonly type: "answered" };
 
 /**
- * Every call with exactly one result: the first that names it (and was not taken by an earlier call of
- * the same id), or a synthetic one. Results nobody asked for are dropped. Ids that come back in a later
- * turn (some servers count from zero each time) are told apart by a suffix.
+ * Gives every call exactly one result: the first one that names it and was not taken by an earlier
+ * call with the same id, or a synthetic one. Results without a call are dropped. Ids that appear again
+ * in a later turn (some servers count from zero each time) are made different by a suffix.
  */
 function pairUp(items: readonly Item[]): readonly Paired[] {
   const waiting = new Map<string, ResultItem[]>();
@@ -167,7 +167,10 @@ function toTurns(items: readonly Paired[], options: HistoryOptions): readonly Tu
   return turns;
 }
 
-/** Chat templates take one system message, at the front; a later one is said by the user, marked as what it is. */
+/**
+ * Chat templates accept one system message, at the beginning. A later one becomes a user message that
+ * is marked as such.
+ */
 function laterSystem(message: MessageItem, options: HistoryOptions): Turn {
   if (options.laterSystem === true) return { role: "system", message };
   return { role: "user", message: userText(`[${message.role} message]\n${wordsOf(message.content)}`) };

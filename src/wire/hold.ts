@@ -1,6 +1,7 @@
 /**
- * Calls on their way to a client. A client runs a call as soon as it sees it whole, so calls wait for the end of the
- * answer, and those that must not run are never written at all: on every wire some client runs whatever it finds.
+ * Calls on their way to a client. A client runs a call as soon as it sees a complete one, so calls
+ * wait for the end of the answer. Calls that must not run are never written at all, because on every
+ * wire some client runs whatever it finds.
  */
 import { text } from "../base/content.ts";
 import { parseJson } from "../base/json.ts";
@@ -11,11 +12,11 @@ export interface Hold {
 }
 
 export interface HoldOptions {
-  /** True: from the first call on everything waits, and comes out item after item. False: only calls wait. */
+  /** True: from the first call on everything waits, and is then written item by item. False: only calls wait. */
   readonly inOrder: boolean;
   /** Other events that must wait. */
   mustWait?(event: ModelEvent): boolean;
-  /** The item that is being written while others wait; its events come out before theirs. */
+  /** The item that is being written while others wait. Its events are written before theirs. */
   openItem?(): number | undefined;
   write(event: ModelEvent): void;
 }
@@ -50,7 +51,7 @@ export function createHold({ inOrder, mustWait, openItem, write }: HoldOptions):
   };
 }
 
-/** A held event, as what the end of the answer makes of it. Of calls only their last, whole form is written. */
+/** A held event in the form that the end of the answer gives it. Of a call only its final, complete form is written. */
 function release(event: ModelEvent, calls: ReadonlySet<number>, end: AnswerEnd): readonly ModelEvent[] {
   if (!("index" in event) || !calls.has(event.index)) return [event];
   if (event.type !== "item.done" || event.item.type !== "call") return [];
@@ -65,8 +66,9 @@ export function handedOut(answer: Answer): Answer {
 }
 
 /**
- * Only an answer that ended well has calls. One whose arguments are no JSON is handed on as such, for the client to
- * refuse and tell the model; any other that must not run is told in words.
+ * Only an answer that ended well has calls. A call whose arguments are not JSON is passed on as such,
+ * for the client to refuse and report to the model. Any other call that must not run is described in
+ * words.
  */
 function handOut(call: CallItem, end: AnswerEnd): readonly Item[] {
   if (end.outcome !== "ok" || end.finish === "refusal") return [];
@@ -80,17 +82,17 @@ function handOut(call: CallItem, end: AnswerEnd): readonly Item[] {
   return [message];
 }
 
-/** Text that every reader of JSON refuses, under a name that somebody can refuse it by. */
+/** Text that every JSON reader refuses, with a name under which a client can refuse it. */
 function isBroken(call: CallItem): boolean {
   return call.name !== "" && call.kind !== "custom" && call.arguments.trim() !== "" && !parseJson(call.arguments).ok;
 }
 
-/** `tool_calls` is no way to end where none is left. */
+/** An answer cannot end with `tool_calls` if no call is left. */
 function withoutCalls(end: AnswerEnd, isCalling: boolean): AnswerEnd {
   return end.finish === "tool_calls" && !isCalling ? { ...end, finish: "stop" } : end;
 }
 
-/** Item after item, in the order of their index: items cannot interleave, nor overtake each other. */
+/** Orders events by the index of their item, because items must neither interleave nor overtake each other. */
 function byItem(events: readonly ModelEvent[], open: number | undefined): readonly ModelEvent[] {
   const place = (event: ModelEvent) => ("index" in event && event.index !== open ? event.index : -1);
   return events.toSorted((a, b) => place(a) - place(b));

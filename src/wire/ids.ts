@@ -1,7 +1,8 @@
 /**
- * Ids of calls and places of items. The neutral id is the one the model's wire gave; where it gave none, one is
- * derived from seed and position, so that a replay invents the same. On the way out an id is made legal for the
- * provider, with a hash suffix when it had to change: cleaning alone makes different ids collide.
+ * Ids of calls and places of items. The neutral id is the one that the model's wire gave. If it gave
+ * none, one is derived from a seed and the position, so that a replay invents the same one. On the way
+ * out an id is made legal for the provider, with a hash suffix if it had to change, because cleaning
+ * alone would make different ids collide.
  */
 import { exactId, hashHex } from "../base/hash.ts";
 import type { Item } from "../spec/model.ts";
@@ -24,8 +25,8 @@ export function legalCacheKey(key: string | undefined): string | undefined {
 }
 
 /**
- * The conversation in a client's `user_id`. Claude Code puts device, account and session into it, as JSON or joined
- * by underscores: only the session goes on to other providers.
+ * The conversation in a client's `user_id`. Claude Code puts device, account and session into it, as
+ * JSON or joined by underscores. Only the session is passed on to other providers.
  */
 export function sessionKey(userId: string | undefined): string | undefined {
   if (userId === undefined) return undefined;
@@ -34,9 +35,9 @@ export function sessionKey(userId: string | undefined): string | undefined {
   return userId.length > longestKey || userId.startsWith("{") ? `cg_${hashHex(userId, 32)}` : userId;
 }
 
-/** Gives out ids that differ from all it has seen. */
+/** Gives out ids that differ from all ids it has seen. */
 export interface IdMaker {
-  /** `id` itself if it is there and new, otherwise an invented one. */
+  /** `id` itself if it is given and new, otherwise an invented one. */
   claim(id: string | undefined, position: number): string;
 }
 
@@ -53,11 +54,11 @@ export function createIdMaker(seed = "", prefix = "call_"): IdMaker {
 }
 
 export interface IdRule {
-  /** Longest id taken. */
+  /** The longest id that is accepted. */
   readonly max: number;
   /** Exactly `max` letters and digits (Mistral); otherwise letters, digits, `_` and `-` up to `max`. */
   readonly exact?: boolean;
-  /** Any character is taken, only the length counts (Responses, Chat at OpenAI). */
+  /** Any character is accepted, and only the length counts (Responses, Chat at OpenAI). */
   readonly anyCharacter?: boolean;
 }
 
@@ -67,7 +68,7 @@ export const idRules = {
   gemini: { max: 64 },
 } as const satisfies Record<string, IdRule>;
 
-/** The same id if it is legal, else a cleaned one with a hash of the true id at its end. */
+/** The same id if it is legal, otherwise a cleaned one that ends with a hash of the original. */
 export function legalId(id: string, rule: IdRule): string {
   if (rule.exact === true) return exactId(id, rule.max);
   const clean = rule.anyCharacter === true ? id : id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
@@ -75,12 +76,15 @@ export function legalId(id: string, rule: IdRule): string {
   return `${clean.slice(0, rule.max - 9)}_${hashHex(id, 8)}`;
 }
 
-/** Indexes for the items of one answer: the one its server wants where that is free, else the next after all others. */
+/**
+ * Indexes for the items of one answer: the one that its server wants if it is free, otherwise the next
+ * after all others.
+ */
 export interface Places {
   claim(wanted?: number): number;
 }
 
-/** Indexes beyond this are a server's mistake; they only say 'somewhere at the end'. */
+/** A higher index is a server's mistake, and only means "somewhere at the end". */
 const highest = 100_000;
 
 export function createPlaces(): Places {

@@ -1,6 +1,7 @@
 /**
- * Entry of `callgate/wire`: every provider API translated to and from the neutral model, both ways. The folder
- * knows how each API spells things and nothing of who sends them: no I/O, no clock, no tools, no Node.
+ * Entry of `callgate/wire`: every provider API translated to and from the neutral model, both ways.
+ * The folder knows how each API spells things, but not who sends them: no I/O, no clock, no tools, no
+ * Node.
  */
 import { chat } from "./chat/index.ts";
 import type { Codec, WireName } from "./codec.ts";
@@ -44,5 +45,5 @@ export type { Sign } from "./envelope.ts";
 export { defaultAnswerLimits } from "./limits.ts";
 export { createSseReader, decodeSse, encodeSse, type SseReader } from "./sse.ts";
 export { decodeRecording, decodeStream } from "./stream.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Chunk } from "./stream.ts";

@@ -1,6 +1,6 @@
 /**
- * Lists of content parts, both ways. What a part carries beyond its neutral form (annotations, unknown kinds)
- * is kept by its place in `extra.fields.parts`, so that the list can be put together again.
+ * Lists of content parts, both ways. What a part carries beyond its neutral form (annotations, unknown
+ * kinds) is kept by position in `extra.fields.parts`, so that the list can be put together again.
  */
 import type { Part } from "../base/content.ts";
 import { defined, type JsonObject } from "../base/json.ts";
@@ -14,7 +14,7 @@ export interface KeptParts {
 
 export interface PartReader {
   readonly wire: string;
-  /** Undefined for a kind that has no neutral form; it is kept as it is. */
+  /** Undefined for a kind without a neutral form, which is kept as it is. */
   readonly decode: (raw: Raw) => Part | undefined;
   /** Which fields the neutral form has taken; all others are kept. */
   readonly more: (raw: Raw) => Extra | undefined;
@@ -44,7 +44,7 @@ export function encodeParts(
   let next = 0;
   for (let place = 0; next < parts.length || Object.hasOwn(kept, place); place++) {
     const own = jsonObject(object(kept[place]));
-    // Whatever has a type of its own is a whole part that no neutral one stands for.
+    // Anything with its own type is a whole part that has no neutral form.
     if (typeof own["type"] === "string") encoded.push(own);
     else if (next < parts.length) encoded.push({ ...encode(parts[next++]!), ...own });
   }

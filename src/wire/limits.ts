@@ -1,6 +1,6 @@
 /**
- * Bounds on what a model's server may send in one answer. A server that floods us, by mistake or on purpose, gets its
- * answer ended with an error; nothing of such an answer runs.
+ * Limits on what a model's server may send in one answer. If a server floods us, by mistake or on
+ * purpose, its answer is ended with an error, and nothing in it runs.
  */
 import type { Answer, AnswerEnd, Item, ModelEvent } from "../spec/model.ts";
 import { answerToEvents, collect } from "./answer.ts";
@@ -14,10 +14,10 @@ export const defaultAnswerLimits: AnswerLimits = {
   bodyBytes: 256 << 20,
 };
 
-/** The code of an answer's error when a bound was passed. */
+/** The error code of an answer that exceeded a limit. */
 export const limitCode = "answer_too_large";
 
-/** A decoder that ends the answer as soon as it passes a bound, with every call marked as not to be run. */
+/** A decoder that ends the answer as soon as it exceeds a limit, and marks every call as not to be run. */
 export function limitDecoder(inner: AnswerDecoder, given: Partial<AnswerLimits> = {}): AnswerDecoder {
   const meter = createMeter({ ...defaultAnswerLimits, ...given });
   let isOver = false;
@@ -47,7 +47,7 @@ export function limitAnswer(answer: Answer, given: Partial<AnswerLimits> = {}): 
   return message === undefined ? answer : collect(endWith(message, events));
 }
 
-/** Says which bound the events have passed, if any. */
+/** Returns which limit the events have exceeded, if any. */
 function createMeter(limits: AnswerLimits): { read(events: readonly ModelEvent[]): string | undefined } {
   const calls = new Map<number, number>();
   let characters = 0;
@@ -87,7 +87,7 @@ function createMeter(limits: AnswerLimits): { read(events: readonly ModelEvent[]
   };
 }
 
-/** The events of an answer that passed a bound: none of its calls may run, and its end says why. */
+/** The events of an answer that exceeded a limit: none of its calls may run, and its end says why. */
 function endWith(message: string, events: readonly ModelEvent[]): readonly ModelEvent[] {
   const answer: AnswerEnd = { outcome: "error", finish: "error", error: { message, type: "limit", code: limitCode } };
   const kept = events.flatMap((event): readonly ModelEvent[] => {
@@ -97,7 +97,7 @@ function endWith(message: string, events: readonly ModelEvent[]): readonly Model
   return [...kept, { type: "answer.ended", answer }];
 }
 
-/** Too long to be shown to anybody: the beginning is enough to see what it was. */
+/** Too long to be shown. The beginning is enough to see what it was. */
 function stopped(item: Item): Item {
   return item.type === "call" ? { ...item, arguments: item.arguments.slice(0, 1000), complete: false } : item;
 }

@@ -21,7 +21,7 @@ export function imageUrl(part: ImagePart): string {
     : toDataUrl({ mediaType: part.mediaType, data: part.data }, "image/png");
 }
 
-/** Servers refuse the bytes of a file without a name, and go by its ending. */
+/** Servers refuse a file's bytes without a name, and go by the name's extension. */
 export function fileName(part: FilePart): string | undefined {
   if (part.name !== undefined || part.data === undefined) return part.name;
   const subtype = part.mediaType?.split("/")[1]?.split(/[;+]/)[0] ?? "bin";

@@ -1,6 +1,6 @@
 /**
- * Names on the wire. A namespace and a tool are joined, characters no provider takes are replaced,
- * and the table says what each spelling really is: names are looked up, never split.
+ * Names on the wire. A namespace and a tool are joined, and characters that a provider does not accept
+ * are replaced. A table says what each spelling stands for: names are looked up and never split.
  */
 import type { CallKind } from "../spec/model.ts";
 import { spellNames, type NameRules } from "../spec/name.ts";
@@ -12,7 +12,7 @@ export type Spell = (name: string, namespace?: string) => string;
 export interface NameBook {
   /** Wire spelling → tool, for the decoder. Declared tools only. */
   readonly table: NameTable;
-  /** The spelling of a tool, declared or only met in the history. */
+  /** The spelling of a tool, whether declared or only found in the history. */
   readonly spell: Spell;
 }
 
@@ -21,7 +21,7 @@ export interface Named {
   readonly namespace?: string;
 }
 
-/** `declared` in order of preference: of two tools with one name and namespace the first is kept. */
+/** `declared` is in order of preference: of two tools with the same name and namespace, the first is kept. */
 export function createNameBook(
   declared: readonly NamedTool[],
   met: readonly Named[] = [],
@@ -33,7 +33,7 @@ export function createNameBook(
     const identity = identify(tool);
     if (keys.has(identity)) continue;
     let key = tool.namespace === undefined ? tool.name : joined(tool.namespace, tool.name);
-    // Another tool may bear the joined name itself; the extra character forces a hash and so another spelling.
+    // Another tool may have the joined name itself. The extra character forces a hash, and so another spelling.
     while (owners.has(key)) key += "\0";
     owners.set(key, identity);
     keys.set(identity, key);
@@ -64,7 +64,7 @@ export function lookUp(table: NameTable | undefined, spelling: string, kind: Cal
   return table?.get(spelling) ?? { name: spelling, kind };
 }
 
-/** Tool → the client's spelling, for encoders of answers. The way back of a `NameTable`. */
+/** Tool → the client's spelling, for encoders of answers. The reverse of a `NameTable`. */
 export function spellerOf(table: NameTable | undefined): Spell {
   const spellings = new Map<string, string>();
   for (const [spelling, tool] of table ?? []) spellings.set(identify(tool), spelling);

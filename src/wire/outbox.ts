@@ -1,4 +1,4 @@
-/** What one step of a codec has to say: gathered while the step runs, handed over when it returns. */
+/** The output of one step of a codec: collected while the step runs, and handed over when it returns. */
 export interface Outbox<T> {
   readonly push: (value: T) => void;
   drain(): readonly T[];

@@ -1,6 +1,7 @@
 /**
- * Several calls wrapped in one call of a tool nobody declared, as models taught by older products write them.
- * Taken apart only when the wrapper is whole and every inner call is one we could have been asked.
+ * Several calls wrapped in one call of a tool that nobody declared, as models trained on older
+ * products write them. They are taken apart only if the wrapper is complete and every inner call is
+ * one that we could have been asked.
  */
 import { isObject } from "../base/json.ts";
 import type { DecodeOptions } from "./codec.ts";
@@ -19,7 +20,7 @@ export interface BareCall {
   readonly args: string;
 }
 
-/** The names that may be called, as far as the decoder was told. */
+/** The names that may be called, if the decoder was told. */
 export function declaredNames(options: DecodeOptions): ReadonlySet<string> {
   return new Set([...(options.declared ?? []), ...(options.names?.keys() ?? [])]);
 }

@@ -1,4 +1,4 @@
-/** Reading what somebody else's server or client wrote: every field may be missing, null or of another type. */
+/** Reading what somebody else's server or client wrote, where every field may be missing, null or of another type. */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import type { Extra } from "../spec/model.ts";
 
@@ -10,7 +10,7 @@ export function parseObject(data: string): Raw | undefined {
     const value: unknown = JSON.parse(data);
     return isObject(value) ? value : undefined;
   } catch {
-    // Not JSON: the caller skips the frame, as every reader of these streams does.
+    // Not JSON, so the caller skips the frame, as every reader of these streams does.
     return undefined;
   }
 }
@@ -23,7 +23,7 @@ export function string(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A string with something in it. */
+/** A string that is not empty. */
 export function word(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
@@ -48,7 +48,7 @@ export function objects(value: unknown): readonly Raw[] {
   return array(value).filter(isObject);
 }
 
-/** The value came out of JSON.parse, or was built from such values; the compiler cannot know it. */
+/** The value came from JSON.parse, or was built from such values, which the compiler cannot know. */
 export function json(value: unknown): Json {
   return value as Json;
 }
@@ -58,7 +58,7 @@ export function jsonObject(value: Raw): JsonObject {
   return value as JsonObject;
 }
 
-/** What a wire said beyond the fields that have a neutral name; nulls say nothing. */
+/** What a wire said beyond the fields that have a neutral name. Nulls are ignored. */
 export function extraFields(wire: string, raw: Raw, known: ReadonlySet<string>): Extra | undefined {
   let fields: Raw | undefined;
   for (const key of Object.keys(raw)) {
@@ -74,12 +74,12 @@ export function withFields(wire: string, extra: Extra | undefined, fields: Raw):
   return { wire, fields: jsonObject({ ...extra?.fields, ...fields }) };
 }
 
-/** The fields to echo: only those that this wire itself once said. */
+/** The fields to send back: only those that this wire itself once sent. */
 export function echoed(extra: Extra | undefined, wire: string): JsonObject {
   return extra !== undefined && extra.wire === wire ? extra.fields : {};
 }
 
-/** Whole JSON, or nothing at all: what a function call's arguments must be before anybody runs it. */
+/** Whether the text is complete JSON, which the arguments of a function call must be before it may run. */
 export function isWhole(text: string): boolean {
   if (text.trim() === "") return true;
   try {

@@ -63,7 +63,7 @@ function reportServerCall(call: ServerCallItem): JsonObject {
   return defined({ kind, id: call.id, name: word(call.raw["name"]), status: call.raw["status"] });
 }
 
-/** What goes back unchanged, under the names its own wire has for it. */
+/** What goes back unchanged, under the names of its own wire. */
 function reportOpaque(item: Item): readonly JsonObject[] {
   if (item.type === "other") return [item.raw];
   if ((item.type !== "reasoning" && item.type !== "compaction") || item.opaque === undefined) return [];
@@ -80,7 +80,7 @@ const blocks: Partial<Record<Item["type"], string>> = {
   server_call: "server_tool_use",
 };
 
-/** Where thoughts are signed, their place among the other blocks is part of what the signature covers. */
+/** Where thoughts are signed, the signature also covers their place among the other blocks. */
 function blockOrder(items: readonly Item[]): readonly string[] | undefined {
   const isSigned = items.some((item) => item.type === "reasoning" && item.opaque?.kind === "signature");
   return isSigned ? items.flatMap((item) => blocks[item.type] ?? []) : undefined;

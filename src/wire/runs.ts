@@ -1,7 +1,7 @@
 /**
- * A stream repeats one frame again and again with other words in one place. Once a frame was read in full, a run of
- * frames that differ from it only inside that string is read by cutting the words out of the text: many times faster
- * than parsing each. Whatever does not fit exactly is read in full.
+ * A stream repeats one frame again and again with different text in one place. Once a frame was read
+ * in full, a run of frames that differ only inside that string is read by cutting the text out, which
+ * is many times faster than parsing each frame. Whatever does not fit exactly is read in full.
  */
 import type { Frame, RepeatedFrame } from "./codec.ts";
 import { encodeFrame } from "./sse.ts";
@@ -14,7 +14,7 @@ export function cutFrame(frame: Frame, field: string, words: string): Omit<Repea
   const text = encodeFrame(frame);
   const name = `"${field}":`;
   const at = text.indexOf(name);
-  // A name that stands there twice may be another object's.
+  // A name that occurs twice may belong to another object.
   if (at < 0 || text.indexOf(name, at + 1) >= 0) return undefined;
   jsonString.lastIndex = at + name.length;
   const [, space = "", raw = ""] = jsonString.exec(text) ?? [];
@@ -23,14 +23,14 @@ export function cutFrame(frame: Frame, field: string, words: string): Omit<Repea
   return { before: text.slice(0, start + 1), after: text.slice(start + raw.length - 1) };
 }
 
-/** A piece of the stream in three parts: what to read in full, the words of a run, and what comes after it. */
+/** A piece of the stream in three parts: what to read in full, the text of a run, and what comes after it. */
 export interface FoundRun {
   readonly first: string;
   readonly words: string;
   readonly rest: string;
 }
 
-/** Looks for a run of frames. `isAtStart`: the text begins where a frame begins. */
+/** Looks for a run of frames. `isAtStart` means that the text begins where a frame begins. */
 export type RunFinder = (text: string, frame: RepeatedFrame, isAtStart?: boolean) => FoundRun | undefined;
 
 /** Fields that differ from frame to frame and say nothing: a count, and filling that hides how long the words are. */

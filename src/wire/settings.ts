@@ -1,6 +1,7 @@
 /**
- * Settings that a client made in its own wire and the neutral request has no field for. On the same wire they go on as
- * they are; to another they go under its name for the same thing, where it has one.
+ * Settings that a client made in its own wire, and for which the neutral request has no field. On the
+ * same wire they are passed on as they are; on another they get its name for the same thing, if it has
+ * one.
  */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import type { Extra, ModelRequest } from "../spec/model.ts";
@@ -17,7 +18,7 @@ const spellings: readonly Spelling[] = [
   { chat: ["service_tier"], responses: ["service_tier"] },
 ];
 
-/** What of a request's extra fields belongs into a body of this wire. */
+/** Which of a request's extra fields belong in a body of this wire. */
 export function settingsFor(extra: Extra | undefined, wire: string): JsonObject {
   if (extra === undefined) return {};
   if (extra.wire === wire) return extra.fields;
@@ -33,7 +34,7 @@ export function settingsFor(extra: Extra | undefined, wire: string): JsonObject 
   return said;
 }
 
-/** How hard to think, where a wire has words for it and the client named a number of tokens. */
+/** The effort, for a wire that has words for it, if the client named a number of tokens. */
 export function effortOf(reasoning: ModelRequest["reasoning"]): string | undefined {
   const { effort, budgetTokens: budget } = reasoning ?? {};
   if (effort !== undefined || budget === undefined) return effort;

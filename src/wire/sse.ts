@@ -1,4 +1,4 @@
-/** Server-sent events: bytes to frames and frames to bytes, the same frames wherever the bytes are cut. */
+/** Server-sent events: from bytes to frames and back, with the same frames wherever the bytes are cut. */
 import { createParser } from "eventsource-parser";
 import type { Frame } from "./codec.ts";
 import { parseObject } from "./raw.ts";
@@ -6,11 +6,11 @@ import { parseObject } from "./raw.ts";
 /** Reads server-sent events from bytes that are cut anywhere. */
 export interface SseReader {
   push(chunk: string | Uint8Array): readonly Frame[];
-  /** Servers that forget the last blank line are forgiven: what is pending becomes a frame. */
+  /** If a server forgets the last blank line, what is pending becomes a frame. */
   end(): readonly Frame[];
 }
 
-/** No answer has an event this long; a line without an end would take all memory there is. */
+/** No answer has an event this long. A line without an end would fill the memory. */
 const maxEventLength = 128 << 20;
 
 const byteOrderMark = "\ufeff";
@@ -41,7 +41,7 @@ export function createSseReader(): SseReader {
 
   function feed(text: string): void {
     if (text === "" || isBroken) return;
-    // The parser knows the mark as bytes only; here it comes as a character.
+    // The parser knows the byte order mark only as bytes; here it comes as a character.
     parser.feed(isStart && text.startsWith(byteOrderMark) ? text.slice(1) : text);
     isStart = false;
   }
@@ -66,7 +66,7 @@ export function createSseReader(): SseReader {
   };
 }
 
-/** Servers that forget the blank line between events: each line is an event, where together they are no JSON. */
+/** For servers that forget the blank line between events: each line is an event if the lines together are not JSON. */
 function separateLines(data: string): readonly string[] | undefined {
   const lines = data.split("\n");
   if (!lines.every((line) => line.startsWith("{") || line === "[DONE]")) return undefined;

@@ -1,4 +1,4 @@
-/** A body as it comes from a server, to events; and a recorded one, to the answer. */
+/** Turns the body that comes from a server into events, and a recorded body into the answer. */
 import { isObject } from "../base/json.ts";
 import type { Answer, ModelEvent } from "../spec/model.ts";
 import { createCollector } from "./answer.ts";
@@ -9,17 +9,17 @@ import { createSseReader } from "./sse.ts";
 /** A piece of a body, as it arrives. */
 export type Chunk = string | Uint8Array;
 
-/** Reads the bytes of one streamed answer. Deltas that arrive together are one event. */
+/** Reads the bytes of one streamed answer. Deltas that arrive together become one event. */
 export interface StreamReader {
   push(chunk: Chunk): readonly ModelEvent[];
   end(): readonly ModelEvent[];
-  /** The connection broke: what is still open is closed as not whole. */
+  /** The connection broke, so what is still open is closed as incomplete. */
   cut(): readonly ModelEvent[];
   /** How many frames came so far. */
   frames(): number;
 }
 
-/** In the middle of a frame a text with fewer characters holds no run worth looking for. */
+/** A shorter text that begins inside a frame holds no run worth looking for. */
 const shortestRun = 1024;
 
 export function createStreamReader(codec: Codec, options?: DecodeOptions): StreamReader {
@@ -28,7 +28,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   const decoder = codec.createDecoder(options);
   const findRun = createRunFinder();
   let count = 0;
-  /** What the frame reader has not seen yet: the beginning of a frame behind a run. */
+  /** What the frame reader has not seen yet: the beginning of a frame after a run. */
   let begun = "";
   let isAtStart = true;
 
@@ -46,7 +46,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   function read(piece: string): readonly ModelEvent[] {
     const text = begun === "" ? piece : begun + piece;
     begun = "";
-    // A long text is a run more often than not; its beginning shows of which frame.
+    // A long text is usually a run, and its beginning shows of which frame.
     if (text.length > 16 * shortestRun && decoder.repeated?.() === undefined)
       return [...decode(text.slice(0, shortestRun)), ...readRuns(text.slice(shortestRun))];
     return readRuns(text);
@@ -76,7 +76,7 @@ export function createStreamReader(codec: Codec, options?: DecodeOptions): Strea
   };
 }
 
-/** Bytes to text. A decoder that is told of a stream is many times slower than one that is given whole characters. */
+/** Bytes to text. A decoder in stream mode is many times slower than one that is given whole characters. */
 function createTextReader(): { push(chunk: Uint8Array): string; end(): string } {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let rest: Uint8Array = new Uint8Array();
@@ -102,7 +102,7 @@ function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
   return joined;
 }
 
-/** How many bytes at the end are the beginning of a character. */
+/** How many bytes at the end are an incomplete character. */
 function unfinished(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;
@@ -114,7 +114,10 @@ function unfinished(bytes: Uint8Array): number {
   return 0;
 }
 
-/** The events of one streamed answer; deltas that arrive together are one. Ends with `answer.ended`, whatever the body does. */
+/**
+ * The events of one streamed answer. Deltas that arrive together become one. It ends with
+ * `answer.ended`, whatever the body does.
+ */
 export async function* decodeStream(
   codec: Codec,
   body: AsyncIterable<Chunk>,
@@ -125,7 +128,7 @@ export async function* decodeStream(
   yield* reader.end();
 }
 
-/** A recorded body, fed in the given chunks. A body that is plain JSON is read as the non-streaming form. */
+/** A recorded body, given in these chunks. A body that is plain JSON is read as the form that is not streamed. */
 export function decodeRecording(codec: Codec, chunks: readonly Chunk[], options?: DecodeOptions): Answer {
   const whole = readJson(joined(chunks));
   if (isObject(whole)) return codec.decodeAnswer(whole, options);
@@ -155,14 +158,17 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON after all: the stream reader makes of it what it can.
+    // Not JSON after all, so the stream reader makes of it what it can.
     return undefined;
   }
 }
 
 type Delta = Extract<ModelEvent, { type: "item.delta" }>;
 
-/** Joins neighbouring deltas of one item that arrived together: a reader sees fewer, larger pieces, in the same order. */
+/**
+ * Joins adjacent deltas of one item that arrived together, so that a reader gets fewer, larger pieces
+ * in the same order.
+ */
 export function coalesce(events: readonly ModelEvent[]): readonly ModelEvent[] {
   const joined: ModelEvent[] = [];
   let pieces: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Tools for wires that have functions only. Every tool is lowered by itself: one that a target cannot carry is left
- * out and named with the reason, and never takes another with it. The list is sorted by name, so that the same tools
- * give the same bytes and prompt caches hit.
+ * Tools for wires that have only functions. Every tool is lowered by itself: one that a target cannot
+ * express is left out and named with the reason, and never affects another. The list is sorted by
+ * name, so that the same tools give the same bytes and prompt caches hit.
  */
 import type { JsonObject } from "../base/json.ts";
 import { normalize, type SchemaTarget } from "../schema/normalize.ts";
@@ -43,7 +43,7 @@ export interface LoweredTools {
 
 export interface LowerOptions {
   readonly target: SchemaTarget;
-  /** The request's history: calls of tools no longer declared keep their spelling too. */
+  /** The request's history, because calls of tools that are no longer declared keep their spelling too. */
   readonly history?: readonly Item[];
   readonly maxTools?: number;
 }
@@ -53,7 +53,7 @@ interface Flat {
   readonly tool: NamedTool;
 }
 
-/** All a request declares; the very list it carries where that is all. */
+/** Everything a request declares. It is the request's own array if there is nothing else. */
 function toolsOf({ tools, loaded = [] }: Pick<ModelRequest, "tools" | "loaded">): readonly ToolSpec[] {
   return loaded.length === 0 ? tools : [...tools, ...loaded];
 }
@@ -84,12 +84,12 @@ function createLowered(specs: readonly ToolSpec[], met: readonly Named[], option
   return { tools: tools.filter((tool) => kept.has(tool)), book, dropped };
 }
 
-/** Servers may bring hundreds of tools: they never push out those that run here. */
+/** Servers may bring hundreds of tools, which must never push out those that run here. */
 function isRemote({ spec }: WireTool): boolean {
   return spec.kind === "function" && spec.server !== undefined;
 }
 
-/** The tools this wire has under a type of its own, written by `encode`, and those that have to be lowered. */
+/** The tools for which this wire has its own type, written by `encode`, and those that have to be lowered. */
 export function splitOwn(
   request: ModelRequest,
   encode: (spec: NativeSpec) => JsonObject | undefined,
@@ -101,7 +101,7 @@ export function splitOwn(
     if (encoded !== undefined) own.push(encoded);
     return encoded === undefined;
   });
-  // The same list stays the same list: what was made for it is found again.
+  // The same list stays the same array, so that what was made for it is found again.
   return { own, rest: own.length === 0 ? specs : rest };
 }
 
@@ -155,7 +155,7 @@ function lower({ spec, tool }: Flat, book: NameBook, target: SchemaTarget, dropp
     const strict = spec.strict === undefined ? {} : { strict: spec.strict };
     return [{ name, description: spec.description, parameters, ...strict, spec, tool }];
   } catch (error) {
-    // Whatever is wrong with one tool's schema stays with that tool.
+    // If something is wrong with one tool's schema, only that tool is left out.
     dropped.push({ name: tool.name, reason: error instanceof Error ? error.message : String(error) });
     return [];
   }
@@ -169,7 +169,7 @@ function namesMet(items: readonly Item[]): readonly Named[] {
   return items.filter((item) => item.type === "call");
 }
 
-/** A lowered list as its wire writes it: the same list gives the same object, whose bytes need not be made again. */
+/** A lowered list as its wire writes it. The same list gives the same object, whose bytes need not be made again. */
 export function oncePerLowered() {
   const known = new WeakMap<readonly WireTool[], { readonly how: string; readonly list: readonly JsonObject[] }>();
   return (tools: readonly WireTool[], how: string, encode: (tool: WireTool) => JsonObject): readonly JsonObject[] => {
@@ -181,25 +181,29 @@ export function oncePerLowered() {
   };
 }
 
-/** The tools a choice leaves over, for wires and servers that cannot say it themselves. */
+/** The tools that a choice leaves, for wires and servers that cannot express the choice. */
 export function choiceNames(choice: ToolChoice | undefined, book: NameBook): ReadonlySet<string> | undefined {
   if (typeof choice !== "object") return undefined;
   if ("allowed" in choice) return new Set(choice.allowed.map((name) => book.spell(name)));
   return new Set([book.spell(choice.name, choice.namespace)]);
 }
 
-/** What is made of one list of tools: for each provider's rules, and for the few names that only its history knows. */
+/**
+ * What is made from one list of tools: for each provider's rules, and for the few names that only its
+ * history knows.
+ */
 interface MadeOfTools<Made> {
   readonly declared: ReadonlySet<string>;
   readonly made: Map<string, Made>;
 }
 
-/** Forms of one list that are kept: conversations that share it may be at several providers. */
+/** How many forms of one list are kept, because conversations that share it may use several providers. */
 const maxForms = 16;
 
 /**
- * What is made of a list of tools, kept with it: requests send the same list again and again. Names met in the
- * history count only where the list does not declare them, so that all conversations with the same tools share it.
+ * What is made from a list of tools is kept with it, because requests send the same list again and
+ * again. Names found in the history count only if the list does not declare them, so that all
+ * conversations with the same tools share it.
  */
 export function oncePerTools<Made>() {
   const known = new WeakMap<readonly ToolSpec[], MadeOfTools<Made>>();

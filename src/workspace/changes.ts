@@ -6,27 +6,34 @@ import type { CommandChanges, CommandUndo } from "./command-undo.ts";
 import type { TurnDiff, TurnDiffer } from "./turn-diff.ts";
 import { createUndoLog } from "./undo.ts";
 
-/** What a turn changes on disk: shown as one diff when it ends, kept so that it can be taken back. */
+/** What a turn changes on disk: shown as one diff when it ends, and kept so that it can be undone. */
 export interface ChangeTracker {
-  /** Loads what the first change needs, while nobody waits for it. */
+  /** Loads what the first change needs, in the background. */
   warmUp(): Promise<void>;
   /**
-   * Before a call runs. The workspace is remembered once per turn, and not at all if nothing changes; and once more for
-   * a command that somebody had to agree to and that is not held. Says why such a command cannot be taken back.
+   * Called before a call runs. The workspace is remembered once per turn, and not at all if nothing
+   * changes; and once more for a command that somebody had to agree to and that is not held. Returns why
+   * such a command cannot be undone.
    */
   beforeCall(call: Permitted): Promise<string | undefined>;
-  /** After a call of the model: what a command did that is not held, and can be taken back by its name. */
+  /**
+   * Called after a call of the model. Returns what a command did that is not held, and that can be
+   * undone by its name.
+   */
   afterCall(id: string, turn: string, now: number): CommandChanges | undefined;
   note(change: FileChange): void;
-  /** The warning says what can no longer be taken back. */
+  /** The warning says what can no longer be undone. */
   endTurn(turn: string, now: number): { readonly diff?: TurnDiff; readonly warning?: string };
 }
 
 /** Options of `createChangeTracker`. */
 export interface ChangeTrackerOptions {
-  /** Files that run later, marked in the diff (left out: our own table). */
+  /** Files that run later, marked in the diff. Left out: our own table. */
   readonly runLater?: RunLater;
-  /** `all`: every command that is not held is looked at before and after; left out: those that somebody agreed to. */
+  /**
+   * `all`: the folder is compared before and after every command that is not held. Left out: only for
+   * those that somebody agreed to.
+   */
   readonly undo?: "files" | "all";
 }
 
@@ -55,7 +62,7 @@ export function createChangeTracker(
     async beforeCall(call) {
       if (!call.mutates) return undefined;
       await (beginning ??= begin());
-      // A call that runs again with wider walls was remembered before it ran first.
+      // A call that runs again with a wider grant was remembered before it ran first.
       if (running?.id === call.id || !isLookedAt(call, undo)) return undefined;
       const { createCommandUndo } = await import("./command-undo.ts");
       commands ??= createCommandUndo(workspace, log);
@@ -84,7 +91,10 @@ export function createChangeTracker(
   };
 }
 
-/** A command of the model that writes directly, though a person was asked about it or everything is to be undoable. */
+/**
+ * A command of the model that writes directly, although a person was asked about it or everything is
+ * to be undoable.
+ */
 function isLookedAt({ access, grant, ruling, parent }: Permitted, undo: "files" | "all"): boolean {
   const isCommand = (access.commands ?? []).length > 0 && parent === undefined;
   const isDirect = (grant.writes ?? "direct") === "direct";

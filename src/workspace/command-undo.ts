@@ -1,7 +1,8 @@
 /**
- * Undo by snapshot, for commands that could not be held: the folder is looked at before and after, and what differs is
- * kept. It covers less than a held run does (no links, no folders, nothing that is ignored), and takes what anybody
- * changed meanwhile for the command's, so it is named for what it is wherever it is shown.
+ * Undo by snapshot, for commands that could not be held: the folder is read before and after, and the
+ * differences are kept. It covers less than a held run (no links, no folders, nothing that is
+ * ignored), and attributes to the command what anybody changed in the meantime. So it is called a
+ * snapshot wherever it is shown.
  */
 import { randomBytes } from "node:crypto";
 import { compare, type Change } from "./turn-diff.ts";
@@ -10,20 +11,20 @@ import { hashOf, type UndoFile, type UndoLog } from "./undo.ts";
 
 /** What a command was found to have changed. */
 export interface CommandChanges {
-  /** The name by which it can be taken back; undefined: nothing of it can be. */
+  /** The name under which it can be undone. Undefined if nothing of it can be. */
   readonly run?: string;
   /** Relative to the folder. */
   readonly paths: readonly string[];
-  /** Changed too, and too large to be kept. */
+  /** Files that changed too, but were too large to be kept. */
   readonly leftOut: readonly string[];
-  /** What can no longer be taken back because of it. */
+  /** What can no longer be undone because of it. */
   readonly warning?: string;
 }
 
 export interface CommandUndo {
-  /** Why what the command does cannot be taken back; undefined: the folder is remembered. */
+  /** Why the command cannot be undone. Undefined means that the folder was remembered. */
   before(): string | undefined;
-  /** Undefined: it changed nothing. */
+  /** Undefined if it changed nothing. */
   after(command: readonly string[], turn: string, now: number): CommandChanges | undefined;
 }
 

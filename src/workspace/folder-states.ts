@@ -1,25 +1,27 @@
 /**
- * States of a session's folder, by content, so that another process on another machine can go on with it. They are kept
- * in a git repository beside the folder, which the folder's own files have no say in: no filter, no hook, no conversion.
+ * States of a session's folder, by content, so that another process on another machine can continue
+ * with it. They are kept in a git repository beside the folder. The folder's own files cannot
+ * influence it: no filter, no hook, no conversion.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface FolderStates {
-  /** The state that was kept here or restored last. */
+  /** The state that was last kept or restored here. */
   readonly last: Promise<string | undefined>;
   /**
-   * Every file that no ignore file names: its bytes, whether it can be run, links as links. Names the state. `store` is
-   * given what it has beyond the one before it; until that has been stored, the state does not count as kept.
+   * Stores every file that no ignore file names: its bytes, whether it is executable, and links as
+   * links. Returns the name of the state. `store` is given what the state has beyond the one before it;
+   * until that is stored, the state does not count as kept.
    */
   keep(store: (pack: Uint8Array) => Promise<void>): Promise<string>;
-  /** Makes the folder as it was. `packs`, oldest first, are read where the state is not known here yet. */
+  /** Restores the folder to a state. `packs`, oldest first, are read if the state is not known here yet. */
   restore(state: string, packs: () => AsyncIterable<Uint8Array>): Promise<void>;
 }
 
 const ref = "refs/heads/kept";
-/** The highest authority on attributes: files are taken as they are, whatever the folder's own files say. */
+/** The attributes with the highest precedence: files are taken as they are, whatever the folder's own files say. */
 const attributes = "* -text -eol -ident -filter -working-tree-encoding -diff -merge\n";
 const fixed = { name: "callgate", email: "callgate@localhost", date: "1970-01-01T00:00:00Z" };
 
@@ -50,14 +52,14 @@ export function createFolderStates(folder: string, repository: string): FolderSt
       } catch (error) {
         const nested =
           error instanceof Error ? /'(.+)\/' does not have a commit checked out/.exec(error.message) : null;
-        // A repository without a commit inside the folder: git will not look into it, and we do without it.
+        // A repository without a commit inside the folder: git does not look into it, so it is left out.
         if (nested === null || tries > 100) return text(await git(["write-tree"]));
         writeFileSync(join(repository, "info", "exclude"), `/${nested[1]!}/\n`, { flag: "a" });
       }
     }
   };
 
-  /** The last state with its tree, once it is known: git need not be asked again after every call. */
+  /** The last state with its tree, so that git need not be asked again after every call. */
   let known: { readonly state: string; readonly tree: string } | undefined;
   const remember = (state: string, tree: string) => {
     writeFileSync(join(repository, ref), `${state}\n`);
@@ -93,7 +95,7 @@ export function createFolderStates(folder: string, repository: string): FolderSt
         for await (const pack of packs()) await git(["index-pack", "--fix-thin", "--stdin"], pack);
       const wanted = await find(`${state}^{tree}`);
       if (wanted === undefined) throw new Error(`the state ${state} of the session's folder is not kept anywhere`);
-      // What lies there now is noted first: what the state does not have is taken away.
+      // What is there now is recorded first, so that files which the state does not have are removed.
       if ((await addAll()) !== wanted) await git(["read-tree", "--reset", "-u", wanted]);
       remember(state, wanted);
     },
@@ -104,7 +106,7 @@ function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("utf8").trim();
 }
 
-/** No configuration of the machine or the user is read, and nobody is asked. */
+/** Reads no configuration of the machine or the user, and asks nobody. */
 function runGit(
   folder: string,
   repository: string,
@@ -118,7 +120,7 @@ function runGit(
         PATH: process.env["PATH"] ?? "/usr/bin:/bin",
         LC_ALL: "C",
         GIT_DIR: repository,
-        // A repository is made without a folder that belongs to it.
+        // A repository is created without a working folder.
         ...(args[0] === "init" ? {} : { GIT_WORK_TREE: folder }),
         GIT_CONFIG_GLOBAL: "/dev/null",
         GIT_CONFIG_NOSYSTEM: "1",

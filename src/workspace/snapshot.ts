@@ -2,18 +2,18 @@ import { lstatSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import ignore, { type Ignore } from "ignore";
 
-/** The files of a folder at one moment: their stamps, and their contents as far as the limits go. */
+/** The files of a folder at one moment: their stamps, and their contents as far as the limits allow. */
 export interface Snapshot {
   /** By path relative to the folder. */
   readonly files: ReadonlyMap<string, SnapshotFile>;
   readonly notes: readonly string[];
-  /** There are more files than were looked at. */
+  /** There are more files than were read. */
   readonly isPartial: boolean;
   absolute(path: string): string;
 }
 
 export interface SnapshotFile {
-  /** Equal stamps: the same content. */
+  /** Equal stamps mean equal content. */
   readonly stamp: string;
   readonly mode: number;
   readonly content?: Uint8Array;
@@ -27,7 +27,7 @@ export interface SnapshotLimits {
 
 const defaults: SnapshotLimits = { maxFiles: 20_000, maxFileBytes: 512 * 1024, maxTotalBytes: 64 * 1024 * 1024 };
 
-/** Folders that hold what is made, fetched or kept by tools, not written by anybody. */
+/** Folders with what tools create, fetch or keep, and nobody writes by hand. */
 const skipped = new Set([".git", ".hg", ".svn", "node_modules", ".callgate"]);
 
 /** Walks a folder without following links or entering what its ignore files name. */
@@ -87,7 +87,7 @@ function readContent(path: string): Uint8Array | undefined {
   try {
     return readFileSync(path);
   } catch {
-    // Not readable or just gone: its stamp alone tells that it changed.
+    // Not readable or just removed, so only its stamp tells that it changed.
     return undefined;
   }
 }
@@ -96,7 +96,7 @@ function readEntries(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Not ours to read: what happens in there is not shown.
+    // We may not read it, so what happens in there is not shown.
     return [];
   }
 }

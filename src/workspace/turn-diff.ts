@@ -21,9 +21,9 @@ export interface ChangedFile {
 }
 
 export interface TurnDiffer {
-  /** Before the turn's first change: remembers the workspace. Cheap when little changed since the last time. */
+  /** Called before the turn's first change: remembers the workspace. Cheap if little changed since the last time. */
   begin(): void;
-  /** A file changed through our own tools, with what it held: exact where the snapshot was too small to know. */
+  /** A file that our own tools changed, with its earlier content. It is exact even where the snapshot was too small. */
   note(change: FileChange): void;
   end(): TurnDiff;
 }
@@ -31,9 +31,9 @@ export interface TurnDiffer {
 export interface TurnDiffOptions {
   readonly workspace: string;
   readonly limits?: Partial<SnapshotLimits>;
-  /** The diff is cut here; the list of files is not. */
+  /** The diff is cut at this size; the list of files is not. */
   readonly maxDiffBytes?: number;
-  /** Files that run later, marked in the notes (left out: our own table). */
+  /** Files that run later, marked in the notes. Left out: our own table. */
   readonly runLater?: RunLater;
 }
 
@@ -62,7 +62,7 @@ export function createTurnDiffer(options: TurnDiffOptions): TurnDiffer {
   };
 }
 
-/** One file's two sides: undefined where it is not there, null where its content was not kept. */
+/** Both sides of one file: undefined if it does not exist, null if its content was not kept. */
 export interface Change {
   readonly path: string;
   readonly from?: string;
@@ -91,7 +91,7 @@ function content(file: SnapshotFile): Uint8Array | null {
   return file.content ?? null;
 }
 
-/** A file that went and one that came with the same content are one that was renamed. */
+/** A removed file and a new one with the same content are one renamed file. */
 function pairRenames(changes: readonly Change[]): readonly Change[] {
   const gone = new Map<string, Change>();
   for (const change of changes) {
@@ -112,7 +112,7 @@ function hash(bytes: Uint8Array): string {
   return createHash("sha1").update(bytes).digest("base64");
 }
 
-/** As git does it: more than half of the lines are the same. Only for texts small enough to count. */
+/** As in git: more than half of the lines are equal. Only for texts that are small enough to compare. */
 function similar(added: Change, gone: Iterable<Change>, taken: ReadonlySet<Change>): Change | undefined {
   const own = lineSet(added.after);
   let best: { readonly change: Change; readonly share: number } | undefined;

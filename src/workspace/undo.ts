@@ -1,4 +1,4 @@
-/** Undo: what a turn's file tools or a command did is kept, and taken back whole or not at all. */
+/** Undo: what a turn's file tools or a command did is kept, and undone completely or not at all. */
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,15 +7,15 @@ import { stateDir } from "../base/paths.ts";
 import { createFiles, type FileChange } from "../runtime/files.ts";
 import type { Files } from "../spec/capability.ts";
 
-/** What was done to some files, in a form that can be taken back later, by another process too. */
+/** What was done to some files, in a form that can be undone later, even by another process. */
 export interface UndoRecord {
-  /** `SESSION:TURN` for what file tools did; of a command, a name of its own. */
+  /** `SESSION:TURN` for what file tools did; a name of its own for a command. */
   readonly turn: string;
   readonly at: number;
   readonly files: readonly UndoFile[];
-  /** Set where a command's changes were found by comparing the folder before and after it. */
+  /** Set if a command's changes were found by comparing the folder before and after it. */
   readonly snapshot?: SnapshotAbout;
-  /** When it was taken back. What its files hold then is what brings it again. */
+  /** When it was undone. What its files held then is what redo restores. */
   readonly undoneAt?: number;
 }
 
@@ -23,33 +23,33 @@ export interface SnapshotAbout {
   /** `SESSION:TURN` in which it ran. */
   readonly of: string;
   readonly command: readonly string[];
-  /** Files that changed too, and cannot be taken back: they are too large to be kept. */
+  /** Files that changed too, and cannot be undone because they were too large to be kept. */
   readonly leftOut: readonly string[];
 }
 
 export interface UndoFile {
   readonly path: string;
-  /** Base64; null: it was not there. */
+  /** Base64, or null if the file did not exist. */
   readonly before: string | null;
-  /** Hash of what was left; null: the file was removed. */
+  /** The hash of what was left, or null if the file was removed. */
   readonly after: string | null;
   readonly mode: number;
 }
 
 export interface UndoLog {
-  /** Collects a turn's changes; nothing is on disk before `close`. */
+  /** Collects a turn's changes. Nothing is on disk before `close`. */
   record(change: FileChange): void;
-  /** The turn is over: what it did is kept, if it did anything. Says what can no longer be taken back. */
+  /** The turn is over. What it did is kept, if it did anything. Returns what can no longer be undone. */
   close(turn: string, now: number): string | undefined;
-  /** Keeps one record. Says what can no longer be taken back. */
+  /** Keeps one record. Returns what can no longer be undone. */
   add(record: UndoRecord): string | undefined;
   /** Oldest first. */
   all(): readonly UndoRecord[];
-  /** Puts what brings it again in its place, after it was taken back; or the other way round. */
+  /** Replaces a record by its inverse after it was undone, or redone. */
   replace(record: UndoRecord, by: UndoRecord): void;
 }
 
-/** Older records are forgotten, and so is one that is too large to keep. */
+/** Limits: older records are dropped, and so is one that is too large to keep. */
 export interface UndoBounds {
   readonly records: number;
   readonly bytes: number;
@@ -96,7 +96,7 @@ export function createUndoLog(file: string, bounds: UndoBounds = defaultBounds):
   };
 }
 
-/** How many of the oldest go, so that there is room for one more. */
+/** How many of the oldest are dropped to make room for one more. */
 function firstToKeep(kept: readonly string[], more: number, bounds: UndoBounds): number {
   let from = Math.max(0, kept.length + 1 - bounds.records);
   let total = more + kept.slice(from).reduce((sum, { length }) => sum + length, 0);
@@ -131,7 +131,7 @@ function rewrite(file: string, kept: readonly string[]): void {
   renameSync(temporary, file);
 }
 
-/** Many changes of one file are one: what it was first, what it is now. */
+/** Several changes of one file become one: what it was first, and what it is now. */
 function collect(changes: readonly FileChange[]): readonly UndoFile[] {
   const byPath = new Map<string, UndoFile>();
   for (const { path, before, after, mode } of changes) {
@@ -157,11 +157,14 @@ export interface Undone {
 
 export interface ReversedTurn {
   readonly done: readonly Undone[];
-  /** What reverses this again, to be kept in the record's place. */
+  /** The inverse of this change, to be kept in the record's place. */
   readonly inverse: UndoRecord;
 }
 
-/** File access for `reverseTurn`: the person takes back what is below the workspace, files that tools may not touch too. */
+/**
+ * File access for `reverseTurn`. A person may undo everything below the workspace, including files
+ * that tools may not touch.
+ */
 export function filesToUndo(workspace: string): Files {
   const grant = {
     policy: "workspace-write",
@@ -175,8 +178,8 @@ export function filesToUndo(workspace: string): Files {
 }
 
 /**
- * Takes back what a record says, or does again what was taken back: all of it or nothing. A file that is no longer as it
- * was left stops it, with the reason.
+ * Undoes what a record says, or redoes what was undone: all of it or nothing. A file that is no longer
+ * as it was left stops it, with the reason.
  */
 export async function reverseTurn(
   record: UndoRecord,
@@ -208,13 +211,13 @@ interface Against {
   readonly reason: string;
 }
 
-/** What would bring the file back to how it is now, or why it is not to be touched. */
+/** The change that would restore the file's present state, or why the file must not be touched. */
 async function lookAt({ path, before, after, mode }: UndoFile, files: Files): Promise<UndoFile | Against> {
   const against = (reason: string): Against => ({ path, reason: `${path} ${reason}` });
   const was = before === null ? null : hashOf(Buffer.from(before, "base64"));
   const entry = await files.stat(path);
   if (entry === undefined) return after === null ? { path, before: null, after: was, mode } : against("is gone");
-  // A link put there since would carry the old content somewhere else.
+  // A link put there since then would carry the old content somewhere else.
   if (entry.type !== "file") return against(`is no longer a file but a ${entry.type}`);
   if (after === null) return against("is there again");
   const bytes = await files.read(path);

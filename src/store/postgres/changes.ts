@@ -1,7 +1,8 @@
 /**
- * What happens to sessions, told to whoever watches, on every process: here at once, elsewhere by notifications that
- * are gathered for a moment, since each of them takes a lock of the whole database. A notification can be lost with its
- * process or its connection; therefore the tables are looked at now and then, and what was missed is told.
+ * Tells every process what happens to sessions: here at once, elsewhere by notifications.
+ * Notifications are collected for a moment, because each of them takes a lock on the whole database.
+ * One can be lost with its process or its connection, so the tables are checked now and then, and what
+ * was missed is reported.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,7 +25,7 @@ export interface ChangesOptions {
 }
 
 const channel = "callgate";
-/** PostgreSQL takes less than 8,000 bytes. */
+/** PostgreSQL accepts less than 8,000 bytes. */
 const maxPayload = 7_900;
 const recentMs = 10_000;
 
@@ -32,7 +33,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   const { gatherMs = 50, lookMs = 2_000, onError } = options;
   const origin = randomUUID();
   const listeners = new Set<(change: StoreChange) => void>();
-  /** Up to which record each session was told of; when its row had changed at the last look. */
+  /** Up to which record each session was reported, and when its row had changed at the last check. */
   let told = new Map<string, number>();
   let changedAt = new Map<string, string>();
   let gathered: StoreChange[] = [];
@@ -109,7 +110,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
     tell(change) {
       tellHere(change);
       gather(gathered, change);
-      // Mail is told at once, since somebody waits for it; where much is told it is gathered like the rest.
+      // Mail is sent at once, because somebody waits for it. If there is much to send, it is collected like the rest.
       const waitMs = change.type === "mail" && performance.now() - sentAt > gatherMs ? 0 : gatherMs;
       if (waitMs === 0) clearTimeout(timer);
       if (waitMs === 0 || timer === undefined) timer = setTimeout(() => run(send), waitMs);
@@ -120,7 +121,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
     },
     async close() {
       clearInterval(looking);
-      await send().catch(() => undefined); // whoever listens looks by itself
+      await send().catch(() => undefined); // listeners check by themselves
       state.isClosed = true;
       listeners.clear();
       await connection?.end();
@@ -128,7 +129,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   };
 }
 
-/** What was gathered already and is told by the new change is not told twice. */
+/** A collected change that the new one covers is not sent twice. */
 function gather(gathered: StoreChange[], change: StoreChange): void {
   if (change.type === "live") {
     const at = gathered.findLastIndex((one) => one.id === change.id);
@@ -149,7 +150,7 @@ function toPayloads(origin: string, changes: readonly StoreChange[]): readonly s
   let parts: string[] = [];
   let size = frame;
   const end = () => {
-    // Numbered: PostgreSQL drops a notification that is equal to another of the same transaction.
+    // Numbered, because PostgreSQL drops a notification that equals another of the same transaction.
     const part = payloads.length;
     if (parts.length > 0)
       payloads.push(`{"origin":${JSON.stringify(origin)},"part":${part},"changes":[${parts.join(",")}]}`);
@@ -166,7 +167,10 @@ function toPayloads(origin: string, changes: readonly StoreChange[]): readonly s
   return payloads;
 }
 
-/** One change as JSON; a long piece of text as several. What cannot be made short is left out: its record will have it. */
+/**
+ * One change as JSON, or a long text as several. What cannot be shortened is left out, because its
+ * record will have it.
+ */
 function toParts(change: StoreChange, maxBytes: number): readonly string[] {
   const whole = JSON.stringify(change);
   if (Buffer.byteLength(whole) < maxBytes) return [whole];

@@ -1,6 +1,7 @@
 /**
- * Connections to PostgreSQL. `pg` is loaded here and nowhere else, when a database is opened: whoever works on files
- * needs no driver. A tenant's queries run as a role that row-level security confines to the tenant's own rows.
+ * Connections to PostgreSQL. `pg` is loaded only here, when a database is opened, so that file stores
+ * need no driver. A tenant's queries run as a role that row-level security confines to the tenant's
+ * own rows.
  */
 import type { Pool, PoolClient } from "pg";
 import { Unavailable } from "../session-store.ts";
@@ -8,20 +9,20 @@ import { migrate, type Queries } from "./schema.ts";
 
 export type { Queries };
 
-/** A transaction that belongs to a tenant does part of its work as the service itself. */
+/** A tenant's transaction that does part of its work as the service itself. */
 export interface Transaction extends Queries {
-  /** What `work` asks on the connection, one of `pg`, belongs to the transaction and is not confined to the tenant. */
+  /** What `work` does on the connection (one of `pg`) belongs to the transaction, and is not confined to the tenant. */
   unconfined<T>(work: (connection: unknown) => Promise<T>): Promise<T>;
 }
 
 /** PostgreSQL, with the tables of the service. */
 export interface Database extends Queries {
   readonly url: string;
-  /** All of it or nothing. */
+  /** Does all of it or nothing. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** The same database as one tenant may see it. Left out: all of it. */
   as(tenant: string): Database;
-  /** A connection of its own, outside the pool. It ends with `end`, or by itself: `onLost` is called then, once. */
+  /** A separate connection outside the pool. It ends with `end`, or by itself; then `onLost` is called once. */
   connect(options: ConnectOptions): Promise<Connection>;
   close(): Promise<void>;
 }
@@ -42,11 +43,11 @@ export interface Connection extends Queries {
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
-  /** Connections that are kept for queries. */
+  /** How many connections are kept for queries. */
   readonly poolSize?: number;
 }
 
-/** The role that a tenant's queries run as: it logs in nowhere and owns nothing. */
+/** The role of a tenant's queries. It cannot log in and owns nothing. */
 export const tenantRole = "callgate_tenant";
 
 /** Opens the database and brings its tables up to date. */
@@ -54,18 +55,18 @@ export async function openDatabase({ url, poolSize = 6 }: DatabaseOptions): Prom
   const pg = await loadDriver();
   const createPool = (options: string) => {
     const made = new pg.Pool({ connectionString: url, max: poolSize, application_name: "callgate", options });
-    // A connection that breaks while nobody uses it is replaced by the next query; one in use tells whoever uses it.
+    // A connection that breaks while idle is replaced by the next query; one in use reports to whoever uses it.
     made.on("error", () => undefined);
     made.on("connect", (client) => client.on("error", () => undefined));
     return made;
   };
   const pool = createPool("");
-  // Connections that begin as the confined role: what tenants read does not hold up what workers write.
+  // Connections that begin as the confined role, so that tenants' reads do not hold up workers' writes.
   const owners: Owners = new WeakMap();
   const tenantPool = createPool(`-c role=${tenantRole}`);
   const connect: Database["connect"] = async ({ name, onLost, onNotification }) => {
     const client = new pg.Client({ connectionString: url, application_name: `callgate ${name}`, keepAlive: true });
-    let isOver = true; // a connection that does not come about is told to whoever asked for it
+    let isOver = true; // if the connection cannot be made, the caller is told
     const lost = (error?: Error) => {
       if (isOver) return;
       isOver = true;
@@ -127,7 +128,7 @@ function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Q
   return {
     // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
     async query<Row>(text: string, values?: readonly unknown[]) {
-      // The shape of a row is the query's: whoever wrote it knows.
+      // The query determines the shape of a row, so whoever wrote it knows the type.
       const result = await (asked as Pool)
         .query(text, values === undefined ? undefined : [...values])
         .catch(throwUnavailable);
@@ -136,10 +137,10 @@ function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Q
   };
 }
 
-/** Whose a connection is. It is told whenever that changes, and before its first query. */
+/** The tenant of a connection. It is set whenever that changes, and before the first query. */
 type Owners = WeakMap<PoolClient, string>;
 
-/** A connection answers for the tenant it was told of, and never for the one before. */
+/** A connection answers only for the tenant that was set, and never for an earlier one. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
 async function askAs<Row>(pool: Pool, owners: Owners, tenant: string, text: string, values?: readonly unknown[]) {
   const client = await pool.connect().catch(throwUnavailable);
@@ -156,7 +157,10 @@ async function askAs<Row>(pool: Pool, owners: Owners, tenant: string, text: stri
   }
 }
 
-/** Classes of PostgreSQL's codes: connections, a server that shuts down or starts; and the system's own about sockets. */
+/**
+ * Classes of PostgreSQL's codes for connections and for a server that shuts down or starts, and the
+ * system's own codes for sockets.
+ */
 const unreachable = /^(08|57P0[123]|53300|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH)/;
 
 function throwUnavailable(error: unknown): never {
@@ -178,7 +182,7 @@ async function inTransaction<T>(
   const ask = (text: string) => client.query(text).catch(throwUnavailable);
   let failure: Error | undefined;
   try {
-    // One round trip: the tenant's name is quoted, since several statements take no parameters.
+    // One round trip. The tenant's name is quoted, because several statements in one accept no parameters.
     await ask(tenant === undefined ? "begin" : `begin; ${confine}set local callgate.tenant = ${escapeLiteral(tenant)}`);
     const done = await work({
       ...toQueries(client),
@@ -195,6 +199,6 @@ async function inTransaction<T>(
     await client.query("rollback").catch((broken: Error) => (failure = broken));
     throw error;
   } finally {
-    client.release(failure); // one that cannot even roll back is not used again
+    client.release(failure); // a connection that cannot even roll back is not used again
   }
 }

@@ -1,19 +1,20 @@
 /**
- * Who runs which session: advisory locks of one connection. A killed process loses them at once, a frozen one when the
- * database ends a connection that has been silent for too long. They are for speed: the record numbers are what is safe.
+ * Which process runs which session: advisory locks of one connection. A killed process loses them at
+ * once, and a frozen one when the database ends a connection that was silent for too long. They are
+ * for speed; safety comes from the record numbers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection, Database } from "./database.ts";
 
 /** Which sessions this process holds, and which workers live. */
 export interface Hold {
-  /** False: somebody has it, here or elsewhere. */
+  /** False if this or another process has it. */
   take(id: string): Promise<boolean>;
   release(id: string): Promise<void>;
-  /** One of the places that a tenant has on all processes together; undefined where all are taken. */
+  /** Takes one of the places that a tenant has on all processes together. Undefined if all are taken. */
   takePlace(tenant: string, places: number): Promise<number | undefined>;
   releasePlace(tenant: string, place: number): Promise<void>;
-  /** From now on this process is known under the name, as long as it lives. */
+  /** Makes this process known under the name for as long as it lives. */
   appear(worker: string): Promise<void>;
   /** Workers that are known and no longer alive. */
   findDead(): Promise<readonly string[]>;
@@ -22,7 +23,7 @@ export interface Hold {
 }
 
 export interface HoldOptions {
-  /** A process that has been silent for this long has lost what it holds. */
+  /** A process that was silent for this long has lost what it holds. */
   readonly frozenAfterMs?: number;
   readonly onError?: (error: unknown) => void;
 }
@@ -30,7 +31,7 @@ export interface HoldOptions {
 const lockOf = (kind: string, parameter: string) => `hashtextextended('${kind} ' || ${parameter}, 0)`;
 
 export function createHold(database: Database, { frozenAfterMs = 10_000, onError }: HoldOptions = {}): Hold {
-  /** An advisory lock can be had twice on one connection: what this process holds is looked up here first. */
+  /** One connection can take an advisory lock twice, so what this process holds is looked up here first. */
   const mine = new Set<string>();
   const taking = new Set<string>();
   let worker: string | undefined;
@@ -45,7 +46,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     ping = setInterval(() => void connection.query("select 1").catch(() => undefined), frozenAfterMs / 4);
     ping.unref();
     if (worker !== undefined) await lockWorker(connection, worker);
-    // What another process has taken meanwhile is lost; whoever still runs it here is stopped by the record's number.
+    // What another process has taken in the meantime is lost. If it still runs here, its next record number stops it.
     for (const id of mine) if (!(await tryLock(connection, id))) mine.delete(id);
     return connection;
   };
@@ -84,7 +85,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     return rows[0]!.has;
   };
   const lockWorker = async (connection: Connection, name: string) => {
-    // Whoever looks for dead workers has the lock for the moment of looking: it is waited for.
+    // A process that looks for dead workers holds the lock while it looks, so we wait for it.
     await connection.query(`select pg_advisory_lock(${lockOf("worker", "$1::text")})`, [name]);
     await connection.query("insert into callgate.worker (id) values ($1) on conflict do nothing", [name]);
   };
@@ -96,7 +97,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
       try {
         const asked = current();
         const has = await tryLock(await asked, id);
-        // A connection that broke meanwhile took the lock with it.
+        // A connection that broke in the meantime took the lock with it.
         if (!has || opening !== asked) return false;
         mine.add(id);
         return true;
@@ -107,7 +108,7 @@ export function createHold(database: Database, { frozenAfterMs = 10_000, onError
     async release(id) {
       if (!mine.delete(id)) return;
       const connection = await opening?.catch(() => undefined);
-      // A connection that breaks now lets go of it by itself.
+      // A connection that breaks now releases it by itself.
       await connection
         ?.query(`select pg_advisory_unlock(${lockOf("session", "$1::text")})`, [id])
         .catch(() => undefined);
@@ -157,7 +158,7 @@ function createPlaces(connect: () => Promise<Connection>) {
   return {
     take(tenant: string, most: number): Promise<number | undefined> {
       if (most === Infinity) return Promise.resolve(0);
-      // One after the other: whoever asks next has to know what was had before.
+      // One after the other, because the next one has to know what was taken before.
       const taken = last.then(() => tryPlace(tenant, most));
       last = taken.catch(() => undefined);
       return taken;

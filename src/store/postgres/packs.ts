@@ -1,4 +1,4 @@
-/** Pieces of sessions' folders in PostgreSQL; large ones in a store of their own, of which the row has the name. */
+/** Pieces of sessions' folders in PostgreSQL. Large ones are in a separate store, and their row holds the name. */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { blobName, type BlobStore, type PackStore } from "../packs.ts";
 import type { Database } from "./database.ts";
@@ -25,7 +25,7 @@ export function createPostgresPacks(options: PostgresPacksOptions): PackStore {
     async add(session, pack) {
       const isLarge = blobs !== undefined && pack.length > maxBytes;
       const name = isLarge ? blobName(session, pack) : undefined;
-      // The piece before its row: a row whose piece is missing could not be read.
+      // The piece is written before its row, because a row without its piece could not be read.
       if (name !== undefined) await blobs?.put(name, pack);
       await database.query(
         "insert into callgate.pack (session, tenant, bytes, blob) select id, tenant, $2, $3 from callgate.session where id = $1",
@@ -37,7 +37,7 @@ export function createPostgresPacks(options: PostgresPacksOptions): PackStore {
         "select id from callgate.pack where session = $1 order by id",
         [session],
       );
-      // One at a time: together they may be larger than memory.
+      // One at a time, because together they may be larger than memory.
       for (const { id } of rows) {
         const found = await database.query<{ bytes: Uint8Array | null; blob: string | null }>(
           "select bytes, blob from callgate.pack where id = $1",

@@ -21,7 +21,7 @@ export const sessionColumns =
   "id, tenant, title, status, model, cwd, settings, started_at, updated_at, questions, usage, takings";
 export const mailColumns = "id, kind, body, at";
 
-/** The head moves, the records are written, the mail they took is marked: all of it, or nothing where the head is elsewhere. */
+/** Moves the head, writes the records and marks the mail they took: all of it, or nothing if the head is elsewhere. */
 export const appendStatement = `
   with moved as (
     update callgate.session
@@ -36,7 +36,7 @@ export const appendStatement = `
   )
   select tenant from moved`;
 
-/** A waiting session takes answers and the wish to end; messages are for when it is idle again. */
+/** A waiting session accepts answers and a request to end. Messages wait until it is idle again. */
 export const unfinishedQuery = `
   select id, tenant from callgate.session
   where status = 'running'

@@ -1,6 +1,6 @@
-/** The tables, as a list of steps: each is taken once, in order, and never changed after a release. */
+/** The tables, as a list of steps. Each is applied once, in order, and never changed after a release. */
 
-/** Whatever can be asked: the database, or one transaction of it. */
+/** What can run queries: the database, or one of its transactions. */
 export interface Queries {
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
   query<Row = Record<string, unknown>>(
@@ -9,7 +9,7 @@ export interface Queries {
   ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
 }
 
-/** Milliseconds since the epoch, by the database's clock: machines need not agree on the time. */
+/** Milliseconds since the epoch by the database's clock, so that machines need not agree on the time. */
 export const nowMs = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 
 const journalParts = 8;
@@ -123,7 +123,7 @@ const steps: readonly string[] = [
   `,
 ];
 
-/** In one transaction, and one process at a time: several may start at once. */
+/** In one transaction and by one process at a time, because several may start at once. */
 export async function migrate(transaction: Queries): Promise<void> {
   await transaction.query("select pg_advisory_xact_lock(hashtextextended('callgate schema', 0))");
   await transaction.query("create schema if not exists callgate");
@@ -141,7 +141,7 @@ export async function migrate(transaction: Queries): Promise<void> {
   await transaction.query("insert into callgate.version (step) values ($1)", [steps.length]);
 }
 
-/** Tenants' queries run as this role. Roles belong to the whole server, so it may be there from another database. */
+/** Creates the role for tenants' queries. Roles belong to the whole server, so it may exist from another database. */
 async function makeRole(transaction: Queries): Promise<void> {
   const { rows } = await transaction.query<{ is_there: boolean; may_use: boolean; may_make: boolean }>(`
     select exists (select from pg_roles where rolname = 'callgate_tenant') as is_there,

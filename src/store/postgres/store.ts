@@ -1,4 +1,7 @@
-/** Sessions in PostgreSQL, for any number of processes. An append is one statement, and the record's number is its fence. */
+/**
+ * Sessions in PostgreSQL, for any number of processes. An append is one statement, and the record's
+ * number is its fence.
+ */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "../../base/json.ts";
@@ -23,7 +26,7 @@ import { nowMs } from "./schema.ts";
 /** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
   readonly database: Database;
-  /** A process that has been silent for this long has lost its sessions to whoever takes them. */
+  /** A process that was silent for this long has lost its sessions to whoever takes them. */
   readonly frozenAfterMs?: number;
   /** What is removed with a session. */
   readonly packs?: PackStore;
@@ -39,7 +42,7 @@ const storeShape = optionsShape<PostgresStoreOptions>(
 export interface PostgresStore extends SessionStore {
   /** Who lives, and who holds what. */
   readonly hold: Hold;
-  /** The process that runs its sessions, where it is one; a session remembers who had it last. */
+  /** The process that runs its sessions, if there is one. A session remembers which process had it last. */
   readonly worker: string;
 }
 
@@ -76,7 +79,7 @@ interface Parts {
 // oxlint-disable-next-line max-lines-per-function -- one store: its functions share the database and whoever watches
 function createStore(parts: Parts): SessionStore {
   const { database, hold, changes, worker, tenant: only } = parts;
-  // Whoever runs sessions reads for itself; tenants' listeners read together.
+  // Whoever runs sessions reads for itself; listeners of tenants share their reads.
   const share: ReturnType<typeof createSharing> = only === undefined ? (_what, read) => read() : createSharing();
   const scoped = new Map<string, SessionStore>();
   const tenantOf = async (id: string): Promise<string> => {
@@ -145,7 +148,7 @@ function createStore(parts: Parts): SessionStore {
           `select n, at, record from callgate.journal where session = $1 and n > $2 order by n ${limit === undefined ? "" : "limit $3"}`,
           limit === undefined ? [id, after] : [id, after, limit],
         );
-        // A record's own `n` and `at` never stand in for the journal's.
+        // A record's own `n` and `at` never replace the journal's.
         return rows.map(({ n, at, record }) => ({ ...record, n, at: Number(at) }) as unknown as StoredRecord);
       }),
     async append(id, at, records) {
@@ -250,8 +253,8 @@ function isObjectWithCode(error: unknown, code: string): boolean {
 }
 
 /**
- * Many listeners ask the same at the same moment: it is read once or twice, not a thousand times. Nobody gets an answer
- * that was read before they asked.
+ * Many listeners ask for the same at the same moment. It is read once or twice, and not a thousand
+ * times. Nobody gets an answer that was read before they asked.
  */
 function createSharing() {
   const reads = new Map<string, { readonly running: Promise<unknown>; next?: Promise<unknown> }>();

@@ -1,9 +1,9 @@
 /**
- * The calls of one Chat answer: put together from their deltas, shown while they grow, judged when the answer has
- * ended. Servers disagree on what a delta carries (no index, index 0 for all, ids that repeat, are blank or missing,
- * names in pieces or late), so each delta is matched by what it has, in this order: a known index that nothing
- * contradicts, an unseen id with a name (a new call), a known id, a name alone (a new call), nothing (the call touched
- * last).
+ * The calls of one Chat answer: put together from their deltas, shown while they grow, and judged when
+ * the answer has ended. Servers disagree on what a delta carries: no index, index 0 for all, ids that
+ * repeat, are blank or missing, names in pieces or late. So each delta is matched by what it has, in
+ * this order: a known index that nothing contradicts, an unseen id with a name (a new call), a known
+ * id, a name alone (a new call), nothing (the call touched last).
  */
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import type { CallItem, ModelEvent, Outcome } from "../../spec/model.ts";
@@ -15,12 +15,15 @@ import { lookUp } from "../names.ts";
 import { declaredNames, expandParallel, isParallelWrapper } from "../parallel.ts";
 import { isWhole, jsonObject } from "../raw.ts";
 
-/** Calls stand behind all words of an answer, in the order of their own index. */
+/** Calls come after all text of an answer, in the order of their own index. */
 const firstCall = 1_000_000;
 
 export interface Calls {
   take(delta: CallDelta): void;
-  /** Returns how many calls there are. Missing ids are derived from the answer's id, so that turns do not share them. */
+  /**
+   * Returns how many calls there are. Missing ids are derived from the answer's id, so that two turns
+   * never share one.
+   */
   done(outcome: Outcome, answerId: string): number;
 }
 
@@ -29,7 +32,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
   const assembler = createAssembler(declared);
   const shown = new Set<OpenCall>();
 
-  /** Only `item.done` says what a call is; a name that may still change is not shown at all. */
+  /** Only `item.done` states what a call is. A name that may still change is not shown at all. */
   function show(call: OpenCall, added: string): void {
     if (call.name === "" || isParallelWrapper(call.name)) return;
     if (assembler.isPartialName(call.name) || assembler.isRepeat(call)) return;
@@ -45,7 +48,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
       });
     }
     const delta = isNew ? call.args.toString() : added;
-    // A wrapped freeform text is JSON on the way; nobody can show that.
+    // A wrapped freeform text is still JSON at this point, which cannot be shown.
     if (delta === "" || (tool.kind === "custom" && !call.custom)) return;
     emit({ type: "item.delta", index, field: "arguments", delta });
   }
@@ -72,7 +75,7 @@ export function createCalls(emit: (event: ModelEvent) => void, options: DecodeOp
   };
 }
 
-/** Executable only if the answer ended properly, the name is known and the arguments are whole. */
+/** It may run only if the answer ended properly, the name is known and the arguments are complete. */
 function toItem(call: WholeCall, id: string, outcome: Outcome, options: DecodeOptions): CallItem {
   const tool = lookUp(options.names, call.name, call.custom ? "custom" : "function");
   const isWrapped = tool.kind === "custom" && !call.custom;
@@ -99,7 +102,7 @@ export interface CallDelta {
 }
 
 export interface OpenCall extends GrowingArgs {
-  /** Place among the calls: the wire's index where it is free, else the next. */
+  /** Its place among the calls: the wire's index if that is free, otherwise the next place. */
   readonly slot: number;
   custom: boolean;
   id: string | undefined;
@@ -107,17 +110,17 @@ export interface OpenCall extends GrowingArgs {
   extra: Record<string, unknown> | undefined;
 }
 
-/** A call when everything was said of it. */
+/** A call after everything was said about it. */
 export type WholeCall = Pick<OpenCall, "slot" | "custom" | "id" | "name" | "extra"> & { args: string };
 
 export interface Assembler {
   /** The call this delta belongs to, already grown by it, and what its arguments grew by. */
   take(delta: CallDelta): { readonly call: OpenCall; readonly added: string };
-  /** In slot order, as they were meant; calls that never got a name nor arguments are left out. */
+  /** In slot order. Calls that got neither a name nor arguments are left out. */
   calls(): readonly WholeCall[];
-  /** A name that may still grow into a declared one. */
+  /** Whether the name may still grow into a declared one. */
   isPartialName(name: string): boolean;
-  /** Another call has its id: until the end it may turn out to be that call. */
+  /** Another call has the same id. At the end, the two may turn out to be one call. */
   isRepeat(call: OpenCall): boolean;
 }
 
@@ -138,7 +141,7 @@ export function createAssembler(declared: ReadonlySet<string>): Assembler {
       return isStrange || startsAnother(here, delta, names) ? undefined : here;
     }
     if (named !== undefined) {
-      // A new index with a name of its own is another call whose server repeats an id.
+      // A new index with its own name is another call, whose server repeats an id.
       const isElsewhere = delta.index !== undefined && here === undefined && delta.name !== undefined;
       return isElsewhere || startsAnother(named, delta, names) ? undefined : named;
     }
@@ -174,7 +177,7 @@ function toWhole(call: OpenCall): WholeCall {
   return { slot, custom, id, name, extra, args: saidOnce(call) };
 }
 
-/** Without ghosts, and without calls that stood under two indexes. */
+/** Removes empty calls, and calls that were listed under two indexes. */
 function unrepeated(calls: readonly WholeCall[]): readonly WholeCall[] {
   const byId = new Map<string, WholeCall>();
   return calls.filter((call) => {
@@ -199,14 +202,17 @@ function createOpenCall(slot: number, custom: boolean): OpenCall {
   };
 }
 
-/** Names that come in pieces: only the declared ones tell a piece from a whole. */
+/** Names that come in pieces. Only the declared names tell a piece from a complete name. */
 interface GrowingNames {
   isDeclared(name: string): boolean;
   /** Not declared, but the beginning of a name that is. */
   mayGrow(name: string): boolean;
-  /** The next piece of the call's name: joined it is declared or on its way there, and what stands is not declared itself. */
+  /**
+   * Whether this is the next piece of the call's name: the name so far is not declared itself, and
+   * joined with the piece it is, or may become, a declared one.
+   */
   continues(call: OpenCall, piece: string): boolean;
-  /** A declared name said as a whole after its beginning. */
+  /** Whether a declared name is given as a whole after its beginning was. */
   completes(call: OpenCall, name: string): boolean;
 }
 
@@ -227,12 +233,12 @@ function createGrowingNames(declared: ReadonlySet<string>): GrowingNames {
   };
 }
 
-/** Only an object or a list can be known to be over: any more text would break it. */
+/** Only an object or a list can be known to be complete, because any more text would break it. */
 function isFinished(call: OpenCall): boolean {
   return !call.custom && call.nesting.isOver;
 }
 
-/** A delta that names the same place but cannot continue what stands there. */
+/** A delta that names the same place but cannot continue what is there. */
 function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
   if (delta.name === undefined || call.name === "" || names.continues(call, delta.name)) return false;
   if (delta.name !== call.name)
@@ -240,16 +246,16 @@ function startsAnother(call: OpenCall, delta: CallDelta, names: GrowingNames): b
   return delta.args !== "" && isFinished(call) && delta.args !== call.args.toString();
 }
 
-/** Whether a delta of which neither index nor id is known belongs to the call touched last. */
+/** Whether a delta whose index and id are both unknown belongs to the call touched last. */
 function goesOn(last: OpenCall, delta: CallDelta, names: GrowingNames): boolean {
-  // A fresh id on every delta of one call is seen in the field; only a name or a finished call tells them apart.
+  // Some servers send a fresh id with every delta of one call. Only a name or a finished call tells them apart.
   if (delta.id !== undefined && last.id !== undefined) return delta.name === undefined && !isFinished(last);
   if (delta.name === undefined || last.name === "" || names.continues(last, delta.name)) return true;
-  // Some servers say the name with every piece.
+  // Some servers repeat the name with every piece.
   return delta.name === last.name && last.args.length > 0 && !isFinished(last);
 }
 
-/** Adds to the call what the delta brings; returns what the arguments grew by. */
+/** Adds what the delta brings to the call. Returns what the arguments grew by. */
 function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   call.id ??= delta.id;
   if (delta.name !== undefined) {
@@ -258,7 +264,7 @@ function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   }
   if (delta.custom) call.custom = true;
   if (delta.extra !== undefined) call.extra = { ...call.extra, ...delta.extra };
-  // The whole call said a second time, name and all, adds nothing.
+  // The whole call sent a second time, with its name, adds nothing.
   const isWholeCall = delta.name !== undefined && delta.id !== undefined && isFinished(call);
   if (delta.args === "" || (isWholeCall && delta.args === call.args.toString())) return "";
   if (call.args.length === 0) call.isAnnounced = delta.args === announcement;
@@ -268,27 +274,27 @@ function grow(call: OpenCall, delta: CallDelta, names: GrowingNames): string {
   return delta.args;
 }
 
-/** What is known of a call whose arguments grow. */
+/** What is known about a call whose arguments are growing. */
 export interface GrowingArgs {
   readonly custom: boolean;
   readonly args: GrowingText;
   /** Follows the arguments as they grow, so that nothing is read twice. */
   readonly nesting: Nesting;
-  /** The last delta, where it said everything again that came before it. */
+  /** The last delta, if it repeated everything that came before it. */
   snapshot: string | undefined;
-  /** The first delta was an empty object, which is how some servers announce arguments. */
+  /** The first delta was an empty object, with which some servers announce arguments. */
   isAnnounced: boolean;
 }
 
-/** `added`, if it begins with all that was said before it and that was not whole; then it is meant to replace that. */
+/** `added`, if it begins with everything that came before and that was incomplete. It is then meant to replace it. */
 export function sayingAgain({ args, nesting, snapshot }: GrowingArgs, added: string): string | undefined {
   if (nesting.isOver && snapshot === undefined) return undefined;
-  // Looking at the length first keeps the usual delta, which is short, from touching the long text at all.
+  // Comparing lengths first means that the usual short delta never touches the long text.
   if (added.length < (snapshot ?? args).length) return undefined;
   return added.startsWith(snapshot ?? args.toString()) ? added : undefined;
 }
 
-/** The arguments without what was said twice. Only text that makes no sense as it stands is looked at. */
+/** The arguments without what was sent twice. Only text that is not valid as it stands is examined. */
 export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingArgs): string {
   const args = said.toString();
   if (custom) return args;
@@ -300,14 +306,17 @@ export function saidOnce({ args: said, custom, snapshot, isAnnounced }: GrowingA
 /** What a server that announces arguments sends first. */
 export const announcement = "{}";
 
-/** Whether the `again` is the `first` call under another index; the first then has the arguments, wherever they were said. */
+/**
+ * Whether `again` is the call `first` under another index. If so, `first` gets the arguments, wherever
+ * they were sent.
+ */
 export function absorbs(first: WholeCall, again: WholeCall): boolean {
   if (first.name !== again.name) return false;
   if (first.args === "") first.args = again.args;
   return again.args === "" || again.args === first.args;
 }
 
-/** Where a growing JSON text ends: each character is looked at once, whatever pieces it comes in. */
+/** Where a growing JSON text ends. Each character is looked at once, in whatever pieces the text comes. */
 export interface Nesting {
   /** The first bracket was closed again. */
   readonly isOver: boolean;

@@ -1,4 +1,7 @@
-/** A client's Chat Completions body as a neutral request. Unknown fields are kept, so that nothing a client asks for is lost in silence. */
+/**
+ * A client's Chat Completions body as a neutral request. Unknown fields are kept, so that nothing a
+ * client asks for is silently lost.
+ */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, isObject } from "../../base/json.ts";
 import type {
@@ -146,7 +149,7 @@ function decodeCustom(tool: Raw): CustomSpec {
   return format["type"] === "text" ? { ...base, format: { type: "text" } } : base;
 }
 
-/** The first system message is the instructions; everything later keeps its place. */
+/** The first system message becomes the instructions. Later ones keep their place. */
 function decodeMessages(
   messages: readonly Raw[],
   sign: Sign | undefined,
@@ -161,7 +164,7 @@ function decodeMessages(
   return isInstructions ? { instructions: partsToText(words), input } : { input };
 }
 
-/** Where clients give back what they were given for Google's Chat endpoint. */
+/** The field in which clients of Google's Chat endpoint give back what they were given. */
 function stateOf(call: CallItem): string | undefined {
   const content = object(call.extra?.wire === "chat" ? call.extra.fields["extra_content"] : undefined);
   return word(object(content["google"])["thought_signature"]);

@@ -1,6 +1,6 @@
 /**
- * One chunk of a Chat stream (or one whole message, which has the same fields): which choice of it is followed, and
- * every variant of its fields seen in the field.
+ * One chunk of a Chat stream (or one whole message, which has the same fields): which of its choices
+ * is followed, and all known variants of its fields.
  */
 import { defined, isObject } from "../../base/json.ts";
 import type { ModelError, Usage } from "../../spec/model.ts";
@@ -11,7 +11,7 @@ import type { CallDelta } from "./calls.ts";
 export interface Choices {
   /** The followed choice of a chunk. */
   take(chunk: Raw): Raw | undefined;
-  /** The pieces of the answer that were passed over because they might have been another's. */
+  /** Pieces of the answer that were held back because they might have belonged to another choice. */
   end(): readonly Raw[];
 }
 
@@ -55,7 +55,7 @@ export function createChoices(): Choices {
       const isOneAnswer = finished.size === 1 && !wentBack;
       const isWanted = ({ index, choice }: Stray) => {
         if (!first.isThere) return isOneAnswer || index === lowest;
-        // A second text is another answer, calls beside a text are not.
+        // A second text is another answer; calls beside a text are not.
         return isOneAnswer && ((hasText(choice) && !first.hasText) || (hasCalls(choice) && !first.hasCalls));
       };
       return strays.filter(isWanted).map(({ choice }) => choice);
@@ -105,8 +105,8 @@ function wordsIn(value: unknown): string {
 }
 
 /**
- * Thoughts beside the content: DeepSeek's field, the one of vLLM, OpenRouter and Ollama, Copilot's. Servers that
- * send several send the same several times.
+ * Thoughts beside the content: DeepSeek's field, that of vLLM, OpenRouter and Ollama, and Copilot's.
+ * Servers that send several fields send the same text in each.
  */
 export function readReasoning(delta: Raw): string {
   const plain = wordsIn(delta["reasoning_content"]) || wordsIn(delta["reasoning"]) || wordsIn(delta["reasoning_text"]);
@@ -130,7 +130,7 @@ export function readCalls(delta: Raw): readonly CallDelta[] {
   if (!listed && !delta["function_call"]) return noCalls;
   const calls = (isObject(listed) ? [listed] : objects(listed)).map(readCall);
   const legacy = delta["function_call"];
-  // The old form has one call and no index. Servers that send both forms say the same call twice.
+  // The old form has one call and no index. Servers that send both forms describe the same call twice.
   return calls.length === 0 && isObject(legacy) ? [{ ...readFunction(legacy), index: 0, custom: false }] : calls;
 }
 
@@ -143,7 +143,7 @@ function readCall(call: Raw): CallDelta {
   return { ...readFunction(body), index: readIndex(call["index"]), id: readId(call["id"]), custom, extra };
 }
 
-/** Kimi's own tools come as calls of another type, which has to go back with them. */
+/** Kimi's own tools come as calls of another type, which has to be sent back with them. */
 function isPlain(type: unknown): boolean {
   return word(type) === undefined || type === "function" || type === "custom";
 }
@@ -152,7 +152,7 @@ function readFunction(body: Raw): { name: string | undefined; args: string } {
   return { name: readName(body["name"]), args: writeArguments(body["arguments"]) };
 }
 
-/** A server that does not know its model's tokens (vLLM with gpt-oss) leaves them behind the name. */
+/** A server that does not know its model's special tokens (vLLM with gpt-oss) leaves them after the name. */
 function readName(value: unknown): string | undefined {
   const name = word(value);
   return name?.includes("<|") === true ? word(name.slice(0, name.indexOf("<|"))) : name;
@@ -179,7 +179,7 @@ export function readUsage(value: unknown): Usage | undefined {
     count(value["cached_tokens"]);
   const reasoning = count(object(value["completion_tokens_details"])["reasoning_tokens"]);
   const said = output ?? rest(total, input) ?? 0;
-  // xAI counts the thoughts beside the rest; its total gives it away.
+  // xAI counts thoughts separately, which its total reveals.
   const isApart = reasoning !== undefined && total === (input ?? 0) + said + reasoning;
   return { input: input ?? 0, output: isApart ? said + reasoning : said, ...defined({ cached, reasoning }) };
 }
@@ -188,7 +188,7 @@ function rest(total: number | undefined, part: number | undefined): number | und
   return total === undefined ? undefined : Math.max(0, total - (part ?? 0));
 }
 
-/** A body without anything of this wire that yet says something: proxies and frameworks report errors so. */
+/** A body without any field of this wire that still says something. Proxies and frameworks report errors like this. */
 export function bareError(chunk: Raw): Raw | undefined {
   const isError = chunk["object"] === "error" || chunk["type"] === "error";
   const list = objects(chunk["errors"]);
@@ -201,7 +201,7 @@ export function bareError(chunk: Raw): Raw | undefined {
     : undefined;
 }
 
-/** An error in any of its shapes: an object, a bare string, or a body that is an error itself. */
+/** An error in any of its forms: an object, a bare string, or a body that is itself an error. */
 export function readError(value: unknown): ModelError | undefined {
   if (typeof value === "string" && value !== "") return { message: value };
   if (!isObject(value)) return undefined;

@@ -1,4 +1,4 @@
-/** A neutral request as a Chat Completions body that strict servers and chat templates take. */
+/** A neutral request as a Chat Completions body that strict servers and chat templates accept. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { CallItem, ModelRequest, NativeSpec, ToolChoice } from "../../spec/model.ts";
@@ -49,7 +49,7 @@ function encodeSettings(request: ModelRequest, quirks: Quirks): JsonObject {
   });
 }
 
-/** Fields of OpenAI's own platform. Clients send them everywhere, and other servers refuse what they do not know. */
+/** Fields of OpenAI's own platform. Clients send them everywhere, and other servers refuse unknown fields. */
 const platformFields =
   /^(?:store|metadata|service_tier|safety_identifier|verbosity|prediction|modalities|audio|web_search_options|prompt_cache_retention)$/;
 
@@ -59,13 +59,13 @@ function ownSettings(request: ModelRequest, quirks: Quirks): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !platformFields.test(name)));
 }
 
-/** Any object at all is what the older JSON mode means, which more servers know. */
+/** A schema that accepts any object is the older JSON mode, which more servers know. */
 function encodeFormat(schema: NonNullable<ModelRequest["outputSchema"]>): JsonObject {
   const isAnyObject = Object.keys(schema.schema).length === 1 && schema.schema["type"] === "object";
   return isAnyObject ? { type: "json_object" } : { type: "json_schema", json_schema: defined({ ...schema }) };
 }
 
-/** Nothing to call: no `tools`, no choice and no parallel flag, because servers refuse each of them alone. */
+/** Without tools there is no `tools`, no choice and no parallel flag, because servers refuse each of them alone. */
 function encodeTools(
   request: ModelRequest,
   { tools: all, book }: LoweredTools,
@@ -90,12 +90,12 @@ function encodeTools(
 
 const encodeOnce = oncePerLowered();
 
-/** A tool of some Chat server's own, from a client who knows that server. */
+/** A tool of some Chat server's own, sent by a client that knows that server. */
 function encodeNative(spec: NativeSpec): JsonObject | undefined {
   return spec.wire === "chat" ? { type: spec.type, ...spec.options } : undefined;
 }
 
-/** Where a server cannot be told what may be called, it is told of nothing else. */
+/** If a server cannot be told which tools may be called, it gets only those. */
 function mayCall(name: string, choice: ToolChoice | undefined, book: NameBook, quirks: Quirks): boolean {
   if (choice === "none") return quirks.noToolChoice !== true;
   if (typeof choice !== "object") return true;
@@ -103,7 +103,7 @@ function mayCall(name: string, choice: ToolChoice | undefined, book: NameBook, q
   return isSaid || choiceNames(choice, book)?.has(name) === true;
 }
 
-/** `strict` is OpenAI's own word; others refuse it. */
+/** Only OpenAI knows `strict`; others refuse it. */
 function encodeTool(tool: WireTool, isOpenAI: boolean, quirks: Quirks): JsonObject {
   const { spec, name } = tool;
   if (spec.kind === "custom" && quirks.customTools === true) {
@@ -167,13 +167,13 @@ function encodeSaid(items: readonly SaidItem[], speech: Speech): readonly JsonOb
   const { quirks } = speech;
   const calls = items.filter((item) => item.type === "call").map((call) => encodeCall(call, speech));
   const messages = items.filter((item) => item.type === "message");
-  // One string: templates take nothing else here, and a model's own pictures have no place on this wire.
+  // One string, because templates accept nothing else here, and this wire has no place for pictures made by a model.
   const words = partsToText(
     messages.flatMap((message) => message.content.filter((part) => part.type !== "text" || part.text !== "")),
   );
   const refusal = messages.find((message) => message.refusal !== undefined)?.refusal;
   const content = words === "" ? emptyContent(calls.length > 0, quirks) : words;
-  // An assistant message with nothing in it is refused by several servers.
+  // Several servers refuse an empty assistant message.
   if (calls.length === 0 && words === "" && refusal === undefined) return [];
   return [
     defined({
@@ -191,7 +191,7 @@ function emptyContent(hasCalls: boolean, quirks: Quirks): string | null {
   return hasCalls && quirks.emptyContent !== true ? null : "";
 }
 
-/** Servers that think want their thoughts back beside calls, and an empty string where there were none. */
+/** Servers that think want their thoughts back beside calls, and an empty string if there were none. */
 function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: Quirks): JsonObject {
   const thoughts = items.filter((item) => item.type === "reasoning");
   const echoes = thoughts.map((item) => echoed(item.extra, "chat"));
@@ -199,7 +199,7 @@ function encodeReasoning(items: readonly SaidItem[], hasCalls: boolean, quirks: 
   const details: JsonObject = Object.assign({}, ...echoes, lists.length === 0 ? {} : { reasoning_details: lists });
   if (quirks.echoReasoning === undefined) return details;
   const isOnlyOwn = quirks.onlyOwnReasoning === true;
-  // A thought with another provider's state is not this server's.
+  // A thought with another provider's state does not belong to this server.
   const known = thoughts.filter((item) => item.text !== undefined && !(isOnlyOwn && item.opaque !== undefined));
   if (known.length === 0 && (isOnlyOwn || !hasCalls)) return details;
   return { [quirks.echoReasoning]: known.map((item) => item.text).join(""), ...details };
@@ -214,7 +214,7 @@ function encodeCall(call: CallItem, { book, quirks }: Speech): JsonObject {
   return { id, type: "function", function: { name, arguments: argumentsText(call) }, ...callExtra(call) };
 }
 
-/** Google's Chat endpoint has a field of its own for the signature that its other API puts on a call. */
+/** Google's Chat endpoint has its own field for the signature that Google's other API puts on a call. */
 function callExtra(call: CallItem): JsonObject {
   const signature = echoed(call.extra, "gemini")["thoughtSignature"];
   return signature === undefined
@@ -222,7 +222,7 @@ function callExtra(call: CallItem): JsonObject {
     : { extra_content: { google: { thought_signature: signature } } };
 }
 
-/** OpenAI refuses ids over 40 characters on this wire; nobody minds shorter ones. */
+/** OpenAI refuses ids over 40 characters on this wire, and no server minds shorter ones. */
 function wireId(id: string, quirks: Quirks): string {
   return legalId(
     id,

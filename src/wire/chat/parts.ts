@@ -29,7 +29,7 @@ function encodePart(part: Part): JsonObject {
   }
 }
 
-/** A tool message takes text only: what a result shows goes into a user message behind the group. */
+/** A tool message takes only text. Other content of a result goes into a user message after the group. */
 export function splitResult(parts: readonly Part[]): { readonly text: string; readonly media: readonly Part[] } {
   const media = parts.filter((part) => part.type === "image" || (part.type === "file" && part.data !== undefined));
   const words = parts.filter((part) => !media.includes(part));
@@ -70,7 +70,7 @@ function decodePart(part: Raw): Part {
       };
     }
     default:
-      // A part of an unknown kind is shown as what it is rather than lost.
+      // A part of an unknown kind is shown as JSON rather than lost.
       return text(word(part["text"]) ?? (part["type"] === "text" ? "" : JSON.stringify(jsonObject(part))));
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Reads a Chat Completions answer, chunk by chunk. Calls are judged when the whole answer has ended, never by
- * `finish_reason` alone: servers say `stop` with calls and `tool_calls` without any. Of words and thoughts one item
- * grows at a time: a thought is done when text or a call begins, so that a client sees the text live.
+ * Reads a Chat Completions answer, chunk by chunk. Calls are judged when the whole answer has ended,
+ * and never by `finish_reason` alone: servers say `stop` with calls, and `tool_calls` without any. Of
+ * text and thoughts, one item grows at a time. A thought is done when text or a call begins, so that a
+ * client sees the text live.
  */
 import { type Part, text as textPart } from "../../base/content.ts";
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
@@ -36,7 +37,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   const calls = createCalls(events.push, options);
   const choices = createChoices();
   const ending: Ending = { isFinal: false };
-  /** The last frame that was words and nothing else, and those words. */
+  /** The last frame that held only text, and that text. */
   let spoken: { readonly frame: Frame; readonly words: string } | undefined;
   let cut: { readonly of: Frame; readonly frame: RepeatedFrame | undefined } | undefined;
   let answerId = "";
@@ -44,7 +45,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   let hasEnded = false;
 
   function start(chunk: Raw): void {
-    // Azure opens with a chunk that says nothing, not even who speaks.
+    // Azure begins with an empty chunk that does not even name a model.
     if (hasStarted || (chunk["id"] === "" && chunk["model"] === "")) return;
     hasStarted = true;
     answerId = word(chunk["id"]) ?? "";
@@ -109,7 +110,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   };
 }
 
-/** The words of a chunk that says nothing else; "" for every other. */
+/** The text of a chunk that holds nothing else; "" for every other chunk. */
 function onlyWords(chunk: Raw): string {
   const choices = chunk["choices"];
   const [choice] = Array.isArray(choices) && choices.length === 1 ? choices : [];
@@ -121,10 +122,10 @@ function onlyWords(chunk: Raw): string {
   return delta["content"];
 }
 
-/** Takes usage and error from a chunk; says whether it had anything that belongs to this wire. */
+/** Takes usage and error from a chunk. Returns whether it had anything that belongs to this wire. */
 function readEnding(chunk: Raw, choice: Raw | undefined, ending: Ending): boolean {
   const usage = findUsage(chunk, choice);
-  // Zeros are how servers that do not count fill the field; they take nothing back.
+  // Servers that do not count fill the field with zeros, which must not replace earlier counts.
   if (usage !== undefined && (ending.usage === undefined || usage.input + usage.output > 0)) ending.usage = usage;
   const isOurs = usage !== undefined || Array.isArray(chunk["choices"]);
   const error = readError(chunk["error"] ?? choice?.["error"] ?? (isOurs ? undefined : bareError(chunk)));
@@ -178,19 +179,19 @@ const finishes: ReadonlyMap<string, Finish> = new Map<string, Finish>([
   ["insufficient_system_resource", "error"],
 ]);
 
-/** What servers write that mean to write nothing. */
+/** What some servers write instead of null. */
 const noReasons: ReadonlySet<string> = new Set(["null", "None"]);
 
-/** A reason nobody knows still says that the answer ended. Gemini's door for Chat adds its own after a colon. */
+/** An unknown reason still means that the answer ended. Gemini's Chat endpoint adds its own reason after a colon. */
 function readFinish(reason: string): Finish {
   return finishes.get(reason.toLowerCase().split(":")[0]!) ?? "stop";
 }
 
 export interface Words {
   take(delta: Raw): void;
-  /** A delta that is nothing but text. */
+  /** A delta that contains only text. */
   hear(text: string): void;
-  /** A call begins: nothing more belongs to the thought before it. */
+  /** A call begins, so nothing more belongs to the thought before it. */
   endThought(): void;
   done(): void;
 }
@@ -285,7 +286,7 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
       const words = said ?? parts?.text ?? "";
       hear(words);
       say("refusal", word(delta["refusal"]) ?? "");
-      // Pictures a model made stand beside its words.
+      // Pictures that a model made are beside its text.
       const images = delta["images"];
       if (Array.isArray(images) && images.length > 0) message().media.push(...decodeContent(images));
     },
@@ -295,7 +296,7 @@ export function createWords(emit: (event: ModelEvent) => void, thinkTags: boolea
     done() {
       sayPieces(think?.end() ?? []);
       close();
-      // Details that came when their thought was over go back as they came.
+      // Details that came after their thought had ended go back as they came.
       if (details.length === 0) return;
       thought();
       close();
@@ -318,7 +319,7 @@ function toMessage({ text: said, refusal: refused, media }: Message): Item {
   return { type: "message", role: "assistant", content, ...(refusal === "" ? {} : { refusal }) };
 }
 
-/** OpenRouter's thoughts come in pieces and go back whole: pieces of one kind and index are one. */
+/** OpenRouter's thoughts come in pieces and must go back complete. Pieces of the same kind and index are joined. */
 function addDetail(details: Raw[], detail: Raw): void {
   const last = details.at(-1);
   if (
@@ -339,7 +340,7 @@ function addDetail(details: Raw[], detail: Raw): void {
   details[details.length - 1] = joined;
 }
 
-/** `<think>…</think>` at the front of the text, for servers that leave the thoughts of a model in its words. */
+/** `<think>…</think>` at the beginning of the text, from servers that leave a model's thoughts in its text. */
 interface ThinkPiece {
   readonly inside: boolean;
   readonly text: string;
@@ -353,7 +354,7 @@ export interface ThinkSplitter {
 const opener = "<think>";
 const closer = "</think>";
 
-/** Only a tag that opens the text counts: one in the middle is something the model talks about. */
+/** Only a tag that opens the text counts. A model may mention one in the middle. */
 export function createThinkSplitter(): ThinkSplitter {
   let state: "before" | "inside" | "after" = "before";
   let held = "";
@@ -403,7 +404,7 @@ export function createThinkSplitter(): ThinkSplitter {
   };
 }
 
-/** How many characters at the end may be the beginning of the closer. */
+/** How many characters at the end may be the beginning of the closing tag. */
 function overlap(text: string): number {
   for (let length = Math.min(closer.length - 1, text.length); length > 0; length--) {
     if (closer.startsWith(text.slice(-length))) return length;

@@ -1,6 +1,7 @@
 /**
- * Writes an answer for a client of the Chat wire, as chunks or as one body. Words and thoughts go out as they come; a
- * call waits for the end of the answer, because only then is it known to be what the model meant.
+ * Writes an answer for a client of the Chat wire, as chunks or as one body. Text and thoughts are
+ * written as they come. A call waits for the end of the answer, because only then is it certain what
+ * the model meant.
  */
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, CallItem, DeltaField, Finish, Item, ModelEvent, Usage } from "../../spec/model.ts";
@@ -47,7 +48,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
     );
   }
 
-  /** What a done item holds beyond what its deltas said: answers that were not streamed have no deltas. */
+  /** What a finished item contains beyond its deltas. Answers that were not streamed have no deltas. */
   function finish(index: number, item: Item): readonly Frame[] {
     const call = writeCall(item);
     if (call !== undefined) return [...start(), ...callDeltas(call, calls++).map(chunk)];
@@ -94,7 +95,7 @@ const wordFields: Readonly<Record<Exclude<DeltaField, "arguments">, WordField>> 
   summary: "reasoning_content",
 };
 
-/** A function is announced by name before its arguments follow; a freeform call comes whole. */
+/** A function is announced by name before its arguments follow. A freeform call comes complete. */
 function callDeltas(call: JsonObject, index: number): readonly JsonObject[] {
   if (call["type"] === "custom") return [{ tool_calls: [{ index, ...call }] }];
   const { name = "", arguments: args = "" } = object(call["function"]) as JsonObject; // written by the call writer
@@ -108,7 +109,7 @@ function toFrame(value: JsonObject): Frame {
   return { data: JSON.stringify(value) };
 }
 
-/** A stream that broke ends with an error and has no `finish_reason` and no `[DONE]`, so that the client sees it too. */
+/** A stream that broke ends with an error, without `finish_reason` and `[DONE]`, so that the client notices it too. */
 function endFrames(end: AnswerEnd, head: JsonObject, calls: number): readonly Frame[] {
   if (end.outcome === "error" || end.outcome === "truncated") return [toFrame({ error: chatError(end.error) })];
   const finish = encodeFinish(end.finish, calls);
@@ -117,7 +118,7 @@ function endFrames(end: AnswerEnd, head: JsonObject, calls: number): readonly Fr
   return [...[last, ...usage].map(toFrame), { data: "[DONE]" }];
 }
 
-/** What the chunks of the same answer add up to. */
+/** The sum of all chunks of the same answer. */
 export function encodeAnswer(given: Answer, options: AnswerEncodeOptions = {}): JsonObject {
   const answer = handedOut(given);
   if (answer.outcome === "error" || answer.outcome === "truncated") return { error: chatError(answer.error) };
@@ -166,8 +167,9 @@ export function encodeUsage(usage: Usage): JsonObject {
 }
 
 /**
- * Writes the calls of an answer, given all of its items in order. State of other wires has one place here that clients
- * give back: where Google's own Chat endpoint keeps the signature of a call.
+ * Writes the calls of an answer, given all of its items in order. State of other wires has one place
+ * here that clients give back: the field in which Google's own Chat endpoint keeps the signature of a
+ * call.
  */
 export function createCallWriter(spell: Spell, sign: Sign | undefined): (item: Item) => JsonObject | undefined {
   let before: Item[] = [];

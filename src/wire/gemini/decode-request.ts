@@ -58,7 +58,7 @@ export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}
   };
 }
 
-/** The API reads its fields in either spelling, and people who write requests by hand use the one of the protocol. */
+/** The API accepts its fields in both spellings, and people who write requests by hand use the one of the protocol. */
 function camelCased(raw: Raw): Raw {
   const { system_instruction, generation_config, tool_config, ...rest } = raw;
   return {
@@ -77,7 +77,7 @@ const knownSettings = new Set([
   "responseSchema",
 ]);
 
-/** Everything that has no neutral name, at any of the three places. */
+/** Everything that has no neutral name, in any of the three places. */
 function decodeRest(raw: Raw): Extra | undefined {
   const settings = object(raw["generationConfig"]);
   const hasSchema = isObject(settings["responseJsonSchema"] ?? settings["responseSchema"]);
@@ -136,7 +136,7 @@ function decodeFunction(raw: Raw): FunctionSpec {
   };
 }
 
-/** The OpenAPI form writes types in capitals. */
+/** The OpenAPI form writes types in upper case. */
 function lowerTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(lowerTypes);
   if (!isObject(schema)) return schema;
@@ -148,7 +148,7 @@ function lowerTypes(schema: unknown): unknown {
   );
 }
 
-/** The API takes a single part without its list. */
+/** The API accepts a single part without a list around it. */
 function partsOf(content: Raw): readonly Raw[] {
   const { parts } = content;
   return isObject(parts) ? [parts] : objects(parts);
@@ -187,7 +187,7 @@ function decodeSaid(part: Raw, position: number): readonly Item[] {
   return [{ type: "message", role: "assistant", content: isEmpty ? [] : [content], ...signatureExtra(part) }];
 }
 
-/** Neighbouring words of one turn are one message, up to and including the part that carries the signature. */
+/** Adjacent text of one turn is one message, up to and including the part that carries the signature. */
 function mergeWords(items: readonly Item[]): readonly Item[] {
   const merged: Item[] = [];
   for (const item of items) {
@@ -199,7 +199,7 @@ function mergeWords(items: readonly Item[]): readonly Item[] {
   return merged;
 }
 
-/** Pieces of one text, cut where the stream happened to cut them. */
+/** Joins pieces of one text that the stream happened to cut. */
 function joined(parts: readonly Part[]): readonly Part[] {
   const whole: Part[] = [];
   for (const part of parts) {

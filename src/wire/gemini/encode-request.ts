@@ -1,4 +1,4 @@
-/** A neutral request as a generateContent body. The model's name stands in the path and not in the body. */
+/** A neutral request as a generateContent body. The model's name is in the path and not in the body. */
 import { partsToText } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { SchemaTarget } from "../../schema/normalize.ts";
@@ -27,7 +27,8 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     ]),
     toolConfig: nonEmpty({
       ...(tools.length === 0 || request.toolChoice === undefined ? {} : encodeChoice(request.toolChoice, book)),
-      // The API takes a search of its own beside functions only so. A client of this API says it itself, or does not want it.
+      // The API accepts its own search together with functions only in this form. A client of this API states it
+      // itself, or does not want it.
       ...(tools.length > 0 && own.some((tool) => "googleSearch" in tool) && !request.tools.some(isOfThisApi)
         ? { includeServerSideToolInvocations: true }
         : {}),
@@ -49,12 +50,12 @@ function nonEmpty<T extends object>(value: T): T | undefined {
 function encodeNative(spec: NativeSpec, { model, tools }: ModelRequest): JsonObject | undefined {
   if (spec.wire === wire) return { [spec.type]: spec.options ?? {} };
   if (spec.type !== "web_search") return undefined;
-  // Models before the third generation refuse a request that has their own search and functions.
+  // Models before the third generation refuse a request that has both their own search and functions.
   const refused = /^(models\/)?gemini-[12]\b/.test(model) && tools.some(({ kind }) => kind !== "native");
   return refused ? undefined : { googleSearch: {} };
 }
 
-/** The OpenAPI subset has its own field; any other target is JSON Schema. */
+/** The OpenAPI subset has its own field. Any other target is JSON Schema. */
 function encodeTool(tool: WireTool, target: SchemaTarget): JsonObject {
   const { name, description, parameters } = tool;
   return target === "gemini"
@@ -117,7 +118,7 @@ function encodeSaid(items: readonly SaidItem[], book: NameBook): readonly JsonOb
       case "message":
         return encodeSigned(item.content.map(encodePart), echoed(item.extra, wire));
       case "reasoning":
-        // Thoughts of other models mean nothing here, and unsigned ones are not wanted back.
+        // Thoughts of other models mean nothing here, and unsigned ones need not be sent back.
         if (item.opaque?.wire !== wire) return [];
         return [{ text: item.text ?? "", thought: true, thoughtSignature: item.opaque.value }];
       case "call": {
@@ -132,7 +133,7 @@ function encodeSaid(items: readonly SaidItem[], book: NameBook): readonly JsonOb
   });
 }
 
-/** A call's signature, wherever the wire that it came through keeps it. */
+/** A call's signature, wherever the wire it came through keeps it. */
 function callSignature(call: CallItem): JsonObject {
   const google = object(object(echoed(call.extra, "chat")["extra_content"])["google"]);
   const signature = word(google["thought_signature"]);
@@ -149,7 +150,7 @@ export function encodeCall(call: CallItem, book: Pick<NameBook, "spell">): JsonO
   return { id: call.id, name: book.spell(call.name, call.namespace), args: argumentsObject(call) };
 }
 
-/** Responses first, in the order of the calls; what they show follows as parts of its own. */
+/** Responses first, in the order of the calls. Their other content follows as separate parts. */
 function encodeResults(turn: Extract<Turn, { role: "assistant" }>, book: NameBook): readonly JsonObject[] {
   const calls = new Map(turn.items.flatMap((item) => (item.type === "call" ? [[item.id, item] as const] : [])));
   const media = turn.results.flatMap((result) => result.content.filter(isMedia));

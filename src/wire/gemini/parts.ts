@@ -1,4 +1,4 @@
-/** Parts of Gemini contents, both ways, and the signature that must come back on the part it came with. */
+/** Parts of Gemini contents, both ways, with the signature that must come back on the part it came with. */
 import { partsToText, text, type Part } from "../../base/content.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { Extra, Item } from "../../spec/model.ts";
@@ -6,7 +6,7 @@ import { jsonObject, object, word, type Raw } from "../raw.ts";
 
 export const wire = "gemini";
 
-/** Sent on calls of other models, which have no signature: the value Google documents for skipping the check. */
+/** Sent with calls of other models, which have no signature. Google documents this value for skipping the check. */
 export const skipSignature = "skip_thought_signature_validator";
 
 export function signatureOf(part: Raw): string | undefined {
@@ -40,7 +40,7 @@ function defaultType(part: Part): string {
   return part.type === "image" ? "image/png" : "application/octet-stream";
 }
 
-/** A part that holds content; undefined for calls, results and kinds nobody knows. A signature alone is an empty text. */
+/** A part that holds content. Undefined for calls, results and unknown kinds. A signature alone is an empty text. */
 export function decodePart(part: Raw): Part | undefined {
   if (typeof part["text"] === "string") return text(part["text"]);
   if (Object.keys(part).length === 0 || (Object.keys(part).length === 1 && signatureOf(part) !== undefined))
@@ -65,7 +65,7 @@ function media(mediaType: string | undefined, data: string): Part {
   return { type: "file", mediaType, data };
 }
 
-/** What ran at the provider is shown as such; a part of an unknown kind goes back as it came. */
+/** What ran at the provider is shown as such. A part of an unknown kind goes back as it came. */
 export function keptItem(part: Raw): Item {
   const raw = jsonObject(part);
   const ran = object(part["toolCall"] ?? part["toolResponse"]);

@@ -1,6 +1,6 @@
 /**
- * Reads a Gemini generateContent answer, chunk by chunk: words and thoughts that grow, and calls among them, which come
- * whole as a rule and value by value where Vertex was asked to stream them.
+ * Reads a Gemini generateContent answer, chunk by chunk: text and thoughts that grow, and calls among
+ * them. Calls usually come complete, but value by value if Vertex was asked to stream them.
  */
 import { type Part, text as textPart } from "../../base/content.ts";
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
@@ -42,7 +42,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
   }
 
   function pushChunk(body: Raw): readonly ModelEvent[] {
-    // Code Assist, which gemini-cli talks to, puts each chunk into an envelope.
+    // Code Assist, which gemini-cli talks to, wraps each chunk in an envelope.
     const chunk = isObject(body["response"]) ? body["response"] : body;
     const into = items ?? start(chunk);
     const candidate = objects(chunk["candidates"]).find((one) => (one["index"] ?? 0) === 0);
@@ -58,7 +58,7 @@ export function createDecoder(options: DecodeOptions = {}): ChunkDecoder {
       if (hasEnded) return [];
       const chunk = parseObject(frame.data);
       if (chunk !== undefined) return pushChunk(chunk);
-      // Proxies put their own words into an error event.
+      // Proxies put their own text into an error event.
       return frame.event === "error" ? pushChunk({ error: { message: frame.data } }) : [];
     },
     end() {
@@ -78,7 +78,7 @@ export interface Items {
   done(outcome: Outcome): number;
 }
 
-/** The words or thoughts that grow right now. */
+/** The text or thoughts that are growing right now. */
 interface Growing {
   readonly index: number;
   readonly isThought: boolean;
@@ -100,7 +100,7 @@ export function createItems(emit: (event: ModelEvent) => void, options: DecodeOp
   function grow(part: Raw, content: Part): void {
     const isThought = part["thought"] === true;
     const signature = signatureOf(part);
-    // A signed part ends what it signs: text that follows belongs to another part.
+    // A signed part ends what it signs, so text that follows belongs to another part.
     if (growing !== undefined && (growing.isThought !== isThought || growing.signature !== undefined)) close();
     if (growing === undefined) {
       if (content.type === "text" && content.text === "" && signature === undefined) return;
@@ -162,7 +162,7 @@ function grownItem({ isThought, text: said, media, signature }: Growing): Item {
 export interface Calls {
   /** A `functionCall` and the part it came in. */
   take(body: Raw, part: Raw): void;
-  /** Something else follows: a call that was to go on never will, and must not run. */
+  /** Something else follows, so an unfinished call will never be completed and must not run. */
   breakOff(): void;
   /** Returns how many calls there are. */
   done(outcome: Outcome): number;
@@ -200,13 +200,13 @@ export function createCalls(
   }
 
   function breakOff(): void {
-    // Without its last brace: whole text would be a call to run.
+    // Its last brace is removed, because complete JSON would be a call to run.
     if (open !== undefined) close(open, open.args.text().replace(/\}$/, ""));
   }
 
   return {
     take(body, part) {
-      // What goes on has no name of its own.
+      // A continuation has no name.
       if (open !== undefined && word(body["name"]) !== undefined) breakOff();
       if (open === undefined && !isStreamed(body)) return add(body, part, writeArguments(body["args"] ?? {}));
       open ??= { body, part, args: createPartialArgs() };
@@ -228,7 +228,7 @@ function isStreamed(body: Raw): boolean {
   return body["willContinue"] === true || body["partialArgs"] !== undefined;
 }
 
-/** Without its id, which depends on the others. */
+/** Without its id, which depends on the other calls. */
 function toCall(body: Raw, part: Raw, args: string, options: DecodeOptions): Omit<CallItem, "id"> {
   const name = word(body["name"]) ?? "";
   const tool = lookUp(options.names, name);
@@ -246,7 +246,7 @@ function toCall(body: Raw, part: Raw, args: string, options: DecodeOptions): Omi
 export interface PartialArgs {
   /** `partialArgs` of one chunk. */
   take(list: unknown): void;
-  /** What came so far, as JSON; text that is no JSON where a path made no sense, so that nobody runs it. */
+  /** What came so far, as JSON. If a path made no sense, it is text that is not JSON, so that nobody runs it. */
   text(): string;
 }
 
@@ -263,14 +263,14 @@ export function createPartialArgs(): PartialArgs {
   };
 }
 
-/** Without a prototype: the paths are the model's. */
+/** Without a prototype, because the model chooses the paths. */
 function createObject(): Raw {
   return Object.create(null) as Raw; // `create` is typed to return anything
 }
 
 const step = /\.([^.[\]]+)|\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]/y;
 
-/** The keys of `$.items[0]['a name']`; undefined for anything that is not such a path. */
+/** The keys of `$.items[0]['a name']`. Undefined for anything else. */
 function readPath(path: string): readonly Key[] | undefined {
   if (!path.startsWith("$") || path.length < 2) return undefined;
   const keys: Key[] = [];
@@ -284,7 +284,7 @@ function readPath(path: string): readonly Key[] | undefined {
   return keys;
 }
 
-/** Sets a value, or adds to the text that stands there. False where the path leads through something else. */
+/** Sets a value, or adds to the text that is there. False if the path leads through something else. */
 function put(root: Raw, keys: readonly Key[] | undefined, piece: Raw): boolean {
   if (keys === undefined) return false;
   let node: unknown = root;
@@ -299,7 +299,7 @@ function put(root: Raw, keys: readonly Key[] | undefined, piece: Raw): boolean {
   return true;
 }
 
-/** Lists grow by one: a far index would make one that no memory holds. */
+/** A list grows by one at a time, because a far index would fill the memory. */
 function canHold(node: unknown, key: Key): boolean {
   if (Array.isArray(node)) return typeof key === "number" && key <= node.length;
   return typeof node === "object" && node !== null && typeof key === "string";
@@ -331,12 +331,12 @@ const filtered = new Set([
   "IMAGE_RECITATION",
 ]);
 
-/** Takes finish, usage and errors from a chunk; says whether there was anything of the kind. */
+/** Takes finish, usage and errors from a chunk. Returns whether there was any of them. */
 export function readEnding(chunk: Raw, candidate: Raw | undefined, ending: Ending): boolean {
   const usage = readUsage(object(chunk["usageMetadata"]));
   if (usage !== undefined) ending.usage = usage;
   const reason = word(candidate?.["finishReason"]);
-  // A blocked prompt or a failure stays what it is, whatever follows.
+  // A blocked prompt or a failure stays, whatever follows.
   if (reason !== undefined && reason !== "FINISH_REASON_UNSPECIFIED" && ending.error === undefined)
     Object.assign(ending, readFinish(reason, candidate));
   const blocked = word(object(chunk["promptFeedback"])["blockReason"]);

@@ -1,4 +1,4 @@
-/** Neutral events as Gemini chunks. Words and thoughts go out as they come, calls when they are done. */
+/** Neutral events as Gemini chunks. Text and thoughts are written as they come, and calls when they are done. */
 import { defined, type JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, CallItem, Item, ModelEvent, Usage } from "../../spec/model.ts";
 import { answerToEvents, thoughtsOf, wordsOf } from "../answer.ts";
@@ -34,7 +34,10 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     return [chunk([isThought ? { text: delta, thought: true } : { text: delta }])];
   }
 
-  /** Clients of this wire drop thoughts and give back the signature of a call: other wires' state travels in it. */
+  /**
+   * Clients of this wire drop thoughts but give back the signature of a call, so state of other wires
+   * travels in it.
+   */
   function call(item: CallItem): JsonObject {
     const own = echoed(item.extra, wire);
     const state = Object.keys(own).length > 0 ? undefined : sealTurn(before, item, wire, options.sign);
@@ -42,7 +45,7 @@ function createChunkEncoder(options: AnswerEncodeOptions): ChunkEncoder {
     return { functionCall: encodeCall(item, book), ...(state === undefined ? own : { thoughtSignature: state }) };
   }
 
-  /** Whatever the deltas have not said: other content, the signature, or everything. */
+  /** What the deltas have not said: other content, the signature, or everything. */
   function finish(index: number, item: Item): readonly JsonObject[] {
     if (item.type === "call") return [chunk([call(item)])];
     if ((item.type === "reasoning" && item.opaque?.wire !== wire) || item.type === "message") before.push(item);

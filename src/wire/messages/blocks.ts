@@ -30,8 +30,8 @@ const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input", 
 const compactionFields: ReadonlySet<string> = new Set(["type", "content", "encrypted_content"]);
 
 /**
- * A block of an assistant message. `input` is the raw text of a call's arguments where it was streamed; without
- * it the block's own `input` object counts.
+ * A block of an assistant message. `input` is the raw text of a call's arguments if it was streamed;
+ * otherwise the block's own `input` object counts.
  */
 export function decodeBlock(raw: Raw, names: NameTable | undefined, input?: string, sign?: Sign): Item {
   switch (raw["type"]) {
@@ -108,7 +108,7 @@ function decodeToolUse(raw: Raw, names: NameTable | undefined, input: string | u
   });
 }
 
-/** Every streamed call starts with `{}` and means nothing by it. */
+/** Every streamed call starts with `{}`, which does not mean that it has no arguments. */
 function isEmpty(input: unknown): boolean {
   return isObject(input) && Object.keys(input).length === 0;
 }
@@ -117,7 +117,7 @@ function parsedOr(text: string, fallback: unknown): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The provider ran it; what it shows is kept as far as it came.
+    // The provider ran it. What it shows is kept as far as it came.
     return fallback;
   }
 }
@@ -129,7 +129,7 @@ export function answerBlocks(item: Item, spell: Spell, sign?: Sign): readonly Js
     return [redacted(item, item.opaque.value)];
   const thinking = item.text ?? item.summary?.join("\n\n") ?? "";
   if (thinking === "" && item.opaque === undefined) return [];
-  // Clients drop a thought without words; one that may not be shown they give back.
+  // Clients drop a thought without text, but give back a redacted one.
   if (thinking === "" && item.opaque?.wire !== wire) return [redacted(item, carryThought(item, wire, sign))];
   return [{ type: "thinking", thinking, signature: carryThought(item, wire, sign), ...echoed(item.extra, wire) }];
 }
@@ -174,7 +174,7 @@ function redacted(item: ReasoningItem, data: string): JsonObject {
 }
 
 export function callBlock(item: CallItem, spell: Spell): JsonObject {
-  // A program of another provider as caller means nothing here; this wire's callers name the tool that ran them.
+  // A caller of another provider means nothing here. This wire's callers name the tool that ran them.
   const caller = isObject(item.caller) && "tool_id" in item.caller ? item.caller : undefined;
   return defined({
     type: "tool_use",
@@ -186,7 +186,7 @@ export function callBlock(item: CallItem, spell: Spell): JsonObject {
   });
 }
 
-/** Cache breakpoints are a hint of the whole request and not of the part that carries one. */
+/** Cache breakpoints concern the whole request, and not the part that carries one. */
 const partFields: ReadonlySet<string> = new Set("type text source title cache_control".split(" "));
 
 export function decodeContent(content: unknown, extra?: Extra): KeptParts {
@@ -245,14 +245,14 @@ function decodeDocument(source: Raw, name: string | undefined): FilePart | undef
   }
 }
 
-/** A plain-text document carries its words as they are; files are base64 everywhere else. */
+/** A plain-text document carries its text as it is. All other files are base64. */
 function documentData(source: Raw): string {
   const data = string(source["data"]) ?? "";
   if (source["type"] === "base64") return data;
   return textToBase64(data);
 }
 
-/** Empty text, which this API refuses, is left out. */
+/** Empty text is left out, because this API refuses it. */
 export function encodeContent(parts: readonly Part[], extra: Extra | undefined): JsonObject[] {
   const said = parts.filter((part) => part.type !== "text" || part.text !== "");
   return encodeParts(said, extra, wire, encodePart);

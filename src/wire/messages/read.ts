@@ -1,7 +1,8 @@
 /**
- * Reads a Messages answer: every event of the stream is one step of `read`, which returns what it says in neutral
- * events. A call's input is the concatenation of its pieces and nothing else, because a piece may be cut or not be
- * JSON; and a call is done only with the whole answer, because only then is it known that it may run.
+ * Reads a Messages answer. Every event of the stream is one step of `read`, which returns neutral
+ * events. A call's input is the concatenation of its pieces and nothing else, because a piece may be
+ * cut or may not be JSON. A call is done only with the whole answer, because only then is it known
+ * whether it may run.
  */
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import { defined, isObject, type JsonObject } from "../../base/json.ts";
@@ -24,7 +25,7 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
       const event = parseObject(frame.data);
       last = event?.["type"] === "content_block_delta" ? { frame, event } : undefined;
       if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
-      // Proxies put their own words into an error event.
+      // Proxies put their own text into an error event.
       return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
     },
     repeated() {
@@ -45,7 +46,7 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   };
 }
 
-/** A body that came as a whole is read as one event that says everything. */
+/** A body that came as a whole is read as one event that contains everything. */
 export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer {
   const message = object(body);
   const reader = createReader(options);
@@ -72,10 +73,10 @@ function createReader(options: DecodeOptions) {
   const ids = createIdMaker(options.idSeed);
   const places = createPlaces();
   const blocks: OpenBlock[] = [];
-  /** The latest block under each index of the server's. */
+  /** The latest block for each index of the server. */
   const byIndex = new Map<number, OpenBlock>();
   let usage: Raw = {};
-  /** Counters of `message_start` are not what an answer that broke off has cost. */
+  /** The counts in `message_start` are not the cost of an answer that broke off. */
   let isCounted = false;
   let stop: Raw = {};
   let isStarted = false;
@@ -89,7 +90,7 @@ function createReader(options: DecodeOptions) {
     usage = overlay({}, message["usage"]);
     const { stop_reason, stop_sequence, stop_details } = message;
     stop = overlay({}, { stop_reason, stop_sequence, stop_details });
-    // A server that goes on with a turn begins with what it has already.
+    // A server that continues a turn begins with the content it already has.
     for (const [index, block] of objects(message["content"]).entries()) readWholeBlock(index, block);
   }
 
@@ -112,13 +113,13 @@ function createReader(options: DecodeOptions) {
   function grow(block: OpenBlock, to: GrowingText, field: DeltaField, added: unknown): void {
     if (typeof added !== "string" || added === "") return;
     to.add(added);
-    // Tools of the server's own come whole: nobody shows how their input grows.
+    // Tools of the server itself come complete, so the growth of their input is not shown.
     if (field === "arguments" && !isCall(block)) return;
     startItem(block);
     out.push({ type: "item.delta", index: block.index, field, delta: added });
   }
 
-  /** A second block under an index already used is another block, not the same again. */
+  /** A second block with an index that was already used is another block. */
   function openBlock(wanted: unknown, { text, thinking, ...raw }: Raw): OpenBlock {
     const at = count(wanted);
     const block: OpenBlock = {
@@ -132,7 +133,7 @@ function createReader(options: DecodeOptions) {
     };
     blocks.push(block);
     byIndex.set(at ?? block.index, block);
-    // Empty text is no content (the API itself refuses it in a request), so it starts with its first word.
+    // Empty text is not content (the API itself refuses it in a request), so the item starts with its first text.
     if (raw["type"] !== "text") startItem(block);
     grow(block, block.text, "text", text);
     grow(block, block.thinking, "reasoning", thinking);
@@ -152,7 +153,7 @@ function createReader(options: DecodeOptions) {
 
   function readWholeBlock(index: number, raw: Raw): void {
     const block = openBlock(index, raw);
-    // Here an empty input is an empty input, not one that is still to come.
+    // Here an empty input really is empty, and not one that is still to come.
     if (isCall(block) && isObject(raw["input"]) && Object.keys(raw["input"]).length === 0) block.input.add("{}");
     closeBlock(block);
   }
@@ -160,7 +161,8 @@ function createReader(options: DecodeOptions) {
   function readDelta(event: Raw): void {
     const delta = object(event["delta"]);
     const block = find(event["index"]) ?? openBlock(event["index"], { type: blockTypeOf(delta) });
-    // Input that comes after its block was stopped still belongs to the call: without it the call would be another.
+    // Input that comes after its block was stopped still belongs to the call. Without it, the call would be a
+    // different one.
     if (block.isDone && !isCall(block)) return;
     const { raw } = block;
     switch (delta["type"]) {
@@ -185,7 +187,7 @@ function createReader(options: DecodeOptions) {
     }
   }
 
-  /** Ends every block; only now is it known whether calls may run. */
+  /** Ends every block. Only now is it known whether calls may run. */
   function closeAll(mayRun: boolean): void {
     for (const block of blocks.toSorted((a, b) => a.index - b.index)) {
       closeBlock(block);
@@ -201,7 +203,7 @@ function createReader(options: DecodeOptions) {
     start();
     const end = endOf(stop, usage, blocks.some(isCall));
     closeAll(end.outcome === "ok" && end.finish !== "refusal");
-    // Why the model refused stands beside the content; it is the last thing the model says.
+    // The explanation of a refusal is outside the content. It is the last thing the model says.
     const refusal = word(object(stop["stop_details"])["explanation"]);
     if (refusal !== undefined) {
       const index = places.claim();
@@ -257,7 +259,7 @@ function createReader(options: DecodeOptions) {
       case "ping":
         return;
       default:
-        // A body that is an error and no event: some servers put it into the stream as it is.
+        // An error body instead of an event: some servers put it into the stream as it is.
         if (type === "" && event["error"] !== undefined) return step("error", event);
         out.push({ type: "other", wire, raw: json(event) });
     }
@@ -277,7 +279,7 @@ function createReader(options: DecodeOptions) {
     },
     end(): readonly ModelEvent[] {
       if (isEnded) return nothing;
-      // A stop reason says the same as `message_stop`, which some servers forget.
+      // A stop reason says the same as `message_stop`, which some servers omit.
       if (word(stop["stop_reason"]) !== undefined) conclude();
       else breakOff({ outcome: "truncated" });
       return drain();
@@ -289,7 +291,7 @@ function isCall(block: OpenBlock): boolean {
   return block.raw["type"] === "tool_use";
 }
 
-/** The block a delta belongs to, for streams that never started it. */
+/** The type of block for a delta whose block was never started. */
 const blockTypes: ReadonlyMap<string, string> = new Map([
   ["thinking_delta", "thinking"],
   ["signature_delta", "thinking"],
@@ -318,7 +320,7 @@ function endOf(stop: Raw, usage: Raw, hasCalls: boolean): AnswerEnd {
   return Object.keys(fields).length > 0 ? { ...end, extra: { wire, fields: fields as JsonObject } } : end; // parsed from JSON
 }
 
-/** What is said later replaces what was said before; null and absent fields say nothing. */
+/** Later fields replace earlier ones. Null and missing fields change nothing. */
 function overlay(before: Raw, after: unknown): Raw {
   const merged = { ...before };
   for (const [key, value] of Object.entries(object(after))) {
@@ -327,14 +329,14 @@ function overlay(before: Raw, after: unknown): Raw {
   return merged;
 }
 
-/** This API counts cached input apart, the neutral count includes it. */
+/** This API counts cached input separately; the neutral count includes it. */
 function decodeUsage(usage: Raw): Usage | undefined {
   const fresh = count(usage["input_tokens"]);
   const output = count(usage["output_tokens"]);
   if (fresh === undefined && output === undefined) return undefined;
   const cached = count(usage["cache_read_input_tokens"]) ?? 0;
   const written = count(usage["cache_creation_input_tokens"]) ?? 0;
-  // Nothing counted at all is how a server that does not count fills the field.
+  // A server that does not count fills the field with zeros.
   if (((fresh ?? 0) + cached + written || (output ?? 0)) === 0) return undefined;
   return defined({
     input: (fresh ?? 0) + cached + written,

@@ -1,6 +1,7 @@
 /**
- * A request in the Messages wire, both ways. Towards the API: turns that alternate, results first in the user's, only
- * thoughts that the API signed. From a client: everything it said, with what has no neutral name kept beside it.
+ * A request in the Messages wire, both ways. Towards the API: alternating turns, results first in the
+ * user's turn, and only thoughts that the API signed. From a client: everything it said, with what has
+ * no neutral name kept beside it.
  */
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { Extra, Item, MessageItem, ModelRequest, OtherItem, ResultItem } from "../../spec/model.ts";
@@ -29,7 +30,7 @@ import { settingsFor } from "../settings.ts";
 import { wire } from "./stop.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools, foundTools } from "./tools.ts";
 
-/** The API wants a limit; this one is below what its models of today allow. */
+/** The API requires a limit. This one is below what its present models allow. */
 const defaultMaxTokens = 16_384;
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
@@ -58,7 +59,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
     messages: isCached ? markLastUser(messages) : messages,
     tools: tools.length === 0 ? undefined : isCached ? markTools(tools) : tools,
     tool_choice: choice,
-    // A model that thinks on a budget takes neither.
+    // A model that thinks on a budget accepts neither.
     temperature: isThinking ? undefined : request.temperature,
     top_p: isThinking ? undefined : request.topP,
     stop_sequences: request.stop,
@@ -72,10 +73,10 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   return { body: jsonObject(body), names: book.table, dropped };
 }
 
-/** The least that this API takes as a budget for thoughts. */
+/** The smallest budget for thoughts that this API accepts. */
 const leastBudget = 1024;
 
-/** What a client of this API said of its thinking as it said it; a budget of another wire where the rest of the request allows it. */
+/** A client of this API is passed on as it said; a budget from another wire is used if the request allows it. */
 function encodeThinking(
   request: ModelRequest,
   own: Json | undefined,
@@ -94,20 +95,20 @@ function encodeThinking(
   return { type: "enabled", budget_tokens: budget };
 }
 
-/** The turn that goes on called tools and its thoughts are gone: the API refuses to think on without them. */
+/** True if the turn to be continued called tools and its thoughts are gone, because the API then refuses to think. */
 function lacksThoughts(messages: readonly JsonObject[]): boolean {
   const isAnswering = objects(messages.at(-1)?.["content"]).some((block) => block["type"] === "tool_result");
   const first = objects(messages.findLast((message) => message["role"] === "assistant")?.["content"])[0];
   return isAnswering && first?.["type"] !== "thinking" && first?.["type"] !== "redacted_thinking";
 }
 
-/** The client's own blocks, cut and marked as it likes, as long as they still say the same. */
+/** The client's own blocks, with its own cuts and marks, as long as they still say the same. */
 function encodeSystem(words: string | undefined, blocks: Json | undefined, isCached: boolean): Json | undefined {
   if (words === undefined || (blocks !== undefined && decodeSystem(blocks) === words)) return blocks;
   return isCached ? markLast([{ type: "text", text: words }]) : words;
 }
 
-/** This API's own compaction is a block among the others; a summary of ours is what the user says. */
+/** This API's own compaction is a block like the others. A summary of ours becomes a user's message. */
 function asBlock(item: Item): Item {
   if (item.type !== "compaction" || (item.opaque ?? item.extra)?.wire !== wire) return item;
   const [raw] = requestBlocks(item, (name) => name);
@@ -152,7 +153,7 @@ function encodeResult(result: ResultItem, deferred: ReadonlySet<string | undefin
   });
 }
 
-/** One message per speaker in a row: so results and what the user said next are one message, results first. */
+/** Joins consecutive messages of one speaker; in a user's message, results come first. */
 function mergeTurns(messages: readonly Message[]): JsonObject[] {
   const merged: { role: string; content: JsonObject[] }[] = [];
   for (const message of messages) {
@@ -217,8 +218,8 @@ export function decodeRequest(body: unknown, { sign }: DecodeRequestOptions = {}
 }
 
 /**
- * A thread sends only what is new and trusts the server to know the rest. The SDK's tool runner goes on
- * without one when it is told so in exactly this form, and gives up at any other 400.
+ * A thread sends only what is new. The SDK's tool runner continues without one if it is refused in
+ * exactly this form, and gives up at any other 400.
  */
 function threadRefused(): RequestError {
   const message = "Threads are not supported here: send the whole conversation.";
@@ -283,7 +284,7 @@ function decodeExtra(raw: Raw): Extra | undefined {
     if (Object.keys(fields).length > 0) extra = withFields(wire, extra, { [key]: fields });
   };
   if (array(raw["system"]).length > 1) extra = withFields(wire, extra, { system: raw["system"] });
-  // The budget has a neutral name as well; on this wire the field goes back as it came.
+  // The budget also has a neutral name. On this wire the field goes back as it came.
   keep("thinking", object(raw["thinking"]));
   const { effort: _effort, format: _format, ...config } = object(raw["output_config"]);
   keep("output_config", config);

@@ -7,7 +7,7 @@ export const wire = "messages";
 
 interface StopRow {
   readonly outcome: Outcome;
-  /** Absent where the calls decide. */
+  /** Absent if the calls decide. */
   readonly finish?: Finish;
 }
 

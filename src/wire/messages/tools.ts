@@ -11,7 +11,7 @@ export interface EncodedTools {
   readonly tools: readonly JsonObject[];
   readonly book: NameBook;
   readonly dropped: readonly Dropped[];
-  /** False: the tools are named only because the history has calls of them. */
+  /** False: the tools are declared only because the history has calls of them. */
   readonly isCalling: boolean;
 }
 
@@ -38,7 +38,7 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
       }),
     );
   const { book, dropped } = lowered;
-  // Those that a search found come last: they are no part of the cached beginning.
+  // Those that a search found come last, because they are not part of the cached beginning.
   const isLate = (tool: JsonObject) => Number(tool["defer_loading"] === true);
   const offered = [...tools.map(jsonObject), ...own].toSorted(
     (a, b) => isLate(a) - isLate(b) || (String(a["name"]) < String(b["name"]) ? -1 : 1),
@@ -47,7 +47,7 @@ export function encodeTools(request: ModelRequest, target: SchemaTarget): Encode
   return { tools: isCalling ? offered : calledTools(request, book), book, dropped, isCalling };
 }
 
-/** This API wants every tool of the history declared, even where none may be called any more. */
+/** This API requires every tool of the history to be declared, even if none may be called any more. */
 function calledTools(request: ModelRequest, book: NameBook): readonly JsonObject[] {
   const called = request.input.flatMap((item) => (item.type === "call" ? [book.spell(item.name, item.namespace)] : []));
   return [...new Set(called)].toSorted().map((name) => ({
@@ -57,7 +57,7 @@ function calledTools(request: ModelRequest, book: NameBook): readonly JsonObject
   }));
 }
 
-/** Says of a tool that it stands in the list for the sake of the history alone. */
+/** Describes a tool that is listed only because of the history. */
 const notAvailable = "Called earlier in this conversation; not available any more.";
 
 function encodeTyped(spec: NativeSpec): JsonObject | undefined {
@@ -106,7 +106,7 @@ function decodeTyped(raw: Raw): NativeSpec {
   });
 }
 
-/** Choice and 'one call at a time' are one field here. */
+/** The choice and "one call at a time" are one field here. */
 export function encodeChoice(request: ModelRequest, book: NameBook, isCalling: boolean): JsonObject | undefined {
   if (!isCalling) return { type: "none" };
   const base = encodeBase(request.toolChoice, book);
@@ -142,7 +142,7 @@ function decodeBase(choice: Raw): ToolChoice | undefined {
   }
 }
 
-/** What a search found, as references to the tools that are declared for it. */
+/** What a search found, as references to tools that are declared for it. */
 export function foundTools(
   { structured }: ResultItem,
   deferred: ReadonlySet<string | undefined>,

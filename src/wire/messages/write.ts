@@ -1,7 +1,8 @@
 /**
- * Writes an answer for a client of the Messages wire: one block open at a time, numbered from 0, each input as JSON
- * deltas. Text and thoughts flow as they come; from the first call on everything waits for the end of the answer,
- * because a client takes a stopped block for a call to run.
+ * Writes an answer for a client of the Messages wire: one block open at a time, numbered from 0, and
+ * each input as JSON deltas. Text and thoughts are written as they come. From the first call on
+ * everything waits for the end of the answer, because a client treats a stopped block as a call to
+ * run.
  */
 import type { Json, JsonObject } from "../../base/json.ts";
 import type { Answer, AnswerEnd, CallItem, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
@@ -123,10 +124,10 @@ function conclude(end: AnswerEnd, said: readonly Item[], emit: (type: string, fi
 
 export interface OpenItem {
   readonly index: () => number | undefined;
-  /** Words of an item while another's block is open. */
+  /** True for text of an item while another item's block is open. */
   isBarredTo(event: ModelEvent): boolean;
   grow(index: number, field: DeltaField, part: number, words: string): void;
-  /** Ends an item with what its deltas did not say; `written` are its blocks as a whole. */
+  /** Ends an item with what its deltas did not say. `written` are its complete blocks. */
   finish(index: number, item: Item, written: readonly JsonObject[]): void;
 }
 
@@ -144,7 +145,7 @@ export function createOpenItem(blocks: BlockWriter): OpenItem {
     if (words === "" || field === "refusal" || field === "arguments") return;
     const kind = field === "text" ? "text" : "thinking";
     const isNext = open !== undefined && open.part !== part;
-    // Each text part is a block of its own; thoughts stay one block, whose signature comes last.
+    // Each text part is its own block. Thoughts stay one block, with the signature at its end.
     if (isNext && kind === "text") blocks.end();
     const gap = isNext && field === "summary" ? "\n\n" : "";
     open = { index, part, said: (open?.said ?? "") + gap + words };
@@ -161,7 +162,7 @@ export function createOpenItem(blocks: BlockWriter): OpenItem {
     finish(index, item, written) {
       if (open?.index !== index) return written.forEach(blocks.whole);
       const whole = written.map((block) => String(block["text"] ?? block["thinking"] ?? "")).join("");
-      // What is no longer than what was said adds nothing to it: a long text need not be compared.
+      // Text that is not longer than what was written adds nothing, so a long text need not be compared.
       if (whole.length > open.said.length && whole.startsWith(open.said))
         grow(index, item.type === "message" ? "text" : "reasoning", open.part, whole.slice(open.said.length));
       blocks.end(written.at(-1));
@@ -171,11 +172,11 @@ export function createOpenItem(blocks: BlockWriter): OpenItem {
 }
 
 export interface BlockWriter {
-  /** Adds words to the open block, opening one where there is none. */
+  /** Adds text to the open block, or opens one. */
   say(kind: "text" | "thinking", words: string): void;
-  /** Ends the open block with what stands at its end: a thought's signature, a text's citations. */
+  /** Ends the open block with its last part: a thought's signature, or a text's citations. */
   end(last?: JsonObject): void;
-  /** A block that comes in one piece, as the deltas that would have brought it. */
+  /** A complete block, written as the deltas that would have brought it. */
   whole(block: JsonObject): void;
   /** A call. A client runs it when its block is stopped. */
   call(block: JsonObject, input: string): void;

@@ -102,12 +102,12 @@ function decodeReasoning(raw: Raw, sign: Sign | undefined): ReasoningItem {
     summary: summary.length > 0 ? summary : undefined,
     text: content.length > 0 ? content.join("") : summary.length > 0 ? undefined : state.text,
     opaque: state.opaque,
-    // Where the thoughts came in several pieces, the places of the cuts go back with them.
+    // If the thoughts came in several pieces, the places of the cuts go back with them.
     extra: content.length > 1 ? withFields(wire, extra, { lengths: content.map((piece) => piece.length) }) : extra,
   });
 }
 
-/** The provider's own, or a summary of ours that a client brings back. */
+/** The provider's own compaction, or a summary of ours that a client brings back. */
 function decodeCompaction(raw: Raw, sign: Sign | undefined): CompactionItem {
   const opaque = uncarry(word(raw["encrypted_content"]), wire, "encrypted_content", sign);
   const isOurs = opaque?.wire === "callgate";
@@ -120,7 +120,7 @@ function decodeCompaction(raw: Raw, sign: Sign | undefined): CompactionItem {
   });
 }
 
-/** Calls this side has to answer. A shell or tool search that the provider runs itself is a server call. */
+/** Calls that this side has to answer. A shell or tool search that the provider runs itself is a server call. */
 function decodeCall(type: string, raw: Raw): Item | undefined {
   switch (type) {
     case "function_call":
@@ -149,7 +149,7 @@ function decodeCall(type: string, raw: Raw): Item | undefined {
   }
 }
 
-/** Here, with nothing more to say about it: what a call without a container means anyway. */
+/** Locally, without further details, which is what a call without a container means anyway. */
 function isPlainLocal(environment: unknown): boolean {
   return isObject(environment) && environment["type"] === "local" && Object.keys(environment).length === 1;
 }
@@ -176,7 +176,7 @@ function callItem(raw: Raw, kind: CallKind, name: string, said: string): CallIte
   });
 }
 
-/** A native call's fields as argument text, without those that say nothing. */
+/** A native call's fields as argument text, without empty ones. */
 function spoken(fields: Raw): string {
   return writeArguments(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
 }

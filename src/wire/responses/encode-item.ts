@@ -12,7 +12,7 @@ import { array, echoed, json, jsonObject, object, parseObject, word } from "../r
 import { wire } from "./decode-item.ts";
 import { encodeContent, encodeOutput } from "./parts.ts";
 
-/** Codex sends an id back only if it begins as this API's ids do. */
+/** Codex sends an id back only if it begins like this API's ids. */
 const prefixes = {
   message: "msg_",
   reasoning: "rs_",
@@ -25,7 +25,7 @@ const prefixes = {
   tool_search: "tsc_",
 } as const;
 
-/** An item of an answer, or undefined where this wire has no words for it. `place` makes up ids that are missing. */
+/** An item of an answer, or undefined if this wire cannot express it. `place` is used to invent missing ids. */
 export function encodeOutputItem(item: Item, seed: string, place: number, sign?: Sign): JsonObject | undefined {
   const idOf = (id: string | undefined, prefix: string) => ownId(id, prefix) ?? inventId(seed, place, prefix);
   switch (item.type) {
@@ -61,7 +61,7 @@ export function encodeOutputItem(item: Item, seed: string, place: number, sign?:
   }
 }
 
-/** An item of a request's input, or undefined where the model's server cannot take it. */
+/** An item of a request's input, or undefined if the model's server does not accept it. */
 export function encodeInputItem(item: Item): JsonObject | undefined {
   switch (item.type) {
     case "message":
@@ -122,7 +122,7 @@ function encodeReasoning(item: ReasoningItem): JsonObject {
   });
 }
 
-/** The pieces the text came in, unless it is another text by now. */
+/** The pieces in which the text came, unless the text has changed since. */
 function cut(text: string, lengths: readonly unknown[]): readonly string[] {
   const sizes = lengths.filter((length) => typeof length === "number");
   if (sizes.reduce((sum, size) => sum + size, 0) !== text.length) return [text];
@@ -223,7 +223,7 @@ function encodeResult(item: ResultItem): JsonObject {
 
 function shellRuns(item: ResultItem): JsonObject[] {
   const runs = object(item.structured)["output"];
-  // As they came, or the result as one run of its own.
+  // As they came, or the result as a single run.
   if (Array.isArray(runs)) return runs.map((run) => jsonObject(object(run)));
   return [{ stdout: partsToText(item.content), stderr: "", outcome: { type: "exit", exit_code: item.ok ? 0 : 1 } }];
 }

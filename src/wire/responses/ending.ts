@@ -7,7 +7,7 @@ import { wire } from "./decode-item.ts";
 
 export interface Ending {
   readonly outcome: Outcome;
-  /** Absent where the calls decide: `tool_calls` with any, `stop` without. */
+  /** Absent if the calls decide: `tool_calls` with any, `stop` without. */
   readonly finish?: Finish;
   readonly error?: ModelError;
 }
@@ -34,7 +34,7 @@ function finishOf(reason: string | undefined): Finish {
   return reason === "steered" ? "pause" : "length";
 }
 
-/** The last fields of an answer; what the server said beyond them is kept. */
+/** The last fields of an answer. Anything else that the server said is kept. */
 export function endOf(ending: Ending, response: Raw, hasCalls: boolean): AnswerEnd {
   const finish = ending.finish ?? (ending.outcome === "ok" ? (hasCalls ? "tool_calls" : "stop") : undefined);
   const kept = defined({
@@ -56,7 +56,7 @@ export function endOf(ending: Ending, response: Raw, hasCalls: boolean): AnswerE
 
 const standardReasons: ReadonlySet<string> = new Set(["max_output_tokens", "content_filter"]);
 
-/** Both shapes of the wild: the fields themselves, or an `error` object that holds them. */
+/** Both known forms: the fields themselves, or an `error` object that holds them. */
 export function decodeError(raw: unknown): ModelError {
   const outer = object(raw);
   const error = typeof outer["error"] === "object" && outer["error"] !== null ? object(outer["error"]) : outer;
@@ -76,7 +76,7 @@ export function decodeError(raw: unknown): ModelError {
   });
 }
 
-/** This API gives the wait only in its sentence: "try again in 1.5s", "in 300ms", "in 2 seconds". */
+/** This API states the waiting time only in its sentence: "try again in 1.5s", "in 300ms", "in 2 seconds". */
 function waitIn(message: string): number | undefined {
   const found = /try again in (\d+(?:\.\d+)?)\s*(ms|s\b|seconds?|minutes?|m\b)/i.exec(message);
   if (found === null) return undefined;
@@ -99,7 +99,7 @@ export function decodeUsage(raw: unknown): Usage | undefined {
   });
 }
 
-/** Codex fails a finished turn when any of these fields is missing. */
+/** Codex fails a finished turn if any of these fields is missing. */
 export function encodeUsage(usage: Usage | undefined): JsonObject | null {
   if (usage === undefined) return null;
   return {
@@ -161,7 +161,7 @@ function statusOf(outcome: Outcome): string {
   return outcome === "incomplete" ? "incomplete" : "failed";
 }
 
-/** A stream that was cut upstream is a failure here: there is no other way to say it. */
+/** A stream that was cut upstream is reported as a failure here, because there is no other way to say it. */
 function encodeFailure(end: AnswerEnd): JsonObject | null {
   if (end.outcome !== "error" && end.outcome !== "truncated") return null;
   return responsesError(end.error);

@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API, and what other servers make of it. The only wire that knows every kind of
- * tool; it must not know how anything is sent or run.
+ * OpenAI's Responses API, and the versions of it that other servers have. It is the only wire that
+ * knows every kind of tool. It must not know how anything is sent or run.
  */
 import type { JsonObject } from "../../base/json.ts";
 import type { ModelError } from "../../spec/model.ts";
@@ -23,7 +23,7 @@ export const responses: Codec = {
   encodeError: (error) => toFailure(error, "responses", { error: httpError(error) }),
 };
 
-/** Over HTTP this API's errors are those of Chat; only inside a stream they have codes of their own. */
+/** Over HTTP this API's errors are those of Chat. Only inside a stream do they have their own codes. */
 function httpError(error: ModelError): JsonObject {
   return { ...chatError(error), message: responsesError(error)["message"] ?? error.message };
 }

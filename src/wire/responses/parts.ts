@@ -15,7 +15,7 @@ const namedFields: ReadonlySet<string> = new Set(
 );
 const plainFields: ReadonlySet<string> = new Set([...namedFields, "annotations"]);
 
-/** A message's content; what the model refused to say stands apart. */
+/** A message's content. What the model refused to say is separate. */
 export function decodeContent(content: unknown, extra?: Extra): DecodedContent {
   if (typeof content === "string")
     return defined({ content: content === "" ? [] : [{ type: "text" as const, text: content }], extra });
@@ -119,7 +119,7 @@ function encodePart(part: Part, assistant: boolean): JsonObject {
   }
 }
 
-/** A result's output: a plain string where the words are all there is. */
+/** A result's output: a plain string if there is only text. */
 export function encodeOutput(parts: readonly Part[], extra: Extra | undefined): string | JsonObject[] {
   const [only] = parts;
   const isPlain = parts.length <= 1 && echoed(extra, "responses")["parts"] === undefined;

@@ -1,8 +1,9 @@
 /**
- * Reads a Responses answer: every event of the stream is one step of `step`. Servers leave out much of the canonical
- * sequence (`added`, item ids, deltas, even whole items until `completed`), so an item is found by whatever names it,
- * grows from whatever speaks of it, and ends with the last whole form that was sent. A call is done only with the
- * whole answer, because only then is it known that it may run.
+ * Reads a Responses answer. Every event of the stream is one call of `step`. Servers leave out much of
+ * the canonical sequence (`added`, item ids, deltas, even whole items until `completed`), so an item
+ * is found by whatever names it, grows with every event about it, and ends with the last complete form
+ * that was sent. A call is done only with the whole answer, because only then is it known whether it
+ * may run.
  */
 import { createGrowingText, type GrowingText } from "../../base/growing-text.ts";
 import { defined, isObject } from "../../base/json.ts";
@@ -27,7 +28,7 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
       const event = parseObject(frame.data);
       last = typeof event?.["delta"] === "string" ? { frame, event } : undefined;
       if (event !== undefined) return reader.read(string(event["type"]) ?? frame.event ?? "", event);
-      // Proxies put their own words into an error event.
+      // Proxies put their own text into an error event.
       return frame.event === "error" ? reader.read("error", { message: frame.data }) : [];
     },
     repeated() {
@@ -45,7 +46,7 @@ export function createDecoder(options: DecodeOptions = {}): AnswerDecoder {
   };
 }
 
-/** A body that came as a whole takes the same way as the last event of a stream. */
+/** A body that came as a whole is handled like the last event of a stream. */
 export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer {
   const reader = createReader(options);
   const response = object(body);
@@ -63,9 +64,9 @@ type Texts = Map<number, GrowingText>;
 /** One item while its stream runs. */
 interface OpenItem {
   readonly index: number;
-  /** The latest the server said of the item as a whole. */
+  /** The latest complete form of the item that the server sent. */
   raw: Raw;
-  /** The server sent its last whole form. */
+  /** The server sent its final complete form. */
   isDone: boolean;
   /** That form, decoded. */
   item?: Item;
@@ -121,7 +122,7 @@ function createReader(options: DecodeOptions) {
     return named ?? there ?? (id === undefined && place === undefined ? latest : undefined);
   }
 
-  /** The item that an `added` or `done` event speaks of again. */
+  /** The known item that an `added` or `done` event is about. */
   function findSame(event: Raw, raw: Raw): OpenItem | undefined {
     const there = byPlace.get(count(event["output_index"]) ?? -1);
     const known = byId.get(word(raw["id"]) ?? "");
@@ -131,7 +132,10 @@ function createReader(options: DecodeOptions) {
     return there === undefined || there === known ? known : undefined;
   }
 
-  /** The items that the lines of the final output speak of again, line by line; undefined for a line that is news. */
+  /**
+   * The known items that the entries of the final output describe again, entry by entry. Undefined for
+   * an entry that is new.
+   */
   function match(lines: readonly Raw[]): readonly (OpenItem | undefined)[] {
     const byCall = new Map([...items.values()].map((open) => [callId(open.raw) ?? "", open]));
     byCall.delete("");
@@ -144,7 +148,7 @@ function createReader(options: DecodeOptions) {
         ),
       ),
     );
-    // Some servers (Copilot, vLLM) speak of an item under a new id each time, and leave others out at the end.
+    // Some servers (Copilot, vLLM) give an item a new id each time, and leave others out at the end.
     return found.map((known, place) => known ?? take([...free].find((open) => isAlike(open, lines[place]!))));
   }
 
@@ -153,14 +157,17 @@ function createReader(options: DecodeOptions) {
     if (text !== "") out.push({ type: "item.delta", index: open.index, field, delta: text, part: at });
   }
 
-  /** Says as a delta what a whole text holds beyond the deltas before it; nothing where it says something else. */
+  /**
+   * Emits as a delta what a complete text contains beyond the deltas before it. If the texts differ,
+   * nothing is emitted.
+   */
   function catchUp(open: OpenItem, whole: Text): void {
     const said = open.texts[whole.field].get(whole.at)?.toString() ?? "";
     const text = whole.text.startsWith(said) ? whole.text.slice(said.length) : "";
     if (text !== "") grow(open, { ...whole, text });
   }
 
-  /** The server's last word on an item. */
+  /** The server's final form of an item. */
   function closeItem(open: OpenItem, raw: Raw): void {
     if (open.isDone) return;
     open.raw = { ...open.raw, ...raw };
@@ -181,7 +188,7 @@ function createReader(options: DecodeOptions) {
   function readText(event: Raw, told: TextEvent): void {
     const open = find(event) ?? openItem(event, { type: told.item, id: event["item_id"] });
     if (open.isDone) return;
-    // vLLM has the parts of its thoughts as text.
+    // vLLM sends the parts of its thoughts as text.
     const field = told.field === "text" && open.raw["type"] === "reasoning" ? "reasoning" : told.field;
     const name = word(event["name"]);
     if (name !== undefined && word(open.raw["name"]) === undefined) open.raw = { ...open.raw, name };
@@ -197,7 +204,7 @@ function createReader(options: DecodeOptions) {
     open.annotations.set(at, [...(open.annotations.get(at) ?? []), event["annotation"]]);
   }
 
-  /** The call, or those that it holds. Only one item can keep the id of the item they came in. */
+  /** The call, or the calls inside it. Only one of them can keep the id of the item in which they came. */
   function unwrapped(item: CallItem): readonly CallItem[] {
     const inner = expandParallel({ id: item.id, name: item.name, args: item.arguments }, declared);
     if (inner === undefined) return [item];
@@ -205,7 +212,7 @@ function createReader(options: DecodeOptions) {
     return inner.map(({ id, name, args }) => renamed({ ...rest, id: id ?? "", name, arguments: args }, options.names));
   }
 
-  /** Ends every item; only now is it known whether calls may run. Says whether there were any. */
+  /** Ends every item. Only now is it known whether calls may run. Returns whether there were any. */
   function closeAll(mayRun: boolean): boolean {
     const all = [...items.values()].sort((a, b) => a.index - b.index);
     let hasCalls = false;
@@ -226,7 +233,7 @@ function createReader(options: DecodeOptions) {
 
   function conclude(ending: Ending, response: Raw): void {
     start(response);
-    // One line of the output, one item: ids that repeat are a server's mistake and lose nothing.
+    // Each entry of the output is one item, even if a server repeats ids by mistake.
     const lines = objects(response["output"]);
     for (const [place, known] of match(lines).entries())
       closeItem(known ?? openItem({ output_index: place }, lines[place]!), lines[place]!);
@@ -257,7 +264,7 @@ function createReader(options: DecodeOptions) {
       case "response.incomplete":
       case "response.failed":
       case "response.cancelled": {
-        // Some gateways forget the envelope.
+        // Some gateways leave out the envelope.
         const response = object(event["response"] ?? event);
         return conclude(decodeEnding(statusOf(type, response), response), response);
       }
@@ -275,7 +282,7 @@ function createReader(options: DecodeOptions) {
       start();
       return readText(event, told);
     }
-    // A body that is an error and no event: some servers put it into the stream as it is.
+    // An error body instead of an event: some servers put it into the stream as it is.
     if (type === "" && event["error"] !== undefined && event["error"] !== null) return step("error", event);
     // A whole response instead of a stream.
     if (type === "" && event["object"] === "response") return step("response.done", { response: event });
@@ -301,7 +308,7 @@ function createReader(options: DecodeOptions) {
   };
 }
 
-/** The event's name says it, unless the body of a cheerful event says otherwise. */
+/** The status by the event's name, unless the body of an event that reports success says otherwise. */
 function statusOf(type: string, response: Raw): string {
   const own = string(response["status"]);
   if (own === "failed" || own === "incomplete" || own === "cancelled") return own;
@@ -321,20 +328,20 @@ function hasSameCall(open: OpenItem, raw: Raw): boolean {
   return callId(raw) !== undefined && callId(open.raw) === callId(raw);
 }
 
-/** Two whole forms speak of one item unless a type or an id says otherwise. */
+/** Two complete forms describe the same item unless a type or an id differs. */
 function isSame(open: OpenItem, raw: Raw): boolean {
   if (open.raw["type"] !== raw["type"]) return false;
   const [left, right] = [callId(open.raw), callId(raw)];
   return left === undefined || right === undefined || left === right;
 }
 
-/** Of one kind, and for calls with the same words: another call may well be another call. */
+/** Items of the same kind and, for calls, with the same arguments: otherwise it may really be another call. */
 function isAlike({ raw: known }: OpenItem, raw: Raw): boolean {
   if (known["type"] !== raw["type"]) return false;
   return callId(raw) === undefined || (known["name"] === raw["name"] && known["arguments"] === raw["arguments"]);
 }
 
-/** Adds a piece to one of the item's texts. An empty one says that the text is there. */
+/** Adds a piece to one of the item's texts. An empty piece says that the text exists. */
 function addText({ texts }: OpenItem, field: DeltaField, at: number, text: string): void {
   let known = texts[field].get(at);
   if (known === undefined) texts[field].set(at, (known = createGrowingText()));
@@ -345,7 +352,10 @@ function inOrder(texts: Texts): readonly string[] {
   return [...texts].toSorted(([a], [b]) => a - b).map(([, text]) => text.toString());
 }
 
-/** The item with whatever its last form left out filled in from the deltas; before that form the deltas know better. */
+/**
+ * The item, with everything that its final form left out filled in from the deltas. Until that form
+ * has come, the deltas are more recent.
+ */
 function wholeForm(open: OpenItem): Raw {
   const { raw, texts, isDone } = open;
   const keep = (said: boolean, grown: ReadonlyMap<number, unknown>) => grown.size === 0 || (isDone && said);
@@ -384,7 +394,7 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === "";
 }
 
-/** A plain string, or any part with words or with a kind that has none. */
+/** Whether there is a string, or any part that has text or is not a text. */
 function hasText(content: unknown): boolean {
   if (typeof content === "string") return content !== "";
   return objects(content).some((part) => (string(part["text"]) ?? string(part["refusal"])) !== "");

@@ -25,7 +25,7 @@ import { effortOf, settingsFor } from "../settings.ts";
 import { encodeInputItem } from "./encode-item.ts";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools } from "./tools.ts";
 
-/** Reasoning must come back to us to be sent again: nothing is stored at the server. */
+/** Reasoning must be returned to us so that it can be sent again, because nothing is stored at the server. */
 const include = ["reasoning.encrypted_content"];
 
 export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}): EncodedRequest {
@@ -63,7 +63,7 @@ export function encodeRequest(request: ModelRequest, options: EncodeOptions = {}
   return { body: jsonObject(body), names: tools.names, dropped: tools.dropped };
 }
 
-/** Items do not change once they are in a history: what an earlier request made of them is used again. */
+/** Items do not change once they are in a history, so what an earlier request made of them is reused. */
 const encoded = new WeakMap<Item, { readonly value: JsonObject | undefined }>();
 
 function encodeOnce(item: Item): JsonObject | undefined {
@@ -127,7 +127,7 @@ function decodeInput(input: unknown, sign: Sign | undefined): readonly Item[] {
   return unpackCarriers(objects(input).map((item) => decodeItem(item, sign)));
 }
 
-/** Tools that came as items. The items stay where they are; this is for wires that know one list only. */
+/** Tools that came as items. The items stay in place; this is for wires that have only one list. */
 function loadedTools(input: readonly Item[]): readonly ToolSpec[] | undefined {
   const loaded = input.flatMap((item): readonly ToolSpec[] => {
     if (item.type === "other" && item.raw["type"] === "additional_tools") return decodeTools(item.raw["tools"]);
@@ -160,8 +160,9 @@ function nonEmpty<T extends object>(value: T): T | undefined {
 }
 
 /**
- * `keepsState`: the server holds earlier items, so an output whose call is not here is no orphan. Ids that
- * come back in a later turn (some servers count from zero each time) are told apart by a suffix.
+ * `keepsState` means that the server holds earlier items, so an output whose call is not here is not
+ * an orphan. Ids that appear again in a later turn (some servers count from zero each time) are made
+ * different by a suffix.
  */
 export function pairCalls(items: readonly Item[], keepsState: boolean): readonly Item[] {
   const isReferring = keepsState || items.some(isReference);

@@ -1,10 +1,10 @@
-/** The texts of an item: the events that carry a piece of one, as data, and the texts that a whole item holds. */
+/** The texts of an item: the events that carry a piece of one, as data, and the texts in a complete item. */
 import type { DeltaField } from "../../spec/model.ts";
 import { writeArguments } from "../arguments.ts";
 import { count, object, objects, type Raw, string } from "../raw.ts";
 
 export interface TextEvent {
-  /** `delta` adds to the text, `whole` says all of it once more. */
+  /** `delta` adds to the text, `whole` repeats all of it. */
   readonly kind: "delta" | "whole";
   readonly field: DeltaField;
   /** The item's type, for streams that never announced it. */
@@ -19,7 +19,7 @@ interface Row extends Pick<TextEvent, "kind" | "field" | "item"> {
   readonly text: string;
 }
 
-/** A text's `delta` and `done` events. `whole` is where the latter has all of it. */
+/** A text's `delta` and `done` events. `whole` names the field of the latter that holds all of it. */
 function rowsOf(
   name: string,
   target: Pick<TextEvent, "field" | "item">,
@@ -41,7 +41,7 @@ const rows: ReadonlyMap<string, Row> = new Map([
   ...rowsOf("refusal", { field: "refusal", item: "message" }, "content_index", "refusal"),
   ...rowsOf("reasoning_text", thoughts, "content_index", "text"),
   ...rowsOf("reasoning_summary_text", summary, "summary_index", "text"),
-  // The names before there were parts.
+  // Names from before there were parts.
   ...rowsOf("reasoning", thoughts, undefined, "text"),
   ...rowsOf("reasoning_summary", summary, undefined, "text"),
   ...rowsOf("function_call_arguments", { field: "arguments", item: "function_call" }, undefined, "arguments"),
@@ -71,7 +71,7 @@ const contentParts: ReadonlySet<string> = new Set(
   ["content_part", "reasoning_part"].flatMap((name) => [`${name}.added`, `${name}.done`]),
 );
 
-/** `content_part` and `reasoning_summary_part` repeat a part as a whole. */
+/** `content_part` and `reasoning_summary_part` repeat a whole part. */
 function readPart(name: string, event: Raw): TextEvent | undefined {
   const part = object(event["part"]);
   if (contentParts.has(name)) {

@@ -1,6 +1,7 @@
 /**
- * Tools in the Responses wire, the only one that takes every kind: functions, freeform tools with their grammar,
- * namespaces and the provider's own. Sorted by name, each lowered by itself.
+ * Tools in the Responses wire, the only one that accepts every kind: functions, freeform tools with
+ * their grammar, namespaces and the provider's own. They are sorted by name, and each is lowered by
+ * itself.
  */
 import { defined, type JsonObject } from "../../base/json.ts";
 import { normalize, type SchemaTarget } from "../../schema/normalize.ts";
@@ -23,7 +24,7 @@ export interface EncodedTools {
   readonly tools: readonly JsonObject[];
   readonly names: ReadonlyMap<string, NamedTool>;
   readonly dropped: readonly Dropped[];
-  /** The wire's spelling of a tool, declared or only met in the history. */
+  /** The wire's spelling of a tool, whether declared or only found in the history. */
   spell(name: string, namespace?: string): string;
 }
 
@@ -98,7 +99,7 @@ function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped:
     return [defined({ type: "custom", name, description: spec.description, format: spec.format, ...more })];
   }
   try {
-    // Left out, `strict` is true at this API.
+    // If `strict` is left out, this API takes it as true.
     const strict = spec.strict ?? false;
     const parameters = normalize(spec.parameters, strict && target === "openai" ? "openai-strict" : target).schema;
     return [
@@ -113,7 +114,7 @@ function encodeMember(spec: Member, name: string, target: SchemaTarget, dropped:
       }),
     ];
   } catch (error) {
-    // Whatever is wrong with one tool's schema stays with that tool.
+    // If something is wrong with one tool's schema, only that tool is left out.
     dropped.push({ name: spec.name, reason: error instanceof Error ? error.message : String(error) });
     return [];
   }
@@ -135,7 +136,7 @@ function encodeNative(
   return [];
 }
 
-/** Both APIs have a web search of their own; the domains stand elsewhere. */
+/** Both APIs have their own web search, but put the domains in different places. */
 function encodeSearch({ options = {} }: NativeSpec): JsonObject {
   const { allowed_domains: domains, user_location: location } = options;
   return defined({
@@ -202,7 +203,7 @@ function decodeMember(raw: Raw): Member | undefined {
 
 function decodeFormat(raw: Raw): CustomSpec["format"] {
   if (raw["type"] === "text") return { type: "text" };
-  // The Chat API nests the same one level deeper; some clients send that here.
+  // The Chat API nests the same object one level deeper, and some clients send that form here.
   const grammar = raw["grammar"] === undefined ? raw : object(raw["grammar"]);
   const definition = string(grammar["definition"]);
   if (raw["type"] !== "grammar" || definition === undefined) return undefined;
@@ -231,7 +232,7 @@ export function encodeChoice(choice: ToolChoice | undefined, tools: EncodedTools
   });
 }
 
-/** Undefined also for choices that only this API can mean; those are echoed as they are. */
+/** Undefined also for choices that only this API knows. Those are passed on as they are. */
 export function decodeChoice(raw: unknown): ToolChoice | undefined {
   if (raw === "auto" || raw === "none" || raw === "required") return raw;
   const choice = object(raw);
@@ -247,7 +248,7 @@ export function decodeChoice(raw: unknown): ToolChoice | undefined {
   return defined({ name, kind: type, namespace: word(choice["namespace"]) } as const);
 }
 
-/** One key for a name inside a namespace; names on this wire hold neither dot nor slash. */
+/** One key for a name inside a namespace. Names on this wire contain neither a dot nor a slash. */
 export function nameKey(name: string, namespace: string | undefined): string {
   return namespace === undefined ? name : `${namespace}.${name}`;
 }

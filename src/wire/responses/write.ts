@@ -1,7 +1,8 @@
 /**
- * Writes an answer for a client of the Responses wire, complete enough for the strictest reader: every item announced,
- * numbered without gaps, ended, and repeated in the last event. Text and reasoning flow as they come; from the first
- * call on everything waits for the end of the answer, because clients run a call as soon as they see it done.
+ * Writes an answer for a client of the Responses wire, complete enough for the strictest reader: every
+ * item is announced, numbered without gaps, ended, and repeated in the last event. Text and reasoning
+ * are written as they come. From the first call on everything waits for the end of the answer, because
+ * clients run a call as soon as they see it done.
  */
 import type { JsonObject } from "../../base/json.ts";
 import type { Answer, DeltaField, Item, ModelEvent } from "../../spec/model.ts";
@@ -65,7 +66,7 @@ export function createEncoder(options: AnswerEncodeOptions = {}): AnswerEncoder 
         begin(event);
         return;
       case "item.started":
-        // Calls are announced when they are known whole: their names and ids may still change.
+        // Calls are announced when they are complete, because their names and ids may change until then.
         if (event.item.type === "message" || event.item.type === "reasoning") output.announce(event.index, event.item);
         return;
       case "item.delta":
@@ -98,12 +99,12 @@ export interface Output {
   items(): readonly JsonObject[];
 }
 
-/** `responseId` seeds the ids of items that have none; asking for it starts the response. */
+/** `responseId` is the seed for the ids of items that have none. Asking for it starts the response. */
 export function createOutput(emit: Emit, responseId: () => string, sign: Sign | undefined): Output {
   const writers = new Map<number, Writer>();
   const items: JsonObject[] = [];
 
-  /** Places are given in the order of announcing, so that readers who count see no gap. */
+  /** Places are given in the order of announcement, so that readers that count see no gap. */
   function open(item: Item): Writer | undefined {
     const raw = encodeOutputItem(item, responseId(), items.length, sign);
     if (raw === undefined) return undefined;
@@ -126,7 +127,7 @@ export function createOutput(emit: Emit, responseId: () => string, sign: Sign | 
   function close(writer: Writer | undefined, item: Item): void {
     if (writer === undefined) return;
     const { place } = writer;
-    // Whatever id it ends with, it keeps the one it was announced under.
+    // It keeps the id under which it was announced, whatever id it ends with.
     const raw = { ...encodeOutputItem(item, responseId(), place, sign), id: items[place]!["id"] ?? "" };
     items[place] = writer.finish(raw);
   }
@@ -144,7 +145,7 @@ export type Emit = (type: string, fields: JsonObject) => void;
 export interface Writer {
   readonly place: number;
   grow(field: DeltaField, part: number, delta: string): void;
-  /** Ends the item in its final form; returns the form that was told. */
+  /** Ends the item in its final form. Returns the form that was written. */
   finish(raw: JsonObject): JsonObject;
 }
 
@@ -190,11 +191,11 @@ export function createWriter(type: Item["type"], raw: JsonObject, place: number,
       emit(`response.${along.slot.event}.done`, { ...at, part: along.slot.partOf(piece.text) });
   }
 
-  /** Says what the final form holds beyond the deltas, then closes every part. */
+  /** Writes what the final form holds beyond the deltas, then closes every part. */
   function complete(final: JsonObject): JsonObject {
     const texts = textsOf(final);
     for (const { field, part, delta } of unsaid(texts, pieces)) grow(field, part, delta);
-    // Arguments are always told as a whole, even when there are none.
+    // Arguments are always repeated as a whole, even if there are none.
     if (pieces.length === 0 && lane("arguments") !== undefined) begin("arguments", 0);
     pieces.forEach(close);
     return matches(texts, pieces) ? final : { ...final, ...contentOf(final, pieces) };
@@ -215,7 +216,7 @@ function indexOf({ slot }: Lane, piece: Piece): JsonObject {
   return slot === undefined ? {} : { [slot.index]: piece.at };
 }
 
-/** The item as it is announced: on its way, with nothing in it yet. */
+/** The item as it is announced: in progress, and empty. */
 function blank(type: Item["type"], raw: JsonObject): JsonObject {
   switch (type) {
     case "message":
@@ -237,7 +238,7 @@ function blankArguments(raw: JsonObject): JsonObject {
 /** In the order in which an item tells them. */
 const fields = ["summary", "reasoning", "text", "refusal", "arguments"] as const;
 
-/** Part numbers for texts that no delta brought: beyond all that one did. */
+/** Part numbers for texts that no delta brought, higher than all that one did. */
 const firstUnsaid = 1000;
 
 /** What the final form holds beyond the deltas. */
@@ -262,7 +263,7 @@ function matches(texts: readonly Text[], pieces: readonly Piece[]): boolean {
   return fields.every(same);
 }
 
-/** Where the stream cut its texts differently from the final form, the stream is what the reader has. */
+/** If the stream cut its texts differently from the final form, the stream counts, because the reader has that. */
 function contentOf(final: JsonObject, pieces: readonly Piece[]): JsonObject {
   const list = (...wanted: readonly (keyof typeof textLanes)[]) =>
     pieces
@@ -334,7 +335,7 @@ export const textLanes: Readonly<Record<TextField, Lane & { readonly slot: Slot 
 const functionLane: Lane = { name: "function_call_arguments", whole: "arguments" };
 const customLane: Lane = { name: "custom_tool_call_input", whole: "input" };
 
-/** The lane of a field in an item of this type; the native calls have none for their arguments. */
+/** The lane of a field in an item of this type. Native calls have none for their arguments. */
 export function laneOf(type: unknown, field: DeltaField): Lane | undefined {
   if (field !== "arguments") return textLanes[field];
   if (type === "function_call") return functionLane;
