@@ -81,6 +81,11 @@ test("infer takes a tokenizer config with several templates, a GGUF header and p
   expect((await run(["dialects", "infer", gguf])).stdout).toMatch(/^llama3-json /);
   const profile = JSON.parse((await run(["dialects", "infer", "--json", write("t.jinja", template)])).stdout) as object;
   expect(profile).toMatchObject({ dialect: "qwen3-coder", how: "read", opensThoughts: { default: true, off: false } });
+  const list = JSON.parse((await run(["dialects", "infer", "--json", several, gguf])).stdout) as object;
+  expect(list).toMatchObject([
+    { file: several, dialect: "hermes" },
+    { file: gguf, dialect: "llama3-json" },
+  ]);
   const go = await run([
     "dialects",
     "infer",

@@ -56,7 +56,7 @@ const infer = buildCommand<InferFlags, string[]>({
         import("../template-files.ts"),
         import("../../template/index.ts"),
       ]);
-      const profiles: { readonly file: string; readonly profile: TemplateProfile }[] = [];
+      const profiles: Read[] = [];
       const answers: string[] = [];
       for (const file of given) {
         const text = file === "-" ? await readInput(file) : undefined;
@@ -65,11 +65,7 @@ const infer = buildCommand<InferFlags, string[]>({
         else profiles.push({ file, profile: profileOf(template, source) });
       }
       const read = answers.length === 0 ? [] : inferDialect(answers);
-      if (flags.json === true)
-        printFound(
-          profiles.map(({ profile }) => profile),
-          read,
-        );
+      if (flags.json === true) printFound(profiles, read);
       else {
         for (const { file, profile } of profiles)
           printProfile(given.length > 1 ? file : undefined, profile, flags.show === true);
@@ -82,10 +78,16 @@ const infer = buildCommand<InferFlags, string[]>({
     }),
 });
 
-/** One template gives its profile, several a list; answers give the dialects they point to. */
-function printFound(profiles: readonly TemplateProfile[], read: ReturnType<typeof inferDialect>): void {
-  if (profiles.length === 0) printJson(read);
-  else printJson(profiles.length === 1 ? profiles[0] : profiles);
+interface Read {
+  readonly file: string;
+  readonly profile: TemplateProfile;
+}
+
+/** One template gives its profile, several a list, each with its file; answers give the dialects they point to. */
+function printFound(profiles: readonly Read[], read: ReturnType<typeof inferDialect>): void {
+  const [first] = profiles;
+  if (first === undefined) printJson(read);
+  else printJson(profiles.length === 1 ? first.profile : profiles.map(({ file, profile }) => ({ file, ...profile })));
 }
 
 /** Rendered; where that fails, the markers in its text are the next best, and it is said why. */
