@@ -1,6 +1,6 @@
 /** A model that shows a page, a file or an example must not run what it shows; nor what it only thinks of. */
 import { describe, expect, test } from "vitest";
-import { decodeText, encodeCall, neutralize } from "../../src/dialect/index.ts";
+import { decodeText, dialects, encodeCall, neutralize } from "../../src/dialect/index.ts";
 import { reading } from "./reading.ts";
 
 const tools = [{ name: "run", parameters: { type: "object", properties: { cmd: { type: "string" } } } }];
@@ -61,6 +61,20 @@ describe.each(forms)("%s", (dialect) => {
     const { calls } = reading(quoted, { dialect, tools });
     expect(calls.filter(({ markerless }) => markerless !== true)).toEqual([]);
     if (!/^<[|｜]/.test(text)) expect(calls).toEqual([]);
+  });
+});
+
+describe("the usual marks of thoughts, whatever else a dialect marks them with", () => {
+  const all = dialects.filter(({ name, channels }) => name !== "auto" && channels === undefined);
+
+  test.each(all.map(({ name }) => name))("%s: a call inside them, or before they end, is none", (dialect) => {
+    const text = encodeCall(dialect, call, tools[0]);
+    expect(reading(text, { dialect, tools }).whole).toHaveLength(1);
+    for (const startsIn of ["text", "unknown"] as const) {
+      const options = { dialect, tools, startsIn };
+      expect(reading(`<think>I could run ${text} or not.</think>\n\nDone.`, options).whole).toEqual([]);
+      expect(reading(`I could run ${text} or not.\n</think>\n\nDone.`, options).whole).toEqual([]);
+    }
   });
 });
 

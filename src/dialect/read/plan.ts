@@ -59,12 +59,13 @@ function withNames(plan: Plan, tools: ToolTable): Plan {
 }
 
 function createPlan(dialect: Dialect): Plan {
-  const thoughtEnds = (dialect.reasoning ?? []).flatMap(({ close }) => close);
+  const own = dialect.reasoning ?? [];
+  const reasoning = own.some(({ close }) => close.includes(usual.close[0]!)) ? own : [...own, usual];
+  const thoughtEnds = reasoning.flatMap(({ close }) => close);
   const ends = [...turnEnds, ...thoughtEnds];
   const blocks = dialect.blocks.map((block) => createBlockReader(block, ends, thoughtEnds));
-  const openings = openingsOf(dialect, blocks);
+  const openings = openingsOf(dialect, blocks, reasoning);
   const opens = blocks.flatMap(({ block, opens }) => (block.lineStart === true ? [] : opens));
-  const reasoning = dialect.reasoning ?? [];
   return {
     dialect,
     blocks,
@@ -73,7 +74,7 @@ function createPlan(dialect: Dialect): Plan {
     inText: createScanner([...openings.keys()]),
     thoughts: new Map(reasoning.map((one) => [one, createScanner(one.close, opens)])),
     undecided: createScanner(
-      reasoning.flatMap(({ open, close }) => [...open, ...close]),
+      own.flatMap(({ open, close }) => [...open, ...close]),
       [...openings]
         .filter(([, { does }]) => does === "block" || does === "bare" || does === "tag")
         .map(([marker]) => marker),
@@ -90,7 +91,14 @@ function strayCloses({ close }: Dialect["blocks"][number]): readonly string[] {
   return close.filter((marker) => marker.length > 4);
 }
 
-function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyMap<string, Opening> {
+/** How most models mark their thoughts: a call inside them is none, whatever else the dialect says. */
+const usual: Reasoning = { open: ["<think>"], close: ["</think>"] };
+
+function openingsOf(
+  dialect: Dialect,
+  blocks: readonly BlockReader[],
+  thoughts: readonly Reasoning[],
+): ReadonlyMap<string, Opening> {
   const openings = new Map<string, Opening>();
   const add = (list: readonly string[], opening: Opening) => {
     for (const marker of list) if (!openings.has(marker)) openings.set(marker, opening);
@@ -108,12 +116,12 @@ function openingsOf(dialect: Dialect, blocks: readonly BlockReader[]): ReadonlyM
       }
     }
   }
-  for (const reasoning of dialect.reasoning ?? []) add(reasoning.open, { does: "reasoning", reasoning });
+  for (const reasoning of thoughts) add(reasoning.open, { does: "reasoning", reasoning });
   add(dialect.results ?? [], { does: "result" });
   add(dialect.drop ?? [], { does: "drop" });
   // A tag's name may be a tool's: what echoes a result is looked for only where tags mean nothing else.
   if (dialect.tags === undefined) add(echoed, { does: "echo" });
-  for (const reasoning of dialect.reasoning ?? []) add(reasoning.close, { does: "thought-end" });
+  for (const reasoning of thoughts) add(reasoning.close, { does: "thought-end" });
   if (dialect.tags !== undefined) add(["<"], { does: "tag" });
   add(["`", "~~~"], { does: "tick" });
   return openings;
