@@ -1,4 +1,4 @@
-/** What a tool gives back and what a message holds: parts, in order. The wires and MCP translate from and to these. */
+/** What a tool returns and what a message holds: parts, in order. The wires and MCP translate to and from these. */
 import { isObject } from "./json.ts";
 
 /** Text, as it is. */
@@ -25,7 +25,7 @@ export interface AudioPart {
   readonly data: string;
 }
 
-/** A file that a message or a result carries, whole or by its address. */
+/** A file that a message or a result carries, by its content or its address. */
 export interface FilePart {
   readonly type: "file";
   readonly name?: string;
@@ -35,7 +35,7 @@ export interface FilePart {
   readonly fileId?: string;
 }
 
-/** A resource of an MCP server: a link when it has neither text nor data. */
+/** A resource of an MCP server. It is a link if it has neither text nor data. */
 export interface ResourcePart {
   readonly type: "resource";
   readonly uri: string;
@@ -52,7 +52,7 @@ export function text(value: string): TextPart {
   return { type: "text", text: value };
 }
 
-/** The words of a list of parts; what has no words is named, so that nothing vanishes unseen. */
+/** The text of a list of parts. Parts without text are named, so that nothing disappears unnoticed. */
 export function partsToText(parts: readonly Part[]): string {
   return parts.map(partToText).join("\n");
 }

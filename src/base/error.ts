@@ -1,4 +1,4 @@
-/** Why a call ended without a result. Stable: recorded in journals and matched by callers. */
+/** Why a call ended without a result. The codes are stable: they are recorded in journals and matched by callers. */
 export const callErrorCodes = [
   "unknown_tool",
   "invalid_input",
@@ -19,14 +19,17 @@ export const callErrorCodes = [
 /** Why a call failed, as a word that programs can rely on; docs/errors.md explains each. */
 export type CallErrorCode = (typeof callErrorCodes)[number];
 
-/** The codes that mean: it was not permitted, so it did not run. `withheld` is not among them: it ran, and its result is kept back. */
+/**
+ * The codes for calls that were not permitted, and so did not run. `withheld` is not among them,
+ * because such a call ran and its result is kept back.
+ */
 const refusalCodes: ReadonlySet<string> = new Set(["denied", "needs_approval", "rejected", "no_sandbox"]);
 
 export function isRefusal(code: string | undefined): boolean {
   return code !== undefined && refusalCodes.has(code);
 }
 
-/** What a `CallError` says beside its message. */
+/** What a `CallError` says besides its message. */
 export interface CallErrorOptions {
   /** What the model can do next. */
   readonly hint?: string;
@@ -36,8 +39,8 @@ export interface CallErrorOptions {
 }
 
 /**
- * An ending the model is told about. Anything else thrown on the call path is a fault: it ends the
- * turn and is shown to the operator, never to the model.
+ * An ending that the model is told about. Anything else thrown on the call path is a fault: it ends
+ * the turn and is shown to the operator, never to the model.
  */
 export class CallError extends Error {
   override readonly name = "CallError";
@@ -58,7 +61,7 @@ export class CallError extends Error {
   }
 }
 
-/** What a handler throws to end the whole turn: the model could not do anything about it. */
+/** What a handler throws to end the whole turn, because the model could do nothing about it. */
 export class Fault extends Error {
   override readonly name = "Fault";
 

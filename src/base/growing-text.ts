@@ -1,6 +1,6 @@
 /**
- * Text that comes in small pieces and costs what it holds. A string made with `+=` keeps every piece, and a node for
- * each, until somebody reads it: an answer of 5 MB would take 18.
+ * Text that comes in small pieces and takes no more memory than it holds. A string made with `+=`
+ * keeps every piece, with a node for each, until somebody reads it: an answer of 5 MB would take 18.
  */
 export interface GrowingText {
   readonly length: number;
@@ -10,7 +10,7 @@ export interface GrowingText {
 
 /** Pieces are joined in blocks of about this many characters. */
 const blockLength = 16_384;
-/** A piece of this many is kept as it is: others who hear the same answer keep the same piece. */
+/** A piece of this length is kept as it is, so that everybody who receives the same answer shares it. */
 const wholeLength = 1_024;
 
 export function createGrowingText(): GrowingText {

@@ -1,6 +1,6 @@
 /**
- * JSON of a value that may hold a very long text, in pieces: written as one, an answer of megabytes stands in memory
- * as the text, as its JSON, as the line made of that and as the line's bytes.
+ * JSON of a value that may hold a very long text, in pieces. Written at once, an answer of megabytes
+ * would be in memory four times: as the text, as its JSON, as the line and as the line's bytes.
  */
 
 /** Longer texts are written in pieces of this size. */
@@ -17,7 +17,7 @@ export function* jsonPieces(value: object): Generator<string, void, undefined> {
     texts.push(inner);
     return mark;
   }).split(`"${mark}"`);
-  // Somebody wrote the very mark.
+  // The value itself contains the mark.
   if (rest.length !== texts.length + 1) return yield JSON.stringify(value);
   for (const [at, text] of texts.entries()) {
     yield `${rest[at]!}"`;

@@ -1,6 +1,6 @@
 /**
- * JSON as the whole engine sees it. `base/` holds what every folder needs and knows none of them;
- * nothing here touches Node, so it runs in a browser too.
+ * JSON as the whole engine sees it. `base/` holds what every folder needs and knows none of them.
+ * Nothing here touches Node, so it runs in a browser too.
  */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
@@ -23,7 +23,10 @@ export type Parsed =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string; readonly position: number };
 
-/** Parses whole JSON only. A prefix, a repair or a comment is never accepted; the position says where reading stopped. */
+/**
+ * Parses complete JSON only. A prefix, a repair or a comment is never accepted. The position says
+ * where reading stopped.
+ */
 export function parseJson(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as Json };
@@ -34,7 +37,7 @@ export function parseJson(text: string): Parsed {
   }
 }
 
-/** The same text for the same value, whatever order its keys were written in. */
+/** The same text for equal values, whatever the order of their keys. */
 export function stableStringify(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     isObject(inner)
@@ -47,11 +50,12 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The same object without its undefined fields, so that equal things compare equal and print alike. */
+/** The same object without its undefined fields, so that equal values compare and print alike. */
 export function defined<T extends object>(fields: T): Defined<T> {
   const kept: Record<string, unknown> = {};
   for (const key of Object.keys(fields)) {
-    const value = (fields as Record<string, unknown>)[key]; // on the path of every item of every request: no pairs are made
+    // No pairs are made, because every item of every request passes here
+    const value = (fields as Record<string, unknown>)[key];
     if (value !== undefined) kept[key] = value;
   }
   return kept as Defined<T>; // exactly the fields that are not undefined

@@ -1,6 +1,6 @@
 /**
- * Lines of a stream, split at `\n` and nowhere else. Node's own line reader also splits at U+2028 and U+2029 (from
- * Node 24 on), which JSON may hold as they are.
+ * Lines of a stream, split at `\n` and nowhere else. Node's own line reader also splits at U+2028 and
+ * U+2029 (from Node 24 on), which JSON may contain.
  */
 export async function* readLines(input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   const decoder = new TextDecoder();

@@ -1,7 +1,10 @@
-/** Where our own files live. `CALLGATE_HOME` holds everything if set; otherwise the XDG folders. Strings only. */
+/**
+ * Where our own files are. `CALLGATE_HOME` holds everything if it is set; otherwise the XDG folders
+ * do. Strings only.
+ */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Sessions, caches, trust, audit. A variable that is set to nothing is not set. */
+/** Sessions, caches, trust, audit. A variable that is set to an empty text counts as not set. */
 export function stateDir(env: Environment): string {
   return env["CALLGATE_HOME"] || `${env["XDG_STATE_HOME"] || `${homeDir(env)}/.local/state`}/callgate`;
 }
@@ -11,7 +14,7 @@ export function configDir(env: Environment): string {
   return env["CALLGATE_HOME"] || `${env["XDG_CONFIG_HOME"] || `${homeDir(env)}/.config`}/callgate`;
 }
 
-/** What no command and no tool may change, wherever the workspace lies: settings, rules, trust, logins, journals. */
+/** What no command and no tool may change, wherever the workspace is: settings, rules, trust, logins, journals. */
 export function ownFolders(env: Environment): readonly string[] {
   return [...new Set([stateDir(env), configDir(env)])];
 }

@@ -1,4 +1,4 @@
-/** One async queue: push, end, fail, iterate. The single way to turn callbacks into an AsyncIterable. */
+/** One async queue: push, end, fail, iterate. It is the only way we turn callbacks into an AsyncIterable. */
 export interface Queue<T> extends AsyncIterable<T> {
   push(value: T): void;
   end(): void;
@@ -17,7 +17,7 @@ export function createQueue<T>(): Queue<T> {
 
   async function* iterate(): AsyncGenerator<T> {
     for (;;) {
-      // Taken as a whole batch: shifting one by one would make a long queue quadratic.
+      // Taken as a whole batch, because shifting one by one would make a long queue quadratic.
       const batch = waiting;
       waiting = [];
       yield* batch;

@@ -1,6 +1,6 @@
 /**
- * What a call touches, as one plain value: the tool states it (`Access`), the gate narrows it to
- * what was agreed (`Grant`), the runtime and the sandbox are built from that and nothing else.
+ * What a call touches, as one plain value. The tool states it (`Access`), the gate narrows it to what
+ * was agreed (`Grant`), and the runtime and the sandbox are built from that and nothing else.
  */
 import type { Shape } from "../base/shape.ts";
 
@@ -13,13 +13,19 @@ export interface Access {
   readonly commands?: readonly Command[];
   /** Hosts that will be contacted, `host` or `host:port`. */
   readonly network?: readonly string[];
-  /** What the call uses of MCP servers: their rules hold for it, whichever tool makes it. A remote tool's own use is added when it is checked. */
+  /**
+   * What the call uses on MCP servers. The rules for those servers apply, whichever tool makes the call.
+   * A remote tool's own use is added when the call is checked.
+   */
   readonly servers?: readonly ServerUse[];
   /** The model asks to run outside the sandbox. */
   readonly escalation?: Escalation;
 }
 
-/** Something of an MCP server's: a tool by its name there, or the protocol's word for what is no tool (`resources/read`). */
+/**
+ * Something on an MCP server: a tool by its name there, or the protocol's own word for anything else
+ * (`resources/read`).
+ */
 export interface ServerUse {
   readonly server: string;
   readonly name: string;
@@ -31,9 +37,9 @@ export interface Command {
   readonly shell?: string;
   readonly dialect?: ShellDialect;
   readonly cwd?: string;
-  /** `shell` is typed into a process that runs already, which was started with these words. */
+  /** The words with which a running process was started, if `shell` is typed into that process. */
   readonly typed?: readonly string[];
-  /** It may go on after the call (a terminal, a server): what it writes cannot be held. */
+  /** It may outlive the call (a terminal, a server), so its writes cannot be held. */
   readonly stays?: boolean;
 }
 
@@ -47,7 +53,7 @@ export interface Escalation {
 
 const serverUse: Shape = { fields: { server: "string", name: "string" }, required: ["server", "name"], noun: "field" };
 
-/** What an access may say. A word that nobody knows would leave something unsaid. */
+/** What an access may contain. An unknown word would leave something unstated. */
 export const accessShape: Shape = {
   fields: {
     read: "strings",
@@ -83,7 +89,7 @@ export interface Grant {
   readonly policy: SandboxPolicy;
   /** True: commands run inside a sandbox, or not at all. */
   readonly confined: boolean;
-  /** Roots that may be changed, with every link followed when it was agreed. `["/"]` under full-access. */
+  /** Folders that may be changed, with every link followed when it was agreed. `["/"]` under full-access. */
   readonly write: readonly string[];
   /** Names inside the writable roots that stay read-only (.git, our own config). */
   readonly protect: readonly string[];
@@ -91,43 +97,46 @@ export interface Grant {
   readonly mask: readonly string[];
   readonly network: NetworkGrant;
   /**
-   * `held`: what a command writes is kept apart until it has been agreed to. `undoable`: kept apart too, then
-   * kept at once. Left out: it is written directly.
+   * `held`: what a command writes is kept apart until somebody agrees to it. `undoable`: it is kept
+   * apart and then kept at once, so that it can be undone. Left out: it is written directly.
    */
   readonly writes?: "direct" | "held" | "undoable";
-  /** Time limits of its commands are this many times as long. Left out: as the call says. */
+  /** Time limits of its commands are multiplied by this. Left out: as the call says. */
   readonly patience?: number;
-  /** Programs that no command of the call may start, by whatever way: the deny rules, compiled. */
+  /** Programs that no command of the call may start in any way: the deny rules, compiled. */
   readonly denied?: readonly DeniedProgram[];
 }
 
-/** A deny rule about commands as plain data, so that the sandbox can hold it against every program that is started. */
+/** A deny rule about commands as plain data, so that the sandbox can check every program that is started. */
 export interface DeniedProgram {
-  /** What the rule is called. */
+  /** The rule's name. */
   readonly rule: string;
   /** Names of the program, or absolute paths. */
   readonly program: readonly string[];
-  /** What the words behind it must hold; none: whatever they are. */
+  /** What the words after it must contain. Empty: any words. */
   readonly words: readonly WordTest[];
 }
 
-/** One of these must be the next word, options passed over; or one of these options must be among the words. */
+/** One of these must be the next word, with options skipped; or one of these options must be among the words. */
 export type WordTest = { readonly oneOf: readonly string[] } | { readonly options: readonly OptionTest[] };
 
-/** Written just so, or of every group one letter in a cluster or one long name, which may be shortened. */
+/**
+ * An option written exactly like this, or one letter of each group in a cluster, or a long name, which
+ * may be abbreviated.
+ */
 export interface OptionTest {
   readonly text: string;
   readonly groups: readonly { readonly letters: string; readonly names: readonly string[] }[];
 }
 
-/** What a sandbox or a capability refused: a value, never words found in an output. */
+/** What a sandbox or a capability refused. It is a value, and never concluded from the words of an output. */
 export interface Denial {
   readonly what: "read" | "write" | "network" | "command" | "time";
   readonly target?: string;
   readonly reason: string;
-  /** A rule said no: nobody is asked for more. */
+  /** A rule refused it, so nobody is asked for more. */
   readonly rule?: string;
-  /** Concluded from what the command names and that it failed: nothing has reported it. */
+  /** Concluded from what the command names and from its failure. Nothing has reported it. */
   readonly inferred?: true;
   /** What else was refused. */
   readonly more?: readonly Denial[];

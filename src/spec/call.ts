@@ -1,4 +1,4 @@
-/** One call's states in order. Each adds fields to the one before and changes none. */
+/** The states of one call, in order. Each adds fields to the one before and changes none. */
 import type { Part } from "../base/content.ts";
 import { CallError, type CallErrorCode, type CallErrorOptions } from "../base/error.ts";
 import type { Json } from "../base/json.ts";
@@ -7,17 +7,17 @@ import type { Effects, Settled } from "./effects.ts";
 import type { CallKind } from "./model.ts";
 import type { AnyTool, ToolOutput } from "./tool.ts";
 
-/** As a model, a client or a program asked for it. */
+/** A call as a model, a client or a program asked for it. */
 export interface Asked {
   readonly id: string;
   readonly name: string;
   readonly namespace?: string;
   readonly kind: CallKind;
-  /** Raw: JSON text, or the text itself for custom tools. */
+  /** The raw arguments: JSON text, or the text itself for custom tools. */
   readonly arguments: string;
-  /** The wire had no types: strings may be coerced by the schema. */
+  /** The wire has no types, so strings may be converted as the schema requires. */
   readonly untyped?: boolean;
-  /** Read from a text that nothing marked as a call: it may be a quotation, so its commands wait for a person. */
+  /** Read from text in which nothing marked it as a call. It may be a quotation, so its commands wait for a person. */
   readonly markerless?: boolean;
   /** The call whose handler made this one (`ctx.call`). */
   readonly parent?: string;
@@ -50,21 +50,21 @@ export interface Ran extends Permitted {
   readonly output: ToolOutput;
   /** The sandbox or a capability refused something; `gate.widen` may agree to more. */
   readonly denied?: Denial;
-  /** What the handler threw, where it ended without an output. */
+  /** What the handler threw, if it ended without an output. */
   readonly error?: CallError;
-  /** What its command did, where that is held back until it has been judged. */
+  /** What its command did, if that is held back until it has been judged. */
   readonly effects?: Effects;
-  /** What became of it. */
+  /** What became of the held effects. */
   readonly settled?: Settled;
   /** The output is that of an earlier call; the handler was not run. */
   readonly cached?: true;
-  /** What the model is told beside the output. */
+  /** What the model is told besides the output. */
   readonly remarks?: readonly string[];
 }
 
-/** How it ended, for the model, the journal and the operator. Plain JSON. */
+/** How a call ended, for the model, the journal and the operator. It is plain JSON. */
 export interface Ended extends Asked {
-  /** Canonical name, once bound. */
+  /** The tool's own name, if the call was bound. */
   readonly tool?: string;
   readonly input?: Json;
   readonly access?: Access;
@@ -78,13 +78,13 @@ export interface Ended extends Asked {
   readonly exitCode?: number | null;
   readonly endedAt: number;
   readonly durationMs: number;
-  /** The result of an earlier call of the same tool with the same input was given again. */
+  /** The result is that of an earlier call of the same tool with the same input. */
   readonly cached?: true;
-  /** The person said not only no, but stop: the turn ends here. */
+  /** The person answered not only no but stop, so the turn ends here. */
   readonly stopsTurn?: boolean;
-  /** What a held command did, and what of it was kept; a long list is cut. */
+  /** What a held command did, and what of it was kept. A long list is cut. */
   readonly effects?: Pick<Effects, "run" | "list"> & Pick<Settled, "kept" | "conflicts">;
-  /** Bytes that were cut, and the file that holds the whole. */
+  /** How many bytes were cut, and the file that holds the whole. */
   readonly cut?: { readonly bytes: number; readonly file?: string };
 }
 
@@ -92,14 +92,17 @@ export interface Ended extends Asked {
 export interface Ruling {
   readonly decision: "allow" | "ask" | "deny";
   readonly reason: string;
-  /** The rule's id or text, where one decided. */
+  /** The id or text of the rule that decided, if one did. */
   readonly rule?: string;
   readonly by: "policy" | "rule" | "person" | "hook" | "memory";
   /** The commands found in the call, as words. */
   readonly commands?: readonly (readonly string[])[];
 }
 
-/** A person was asked and will answer later: the call has not run and has not ended. It goes down the line again then. */
+/**
+ * A person was asked and will answer later. The call has not run and has not ended; it goes down the
+ * line again after the answer.
+ */
 export class Waiting extends Error {
   override readonly name = "Waiting";
 
@@ -108,7 +111,7 @@ export class Waiting extends Error {
   }
 }
 
-/** A no of the gate: what the model is told, with the ruling for the record. */
+/** A refusal by the gate: what the model is told, with the ruling for the record. */
 export class Refusal extends CallError {
   readonly ruling: Ruling;
 

@@ -1,13 +1,13 @@
-/** What a held command did to the workspace, as a plain value: listed before any of it happens for good. */
+/** What a held command did to the workspace, as a plain value. It is listed before any of it becomes permanent. */
 
-/** One path that is not as it was. */
+/** One path that has changed. */
 export interface Effect {
   /** Relative to the workspace; absolute in another writable folder. */
   readonly path: string;
   /** `mode`: only its mode, its times or its attributes changed. */
   readonly kind: "added" | "changed" | "removed" | "mode";
   readonly type: EffectType;
-  /** What it was, where a file took a folder's place or the other way round. */
+  /** What it was before, if a file replaced a folder or the reverse. */
   readonly typeBefore?: EffectType;
   /** In bytes, of files. */
   readonly size?: number;
@@ -15,20 +15,20 @@ export interface Effect {
   /** Octal, as `chmod` takes it. */
   readonly mode?: string;
   readonly modeBefore?: string;
-  /** Of links. */
+  /** The target of a link. */
   readonly target?: string;
   readonly targetBefore?: string;
-  /** Hard links to it that keep the old content. */
+  /** How many other hard links keep the old content. */
   readonly otherNames?: number;
-  /** Only its time of change differs. */
+  /** Only its modification time differs. */
   readonly touched?: true;
   /** Its extended attributes differ. */
   readonly attributes?: true;
   /** The folder that was added, removed or replaced together with it. */
   readonly inside?: string;
-  /** Comes or goes with that folder and cannot be kept without it. */
+  /** It appears or disappears with that folder, and cannot be kept without it. */
   readonly implied?: true;
-  /** Somebody else changed it since the command began: it is never kept over that. */
+  /** Somebody else changed it since the command began, so it never overwrites that change. */
   readonly conflict?: true;
 }
 
@@ -43,33 +43,36 @@ export interface Effects {
   /** The run's name, by which it can be undone. */
   readonly run: string;
   readonly list: readonly Effect[];
-  /** The same for people: deletions first, whole folders as one line. */
+  /** The same for people: deletions first, and whole folders as one line. */
   readonly lines: readonly EffectLine[];
-  /** Of the files that changed, cut to what a person can read. */
+  /** The diff of the files that changed, cut to what a person can read. */
   readonly diff?: string;
-  /** It failed at something that does not work while held, and this is what: run directly, it may succeed. */
+  /** What failed because it does not work while held. Run directly, it may succeed. */
   readonly direct?: string;
 }
 
-/** One line of the list. The text holds names that anybody may have chosen: whoever prints it makes them visible. */
+/**
+ * One line of the list. The text contains names that anybody may have chosen, so whoever prints it
+ * must escape them.
+ */
 export interface EffectLine {
-  /** `!`: a warning. `net`: a request that was made, which nothing holds back. */
+  /** `!`: a warning. `net`: a request that was made, which cannot be held back. */
   readonly mark: "-" | "~" | "+" | "!" | "git" | "net";
   readonly text: string;
-  /** What the line stands for, to choose it by: the path, and everything in it. */
+  /** What the line stands for, for choosing it: the path, and everything in it. */
   readonly paths: readonly string[];
 }
 
-/** What came of it. */
+/** What became of a held run. */
 export interface Settled {
   readonly run: string;
   readonly kept: "all" | "part" | "none";
   /** Paths that were left alone because somebody else had changed them. */
   readonly conflicts: readonly string[];
-  /** Renames that were made. */
+  /** How many renames were made. */
   readonly steps: number;
-  /** What undo holds for it, in bytes. */
+  /** How many bytes are stored so that it can be undone. */
   readonly bytes: number;
-  /** Older runs that can no longer be undone, because the store is bounded. */
+  /** Older runs that can no longer be undone, because the store is limited. */
   readonly pruned?: readonly string[];
 }

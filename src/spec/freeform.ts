@@ -1,14 +1,14 @@
-/** A tool's input that is text, under a grammar or none. The handler receives the string as the model wrote it. */
+/** A tool's input that is text, with or without a grammar. The handler receives the string as the model wrote it. */
 export interface Freeform {
   readonly kind: "freeform";
-  /** A `regex` is checked before the handler runs; a `lark` grammar guides models that sample under one. */
+  /** A `regex` is checked before the handler runs. A `lark` grammar guides models that sample under one. */
   readonly syntax?: "lark" | "regex";
   readonly definition?: string;
-  /** What the text is called where a wire needs a name for it. */
+  /** The name of the text, for wires that need one. */
   readonly label?: string;
 }
 
-/** An input schema for tools that take plain text instead of JSON; a grammar may say which. */
+/** An input schema for tools that take plain text instead of JSON, optionally with a grammar. */
 export function freeform(grammar: { syntax?: "lark" | "regex"; definition?: string; label?: string } = {}): Freeform {
   if ((grammar.syntax === undefined) !== (grammar.definition === undefined)) {
     throw new TypeError("freeform: give both syntax ('lark' or 'regex') and definition, or neither");

@@ -1,9 +1,9 @@
-/** From a schema to the type its handler receives: the kinds of schema a tool may carry, as types. */
+/** From a schema to the type that its handler receives, for every kind of schema that a tool may have. */
 import type { JsonObject } from "../base/json.ts";
 import type { Freeform } from "./freeform.ts";
 import type { StandardValidator, StandardWritten } from "./standard.ts";
 
-/** A library's schema that carries both halves of the standard: it validates, and it can be written down. */
+/** A library's schema that has both halves of the standard: it validates, and it can be written as JSON Schema. */
 export type StandardInput = {
   readonly "~standard": StandardValidator & StandardWritten;
 };
@@ -17,7 +17,7 @@ export interface SchemaPair {
 /** What `defineTool` takes as `input`. */
 export type InputSchema = StandardInput | SchemaPair | Freeform | JsonSchemaLiteral;
 
-/** A JSON Schema written in place. Loose on purpose: any draft, any keyword. */
+/** A JSON Schema written in place. It is loose on purpose: any draft, any keyword. */
 export interface JsonSchemaLiteral {
   readonly type?: string | readonly string[];
   readonly properties?: { readonly [name: string]: JsonSchemaLiteral | boolean };

@@ -1,7 +1,7 @@
 /**
- * The neutral model: what every wire and every dialect is translated to and from. Nothing here
- * knows a provider; what a provider says and we have no name for is kept raw, so that a history
- * can go back to where it came from unchanged.
+ * The neutral model, to and from which every wire and every dialect is translated. Nothing here knows
+ * a provider. What a provider says and we have no name for is kept raw, so that a history can go back
+ * to where it came from unchanged.
  */
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
@@ -23,14 +23,14 @@ export interface MessageItem {
   readonly content: readonly Part[];
   readonly refusal?: string;
   readonly id?: string;
-  /** Put in by the session, not said by anyone: a client shows it as such, or not at all. */
+  /** Added by the session and not said by anyone. A client shows it as such, or not at all. */
   readonly synthetic?: true;
-  /** commentary | final_answer: kept for models that need it echoed. */
+  /** `commentary` or `final_answer`, kept for models that need it echoed. */
   readonly phase?: string;
   readonly extra?: Extra;
 }
 
-/** A model's thoughts, with whatever its provider needs to get them back. */
+/** A model's thoughts, with whatever its provider needs back. */
 export interface ReasoningItem {
   readonly type: "reasoning";
   readonly id?: string;
@@ -38,33 +38,36 @@ export interface ReasoningItem {
   readonly summary?: readonly string[];
   /** The raw thoughts, where the provider gives them. */
   readonly text?: string;
-  /** The provider's opaque state (encrypted_content, signature, redacted data, thought signature), never read by us. */
+  /**
+   * The provider's opaque state (encrypted_content, signature, redacted data, thought signature), which
+   * we never read.
+   */
   readonly opaque?: { readonly wire: string; readonly kind: string; readonly value: string };
   readonly extra?: Extra;
 }
 
-/** In which form an API makes the call. */
+/** The form in which an API makes the call. */
 export type CallKind = "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
 
 /** A call that the model made. */
 export interface CallItem {
   readonly type: "call";
   readonly kind: CallKind;
-  /** Unique within the conversation; invented where the provider gave none. */
+  /** Unique within the conversation. Invented if the provider gave none. */
   readonly id: string;
-  /** As the model wrote it, after the wire's name table was applied. */
+  /** The name as the model wrote it, after the wire's name table was applied. */
   readonly name: string;
   readonly namespace?: string;
   /** Raw: JSON text for functions and native kinds, the text itself for custom tools. */
   readonly arguments: string;
-  /** False: the stream did not end properly or the arguments are not whole. Never run. */
+  /** False: the stream did not end properly, or the arguments are incomplete. Such a call never runs. */
   readonly complete: boolean;
-  /** True when the wire has no types (text, XML): `arguments` may hold strings where the schema says otherwise. */
+  /** True if the wire has no types (text, XML): `arguments` may hold strings where the schema says otherwise. */
   readonly untyped?: boolean;
-  /** True when nothing in the text marked this as a call: it only reads like one. */
+  /** True if nothing in the text marked this as a call; it only reads like one. */
   readonly markerless?: boolean;
   readonly itemId?: string;
-  /** Opaque, echoed (programmatic callers, Gemini's thought signature). */
+  /** Opaque, and sent back (programmatic callers, Gemini's thought signature). */
   readonly caller?: Json;
   readonly extra?: Extra;
 }
@@ -82,7 +85,7 @@ export interface ResultItem {
   readonly extra?: Extra;
 }
 
-/** A call that ran at the provider (web search, provider-side MCP): shown and echoed, never handed to a local tool. */
+/** A call that ran at the provider (web search, its own MCP): shown and sent back, never given to a local tool. */
 export interface ServerCallItem {
   readonly type: "server_call";
   readonly name: string;
@@ -100,7 +103,7 @@ export interface CompactionItem {
   readonly extra?: Extra;
 }
 
-/** Anything else a wire carries: goes back unchanged on the same wire, is left out on others. */
+/** Anything else that a wire carries. It goes back unchanged on the same wire and is left out on others. */
 export interface OtherItem {
   readonly type: "other";
   readonly wire: string;
@@ -110,7 +113,7 @@ export interface OtherItem {
 /** A tool as a model is told about it. */
 export type ToolSpec = FunctionSpec | CustomSpec | NamespaceSpec | NativeSpec;
 
-/** A tool, as a model is told of it. */
+/** A tool as it is described to a model. */
 export interface FunctionSpec {
   readonly kind: "function";
   readonly name: string;
@@ -118,17 +121,17 @@ export interface FunctionSpec {
   readonly parameters: JsonObject;
   readonly strict?: boolean;
   readonly outputSchema?: JsonObject;
-  /** How a call is laid out as XML, and inputs to show: for models that are taught by their prompt. Wires leave them out. */
+  /** How a call is written as XML, and example inputs, for models taught by their prompt. Wires omit them. */
   readonly xml?: XmlMapping;
   readonly examples?: readonly Json[];
-  /** The MCP server it runs on, if any. Never sent; where a wire takes only so many tools, these are left out first. */
+  /** The MCP server it runs on, if any. It is never sent; of too many tools, these are left out first. */
   readonly server?: string;
-  /** Found by a search of the conversation: the model knows it from there, and it is no part of the prompt's beginning. */
+  /** Found by a search in the conversation, so it is not part of the prompt's beginning. */
   readonly deferred?: boolean;
   readonly extra?: Extra;
 }
 
-/** A tool whose input is text, free or under a grammar. */
+/** A tool whose input is text, with or without a grammar. */
 export interface CustomSpec {
   readonly kind: "custom";
   readonly name: string;
@@ -149,8 +152,9 @@ export interface NamespaceSpec {
 }
 
 /**
- * A tool the provider knows by type: local_shell, shell, apply_patch, web_search, tool_search, and
- * whatever comes. `asFunction` is its form for wires that have functions only; without one it is left out there.
+ * A tool that the provider knows by type: local_shell, shell, apply_patch, web_search, tool_search,
+ * and whatever comes. `asFunction` is its form for wires that have only functions; without one it is
+ * left out there.
  */
 export interface NativeSpec {
   readonly kind: "native";
@@ -169,14 +173,14 @@ export type ToolChoice =
   | { readonly name: string; readonly kind?: CallKind; readonly namespace?: string }
   | { readonly allowed: readonly string[]; readonly mode: "auto" | "required" };
 
-/** What a model is asked, in no provider's form. */
+/** What a model is asked, independent of any provider. */
 export interface ModelRequest {
   readonly model: string;
   /** Leading system text. Later system or developer messages are items. */
   readonly instructions?: string;
   readonly input: readonly Item[];
   readonly tools: readonly ToolSpec[];
-  /** Tools that items of `input` brought (Responses' additional_tools, results of a tool search): said again on wires that have one list only. */
+  /** Tools that items of `input` brought (additional_tools, tool search), for wires with only one list. */
   readonly loaded?: readonly ToolSpec[];
   readonly toolChoice?: ToolChoice;
   readonly parallel?: boolean;
@@ -193,11 +197,11 @@ export interface ModelRequest {
 
 /** Tokens that a request used. */
 export interface Usage {
-  /** Cached tokens counted in. */
+  /** Includes cached tokens. */
   readonly input: number;
   readonly cached?: number;
   readonly cacheWritten?: number;
-  /** Reasoning counted in. */
+  /** Includes reasoning. */
   readonly output: number;
   readonly reasoning?: number;
 }
@@ -205,7 +209,7 @@ export interface Usage {
 /** Why the model stopped. */
 export type Finish = "stop" | "tool_calls" | "length" | "content_filter" | "pause" | "refusal" | "error";
 
-/** `incomplete`: the server said it stopped early; `truncated`: the body just ended. */
+/** `incomplete`: the server said that it stopped early. `truncated`: the body just ended. */
 export type Outcome = "ok" | "incomplete" | "truncated" | "error";
 
 /** What went wrong at the model's server, or on the way to it. */
@@ -215,7 +219,7 @@ export interface ModelError {
   readonly type?: string;
   readonly status?: number;
   readonly retryAfterMs?: number;
-  /** The server's own words, where `message` is ours: for a client that knows that server. */
+  /** The server's own words, if `message` is ours, for a client that knows that server. */
   readonly raw?: string;
 }
 
@@ -239,7 +243,7 @@ export type ModelEvent =
   | { readonly type: "note"; readonly note: ModelNote }
   | { readonly type: "other"; readonly wire: string; readonly raw: Json };
 
-/** What the operator should know of a request, and no model said. */
+/** What the operator should know about a request that no model said. */
 export type ModelNote =
   | { readonly type: "tool.dropped"; readonly name: string; readonly reason: string }
   | {
@@ -261,25 +265,25 @@ export interface AnswerEnd {
   readonly extra?: Extra;
 }
 
-/** The same, whole. `collect(events)` of a stream and the decoded non-streaming body are equal. */
+/** The whole answer. `collect(events)` of a stream and a decoded body that was not streamed are equal. */
 export interface Answer extends AnswerEnd {
   readonly id?: string;
   readonly model?: string;
   readonly items: readonly Item[];
 }
 
-/** Anything that can be asked. Implementations live in `model/` and `testing/`; users write their own. */
+/** Anything that can be asked. Implementations are in `model/` and `testing/`, and users write their own. */
 export interface Model {
   readonly name: string;
   ask(request: ModelRequest, signal: AbortSignal, options?: AskOptions): AsyncIterable<ModelEvent>;
-  /** The provider's own endpoint for making a history short: what to go on with, or undefined where there is none. */
+  /** The provider's endpoint for shortening a history: what to continue with, or undefined if there is none. */
   compact?(request: ModelRequest, signal: AbortSignal): Promise<readonly Item[] | undefined>;
 }
 
-/** What one request says for itself, where one model object serves many askers. A model may know nothing of it. */
+/** Options of one request, if one model object serves many callers. A model may ignore them. */
 export interface AskOptions {
-  /** Asked for instead of the model the object was made for. */
+  /** Used instead of the model that the object was made for. */
   readonly model?: string;
-  /** Added to the object's own, and instead of those of the same name. */
+  /** Added to the object's own headers, and used instead of those with the same name. */
   readonly headers?: Readonly<Record<string, string>>;
 }

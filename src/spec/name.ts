@@ -1,11 +1,14 @@
-/** Names of tools: what is legal, how a file's path becomes one, and how each wire spells it. */
+/** Names of tools: which are legal, how the path of a file becomes one, and how each wire spells it. */
 
-/** The longest canonical name; wires shorten what is longer than they take. */
+/** The longest name of a tool. Wires shorten what is longer than they accept. */
 const longestName = 200;
 
 const plainName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
-/** Why a name is not legal, in words; undefined when it is. `tool`, or `server/tool`, whose halves are the server's own. */
+/**
+ * Why a name is not legal, in words, or undefined if it is. `tool`, or `server/tool`, whose halves are
+ * the server's own.
+ */
 export function nameFault(name: unknown): string | undefined {
   if (typeof name !== "string" || name === "") return "a name is needed";
   if (name.length > longestName) return `the name is longer than ${longestName} characters`;
@@ -21,7 +24,7 @@ export function folderName(prefix: string, groups: readonly string[], action: st
   return [prefix, ...groups, action].filter((part) => part !== "").join("_");
 }
 
-/** Why a folder's or file's name cannot be part of a tool's name; undefined when it can. */
+/** Why the name of a folder or file cannot be part of a tool's name, or undefined if it can. */
 export function partFault(part: string, prefix: string): string | undefined {
   if (/[A-Z]/.test(part)) return `'${part}' has capital letters; use lower case and underscores`;
   if (part.includes("-")) return `'${part}' has a hyphen; use an underscore`;
@@ -33,27 +36,27 @@ export function partFault(part: string, prefix: string): string | undefined {
 
 export interface NameRules {
   readonly maxLength: number;
-  /** One character that may stand as it is. */
+  /** One character that is kept as it is. */
   readonly allowed: RegExp;
   /** What joins server and tool. */
   readonly join: string;
-  /** Put before names of the form server/tool. */
+  /** A prefix for names of the form server/tool. */
   readonly serverPrefix: string;
 }
 
-/** What every wire takes: `^[A-Za-z0-9_-]{1,64}$`. */
+/** What every wire accepts: `^[A-Za-z0-9_-]{1,64}$`. */
 export const commonRules: NameRules = { maxLength: 64, allowed: /[A-Za-z0-9_-]/, join: "__", serverPrefix: "mcp__" };
 
 /**
- * Canonical names to a wire's spelling. Deterministic, whatever the order; two names never share a
- * spelling. The way back is the same table read the other way, never a split of the text.
+ * Maps names to a wire's spelling. It is deterministic, whatever the order, and two names never share
+ * a spelling. The reverse uses the same table, and never splits the text.
  */
 export function spellNames(names: readonly string[], rules: NameRules = commonRules): ReadonlyMap<string, string> {
   const sorted = [...new Set(names)].toSorted();
   const spelled = new Map(sorted.map((name) => [name, respell(name, rules)]));
   const claims = new Map<string, number>();
   for (const { text } of spelled.values()) claims.set(text, (claims.get(text) ?? 0) + 1);
-  // A name that needs no change keeps its own spelling, so it is never taken by another.
+  // A name that needs no change keeps its own spelling, so no other name can take it.
   const used = new Set(sorted.filter((name) => spelled.get(name)!.text === name && name.length <= rules.maxLength));
   const table = new Map<string, string>();
   for (const name of sorted) {
@@ -81,7 +84,7 @@ function hashed(text: string, name: string, rules: NameRules, used: ReadonlySet<
   }
 }
 
-/** 8 hex digits, the same in every run and in a browser. Spreads names apart; keeps no secret. */
+/** 8 hex digits, the same in every run and in a browser. For distinguishing names, not for secrets. */
 export function hash8(text: string): string {
   let a = 0x811c9dc5;
   let b = 0x1b873593;
@@ -95,7 +98,7 @@ export function hash8(text: string): string {
   return (mixed >>> 0).toString(16).padStart(8, "0");
 }
 
-/** Letters and digits only, lower case: what is left of a name when every spelling is forgiven. */
+/** Letters and digits only, in lower case: what remains of a name when spelling is ignored. */
 export function looseKey(name: string): string {
   return name
     .toLowerCase()
@@ -103,7 +106,7 @@ export function looseKey(name: string): string {
     .replaceAll(/^_+|_+$/g, "");
 }
 
-/** True where a name, in any spelling, is that of a tool of this server or group: `group/tool`, `mcp__group__tool`. */
+/** True if a name, in any spelling, is that of a tool of this server or group: `group/tool`, `mcp__group__tool`. */
 export function isNamedAfter(group: string, name: string): boolean {
   if (name.startsWith(`${group}/`)) return true;
   const key = looseKey(name);

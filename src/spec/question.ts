@@ -1,6 +1,6 @@
 /**
- * What a handler may ask while it runs: a person, or the model and the folders on the side that made
- * the call. Types, and the one error for a question that nobody here can answer.
+ * What a handler may ask while it runs: a person, or the model and the folders of the side that made
+ * the call. These are types, and the one error for a question that nobody here can answer.
  */
 import { CallError } from "../base/error.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -9,18 +9,18 @@ import type { JsonObject } from "../base/json.ts";
 export interface FormQuestion {
   readonly kind: "form";
   readonly message: string;
-  /** A JSON Schema object of flat fields: text, numbers, yes or no, choices; with defaults. */
+  /** A JSON Schema object with flat fields: text, numbers, yes or no, choices, with defaults. */
   readonly fields: JsonObject;
 }
 
-/** Something that must not pass through us, such as a password: the person opens the address. */
+/** Something that must not pass through us, such as a password. The person opens the address. */
 export interface PageQuestion {
   readonly kind: "page";
   readonly message: string;
   readonly url: string;
 }
 
-/** Words of the model on the other side. */
+/** A question to the model on the other side. */
 export interface ModelQuestion {
   readonly kind: "model";
   readonly prompt: string;
@@ -28,7 +28,7 @@ export interface ModelQuestion {
   readonly maxTokens: number;
 }
 
-/** The folders the other side works in. */
+/** Asks for the folders in which the other side works. */
 export interface FoldersQuestion {
   readonly kind: "folders";
 }
@@ -39,12 +39,12 @@ export type Question = FormQuestion | PageQuestion | ModelQuestion | FoldersQues
 /** The kinds of questions. */
 export type QuestionKind = Question["kind"];
 
-/** Asked together, each under a name of the handler's own. */
+/** Several questions asked together, each under a name that the handler chose. */
 export type Questions = Readonly<Record<string, Question>>;
 
 /** Whether the person opened the page. */
 export interface PageAnswer {
-  /** Declined: a person said no. Cancelled: they turned away. */
+  /** Declined: a person said no. Cancelled: the person closed the question. */
   readonly action: "accept" | "decline" | "cancel";
 }
 
@@ -81,18 +81,18 @@ export type Answer = FormAnswer | PageAnswer | ModelAnswer | FoldersAnswer;
 /** Answers by the names of their questions. */
 export type Answers = Readonly<Record<string, Answer>>;
 
-/** `await ctx.ask({ who: { kind: "form", … } })`: all at once, answered by the same names. */
+/** `await ctx.ask({ who: { kind: "form", … } })`: all questions at once, with answers under the same names. */
 export interface Ask {
-  /** A CallError where nobody can answer, or nobody did. */
+  /** Throws a CallError if nobody can answer, or nobody did. */
   <const Qs extends Questions>(questions: Qs): Promise<{ readonly [Name in keyof Qs]: AnswerTo<Qs[Name]> }>;
-  /** Whether somebody can be asked such a thing in this call. */
+  /** Whether this kind of question can be asked in this call. */
   can(kind: QuestionKind): boolean;
 }
 
 /** Who answers what calls ask. */
 export interface Answerer {
   can(callId: string, kind: QuestionKind): boolean;
-  /** Every question answered, or `undefined`: nobody did. Throws `cannotAsk` where one cannot be put. */
+  /** Answers every question, or returns `undefined` if nobody did. Throws `cannotAsk` if one cannot be asked. */
   answer(asked: QuestionRequest, signal: AbortSignal): Promise<Answers | undefined>;
 }
 

@@ -1,23 +1,23 @@
 /**
  * The explicit form of a handler's result. It carries a mark, so that it is never mistaken for plain
- * JSON that happens to have a field called `content`.
+ * JSON that happens to have a field named `content`.
  */
 import { isPart, type Part } from "../base/content.ts";
 import { isObject, type Json } from "../base/json.ts";
 import type { CapturedOutput } from "./capability.ts";
 import { checkOptions, type Shape } from "../base/shape.ts";
 
-/** Shared by every copy of this package in a process: a tool may have been written against another one. */
+/** Shared by every copy of this package in a process, because a tool may use another copy. */
 export const resultMark: unique symbol = Symbol.for("callgate.result");
 
-/** How a command ended, as `ctx.exec` tells it or as a tool puts it: laid out and cut for the model. */
+/** How a command ended, as `ctx.exec` returns it or as a tool states it. It is laid out and cut for the model. */
 export interface ExecOutcome {
   readonly stdout: string | CapturedOutput;
   readonly stderr: string | CapturedOutput;
-  /** Both in the order they came. */
+  /** Both streams in the order in which they came. */
   readonly output: string | CapturedOutput;
   readonly exitCode: number | null;
-  /** What ended it, where it did not end by itself. */
+  /** What ended it, if it did not end by itself. */
   readonly signal?: string | null;
   readonly durationMs: number;
   readonly timedOut: boolean;
@@ -25,9 +25,9 @@ export interface ExecOutcome {
   readonly waitingForInput?: boolean;
   readonly sessionId?: number;
   readonly notes?: readonly string[];
-  /** Of a tool whose processes may outlive the call: codex's profile lays these out in their own way. */
+  /** For a tool whose processes may outlive the call. Codex's profile has its own layout for these. */
   readonly chunkId?: string;
-  /** The call's own limit for what the model is told, below the profile's. */
+  /** The call's own limit for what the model gets, below the profile's. */
   readonly maxTokens?: number;
 }
 
@@ -39,7 +39,7 @@ export interface McpBlock {
 
 /** What `result()` is made from. */
 export interface ResultFields {
-  /** What the model is told: text, or parts (MCP's spelling is taken too). */
+  /** What the model is told: text or parts (MCP's spelling is accepted too). */
   readonly content?: string | readonly (Part | McpBlock)[];
   readonly structured?: Json;
   /** False: the call failed, and `content` says why. */
@@ -50,7 +50,7 @@ export interface ResultFields {
   readonly exec?: ExecOutcome;
 }
 
-/** What a handler returns when text alone does not say it. Made by `result()`. */
+/** What a handler returns if text alone is not enough. Made by `result()`. */
 export interface ToolResult extends ResultFields {
   readonly [resultMark]: true;
 }
@@ -70,8 +70,8 @@ const shape: Shape = {
 };
 
 /**
- * What a handler gives back when plain text or JSON does not say it all: words beside structured content, a failure
- * without an exception, a command's outcome.
+ * For a handler whose result is more than plain text or JSON: text beside structured content, a
+ * failure without an exception, or a command's outcome.
  */
 export function result(fields: ResultFields): ToolResult {
   checkOptions("result", fields, shape);

@@ -1,4 +1,4 @@
-/** The stages as the line sees them. Folders implement these; none of them knows another. */
+/** The stages as the line sees them. Folders implement these interfaces, and none of them knows another. */
 import type { Access, Denial, Grant, SandboxPolicy } from "./access.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { CallError } from "../base/error.ts";
@@ -10,39 +10,48 @@ import type { Asked, Bound, Checked, Ended, Permitted, Ran, Ruling } from "./cal
 
 /** The stage that finds the tool of a call. */
 export interface Binder {
-  /** Asked to Bound, or CallError `unknown_tool` naming the nearest tools. A tool that is still on its way is waited for. */
+  /**
+   * Asked to Bound. Throws a CallError `unknown_tool` that names the nearest tools. If a tool is still
+   * arriving, it waits for it.
+   */
   bind(asked: Asked, signal: AbortSignal): Bound | Promise<Bound>;
 }
 
 /** The stage that decides whether a call may run. */
 export interface Gate {
-  /** Checked to Permitted, or a call rewritten by a hook (checked again from the start), or CallError. */
+  /**
+   * Checked to Permitted. Or returns a call that a hook rewrote, which is checked again from the start;
+   * or throws a CallError.
+   */
   pass(checked: Checked, signal: AbortSignal, asking?: Asking): Promise<Permitted | Rewritten>;
-  /** What `pass` would say, with the question it would ask. Nothing is asked, recorded or remembered, and no hook runs. */
+  /**
+   * What `pass` would decide, with the question it would ask. Nothing is asked, recorded or remembered,
+   * and no hook runs.
+   */
   decide(checked: Checked, rehearse?: Rehearse): Promise<Decided>;
   /**
-   * After a sandbox refusal: a wider grant, if the call may be repeated and somebody agrees. `undefined`: it ends with
-   * what it had. Throws when a person said no.
+   * After a sandbox refusal: returns a wider grant, if the call may be repeated and somebody agrees.
+   * `undefined` means that it ends with what it had. Throws if a person said no.
    */
   widen(permitted: Permitted, denied: Denial, signal: AbortSignal): Promise<Permitted | undefined>;
-  /** After a held run: what of what it did is kept, from rules, from memory or from a person. No answer is nothing. */
+  /** After a held run: decides by rules, memory or a person what is kept. Without an answer, nothing is. */
   judge(ran: Ran, effects: Effects, signal: AbortSignal): Promise<Judgement>;
-  /** The user's after-hooks: may replace what the model is told. */
+  /** Runs the user's after-hooks, which may replace what the model is told. */
   after(ended: Ended, signal: AbortSignal): Promise<Ended>;
-  /** The grant a call gets when nothing special is said: shown in descriptions and by `policy check`. */
+  /** The default grant of a call, shown in descriptions and by `policy check`. */
   baseGrant(): Grant;
 }
 
 /**
- * What a call would change, as a diff to show to whoever is asked. The grant says what may be read; nothing is ever
- * written. Files that `isHidden` names are left out.
+ * What a call would change, as a diff for whoever is asked. The grant says what may be read; nothing
+ * is ever written. Files for which `isHidden` is true are left out.
  */
 export type Rehearse = (grant: Grant, isHidden: (path: string) => boolean) => Promise<string | undefined>;
 
-/** What belongs to the question whether one call may run. */
+/** Options for the question whether one call may run. */
 export interface Asking {
   readonly rehearse?: Rehearse;
-  /** The hash of a question that somebody said yes to earlier: it holds for exactly that question. */
+  /** The hash of a question that somebody answered with yes earlier. It is valid for exactly that question. */
   readonly approved?: string;
 }
 
@@ -50,21 +59,21 @@ export interface Asking {
 export interface Decided {
   readonly decision: "allow" | "ask" | "deny";
   readonly reason: string;
-  /** Left out where the call did not get as far as the gate. */
+  /** Left out if the call did not get as far as the gate. */
   readonly ruling?: Ruling;
-  /** With `ask`: the question, to be shown; its `hash` is what a later run is given as `approved`. */
+  /** With `ask`: the question to show. Its `hash` is given to a later run as `approved`. */
   readonly request?: ApprovalRequest;
   /** With `deny`: what the model would be told. */
   readonly error?: CallError;
 }
 
-/** What becomes of a held run, and who said so. */
+/** What becomes of a held run, and who decided it. */
 export interface Judgement {
   readonly choice: Choice;
   readonly ruling: Ruling;
-  /** What the model is told where nothing was kept. */
+  /** What the model is told if nothing was kept. */
   readonly error?: CallError;
-  /** Somebody agreed that the call runs again, without being held. */
+  /** Somebody agreed to run the call again without holding it. */
   readonly direct?: Pick<Permitted, "grant" | "ruling">;
 }
 
@@ -74,25 +83,25 @@ export interface Rewritten {
 }
 
 export interface Runtime {
-  /** `idempotencyKey` names this very call, in whatever process it runs. */
+  /** `idempotencyKey` identifies exactly this call, in whatever process it runs. */
   run(permitted: Permitted, signal: AbortSignal, nest: Nest, idempotencyKey: string): Promise<Ran>;
-  /** The handler of a tool that says it can be rehearsed, on files that remember instead of writing. */
+  /** Runs the handler of a tool that can be rehearsed, on files that remember changes instead of writing them. */
   rehearse(checked: Checked, ...how: [...Parameters<Rehearse>, AbortSignal]): ReturnType<Rehearse>;
-  /** Keeps, or drops, what a held run did. */
+  /** Keeps or drops what a held run did. */
   settle(ran: Ran, choice: Choice): Promise<Settled>;
 }
 
-/** A call that a handler makes: runs until its own end, or until the handler is stopped. */
+/** A call that a handler makes. It runs until its own end, or until the handler is stopped. */
 export type Nest = (name: string, input: Json, signal: AbortSignal) => Promise<CallOutcome>;
 
-/** What the machine can confine commands with; decided once by probes. */
+/** What the machine can confine commands with. It is decided once, by probes. */
 export interface Confinement {
   /** `bwrap+seccomp`, `bwrap(bound /proc)+seccomp`, `landlock+seccomp`, `seatbelt`, `container`, `none`. */
   readonly name: string;
   readonly available: boolean;
 }
 
-/** The stage that writes down what starts and what ended. */
+/** The stage that records what starts and what ended. */
 export interface Recorder {
   /** Before a call runs, with its decision. Resolves when it is on disk. */
   started(permitted: Permitted): Promise<void>;
@@ -102,28 +111,31 @@ export interface Recorder {
 /** When a person is asked. */
 export type ApprovalMode = "never" | "on-request" | "on-failure" | "unless-trusted" | "auto" | "disabled";
 
-/** Asked of a person, or of whatever stands in for one. */
+/** A question for a person, or for whatever stands in for one. */
 export interface ApprovalRequest {
   readonly call: { readonly id: string; readonly tool: string; readonly input: unknown };
   readonly reason: string;
   readonly access: Access;
   readonly grant: Grant;
   readonly commands: readonly (readonly string[])[];
-  /** Bound to the exact call; checked again when it runs. */
+  /** Bound to the exact call, and checked again when it runs. */
   readonly hash: string;
-  /** The smallest rule an 'always' would write, with what else it allows, and where. */
+  /** The smallest rule that 'always' would save, what else it allows, and where it is saved. */
   readonly always?: { readonly rule: string; readonly alsoAllows: string; readonly file: string };
-  /** A unified diff, where the call is a change of files. */
+  /** A unified diff, if the call changes files. */
   readonly diff?: string;
-  /** It has run already, and this is what it did: the question is whether that is kept. */
+  /** What the call did, if it has already run held. The question is then whether to keep that. */
   readonly effects?: Effects;
 }
 
-/** What a person says to the question whether a call may run. */
+/** A person's answer to the question whether a call may run. */
 export type ApprovalAnswer =
-  /** `keep`: of a held run, only these paths. */
+  /** `keep`: only these paths of a held run. */
   | { readonly answer: "once" | "session" | "always"; readonly keep?: readonly string[] }
-  /** Where a held run failed because it was held (`effects.direct`): nothing of it is kept, and it runs again, writing directly. */
+  /**
+   * For a held run that failed because it was held (`effects.direct`): nothing of it is kept, and it
+   * runs again, writing directly.
+   */
   | { readonly answer: "direct" }
   | { readonly answer: "no"; readonly message?: string }
   | { readonly answer: "stop"; readonly message?: string };
@@ -131,18 +143,18 @@ export type ApprovalAnswer =
 /** Whoever is asked whether a call may run. */
 export interface Approver {
   /**
-   * `undefined`: nobody can answer; the call ends as needs_approval. `later`: the answer will come another time, perhaps
-   * to another process; a session parks its turn until then.
+   * `undefined`: nobody can answer, and the call ends as needs_approval. `later`: the answer will come
+   * another time, perhaps to another process; a session leaves its turn open until then.
    */
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer | "later" | undefined>;
   /** Answers what tools ask on their own. Left out: nobody does, and the tool is told so. */
   readonly answerer?: Answerer;
 }
 
-/** What happened on the line, as it happens. */
+/** What happens on the line, as it happens. */
 export type CallEvent =
   | { readonly type: "call.asked"; readonly call: Asked }
-  /** A call that may change something waits until its turn is ready for changes, and was let go. */
+  /** A call that may change something began or stopped waiting until its turn is ready for changes. */
   | {
       readonly type: "call.waiting";
       readonly id: string;
@@ -162,10 +174,10 @@ export type CallEvent =
       readonly type: "approval.answered";
       readonly id: string;
       readonly answer: ApprovalAnswer | undefined;
-      /** Of the question that was answered, where the answer came later than the question. */
+      /** The hash of the question, if the answer came later than the question. */
       readonly hash?: string;
     }
-  /** A yes that outlasts its call: what the gate will know it by. */
+  /** A yes that outlasts its call, with the key by which the gate will recognise it. */
   | { readonly type: "approval.remembered"; readonly id: string; readonly keys: readonly string[] }
   | { readonly type: "call.progress"; readonly id: string; readonly progress: ToolProgress }
   | {
@@ -175,9 +187,9 @@ export type CallEvent =
       readonly message: string;
       readonly fields?: JsonObject;
     }
-  /** What a command prints, as it comes and up to a bound: the last one says how much was left out. */
+  /** What a command prints, as it comes and up to a limit. The last event says how much was left out. */
   | ({ readonly type: "exec.output"; readonly id: string } & ExecChunk)
-  /** A command whose network is a list of hosts asked for one of them, or for another. */
+  /** A command whose network is a list of hosts asked for a host, whether on the list or not. */
   | {
       readonly type: "exec.request";
       readonly id: string;
@@ -187,11 +199,14 @@ export type CallEvent =
       readonly allowed: boolean;
       readonly reason?: string;
     }
-  /** What a command of the call started, where each start was judged; a long list is cut, refusals never. */
+  /**
+   * What a command of the call started, if each start was judged. A long list is cut, but refusals are
+   * always listed.
+   */
   | ({ readonly type: "exec.programs"; readonly id: string } & StartedPrograms)
-  /** A file that the call's handler made, changed or removed through `ctx.files`. */
+  /** A file that the call's handler created, changed or removed through `ctx.files`. */
   | ({ readonly type: "file.changed"; readonly id: string } & ChangedText)
-  /** What a held command did, before anything of it is decided. A long list is cut; `counts` are of all of it. */
+  /** What a held command did, before anything is decided about it. A long list is cut; `counts` cover all of it. */
   | {
       readonly type: "effects.listed";
       readonly id: string;
@@ -214,7 +229,7 @@ export type CallEvent =
 export interface ChangedText {
   readonly path: string;
   readonly change: "created" | "changed" | "removed";
-  /** The whole text before and after, where there was a file, it is text, and not longer than 256 KB. */
+  /** The whole text before and after, if the file existed, is text and is not longer than 256 KB. */
   readonly before?: string;
   readonly after?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * The two halves of the Standard Schema interface, as far as we use them. Types only and written down
- * here, so that whoever installs us has nothing else to install.
+ * The two halves of the Standard Schema interface that we use. The types are copied here, so that our
+ * users need no further package.
  */
 interface StandardTyped<Output> {
   readonly version: 1;
@@ -27,7 +27,7 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** Can be written down as JSON Schema. */
+/** Can be written as JSON Schema. */
 export interface StandardWritten<Output = unknown> extends StandardTyped<Output> {
   readonly jsonSchema: {
     readonly input: (options: StandardTarget) => Record<string, unknown>;

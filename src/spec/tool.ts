@@ -1,6 +1,6 @@
 /**
  * One tool: what a model is told, what a call will touch, and the handler. `spec/` holds the
- * declarations and states of the line; it knows no stage, no wire and no Node.
+ * declarations and states of the line. It knows no stage, no wire and no Node.
  */
 import type { Part } from "../base/content.ts";
 import type { Json, JsonObject } from "../base/json.ts";
@@ -14,44 +14,56 @@ export type { ExecOutcome } from "./result.ts";
 
 /** A tool: its name, its input, what it will touch, and the handler. */
 export interface Tool<S extends InputSchema = InputSchema> {
-  /** `snake_case`; `server/tool` for a server's. Where a tool runs is said by `origin`, never by its name. */
+  /** `snake_case`, or `server/tool` for a server's. `origin` says where a tool runs, never its name. */
   readonly name: string;
-  /** Told to the model; a function where it depends on what the sandbox allows right now. */
+  /** What the model is told. A function if it depends on what the sandbox allows right now. */
   readonly description: string | ((situation: Situation) => string);
   readonly input: S;
-  /** Parameters the model is not told of, because they would be refused here or few models need them (`short`); a call may carry them all the same. */
+  /**
+   * Parameters that the model is not told about, because they would be refused here or few models need
+   * them (`short`). A call may still use them.
+   */
   readonly unlisted?: (situation: Situation, short: boolean) => readonly string[];
-  /** Other ways to tell a model of the same tool, by name; its handler takes calls of every one. A profile chooses. */
+  /**
+   * Other descriptions of the same tool, by name. Its handler accepts calls in all of these forms. A
+   * profile chooses one.
+   */
   readonly forms?: Readonly<Record<string, ToolForm>>;
-  /** `by-profile`: a model sees it only where the profile names it. Left out: always. */
+  /** `by-profile`: a model sees it only if its profile names it. Left out: always. */
   readonly offered?: "always" | "by-profile";
   /** How a call of this tool asks to run outside the sandbox, as the model would write it. */
   readonly elevation?: string;
-  /** Results of calls that only look are given again for the same input. Left out: every call runs. */
+  /** Results of calls that only read are returned again for the same input. Left out: every call runs. */
   readonly cache?: ToolCache<Infer<S>>;
   /** JSON Schema or Standard Schema; structured results are checked against it. */
   readonly output?: InputSchema;
-  /** What a call will touch. Left out: nothing but the handler's own memory. */
+  /** What a call will touch. Left out: nothing outside the handler's own memory. */
   readonly access?: Access | ((input: Infer<S>, at: AccessContext) => Access | Promise<Access>);
-  /** Calls may run beside other parallel calls. */
+  /** Whether calls may run beside other parallel calls. */
   readonly parallel?: boolean;
-  /** Changes something outside the handler. Left out: read from `access` (write, commands, network). */
+  /** Whether it changes something outside the handler. Left out: concluded from `access` (write, commands, network). */
   readonly mutates?: boolean | ((input: Infer<S>) => boolean);
-  /** May be run a second time after the sandbox stopped it. */
+  /** Whether it may be run a second time after the sandbox stopped it. */
   readonly repeatable?: boolean;
-  /** Its handler touches nothing but `ctx.files`: it can be tried out on files that are not written, to show what would change. */
+  /**
+   * Its handler uses nothing but `ctx.files`, so it can be rehearsed on files that are not written, to
+   * show what would change.
+   */
   readonly rehearsable?: boolean;
   readonly timeoutMs?: number;
   readonly xml?: XmlMapping;
   readonly examples?: readonly ToolExample<Infer<S>>[];
-  /** The provider's own type for this tool (`local_shell`, `web_search`), where a wire has it. */
+  /** The provider's own type for this tool (`local_shell`, `web_search`), if a wire has one. */
   readonly native?: { readonly type: string; readonly options?: JsonObject };
   /** Other names a model may use for it. */
   readonly aliases?: readonly string[];
   readonly group?: string;
-  /** For a tool that only names another: which one its raw arguments mean, and with what. The line is given that call in its place. Undefined: it cannot be told. */
+  /**
+   * For a tool that only names another: which tool its raw arguments mean, and with what arguments. The
+   * line runs that call instead. Undefined if that cannot be told.
+   */
   readonly standsFor?: (given: string) => { readonly name: string; readonly arguments: string } | undefined;
-  /** Set for a tool that runs on an MCP server: which one, and its name there. Left out: the tool is ours or the user's and runs here. */
+  /** For a tool that runs on an MCP server: which server, and the tool's name there. Left out: the tool runs here. */
   readonly origin?: ServerUse;
   readonly metadata?: JsonObject;
   readonly run: (
@@ -60,7 +72,7 @@ export interface Tool<S extends InputSchema = InputSchema> {
   ) => ToolOutput | Promise<ToolOutput> | AsyncGenerator<ToolProgress, ToolOutput>;
 }
 
-/** A tool whose input type is forgotten: `never` says so honestly, and no `any` is needed. */
+/** A tool of any input type. `never` expresses that, so no `any` is needed. */
 export interface AnyTool extends Omit<Tool, "access" | "mutates" | "run" | "examples" | "cache"> {
   readonly cache?: ToolCache<never>;
   readonly access?: Access | ((input: never, at: AccessContext) => Access | Promise<Access>);
@@ -78,11 +90,11 @@ export interface ToolForm {
   readonly input: InputSchema;
 }
 
-/** The results of this tool may be used again. */
+/** How results of this tool may be reused. */
 export interface ToolCache<Input> {
-  /** How long a result is as good as a new one. Left out: as long as the conversation. */
+  /** How long a result stays valid. Left out: as long as the conversation. */
   readonly ttlMs?: number;
-  /** What makes two inputs the same. Left out: the input itself. */
+  /** What makes two inputs equal. Left out: the input itself. */
   readonly key?: (input: Input) => string;
 }
 
@@ -92,11 +104,11 @@ export interface ToolExample<Input> {
   readonly note?: string;
 }
 
-/** Where a description or an access function may look: facts, not powers. */
+/** What a description or an access function may look at: facts, not capabilities. */
 export interface AccessContext {
   readonly workspace: string;
   readonly cwd: string;
-  /** The processes this conversation left running, with the grant each was opened under. */
+  /** The processes that this conversation left running, each with the grant under which it was opened. */
   readonly terminals: readonly TerminalInfo[];
 }
 
@@ -109,7 +121,7 @@ export interface Situation extends Omit<AccessContext, "terminals"> {
   readonly platform: string;
 }
 
-/** How the input is laid out as XML: which parameter is an attribute, a child element, the body text. */
+/** How the input is written as XML: which parameter is an attribute, a child element or the body text. */
 export interface XmlMapping {
   readonly tag?: string;
   readonly parameters?: readonly XmlParameter[];
@@ -120,12 +132,15 @@ export interface XmlMapping {
 export interface XmlParameter {
   readonly name: string;
   readonly node: "attribute" | "element" | "content" | "text";
-  /** Path of elements below the tag, `.` for the tag itself. */
+  /** The path of elements below the tag, or `.` for the tag itself. */
   readonly path?: string;
   readonly required?: boolean;
 }
 
-/** Anything a handler may hand back; `result/` turns it into parts. `undefined` means done, nothing to say. */
+/**
+ * Anything that a handler may return; `result/` turns it into parts. `undefined` means that it is done
+ * and has nothing to say.
+ */
 export type ToolOutput =
   | string
   | Json
@@ -136,7 +151,7 @@ export type ToolOutput =
   | undefined
   | void;
 
-/** A result as an MCP server gives it, taken as it is. */
+/** A result in the form of an MCP server, accepted as it is. */
 export interface McpContent {
   readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
   readonly isError?: boolean;
@@ -148,7 +163,7 @@ export type ToolProgress =
   | string
   | { readonly message?: string; readonly progress?: number; readonly total?: number; readonly data?: Json };
 
-/** What a handler is given. Capabilities reach exactly as far as the call's grant. */
+/** What a handler is given. Its capabilities reach exactly as far as the call's grant. */
 export interface ToolContext {
   readonly callId: string;
   /** `session/turn/call`: the same for this call in every process, for services that do nothing twice. */
@@ -160,30 +175,33 @@ export interface ToolContext {
   readonly files: Files;
   readonly exec: Exec;
   readonly fetch: Fetch;
-  /** Told to the operator, and to an MCP client that listens to the log. */
+  /** For the operator, and for an MCP client that listens to the log. */
   readonly log: Logger;
-  /** Questions of the tool's own, to whoever made the call. */
+  /** The tool's own questions to whoever made the call. */
   readonly ask: Ask;
   progress(progress: ToolProgress): void;
-  /** A call of another tool, down the whole line: found, checked, permitted, recorded as any call, with this one as its parent. */
+  /**
+   * Calls another tool through the whole line. It is bound, checked, permitted and recorded like any
+   * call, with this one as its parent.
+   */
   call(name: string, input?: Json): Promise<CallOutcome>;
   /** Services and models the host registered. */
   readonly service: Readonly<Record<string, unknown>>;
   readonly model: Readonly<Record<string, unknown>>;
-  /** Memory of the conversation this call belongs to, shared by its tools. */
+  /** Memory of the conversation that this call belongs to, shared by its tools. */
   readonly session: Map<string, unknown>;
 }
 
-/** How a call that a handler made has ended: what a model would have been told. */
+/** How a call that a handler made has ended, as a model would have been told. */
 export interface CallOutcome {
   readonly id: string;
   readonly ok: boolean;
   readonly code?: string;
   readonly content: readonly Part[];
-  /** The text parts of `content` in one piece. */
+  /** The text parts of `content`, joined. */
   readonly text: string;
   readonly structured?: Json;
-  /** What was too long for a model, and where all of it was kept. */
+  /** How much was cut because it was too long for a model, and where all of it is kept. */
   readonly cut?: { readonly bytes: number; readonly file?: string };
 }
 
