@@ -8,7 +8,7 @@ import type { KeptFile } from "../runtime/process/recording.ts";
 import { tryHeld } from "../runtime/effects/probe.ts";
 import type { Places } from "../runtime/process/places.ts";
 import { createProcesses, type Processes } from "../runtime/processes.ts";
-import type { CallScope } from "../runtime/runtime.ts";
+import type { CallScope } from "../runtime/context.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { createSandbox } from "../runtime/sandbox/sandbox.ts";
 import type { Grant } from "../spec/access.ts";

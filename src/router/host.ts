@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import type { EnvironmentPolicy } from "../runtime/environment.ts";
 import { createFileMemory, createFiles, type FileChange } from "../runtime/files.ts";
 import { defaultKeepBytes, keepWhole, newKept } from "../runtime/kept.ts";
-import type { Capabilities } from "../runtime/runtime.ts";
+import type { Capabilities } from "../runtime/context.ts";
 import type { Sandbox } from "../runtime/sandbox/backend.ts";
 import { lineShell } from "../runtime/shell.ts";
 import type { Spill } from "../result/cut.ts";

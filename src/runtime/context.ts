@@ -1,0 +1,201 @@
+/** What a handler is given: capabilities that reach exactly as far as the call's grant. */
+import type { Denial, Grant } from "../spec/access.ts";
+import type { Permitted } from "../spec/call.ts";
+import type { Exec, ExecChunk, ExecResult, Fetch, Files, StartedPrograms } from "../spec/capability.ts";
+import type { Answerer, Ask } from "../spec/question.ts";
+import type { ChangedText, Emit, Nest } from "../spec/stages.ts";
+import type { Logger, ToolContext, ToolProgress } from "../spec/tool.ts";
+import type { Json } from "../base/json.ts";
+import { createAsk } from "./ask.ts";
+import type { FileChange } from "./files.ts";
+import type { HeldRun } from "./process/child.ts";
+import type { ProxiedRequest } from "./proxy.ts";
+import type { Stop } from "./stop.ts";
+
+/** Builds the capabilities of one call from its grant. */
+export interface Capabilities {
+  files(scope: CallScope): Files;
+  exec(scope: CallScope): Exec;
+  fetch(scope: CallScope): Fetch;
+}
+
+export interface CallScope {
+  /** The call's own id. */
+  readonly id: string;
+  readonly idempotencyKey: string;
+  /** Another call's handler made this call. */
+  readonly nested: boolean;
+  readonly grant: Grant;
+  readonly signal: AbortSignal;
+  readonly onOutput: (chunk: ExecChunk) => void;
+  readonly onRequest: (request: ProxiedRequest) => void;
+  readonly onPrograms: (programs: StartedPrograms) => void;
+  readonly onFileChange: (change: FileChange) => void;
+  /** Called when a command met the sandbox's limits, which the handler itself may not notice. */
+  readonly onDenied: (denial: Denial) => void;
+  /** A command of this call has ended, and its writes are held. */
+  readonly onHeld: (run: HeldRun, end: Pick<ExecResult, "exitCode" | "output">) => void;
+}
+
+/** What the contexts of a conversation's calls have in common. */
+export interface ContextOptions {
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly capabilities: Capabilities;
+  readonly emit: Emit;
+  readonly log: Logger;
+  /** Answers what tools ask on their own. */
+  readonly answerer?: Answerer;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly model?: Readonly<Record<string, unknown>>;
+  readonly session: Map<string, unknown>;
+}
+
+/** How many progress events of one call are passed on, however often its handler reports. */
+const maxProgressEvents = 1_000;
+const maxLogEvents = 1_000;
+
+/** What belongs to one run of one call. */
+export interface OneRun extends Pick<CallScope, "onDenied" | "onHeld" | "onRequest" | "idempotencyKey"> {
+  readonly nest: Nest;
+}
+
+/** What a context builds its capabilities from, and those it has built. Most calls use one capability or none. */
+interface Inner extends OneRun {
+  readonly permitted: Permitted;
+  readonly options: ContextOptions;
+  readonly stop: Stop;
+  reported: number;
+  scope?: CallScope;
+  files?: Files;
+  exec?: Exec;
+  fetch?: Fetch;
+  ask?: Ask;
+  log?: Logger;
+}
+
+const inner = Symbol("inner");
+
+interface HasInner {
+  readonly [inner]: Inner;
+}
+
+export function createContext(permitted: Permitted, options: ContextOptions, stop: Stop, run: OneRun): ToolContext {
+  const { id, tool } = permitted;
+  const own: Inner = {
+    permitted,
+    options,
+    stop,
+    idempotencyKey: run.idempotencyKey,
+    nest: run.nest,
+    onDenied: run.onDenied,
+    onHeld: run.onHeld,
+    onRequest: run.onRequest,
+    reported: 0,
+  };
+  const context = {
+    callId: id,
+    idempotencyKey: run.idempotencyKey,
+    tool: tool.name,
+    workspace: options.workspace,
+    cwd: options.cwd,
+    progress(progress: ToolProgress) {
+      if (++own.reported <= maxProgressEvents) options.emit({ type: "call.progress", id, progress });
+    },
+    call: (name: string, input: Json = {}) => run.nest(name, input, stop.signal),
+    service: options.service ?? nothing,
+    model: options.model ?? nothing,
+    session: options.session,
+    [inner]: own,
+  };
+  for (const [name, getter] of getters) Object.defineProperty(context, name, getter);
+  // The getters below are the rest of it.
+  return context as unknown as ToolContext;
+}
+
+const nothing = {};
+
+type Built = Pick<ToolContext, "signal" | "files" | "exec" | "fetch" | "ask" | "log">;
+
+const built: { readonly [Name in keyof Built]: (own: Inner) => Built[Name] } = {
+  signal: ({ stop }) => stop.signal,
+  files: (own) => (own.files ??= own.options.capabilities.files((own.scope ??= createScope(own)))),
+  exec: (own) => (own.exec ??= own.options.capabilities.exec((own.scope ??= createScope(own)))),
+  fetch: (own) => (own.fetch ??= own.options.capabilities.fetch((own.scope ??= createScope(own)))),
+  ask: (own) => (own.ask ??= createAsk(callOf(own.permitted), own.options.answerer, own.stop.signal)),
+  log: (own) => (own.log ??= createCallLog(own.options.log, own.permitted.id, own.options.emit)),
+};
+
+/**
+ * The same getters for every context, and defined one by one: written into the literal they would be new functions
+ * each time, and V8 gives each such object a dictionary of its own instead of a shape (three times the cost of a whole
+ * call, most of it in collecting). They are the context's own fields, so that a copy of it has them too.
+ */
+const getters = Object.entries(built).map(
+  ([name, build]) =>
+    [
+      name,
+      {
+        enumerable: true,
+        get(this: HasInner) {
+          return build(this[inner]);
+        },
+      },
+    ] as const,
+);
+
+function callOf({ id, tool }: Permitted): { readonly id: string; readonly tool: string } {
+  return { id, tool: tool.name };
+}
+
+function createScope({ permitted, options, stop, idempotencyKey, onDenied, onHeld, onRequest }: Inner): CallScope {
+  const { id, parent, grant } = permitted;
+  const { emit } = options;
+  return {
+    id,
+    idempotencyKey,
+    onDenied,
+    onHeld,
+    onRequest,
+    nested: parent !== undefined,
+    grant,
+    onOutput: (chunk) => emit({ type: "exec.output", id, ...chunk }),
+    onPrograms: (programs) => emit({ type: "exec.programs", id, ...programs }),
+    onFileChange: (change) => emit({ type: "file.changed", id, ...toChangedText(change) }),
+    get signal() {
+      return stop.signal;
+    },
+  };
+}
+
+/** Larger changes are reported without their content. The content is for showing only; undo does not use it. */
+const maxChangedBytes = 256 * 1024;
+
+function toChangedText({ path, before, after }: FileChange): ChangedText {
+  const change = before === undefined ? "created" : after === undefined ? "removed" : "changed";
+  const was = toText(before);
+  const is = toText(after);
+  return { path, change, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) };
+}
+
+function toText(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes === undefined || bytes.length > maxChangedBytes || bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined; // another encoding, or no text at all
+  }
+}
+
+/** The operator's log, which whoever follows the call receives as well. */
+function createCallLog(log: Logger, id: string, emit: Emit): Logger {
+  let lines = 0;
+  const at =
+    (level: keyof Logger): Logger["info"] =>
+    (message, fields) => {
+      log[level](message, fields);
+      if (++lines <= maxLogEvents)
+        emit({ type: "call.log", id, level, message, ...(fields === undefined ? {} : { fields }) });
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
