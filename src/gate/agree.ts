@@ -8,6 +8,7 @@ import type { Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Checked, type Ruling } from "../spec/call.ts";
 import type { ApprovalAnswer, ApprovalRequest, Rehearse } from "../spec/stages.ts";
 import { callHash, memoryKeys } from "./approval.ts";
+import { rememberPaths } from "./command/look.ts";
 import { toBaseGrant } from "./grant.ts";
 import { isSecretName } from "./paths.ts";
 import type { GateState } from "./state.ts";
@@ -43,10 +44,11 @@ export async function settle(
     by,
     commands: question.commands,
   });
-  const known = remembered(state, checked, question);
+  const policy = rememberPaths(state.policy);
+  const keys = memoryKeys(checked, question.grant, policy);
+  const known = remembered(state, question, keys);
   if (known !== undefined) return { ruling: known };
-  const keys = memoryKeys(checked, question.grant, state.policy);
-  const hash = callHash(checked, question.grant, state.policy);
+  const hash = callHash(checked, question.grant, policy);
   if (question.approved === hash)
     return { ruling: rule("person", "allow", `approved before it was run; asked because: ${question.reason}`) };
   const answer = await ask(state, checked, question, hash, signal);
@@ -74,8 +76,8 @@ export function changed({ commands }: Question): Refusal {
 }
 
 /** The ruling, if a person said yes to all of this earlier in the conversation. */
-export function remembered(state: GateState, checked: Checked, { grant, commands }: Question): Ruling | undefined {
-  if (!memoryKeys(checked, grant, state.policy).every((key) => state.memory.has(key))) return undefined;
+export function remembered({ memory }: GateState, { commands }: Question, keys: readonly string[]): Ruling | undefined {
+  if (!keys.every((key) => memory.has(key))) return undefined;
   return { decision: "allow", reason: "agreed to earlier in this session", by: "memory", commands };
 }
 
@@ -142,7 +144,7 @@ export async function toRequest(
   state: GateState,
   checked: Checked,
   question: Question,
-  hash: string = callHash(checked, question.grant, state.policy),
+  hash: string,
 ): Promise<ApprovalRequest> {
   const diff = await question.rehearse?.(toBaseGrant(state.policy), isSecretName);
   const always = toAlways(state, question.suggestion);

@@ -10,7 +10,7 @@ import type { Denial, Grant } from "../spec/access.ts";
 import { Refusal, Waiting, type Asked, type Checked, type Ended, type Permitted, type Ruling } from "../spec/call.ts";
 import type { Asking, Decided, Gate, Rehearse, Rewritten } from "../spec/stages.ts";
 import { changed, remembered, settle, toRequest, type Question } from "./agree.ts";
-import { callHash } from "./approval.ts";
+import { callHash, memoryKeys } from "./approval.ts";
 import { createMemory } from "./memory.ts";
 import { toBaseGrant, toGrant, widenGrant } from "./grant.ts";
 import { heldGrant, heldUnasked, judgeEffects, undoableGrant } from "./held.ts";
@@ -21,6 +21,7 @@ import { checkGateOptions, createPolicy, type GateOptions } from "./options.ts";
 import { decideAccess, type CallToDecide, type CommandVerdict, type Policy } from "./policy.ts";
 import { createRuleBook } from "./rules.ts";
 import type { GateState } from "./state.ts";
+import { byHook, denial, toHeldRuling, toRuling, wasAsked } from "./ruling.ts";
 import { suggestRule } from "./suggest.ts";
 
 export type { GateOptions, GateRecord, PolicyOptions } from "./options.ts";
@@ -77,7 +78,7 @@ async function pass(
   const held = asking.approved === undefined ? await heldGrant(state, checked) : undefined;
   if (held !== undefined) return permit(now, checked, held, toHeldRuling(verdict));
   // A person takes time to answer, so from here on paths are looked at again.
-  return agree(state, checked, toQuestion(checked, verdict, policy, grant, asking), signal);
+  return agree(state, checked, toQuestion(state, checked, { verdict, policy, grant }, asking), signal);
 }
 
 async function decide(state: GateState, checked: Checked, rehearse: Rehearse | undefined): Promise<Decided> {
@@ -86,10 +87,12 @@ async function decide(state: GateState, checked: Checked, rehearse: Rehearse | u
   const ruling = toRuling(verdict);
   if (decision === "deny") return { decision, reason, ruling, error: denial(verdict, policy) };
   if (decision === "allow") return { decision, reason, ruling };
-  const question = toQuestion(checked, verdict, policy, grant, rehearse === undefined ? {} : { rehearse });
-  const agreed = remembered(state, checked, question);
+  const asking = rehearse === undefined ? {} : { rehearse };
+  const question = toQuestion(state, checked, { verdict, policy, grant }, asking);
+  const agreed = remembered(state, question, memoryKeys(checked, grant, policy));
   if (agreed !== undefined) return { decision: "allow", reason: agreed.reason, ruling: agreed };
-  return { decision, reason, ruling, request: await toRequest(state, checked, question) };
+  const hash = callHash(checked, grant, policy);
+  return { decision, reason, ruling, request: await toRequest(state, checked, question, hash) };
 }
 
 interface Judged {
@@ -100,29 +103,25 @@ interface Judged {
 
 async function judge(state: GateState, checked: Checked): Promise<Judged> {
   if (checked.access.commands !== undefined) await lookAtConfinement(state);
-  const { read, write } = checked.access;
-  const policy = (read ?? write) === undefined ? state.policy : rememberPaths(state.policy);
+  const { read, write, commands } = checked.access;
+  const policy = (read ?? write ?? commands) === undefined ? state.policy : rememberPaths(state.policy);
   const verdict = decideAccess(toCall(checked), policy);
   const { decision, rule } = verdict;
   return { verdict, policy, grant: toGrant(checked.access, policy, decision === "ask" || rule !== undefined) };
 }
 
 function toQuestion(
+  { options }: GateState,
   checked: Checked,
-  { reason, commands }: CommandVerdict,
-  policy: Policy,
-  grant: Grant,
+  { verdict, policy, grant }: Judged,
   { rehearse, approved }: Asking,
 ): Question {
+  const { reason, commands } = verdict;
   // A rule about commands says nothing about what a running program does with a line typed into it.
   const typed = (checked.access.commands ?? []).some((command) => command.typed !== undefined);
-  const suggestion = typed ? undefined : suggestRule(toCall(checked), policy);
+  const canBeKept = options.always !== undefined && !typed;
+  const suggestion = canBeKept ? suggestRule(toCall(checked), policy) : undefined;
   return { reason, commands, grant, rehearse, approved, suggestion };
-}
-
-function denial(verdict: CommandVerdict, policy: Policy): Refusal {
-  const { reason } = verdict;
-  return new Refusal(toRuling(verdict), "denied", `Not permitted: ${reason}`, { hint: denyHint(verdict, policy) });
 }
 
 /** Undefined if nobody may or can be asked. The call then ends with the output it had. */
@@ -233,7 +232,7 @@ async function permit(state: Judging, checked: Checked, grant: Grant, ruling: Ru
   await record?.({
     call: checked.id,
     tool: checked.tool.name,
-    hash: callHash(checked, grant, state.policy, { content: ruling.by === "person" || ruling.by === "memory" }),
+    hash: callHash(checked, grant, state.policy, { content: wasAsked(ruling) }),
     ruling,
     outcome: "permitted",
     grant,
@@ -244,41 +243,19 @@ async function permit(state: Judging, checked: Checked, grant: Grant, ruling: Ru
 async function refuse(state: Judging, checked: Checked, refusal: Refusal): Promise<never> {
   const { record } = state.options;
   const { ruling } = refusal;
-  const hash = callHash(checked, toBaseGrant(state.policy), state.policy);
-  await record?.({ call: checked.id, tool: checked.tool.name, hash, ruling, outcome: "refused" });
+  await record?.({
+    call: checked.id,
+    tool: checked.tool.name,
+    hash: callHash(checked, toBaseGrant(state.policy), state.policy, { content: wasAsked(ruling) }),
+    ruling,
+    outcome: "refused",
+  });
   throw refusal;
-}
-
-function byHook(reason: string): Ruling {
-  return { decision: "deny", by: "hook", reason };
 }
 
 function toCall(checked: Checked): CallToDecide {
   const { tool, access, mutates, markerless = false } = checked;
   return { tool: tool.name, access, mutates, markerless };
-}
-
-function toRuling(verdict: CommandVerdict): Ruling {
-  const { decision, reason, rule, commands } = verdict;
-  return {
-    decision,
-    reason,
-    by: rule === undefined ? "policy" : "rule",
-    ...(rule === undefined ? {} : { rule }),
-    ...(commands.length === 0 ? {} : { commands }),
-  };
-}
-
-/** It runs held. The reason why it would have been asked about is asked again when it is known what it did. */
-function toHeldRuling(verdict: CommandVerdict): Ruling {
-  return { ...toRuling(verdict), decision: "allow" };
-}
-
-function denyHint(verdict: CommandVerdict, { settings }: Policy): string {
-  if (settings.approval === "disabled") return "No tool can be called in this session. Answer with words.";
-  if (verdict.rule !== undefined)
-    return "A rule of the user forbids it, in every spelling. Do it another way, or ask the user to change the rule.";
-  return "Nobody is asked in this approval mode. Use a command that only looks, stay inside the workspace, or tell the user what you need and why.";
 }
 
 function toAsked(checked: Checked, text: string): Asked {

@@ -22,6 +22,13 @@ function follow(path: string, links: number): string | undefined {
   try {
     // Asked first, because an error is expensive and most masked places do not exist.
     if (lstatSync(path, { throwIfNoEntry: false })) return realpathSync.native(path);
+    // A name that does not exist is no link, so it lies where its folder lies.
+    const slash = path.lastIndexOf("/");
+    const name = path.slice(slash + 1);
+    if (name !== "" && name !== "." && name !== "..") {
+      const folder = slash === 0 ? "/" : follow(path.slice(0, slash), links);
+      return folder === undefined ? undefined : join(folder, name);
+    }
   } catch {
     // Not all of it exists, so the part that exists is followed below.
   }

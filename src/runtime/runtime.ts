@@ -5,7 +5,7 @@
  */
 import { CallError } from "../base/error.ts";
 import { extend } from "../base/extend.ts";
-import type { Denial, Grant } from "../spec/access.ts";
+import type { Denial } from "../spec/access.ts";
 import type { Permitted, Ran } from "../spec/call.ts";
 import type { ExecResult } from "../spec/capability.ts";
 import type { Runtime } from "../spec/stages.ts";

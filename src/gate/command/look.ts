@@ -1,6 +1,7 @@
 /** Where a command may read without a question, with every link followed. */
 import { readdirSync, readFileSync, statSync, type Dirent } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { Command } from "../../spec/access.ts";
 import { isHarmlessDevice, isInsideAny, isSecretName, systemRoots } from "../paths.ts";
 import { repositoryDoubt, trackedSecret } from "./git-config.ts";
 import { matchPieces, type GlobPiece } from "./glob.ts";
@@ -13,6 +14,10 @@ export interface Surroundings {
   readonly home: string;
   /** Where a path leads, or undefined if nobody can say. */
   real(path: string, cwd: string): string | undefined;
+  /** What was understood of each command in one decision. Its verdict, question and hash all need it. */
+  readonly understood?: Map<Command, unknown>;
+  /** The files that each command names or runs, as they are in this one decision. */
+  readonly files?: Map<Command, readonly (readonly string[])[]>;
 }
 
 /** Looks at the file system once per path, because a line may name the same folder hundreds of times. */
@@ -33,8 +38,10 @@ export interface Look {
  * change between two.
  */
 export function rememberPaths<At extends Surroundings>(at: At): At {
+  if (at.understood !== undefined) return at;
   const paths = new Map<string, string | undefined>();
-  return { ...at, real: (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd)) };
+  const real: Surroundings["real"] = (path, cwd) => remember(paths, `${cwd}\0${path}`, () => at.real(path, cwd));
+  return { ...at, real, understood: new Map(), files: new Map() };
 }
 
 /** Use it for one decision only, like `rememberPaths`. */

@@ -44,6 +44,15 @@ const maxReads = 300;
 const maxWords = 2_000;
 
 export function understand(command: Command, at: Surroundings): Understood {
+  // The map holds only what is put there below.
+  const known = at.understood?.get(command) as Understood | undefined;
+  if (known !== undefined) return known;
+  const understood = read(command, at);
+  at.understood?.set(command, understood);
+  return understood;
+}
+
+function read(command: Command, at: Surroundings): Understood {
   const cwd = resolve(at.workspace, command.cwd ?? ".");
   const pile: Pile = {
     steps: [],
