@@ -65,6 +65,16 @@ test("JSON lines: an answer is for one question, and a stopped turn asks and ans
   expect(await approver.ask(request("h"), signal)).toBeUndefined();
 });
 
+test("JSON lines: the question is one line with all a program needs to answer it", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const asked = createJsonLinesApprover(input, output).ask(request("h"), signal);
+  const [line, ...rest] = String(output.read()).split("\n");
+  expect(rest).toEqual([""]);
+  expect(JSON.parse(line ?? "")).toEqual({ type: "approval.asked", ...request("h") });
+  input.end('{"hash":"other","answer":"once"}\n{"hash":"h","answer":"no"}\n');
+  expect(await asked).toEqual({ answer: "no" });
+});
+
 test("a function is an approver, and an error of it is no answer of anybody's", async () => {
   expect(await createCallbackApprover(() => ({ answer: "once" })).ask(request("h"), signal)).toEqual({
     answer: "once",

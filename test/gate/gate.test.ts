@@ -600,3 +600,84 @@ test("a place that a rule allows can be written by a redirection without a quest
   expect(workspace.decide("echo x > {OUT}/log.txt", { settings, rules }).decision).toBe("allow");
   expect(workspace.decide("echo x > {OUT}/other.txt", { settings, rules }).decision).toBe("ask");
 });
+
+describe("a yes for the session", () => {
+  const yes = () => answering({ answer: "session" });
+  const strict = { approval: "unless-trusted", sandbox: "workspace-write" } as const;
+
+  test("to a line that nobody can understand is for the folder it was asked in", async () => {
+    const { asked, approver } = yes();
+    const asking = gate({ approver, settings: strict });
+    const inFolder = (cwd?: string): Access => ({ commands: [{ shell: 'eval "$X"', ...(cwd ? { cwd } : {}) }] });
+    await permit(asking.pass(checked(inFolder(workspace.ws)), signal, {}));
+    await permit(asking.pass(checked(inFolder()), signal, {}));
+    expect(asked).toHaveLength(1);
+    await permit(asking.pass(checked(inFolder(join(workspace.ws, "src"))), signal, {}));
+    expect(asked).toHaveLength(2);
+  });
+
+  test("to a script in a folder that the line enters ends when the script changes, in any shell", async () => {
+    const { asked, approver } = yes();
+    const asking = gate({ approver, settings: strict });
+    mkdirSync(join(workspace.ws, "sub"), { recursive: true });
+    const script = join(workspace.ws, "sub", "build.ps1");
+    writeFileSync(script, "one");
+    const line: Access = { commands: [{ shell: "cd sub; ./build.ps1", cwd: workspace.ws, dialect: "powershell" }] };
+    await permit(asking.pass(checked(line), signal, {}));
+    await permit(asking.pass(checked(line), signal, {}));
+    expect(asked).toHaveLength(1);
+    writeFileSync(script, "two");
+    await permit(asking.pass(checked(line), signal, {}));
+    expect(asked).toHaveLength(2);
+  });
+
+  test.each<[string, Access, Access]>([
+    ["a path is for that path", { write: ["/o/a"] }, { write: ["/o/b"] }],
+    ["a host is for that host", { network: ["a.test"] }, { network: ["b.test"] }],
+    ["a file read is no yes to change it", { read: ["/o/a"] }, { write: ["/o/a"] }],
+    ["a command inside the sandbox is none outside", run("make"), { ...run("make"), escalation: {} }],
+    [
+      "a line for one shell is none for another",
+      run("make"),
+      { commands: [{ shell: "make", cwd: workspace.ws, dialect: "zsh" }] },
+    ],
+    ["a line is none to type it", run("make"), { commands: [{ shell: "make", cwd: workspace.ws, typed: ["bash"] }] }],
+    [
+      "a server's tool is for that tool",
+      { servers: [{ server: "s", name: "a" }] },
+      { servers: [{ server: "s", name: "b" }] },
+    ],
+    ["with other variables is another command", run("make"), run("A=1 make")],
+    ["with another file to write is another command", run("make > a"), run("make > b")],
+  ])("to %s", async (_name, first, second) => {
+    const { asked, approver } = yes();
+    const asking = gate({ approver, settings: strict });
+    const call = (access: Access) => checked(access, { mutates: true });
+    await permit(asking.pass(call(first), signal, {}));
+    await permit(asking.pass(call(first), signal, {}));
+    expect(asked).toHaveLength(1);
+    await permit(asking.pass(call(second), signal, {}));
+    expect(asked).toHaveLength(2);
+  });
+
+  test("to a tool that says nothing ends when its description or its input changes", async () => {
+    const { asked, approver } = yes();
+    const asking = gate({ approver, settings: strict });
+    const call = checked({}, { mutates: true });
+    const described = { ...call, tool: { ...call.tool, description: "another tool" } };
+    const wider = { ...call, tool: { ...call.tool, input: { type: "object", properties: { all: {} } } } };
+    for (const one of [call, call, described, described, wider]) await permit(asking.pass(one, signal, {}));
+    expect(asked).toHaveLength(3);
+  });
+});
+
+test("a decision shows what the rehearsal found, and is made without one where nobody rehearses", async () => {
+  const { approver, asked } = answering({ answer: "no" });
+  const asking = gate({ approver });
+  const call = checked({ write: [join(workspace.out, "x")] }, { mutates: true });
+  const shown = await asking.decide(call, async () => "-a\n+b\n");
+  expect(shown).toMatchObject({ decision: "ask", request: { diff: "-a\n+b\n" } });
+  const plain = await asking.decide(call);
+  expect(plain.request).not.toHaveProperty("diff");
+  expect(asked).toHaveLength(0);
+});

@@ -86,6 +86,11 @@ const ruleSets: Readonly<Record<string, readonly Rule[]>> = {
     { path: "*.md", access: "write", decision: "deny" },
     { path: "notes/**", access: "read", decision: "deny", reason: "notes are private" },
   ],
+  "places are asked about": [
+    { path: "link-out", decision: "ask" },
+    { path: `${workspace.out}/secret.txt`, access: "write", decision: "ask" },
+    { path: "README.md", decision: "ask" },
+  ],
   "hosts and servers": [
     { host: "a.test", decision: "allow" },
     { host: "*.a.test", decision: "deny" },
@@ -155,8 +160,15 @@ test("every access under the rules that people write", async () => {
       Object.entries(ruleSets).flatMap(([rulesName, rules]) =>
         (["on-request", "auto", "never"] as const).map((approval) => {
           const settings = { approval, sandbox: "workspace-write" } as const;
-          const { decision, reason, rule } = decideAccess(callOf(access, mutates), policyOf({ settings, rules }));
-          return [`${rulesName} (${approval})`, plain(`${decision} by ${rule ?? "the mode"}: ${reason}`)] as const;
+          const { decision, reason, rule, commands } = decideAccess(
+            callOf(access, mutates),
+            policyOf({ settings, rules }),
+          );
+          const found = commands.length === 0 ? "" : ` [${commands.map((argv) => argv.join(" ")).join(" ¦ ")}]`;
+          return [
+            `${rulesName} (${approval})`,
+            plain(`${decision} by ${rule ?? "the mode"}: ${reason}${found}`),
+          ] as const;
         }),
       ),
     ),

@@ -96,3 +96,27 @@ test("a turn is one trace: its requests with tokens, its calls once each, its co
   );
   await meters.shutdown();
 });
+
+test("a turn that fails is marked as failed with the reason; one that ends well is not", async () => {
+  const exporter = new InMemorySpanExporter();
+  const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const api = {
+    ...otel,
+    trace: Object.assign(Object.create(otel.trace) as object, { getTracer: (name: string) => tracers.getTracer(name) }),
+  };
+  const telemetry = (await createTelemetry({ api }))!;
+  const engine = createEngine({ workspace: mkdtempSync(join(tmpdir(), "callgate-otel-")), tools: [look], telemetry });
+  // The script ends before the second message: the model has no answer to that.
+  const session = createSession({ id: "s2", engine, model: createScriptedModel([{ text: "done" }]) });
+  const stop = telemetry.follow(session, { model: "scripted", provider: "openai", agent: "helper" });
+  for await (const _event of session.send("go"));
+  for await (const _event of session.send("again"));
+  stop();
+  await session.close();
+  await engine.close();
+  const turns = exporter.getFinishedSpans().filter(({ name }) => name === "invoke_agent helper");
+  expect(turns.map(({ attributes }) => attributes["callgate.turn.end"])).toEqual(["done", "error"]);
+  expect(turns.map(({ attributes }) => attributes["error.type"])).toEqual([undefined, "turn"]);
+  expect(turns[0]?.status.code).toBe(otel.SpanStatusCode.UNSET);
+  expect(turns[1]?.status).toMatchObject({ code: otel.SpanStatusCode.ERROR, message: expect.stringMatching(/./) });
+});
