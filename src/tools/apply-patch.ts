@@ -51,7 +51,7 @@ const filesInput = {
   additionalProperties: false,
 } as const;
 
-/** The door for models that write patches as text. */
+/** For models that write patches as text. */
 export const applyPatch = defineTool({
   name: "apply_patch",
   description,
@@ -71,25 +71,28 @@ export const applyPatch = defineTool({
   },
 });
 
-/** Whole files, sent where a patch was expected: a patch never begins with a brace. */
+/** Whole files sent where a patch was expected. A patch never begins with a brace. */
 function readWhole(input: string): readonly WholeFile[] | undefined {
   if (!input.trimStart().startsWith("{")) return undefined;
   try {
     const { files } = JSON.parse(input) as { readonly files?: unknown };
     return Array.isArray(files) && files.length > 0 && files.every(isWholeFile) ? files : undefined;
   } catch {
-    return undefined; // no JSON: the patch parser says what is wrong with it
+    return undefined; // not JSON, so the patch parser says what is wrong
   }
 }
 
-/** One operation as OpenAI's own `apply_patch` tool writes it, as the patch that says the same; any other text as it is. */
+/**
+ * Turns an operation in the form of OpenAI's own `apply_patch` tool into the equivalent patch. Any
+ * other text is returned as it is.
+ */
 function toPatch(input: string): string {
   const operation = readOperation(input);
   if (operation === undefined) return input;
   const { type, path, diff } = operation;
   if (/[\r\n]/.test(path)) throw new CallError("invalid_input", "a path with a line break in it");
   const lines = diff.replace(/\r?\n$/, "").split(/\r?\n/);
-  // A new file is all plus signs; some models leave them out.
+  // Every line of a new file has a plus sign, but some models leave them out.
   const added = lines.every((line) => line.startsWith("+")) ? lines : lines.map((line) => `+${line}`);
   const body: Readonly<Record<Operation["type"], readonly string[]>> = {
     create_file: [`*** Add File: ${path}`, ...(diff === "" ? [] : added)],
@@ -112,7 +115,7 @@ function readOperation(input: string): Operation | undefined {
     const isKnown = type === "create_file" || type === "update_file" || type === "delete_file";
     return isKnown && typeof path === "string" && typeof diff === "string" ? { type, path, diff } : undefined;
   } catch {
-    return undefined; // no JSON: the patch parser says what is wrong with it
+    return undefined; // not JSON, so the patch parser says what is wrong
   }
 }
 
@@ -151,7 +154,7 @@ export const applyPatchFiles = defineTool({
   run: ({ files }, ctx) => answer(writeWhole(files, ctx)),
 });
 
-/** The words and names only: what the files held before stays here. */
+/** Returns only the text and the names. The earlier content of the files stays here. */
 async function answer(outcome: Promise<PatchOutcome>): Promise<ToolResult> {
   const { content, structured } = await outcome;
   return result({ content, ...(structured === undefined ? {} : { structured }) });

@@ -1,11 +1,14 @@
-/** What the command tools share: what a call touches, how a description tells of the sandbox, how an outcome is told. */
+/**
+ * What the command tools share: what a call touches, how a description explains the sandbox, and how
+ * an outcome is reported.
+ */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { result, type Access, type ExecResult, type Situation, type ToolContext, type ToolResult } from "../index.ts";
 import { findPatchCommand, patchTargets, type PatchCommand } from "./patch/in-shell.ts";
 import { applyPatch, describeOutcome } from "./patch/patch.ts";
 
-/** Both spellings of the wish to run outside the sandbox. */
+/** Both spellings of the request to run outside the sandbox. */
 export interface EscalationInput {
   readonly sandbox_permissions?: string;
   readonly with_escalated_permissions?: boolean;
@@ -24,16 +27,16 @@ export const escalationProperties = {
 
 export const defaultTimeoutMs = 10_000;
 
-/** How the wish is written, as descriptions and refusals tell it. */
+/** How the request is written, as descriptions and refusals say. */
 export const elevation = 'sandbox_permissions="require_escalated"';
 
-/** The fields of the wish that would be refused here, and the spelling that few models know. */
+/** The request's fields that would be refused here, and the spelling that few models know. */
 export function unlistedEscalation({ canEscalate }: Situation, short: boolean): readonly string[] {
   if (!canEscalate) return Object.keys(escalationProperties);
   return short ? ["with_escalated_permissions"] : [];
 }
 
-/** What the model is told about the walls around a command. */
+/** What the model is told about the limits of a command. */
 export function describeSandbox(situation: Situation, asking = `${elevation} and a justification`): string {
   if (situation.sandbox === "none" || situation.sandbox === "full-access") return "Commands run without a sandbox.";
   const roots = situation.writableRoots.length === 0 ? "nowhere" : `only under ${situation.writableRoots.join(", ")}`;
@@ -56,7 +59,7 @@ function isEscalated(input: EscalationInput): boolean {
   return input.sandbox_permissions === "require_escalated" || input.with_escalated_permissions === true;
 }
 
-/** The command, or the files of the patch that is hidden in it. */
+/** The command, or the files of a patch that is hidden in it. */
 export function commandAccess(call: CommandCall, cwd: string, escalation: EscalationInput = {}): Access {
   const folder = resolve(cwd, call.workdir ?? "");
   const { justification } = escalation;
@@ -66,14 +69,14 @@ export function commandAccess(call: CommandCall, cwd: string, escalation: Escala
   return { commands: [{ ...withEnv(call), cwd: folder }], ...wish };
 }
 
-/** Variables can make a harmless program do anything: they are judged with it. */
+/** Variables can make a harmless program do anything, so they are judged with it. */
 function withEnv({ command, env }: CommandCall): CommandForm {
   const words = Object.entries(env ?? {}).map(([name, value]) => `${name}=${value}`);
   if (words.length === 0) return command;
   return { argv: ["env", ...words, ...("argv" in command ? command.argv : ["bash", "-c", command.shell])] };
 }
 
-/** Runs it, or applies the patch that is hidden in it. */
+/** Runs the command, or applies the patch that is hidden in it. */
 export async function runCommand(call: CommandCall, ctx: ToolContext): Promise<ToolResult> {
   const cwd = resolve(ctx.cwd, call.workdir ?? "");
   const patch = findPatchCommand(call.command);
@@ -99,7 +102,7 @@ export async function runPatch(patch: PatchCommand, ctx: ToolContext, cwd: strin
   return result({ exec: { stdout, stderr: "", output: stdout, exitCode: 0, durationMs, timedOut: false } });
 }
 
-/** How a command ended, as a tool's result: laid out and cut for the model, and not ok where it failed. */
+/** The end of a command as a tool's result: laid out and cut for the model, and not ok if the command failed. */
 export function toCommandResult(ended: ExecResult): ToolResult {
   return result({ exec: ended });
 }

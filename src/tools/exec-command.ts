@@ -58,7 +58,7 @@ export const execCommand = defineTool({
       });
     }
     const { commands, ...rest } = commandAccess({ command: commandOf(input), workdir: input.workdir }, at.cwd, input);
-    // It becomes a terminal where it does not end in time.
+    // It becomes a terminal if it does not end in time.
     return { ...rest, ...(commands ? { commands: commands.map((command) => ({ ...command, stays: true })) } : {}) };
   },
   mutates: true,
@@ -81,7 +81,7 @@ export const execCommand = defineTool({
   },
 });
 
-/** A shell of the model's choice is a program of its choice: judged as one. */
+/** A shell that the model chooses is a program like any other, and is judged as one. */
 function commandOf({ cmd, shell }: { readonly cmd: string; readonly shell?: string }): CommandForm {
   return shell === undefined || shell === "" ? { shell: cmd } : { argv: [shell, "-c", cmd] };
 }
@@ -90,7 +90,7 @@ export function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));
 }
 
-/** The same error with codex's prefix; what stops the whole turn keeps its own words. */
+/** The same error with codex's prefix. An error that ends the whole turn keeps its own words. */
 export function rethrow(error: unknown, prefix: string): never {
   if (!CallError.is(error) || error.code === "aborted" || error.code === "no_sandbox") throw error;
   throw new CallError(error.code, `${prefix}: ${error.message}`, {

@@ -33,7 +33,7 @@ export const grepFiles = defineTool({
       limit,
       ...(include?.trim() ? { include: include.trim() } : {}),
     };
-    // Loaded with the first search: most sessions start without one.
+    // Loaded with the first search, because most sessions start without one.
     const { search } = await import("./search/search.ts");
     const { hits, more, notes } = await search(request, ctx);
     if (hits.length === 0) return ["No matches found.", ...notes.map((note) => `(${note})`)].join("\n");

@@ -1,6 +1,6 @@
 /**
- * Entry of `callgate/tools`, and the only list of the built-ins. A built-in is declared and run like
- * anybody's tool: this folder imports the public entry and nothing else of the engine.
+ * Entry of `callgate/tools`, and the only list of the built-in tools. A built-in tool is declared and
+ * run like anybody's: this folder imports the public entry and nothing else of the engine.
  */
 import type { AnyTool } from "../index.ts";
 import { applyPatch } from "./apply-patch.ts";
@@ -51,7 +51,7 @@ export { viewImage } from "./view-image.ts";
 export { webSearch, webSearchService, type WebSearch, type WebSearchResult } from "./web-search.ts";
 export { writeStdin } from "./write-stdin.ts";
 
-/** The set whose names are `internal_{group}_{action}`: each in the file that its name says. */
+/** The set of tools named `internal_{group}_{action}`, each in the file that its name says. */
 export const internalTools: readonly AnyTool[] = [
   codeAnalyze,
   codeFormat,
@@ -73,8 +73,8 @@ export const internalTools: readonly AnyTool[] = [
 ];
 
 /**
- * Every built-in. A model sees those of them that its profile names: one way to run commands, one to patch. A tool
- * that is imported by its own name is always offered.
+ * Every built-in tool. A model sees those that its profile names: one way to run commands, one to
+ * patch. A tool that is imported by its own name is always offered.
  */
 export const builtins: readonly AnyTool[] = [
   applyPatch,
@@ -92,6 +92,6 @@ export const builtins: readonly AnyTool[] = [
   writeStdin,
   ...internalTools,
 ].map((tool): AnyTool => ({ ...tool, offered: "by-profile" }));
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Chunk, ChunkLine, Hunk, UpdateHunk } from "./patch/parse.ts";
 export type { ProgressOptions } from "./patch/progress.ts";

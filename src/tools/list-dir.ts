@@ -5,9 +5,9 @@ import { CallError, defineTool, type ToolContext } from "../index.ts";
 type Entry = Awaited<ReturnType<ToolContext["files"]["list"]>>[number];
 
 const maxNameLength = 500;
-/** Huge trees are cut off rather than walked to the end. */
+/** A huge tree is cut off rather than walked to the end. */
 const maxVisited = 50_000;
-/** Shown, but not looked into unless asked for by name: they would crowd out everything else. */
+/** Listed, but not entered unless asked for by name, because they would crowd out everything else. */
 const closed = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 /** A folder's entries, as deep as asked, with sizes and where links lead. */
@@ -47,7 +47,7 @@ interface Found {
   readonly level: number;
 }
 
-/** Level by level, so that what is near comes first; stops once more than `wanted` are known. */
+/** Level by level, so that near entries come first. Stops when more than `wanted` are known. */
 async function walk(root: string, depth: number, wanted: number, ctx: ToolContext): Promise<readonly Found[]> {
   const found: Found[] = [];
   const folders: { readonly path: string; readonly relative: string; readonly level: number }[] = [
@@ -67,7 +67,7 @@ async function walk(root: string, depth: number, wanted: number, ctx: ToolContex
   return found;
 }
 
-/** A folder below that may not be read is shown as a name and does not spoil the rest. */
+/** A folder below that may not be read is listed by its name, and does not affect the rest. */
 async function entriesOf(path: string, isRoot: boolean, ctx: ToolContext): Promise<readonly Entry[]> {
   if (isRoot) return ctx.files.list(path);
   return ctx.files.list(path).catch((error: unknown) => {
@@ -81,7 +81,7 @@ function showEntry({ entry, level }: Found): string {
   return "  ".repeat(level) + onOneLine(name) + suffix(entry);
 }
 
-/** A name with a line break in it would look like two. */
+/** Escapes line breaks in a name, which would otherwise look like two names. */
 function onOneLine(name: string): string {
   return /\p{Cc}/u.test(name) ? JSON.stringify(name) : name;
 }

@@ -3,7 +3,7 @@ import { CallError, defineTool } from "../index.ts";
 import { commandAccess, describeSandbox, runCommand } from "./command.ts";
 import type { CommandCall } from "./command.ts";
 
-/** What either form may carry: the provider's own action, or a function call with a line. */
+/** What either form may contain: the provider's own action, or a function call with a command line. */
 interface LocalShellInput {
   readonly command: string | string[];
   readonly timeout_ms?: number | null;
@@ -14,8 +14,8 @@ interface LocalShellInput {
 }
 
 /**
- * `local_shell`: on the Responses API the provider's own type, whose calls carry an action with words;
- * on every other wire a function with a line and `request_permission_elevation`.
+ * `local_shell`: on the Responses API the provider's own type, whose calls contain an action with
+ * words; on every other wire a function with a command line and `request_permission_elevation`.
  */
 export const localShell = defineTool({
   name: "local_shell",
@@ -41,7 +41,7 @@ export const localShell = defineTool({
     required: ["command"],
     additionalProperties: false,
   },
-  // The provider's own calls carry these; a model that is told of a function needs none of them.
+  // The provider's own calls contain these. A model that is offered a function does not need them.
   unlisted: ({ canEscalate }) => [
     "working_directory",
     "env",
@@ -55,7 +55,7 @@ export const localShell = defineTool({
   mutates: true,
   repeatable: true,
   run(input, ctx) {
-    // Commands run as whoever runs Callgate: silently doing so for another user's name would be a lie.
+    // Commands run as the user who runs Callgate. To accept another user's name silently would be misleading.
     if (typeof input.user === "string")
       throw new CallError("invalid_input", `cannot run as user ${input.user}`, { hint: "leave `user` out" });
     return runCommand(toCall(input as LocalShellInput), ctx);

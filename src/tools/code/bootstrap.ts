@@ -1,8 +1,8 @@
 /**
- * What runs in the fresh Node before the script: it takes the script from standard input and talks to us in JSON lines,
- * its own on standard output, each behind a mark that was made for this run. Plain JavaScript for every Node from 20
- * on. It protects nothing: the sandbox holds the process, the gate judges every call. A script that breaks it can do
- * no more than a script that uses it.
+ * What runs in the fresh Node before the script. It reads the script from standard input and talks to
+ * us in JSON lines on standard output, each after a mark that was made for this run. It is plain
+ * JavaScript for every Node from 20 on. It protects nothing: the sandbox confines the process, and the
+ * gate judges every call. A script that breaks it can do no more than a script that uses it.
  */
 export const bootstrap = String.raw`
 "use strict";
@@ -78,7 +78,7 @@ async function start(code) {
   let source = "(async (tools, findTools, require) => {\n" + code + "\n})";
   try {
     source = stripTypeScriptTypes?.(source) ?? source;
-  } catch {} // the engine says better what is wrong with it
+  } catch {} // the engine reports the mistake better
   try {
     const script = new vm.Script(source, {
       filename: "script.js",

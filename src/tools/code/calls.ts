@@ -1,4 +1,7 @@
-/** The calls of a script: each down the whole line, counted, answered in the script's own words; and the script's clock. */
+/**
+ * The calls of a script, each of which goes down the whole line, is counted and is answered in
+ * JavaScript values; and the script's clock.
+ */
 import {
   CallError,
   toToolSpecs,
@@ -14,14 +17,14 @@ import { toDeclarations, type Declared } from "./declare.ts";
 /** The name of the tool itself, which no script may call. */
 export const codeName = "run_code";
 
-/** One message to the script. A result that is longer is told as an error. */
+/** The size limit of one message to the script. A longer result becomes an error. */
 const maxMessage = 16 * 1024 * 1024;
 
-/** The script may write what it likes behind the mark: what is no message is nothing. */
+/** A script may write anything after the mark. What is not a message is ignored. */
 export function readMessage(text: string): JsonObject | undefined {
   try {
     const message: unknown = JSON.parse(text);
-    // JSON.parse gives JSON; an object that is no list is a JsonObject.
+    // JSON.parse returns JSON, and an object that is not a list is a JsonObject.
     return typeof message === "object" && message !== null && !Array.isArray(message)
       ? (message as JsonObject)
       : undefined;
@@ -94,7 +97,10 @@ async function findDeclarations(query: string, registry: Registry, ctx: ToolCont
   return tools.length === 0 ? found.text : toDeclarations(toDeclared(tools));
 }
 
-/** What a script is given: data where the tool gave some, else its text, all of it where a model would be told a part. */
+/**
+ * What a script gets: data if the tool returned some, otherwise its text, and all of it even where a
+ * model would get only a part.
+ */
 async function toValue(outcome: CallOutcome, ctx: ToolContext): Promise<Json> {
   const { structured, cut, content, text } = outcome;
   if (structured !== undefined) return structured;
@@ -104,15 +110,15 @@ async function toValue(outcome: CallOutcome, ctx: ToolContext): Promise<Json> {
 }
 
 export interface Clock {
-  /** From here on the whole time is there again: how long a Node takes to start is not the script's doing. */
+  /** Starts the time again, because how long Node takes to start is not the script's fault. */
   restart(): void;
   stop(): void;
-  /** The script waits for a call: that time is not its own. */
+  /** The script waits for a call, so this time does not count. */
   pause(): { end(): void };
   isOver(): boolean;
 }
 
-/** Counts the time in which the script waits for nobody. */
+/** Counts only the time in which the script waits for nobody. */
 export function createClock(limitMs: number, onOver: () => void): Clock {
   let left = limitMs;
   let since = 0;

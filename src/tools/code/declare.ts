@@ -1,4 +1,7 @@
-/** Tools as TypeScript declarations, made from their schemas: what a model reads before it writes a script that calls them. */
+/**
+ * Tools as TypeScript declarations made from their schemas, which a model reads before it writes a
+ * script that calls them.
+ */
 import type { Json, JsonObject } from "../../index.ts";
 
 export interface Declared {
@@ -9,11 +12,11 @@ export interface Declared {
   readonly outputSchema?: JsonObject;
 }
 
-/** Types in types in types: what lies deeper is `unknown`. */
+/** Types nested deeper than this become `unknown`. */
 const maxDepth = 8;
 const maxRemark = 200;
 
-/** One `declare const tools` with a member for each tool, those of a server below its name. */
+/** One `declare const tools` with a member for each tool. A server's tools are grouped under its name. */
 export function toDeclarations(tools: readonly Declared[]): string {
   const own = tools.filter(({ name }) => !name.includes("/")).flatMap((tool) => member(tool, tool.name, "  "));
   const servers = new Map<string, string[]>();
@@ -40,7 +43,7 @@ function member({ description, parameters, outputSchema }: Declared, name: strin
   ];
 }
 
-/** A JSON Schema as a type. Whatever has no type of its own here is `unknown`, never a guess. */
+/** A JSON Schema as a type. Anything that cannot be expressed is `unknown`, and never a guess. */
 function typeOf(schema: Json | undefined, root: JsonObject, depth: number): string {
   if (!isTable(schema) || depth > maxDepth) return schema === false ? "never" : "unknown";
   const inner = (one: Json | undefined) => typeOf(one, root, depth + 1);
@@ -87,7 +90,7 @@ function grouped(type: string): string {
   return /[|&] /.test(type) && !type.startsWith("{") ? `(${type})` : type;
 }
 
-/** A pointer into the schema itself; one that leads elsewhere is unknown. */
+/** Follows a pointer within the schema itself. Undefined if it leads elsewhere. */
 function resolve(reference: string, root: JsonObject): Json | undefined {
   if (!reference.startsWith("#/")) return reference === "#" ? root : undefined;
   let at: Json | undefined = root;
@@ -98,7 +101,7 @@ function resolve(reference: string, root: JsonObject): Json | undefined {
   return at;
 }
 
-/** In one line, and without an end of the comment in it. */
+/** Makes the text one line that cannot end the comment. */
 function remark(text: string, most: number): string {
   const line = text.replaceAll(/\s+/g, " ").replaceAll("*/", "* /").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;

@@ -1,7 +1,7 @@
 import { CallError } from "../../index.ts";
 import { nearestPlace } from "../patch/nearest.ts";
 
-/** The one occurrence of `wanted` replaced; none or several are told with where they are. */
+/** Replaces the one occurrence of `wanted`. If there is none, or several, the error says where they are. */
 export function replaceOnce(
   text: string,
   wanted: string,
@@ -10,7 +10,7 @@ export function replaceOnce(
 ): { readonly text: string; readonly line: number } {
   const exact = replaceExact(text, wanted, by, path);
   if (exact) return exact;
-  // The file ends its lines with CRLF and the model wrote LF: the same text.
+  // The file has CRLF line ends and the model wrote LF, so it is the same text.
   if (text.includes("\r\n") && wanted.includes("\n")) {
     const crlf = replaceExact(text, toCrlf(wanted), toCrlf(by), path);
     if (crlf) return crlf;

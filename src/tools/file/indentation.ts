@@ -1,4 +1,4 @@
-/** read_file's indentation mode: the block around a line. */
+/** The indentation mode of read_file: the block around a line. */
 export interface IndentationOptions {
   readonly anchor_line?: number;
   readonly max_levels?: number;
@@ -10,8 +10,8 @@ export interface IndentationOptions {
 const tabWidth = 4;
 
 /**
- * The block around a line, by indentation: from the line outwards, one line up and one down in turn,
- * while they are indented at least as deep as `max_levels` allows. Lines are counted from 1.
+ * The block around a line, by indentation. It grows from the line outwards, one line up and one down
+ * in turn, as long as they are indented as deep as `max_levels` requires. Lines are counted from 1.
  */
 export function indentationBlock(
   lines: readonly string[],
@@ -47,7 +47,10 @@ interface SideOptions {
   readonly header: boolean;
 }
 
-/** One direction of growth: ends at a line that is too far out, or at a second line at the outermost level. */
+/**
+ * One direction of growth. It ends at a line that is indented too little, or at a second line of the
+ * outermost level.
+ */
 function createSide({ lines, indents, minimum, siblings, header }: SideOptions) {
   let atMinimum = 0;
   const side = {
@@ -65,7 +68,7 @@ function createSide({ lines, indents, minimum, siblings, header }: SideOptions) 
   return side;
 }
 
-/** A blank line counts as deep as the line before it. */
+/** A blank line counts as indented like the line before it. */
 function effectiveIndents(lines: readonly string[]): readonly number[] {
   let before = 0;
   return lines.map((line) => {

@@ -1,6 +1,6 @@
 /** Makes an image smaller where the optional package sharp is installed. */
 
-/** What we use of the optional package sharp. */
+/** The part of the optional package sharp that we use. */
 interface Sharp {
   resize(options: { width: number; height: number; fit: "inside"; withoutEnlargement: boolean }): Sharp;
   toBuffer(options: {
@@ -8,7 +8,7 @@ interface Sharp {
   }): Promise<{ readonly data: Uint8Array; readonly info: { readonly format: string } }>;
 }
 
-/** The image with its longest side cut to `maxSide`; undefined where sharp is not installed. */
+/** The image with its longest side reduced to `maxSide`. Undefined if sharp is not installed. */
 export async function shrink(
   bytes: Uint8Array,
   maxSide: number,
@@ -18,7 +18,7 @@ export async function shrink(
   try {
     ({ default: open } = (await import(name)) as { default: (input: Uint8Array) => Sharp });
   } catch {
-    // An optional package with native code: without it images go out as they are.
+    // It is an optional package with native code. Without it, images are sent as they are.
     return undefined;
   }
   const { data, info } = await open(bytes)

@@ -1,4 +1,4 @@
-/** What a file is, by its first bytes and never by its name. */
+/** The type of a file, by its first bytes and never by its name. */
 export type Kind =
   | { readonly type: "text" | "utf16" | "binary" }
   | { readonly type: "image"; readonly mediaType: ImageType }

@@ -3,7 +3,10 @@ import { placeChunks, type MatchOptions } from "./match.ts";
 import { CallError } from "../../index.ts";
 import type { Chunk } from "./parse.ts";
 
-/** One file's text with its chunks applied. Kept lines keep their bytes; the file's last line keeps its missing newline. */
+/**
+ * The text of one file with its chunks applied. Lines that stay keep their bytes, and a missing
+ * newline at the end stays missing.
+ */
 export function applyChunks(text: string, chunks: readonly Chunk[], options: MatchOptions): string {
   const old = splitLines(text);
   const placed = placeChunks(old.texts, chunks, options).toSorted((a, b) => a.start - b.start);

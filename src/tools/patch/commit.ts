@@ -1,4 +1,4 @@
-/** The planned files written, all of them or none. */
+/** Writes the planned files, all of them or none. */
 import { dirname } from "node:path";
 import { CallError } from "../../index.ts";
 import { encodeText, type Files, type TextFile } from "../text-file.ts";
@@ -9,17 +9,18 @@ export interface TextState extends Pick<TextFile, "text" | "bom" | "encoding"> {
   readonly mode?: number;
 }
 
-/** One file from what it was to what it shall be; undefined: not there. */
+/** One file, from its present state to the planned one. Undefined means that it does not exist. */
 export interface Step {
   readonly path: string;
   readonly before: TextState | undefined;
   readonly after: TextState | undefined;
 }
 
-/** Writes every step, or takes back those that were written and throws. */
+/** Writes every step. If one fails, it undoes those that were written, and throws. */
 export async function commit(steps: readonly Step[], files: Files): Promise<void> {
   const undo: { readonly path: string; readonly back: () => Promise<void> }[] = [];
-  // Encoding may fail; it does so before anything is written. Removals come last: they are the easiest to hold back.
+  // Encoding may fail, so it is done before anything is written. Removals come last, because they are the easiest to
+  // postpone.
   const ready = steps.map((step) => ({
     step,
     bytes: step.after && encodeText(step.after.text, step.after, step.path),
@@ -32,7 +33,7 @@ export async function commit(steps: readonly Step[], files: Files): Promise<void
         back: bytes ? await writeStep(step, bytes, files) : await removeStep(step, files),
       });
   } catch (error) {
-    // One that cannot be taken back keeps no other from it, and does not hide what went wrong first.
+    // If one file cannot be restored, the others still are, and the first error is still the one reported.
     const left: string[] = [];
     for (const { path, back } of undo.toReversed()) await back().catch(() => left.push(path));
     throw left.length === 0 ? error : notTakenBack(error, left);
@@ -72,7 +73,7 @@ async function restore(path: string, before: TextState, files: Files): Promise<v
   await files.write(path, encodeText(before.text, before, path), { evenIfChanged: true, ...mode });
 }
 
-/** Folders that writing `path` will make, innermost first. */
+/** The folders that writing `path` will create, innermost first. */
 async function missingFolders(path: string, files: Files): Promise<readonly string[]> {
   const missing: string[] = [];
   for (let folder = dirname(path); (await files.stat(folder)) === undefined; folder = dirname(folder))

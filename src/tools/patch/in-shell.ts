@@ -1,4 +1,4 @@
-/** Finds a patch that was typed as a command. Anything but the plain forms is an ordinary command. */
+/** Finds a patch that was written as a command. Anything but the plain forms is an ordinary command. */
 import { resolve } from "node:path";
 import { parsePatch } from "./parse.ts";
 import { patchedPaths } from "./patch.ts";
@@ -8,7 +8,7 @@ export type PatchCommand =
   /** A patch where a command was expected, without the command's name. */
   | { readonly kind: "bare" };
 
-/** `apply_patch PATCH` as words, or a shell line of one here-document, `cd FOLDER &&` before it or not. */
+/** `apply_patch PATCH` as words, or a shell line with one here-document, with or without `cd FOLDER &&` before it. */
 export function findPatchCommand(
   command: { readonly argv: readonly string[] } | { readonly shell: string },
 ): PatchCommand | undefined {
@@ -21,7 +21,7 @@ export function findPatchCommand(
   return script === undefined ? undefined : inScript(script);
 }
 
-/** The files a patch will touch, absolute. A patch that cannot be read throws what is wrong with it. */
+/** The absolute paths of the files that a patch will touch. If the patch cannot be read, it throws what is wrong. */
 export function patchTargets(patch: Extract<PatchCommand, { kind: "patch" }>, cwd: string): readonly string[] {
   const folder = resolve(cwd, patch.workdir ?? "");
   return patchedPaths(parsePatch(patch.text)).map((path) => resolve(folder, path));
@@ -35,7 +35,7 @@ function isBarePatch(text: string): boolean {
   return /^\s*\*\*\* Begin Patch\s*\n/.test(text);
 }
 
-/** The script of `bash -lc SCRIPT` and its likes. */
+/** The script of `bash -lc SCRIPT` and similar commands. */
 function scriptOf(argv: readonly string[]): string | undefined {
   const [program = "", ...rest] = argv;
   const stem = program
@@ -62,7 +62,7 @@ function inScript(script: string): PatchCommand | undefined {
   const untab = (line: string) => (start[1] === "-" ? line.replace(/^\t+/, "") : line);
   const lines = rest.slice(start[0].length).split("\n").map(untab);
   const end = lines.findIndex((line) => line.replace(/\r$/, "") === delimiter);
-  // Without its end, or with anything after it, the line means more than a patch.
+  // Without its end, or with anything after it, the line is more than a patch.
   if (end < 0 || lines.slice(end + 1).some((line) => line.trim() !== "")) return undefined;
   const text = lines.slice(0, end).join("\n");
   const workdir = cd?.[1] ?? cd?.[2] ?? cd?.[3];

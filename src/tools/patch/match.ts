@@ -1,4 +1,4 @@
-/** Where in a file a patch's chunks belong: found, or told why not. */
+/** Finds where in a file the chunks of a patch belong, or says why it cannot. */
 import { CallError } from "../../index.ts";
 import { nearestPlace } from "./nearest.ts";
 import type { Chunk, ChunkLine } from "./parse.ts";
@@ -12,7 +12,7 @@ export interface Placement {
 
 export interface MatchOptions {
   readonly path: string;
-  /** As codex does: the first place is taken, additions without old lines go to the end. */
+  /** Like codex: the first match is taken, and additions without old lines go to the end. */
   readonly codex: boolean;
 }
 
@@ -23,7 +23,7 @@ const typographic: readonly (readonly [RegExp, string])[] = [
   [/[\u00a0\u2002-\u200a\u202f\u205f\u3000]/g, " "],
 ];
 
-/** Ever more forgiving readings of a line; the next is tried only where the one before found nothing. */
+/** More and more tolerant readings of a line. The next one is tried only if the one before found nothing. */
 const levels: readonly ((line: string) => string)[] = [
   (line) => line,
   (line) => line.trimEnd(),
@@ -31,7 +31,7 @@ const levels: readonly ((line: string) => string)[] = [
   (line) => typographic.reduce((text, [from, to]) => text.replace(from, to), line).trim(),
 ];
 
-/** Finds every chunk's place, in order, or says which one has none and what comes nearest. */
+/** Finds the place of every chunk, in order, or says which one has none and what comes nearest. */
 export function placeChunks(
   texts: readonly string[],
   chunks: readonly Chunk[],
@@ -55,11 +55,11 @@ interface Found extends Placement {
   readonly old: readonly string[];
   /** -1: nothing was searched for. */
   readonly level: number;
-  /** Not in the order of the file; its place is the only one there is. */
+  /** It is not in the order of the file, but there is only one place for it. */
   readonly isStray?: boolean;
 }
 
-/** Chunks should come in the file's order. One that does not is taken if its lines stand in one place only. */
+/** Chunks should come in the file's order. One that does not is accepted if its lines occur in one place only. */
 function placeStray(
   file: FileIndex,
   chunk: Chunk,
@@ -82,7 +82,7 @@ function placeChunk(file: FileIndex, chunk: Chunk, from: number, options: MatchO
     return { chunk, old, start: additionPlace(file, chunk, start, options), length: 0, lines: chunk.lines, level: -1 };
   const hit = seek(file, old, start, chunk);
   if (hit) return { chunk, old, ...hit, length: old.length, lines: chunk.lines };
-  // Models like to end a chunk with an empty line that the file does not have.
+  // Models often end a chunk with an empty line that the file does not have.
   const shorter = withoutLastBlank(chunk.lines);
   const shorterOld = shorter && oldLines(shorter);
   const second = shorterOld && shorterOld.length > 0 ? seek(file, shorterOld, start, chunk) : undefined;
@@ -103,7 +103,7 @@ function withoutLastBlank(lines: readonly ChunkLine[]): readonly ChunkLine[] | u
   return lines[at]!.op === "-" && last?.op === "+" && last.text === "" ? rest.slice(0, -1) : rest;
 }
 
-/** The line after the last anchor; anchors are looked for one after the other. */
+/** The line after the last anchor. Anchors are searched one after the other. */
 function afterAnchors(file: FileIndex, chunk: Chunk, from: number, path: string): number | CallError {
   let at = from;
   for (const anchor of chunk.anchors) {
@@ -162,8 +162,8 @@ function seek(
 }
 
 /**
- * Chunks come in order, so each has a first and a last possible place given the others. Where these
- * differ, the patch does not say which one it means, and guessing would change the wrong lines.
+ * Chunks come in order, so given the others each has a first and a last possible place. If these
+ * differ, the patch does not say which one it means, and a guess might change the wrong lines.
  */
 function refuseAmbiguous(file: FileIndex, found: readonly Found[], path: string): void {
   let bound = file.texts.length;
@@ -229,7 +229,7 @@ function createIndex(texts: readonly string[]): FileIndex {
     texts,
     fits,
     find(old, level, from, limit = Infinity) {
-      // Start from the old line that is rarest in the file: most files have few places for it.
+      // Starts from the old line that is rarest in the file, because most files have few places for it.
       const candidates = old.map((line) => byText(level).get(levels[level]!(line)) ?? []);
       const rarest = candidates.reduce(
         (best, list, index) => (list.length < candidates[best]!.length ? index : best),

@@ -1,10 +1,10 @@
-/** The place of a file most like lines that are not there. */
+/** Finds the place in a file that is most similar to lines that were not found. */
 
-/** Larger searches say nothing rather than take long. */
+/** A larger search is given up rather than taking long. */
 const maxWork = 1_000_000;
 const shownLines = 12;
 
-/** The place of a file most like `wanted`, with line numbers and what differs; undefined if nothing is like it. */
+/** The most similar place in a file, with line numbers and the differences. Undefined if nothing is similar. */
 export function nearestPlace(texts: readonly string[], wanted: readonly string[]): string | undefined {
   if (texts.length === 0 || texts.length * wanted.length > maxWork) return undefined;
   const file = texts.map(squeeze);
@@ -18,7 +18,7 @@ export function nearestPlace(texts: readonly string[], wanted: readonly string[]
   return describe(texts, wanted, best.at);
 }
 
-/** Blanks count once: what differs only in them is near. */
+/** A run of blanks counts as one, because lines that differ only in blanks are similar. */
 function squeeze(line: string): string {
   return line.trim().replace(/\s+/g, " ");
 }
@@ -32,7 +32,7 @@ function scoreAt(file: readonly string[], old: readonly string[], at: number): n
   return score;
 }
 
-/** 1 for equal, less for a shared beginning and end; cheap on purpose. */
+/** 1 for equal, less for a shared beginning and end. It is cheap on purpose. */
 function likeness(a: string, b: string): number {
   if (a === b) return a === "" ? 0.2 : 1;
   const longest = Math.max(a.length, b.length);
@@ -58,7 +58,7 @@ function describe(texts: readonly string[], wanted: readonly string[], at: numbe
   return [`The nearest place is line ${at + 1}:`, ...rows, ...more].join("\n");
 }
 
-/** Tabs and trailing blanks are what one does not see. */
+/** Makes tabs and trailing blanks visible. */
 function visible(line: string): string {
   return line.replaceAll("\t", "→").replace(/(?<! ) +$/, (blanks) => "·".repeat(blanks.length));
 }

@@ -1,12 +1,13 @@
 /**
- * Patch text to file changes, by the grammar shown to the model. `patch/` is one engine behind every
- * door a patch can come through; it reads and writes through the files it is given and nothing else.
+ * Turns the text of a patch into file changes, by the grammar that the model is shown. All ways in
+ * which a patch can arrive use this one engine. It reads and writes only through the files it is
+ * given.
  */
 import { CallError } from "../../index.ts";
 
 export interface Patch {
   readonly hunks: readonly Hunk[];
-  /** What was taken off around the patch: a fence, a here-document, a JSON wrapper. */
+  /** What was removed around the patch: a fence, a here-document, a JSON wrapper. */
   readonly notes: readonly string[];
 }
 
@@ -40,7 +41,7 @@ export interface Chunk {
   readonly nearLine?: number;
   readonly lines: readonly ChunkLine[];
   readonly atEnd: boolean;
-  /** In the patch, for messages. */
+  /** The line in the patch, for messages. */
   readonly patchLine: number;
 }
 
@@ -67,7 +68,7 @@ export function parsePatch(source: string): Patch {
   return { hunks: parser.end(lines.length), notes };
 }
 
-/** Takes off what models put around a patch. The patch itself is never repaired. */
+/** Removes what models put around a patch. The patch itself is never repaired. */
 function unwrap(source: string): { readonly text: string; readonly notes: readonly string[] } {
   const notes: string[] = [];
   let text = source.trim();
@@ -98,7 +99,7 @@ function fromJson(text: string): string | undefined {
       if (typeof inner === "string") return inner;
     }
   } catch {
-    // Not whole JSON, so no wrapper: the patch parser says what it misses.
+    // Not complete JSON, so it is not a wrapper, and the patch parser says what is missing.
   }
   return undefined;
 }
@@ -125,7 +126,7 @@ interface OpenChunk {
   patchLine: number;
 }
 
-/** Line by line, so that the same code reads a whole patch and one that is still arriving. */
+/** Works line by line, so that the same code reads a complete patch and one that is still arriving. */
 export function createHunkParser(): HunkParser {
   const done: Open[] = [];
   let hasEnvironment = false;

@@ -2,7 +2,7 @@ import { CallError, defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 import { findFormatter } from "./formatter.ts";
 
-/** Runs the project's own formatter on a file; we have no opinion of our own on how code looks. */
+/** Runs the project's own formatter on a file. We have no opinion on how code should look. */
 export default defineTool({
   name: "internal_code_format",
   group: "code",

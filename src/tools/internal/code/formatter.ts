@@ -1,4 +1,4 @@
-/** Which formatter a project uses for a file, by the project's own signs. */
+/** Which formatter a project uses for a file, judged by files and dependencies of the project. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, extname, join, resolve } from "node:path";
 
@@ -11,7 +11,7 @@ export interface Formatter {
 interface Candidate {
   readonly name: string;
   readonly extensions: readonly string[];
-  /** A file that says the project uses it, searched from the source file upwards. */
+  /** Files that show that the project uses it, searched from the source file upwards. */
   readonly signs: readonly string[];
   /** Or a package it depends on. */
   readonly dependency?: string;
@@ -20,7 +20,7 @@ interface Candidate {
 
 const web = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".json", ".css", ".md", ".html"];
 
-/** Looked at in this order; the first that the project shows signs of is its formatter. */
+/** Tried in this order. The first one that the project shows signs of is its formatter. */
 const candidates: readonly Candidate[] = [
   {
     name: "oxfmt",
@@ -60,7 +60,7 @@ const candidates: readonly Candidate[] = [
   },
 ];
 
-/** Which formatter the project uses for a file, by its own signs; nothing is run to find out. */
+/** Which formatter the project uses for a file. Nothing is run to find out. */
 export function findFormatter(path: string, workspace: string, cwd: string): Formatter | undefined {
   const file = resolve(cwd, path);
   const extension = extname(file).toLowerCase();
@@ -91,7 +91,7 @@ function dependenciesOf(workspace: string): ReadonlySet<string> {
     const lists = [manifest["dependencies"], manifest["devDependencies"]];
     return new Set(lists.flatMap((list) => (typeof list === "object" && list !== null ? Object.keys(list) : [])));
   } catch {
-    // No manifest, or one that cannot be read: then it names no formatter.
+    // Without a readable manifest, no formatter is named.
     return new Set();
   }
 }

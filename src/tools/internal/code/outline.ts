@@ -167,7 +167,10 @@ const byExtension = new Map<string, Language>([
   [".md", markdown],
 ]);
 
-/** By the first words of lines, not by a grammar: right for code as people write it, and the same cost for any language. */
+/**
+ * Goes by the first words of lines, and not by a grammar. That is right for code as people write it,
+ * and costs the same for any language.
+ */
 export function outline(text: string, extension: string): Outline | undefined {
   const language = byExtension.get(extension.toLowerCase());
   if (language === undefined) return undefined;
@@ -177,7 +180,7 @@ export function outline(text: string, extension: string): Outline | undefined {
   const symbols: Symbol[] = [];
   let comment = 0;
   for (const [index, line] of lines.entries()) {
-    // Longer lines are generated, and patterns on them slow.
+    // Longer lines are generated code, and patterns on them are slow.
     if (line.length > 1_000) continue;
     if (language.comment.test(line) && !language.symbols.some(([, pattern]) => pattern.test(line))) {
       comment++;
@@ -214,7 +217,7 @@ function toSymbol(language: Language, line: string, number: number): Symbol | un
   return undefined;
 }
 
-/** Indentation to nesting: a symbol lies in the nearest one above that is indented less. */
+/** Turns indentation into nesting: a symbol belongs to the nearest one above that is indented less. */
 function withDepths(symbols: readonly Symbol[]): readonly Symbol[] {
   const open: number[] = [];
   return symbols.map((symbol) => {

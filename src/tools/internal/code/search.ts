@@ -35,7 +35,7 @@ export default defineTool({
       limit,
       ...(include ? { include } : {}),
     };
-    // Loaded with the first search: most sessions start without one.
+    // Loaded with the first search, because most sessions start without one.
     const { search } = await import("../../search/search.ts");
     const { hits, more, notes } = await search(request, ctx);
     const matches = hits.map((hit) => ({

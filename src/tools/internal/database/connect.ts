@@ -9,7 +9,7 @@ import { openSqlite } from "./sqlite.ts";
 export function databaseAccess(database: string, use: Use, cwd: string): Access {
   if (isPostgres(database)) return { network: [postgresHost(database)] };
   const path = resolve(cwd, database);
-  // SQLite keeps what it needs to take a change back in files beside the database.
+  // SQLite keeps what it needs to undo a change in files beside the database.
   const beside = ["-journal", "-wal", "-shm"].map((ending) => `${path}${ending}`);
   return use === "read" ? { read: [path] } : { write: [path, ...beside] };
 }

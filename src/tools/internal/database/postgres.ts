@@ -17,7 +17,7 @@ export async function openPostgres(address: string, use: Use): Promise<Connectio
   const client = await createClient(address);
   try {
     await client.connect();
-    // The server itself holds a reading call to reading.
+    // The server itself enforces that a reading call only reads.
     await client.query(use === "read" ? "BEGIN READ ONLY" : "BEGIN");
     await client.query("SET LOCAL statement_timeout = '60s'");
   } catch (error) {
@@ -58,7 +58,7 @@ async function createClient(address: string): Promise<Client> {
   }
 }
 
-/** `?` to `$1`, `$2`, …: one spelling of placeholders for every database. */
+/** `?` to `$1`, `$2`, …: the same spelling of placeholders for every database. */
 function numbered(sql: string, { placeholders }: Statement): string {
   let result = "";
   let from = 0;

@@ -4,10 +4,10 @@ import { mcpText } from "../result.ts";
 import { databaseAccess } from "./connect.ts";
 import { runStatement, statementInput } from "./statement.ts";
 
-/** More rows than this fill a context and help nobody. */
+/** More rows than this would only fill the context. */
 const maxRows = 1_000;
 
-/** One statement that reads, on a connection that can do nothing else. */
+/** One statement that reads, on a connection that cannot do anything else. */
 export default defineTool({
   name: "internal_database_query",
   group: "database",

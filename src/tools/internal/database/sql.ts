@@ -1,25 +1,25 @@
-/** SQL read just far enough to tell reading from writing, and one statement from two. */
+/** Reads SQL just far enough to tell reading from writing, and one statement from two. */
 import { CallError } from "../../../index.ts";
 
-/** What a statement is, as far as it matters here: read from its words, strings and comments left out. */
+/** What matters about a statement, read from its words without strings and comments. */
 export interface Statement {
   readonly verb: string;
   readonly words: ReadonlySet<string>;
-  /** Words with a parenthesis after them: functions, mostly. */
+  /** Words followed by a parenthesis, which are mostly functions. */
   readonly calls: ReadonlySet<string>;
   /** Where the `?` placeholders stand in the text. */
   readonly placeholders: readonly number[];
 }
 
 /**
- * Strings, quoted names, comments and dollar quotes: nothing inside them is a word of the statement. One that never
- * ends goes on to the end, so that its rest is not tried anew from every place in it.
+ * Strings, quoted names, comments and dollar quotes, in which nothing is a word of the statement. One
+ * that never ends extends to the end, so that its rest is not tried again from every position.
  */
 const token =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$\w*\$)[\s\S]*?(?:\1|$)|[A-Za-z_]\w*|[;?]/g;
 
 const readVerbs = new Set(["select", "with", "values", "explain", "pragma", "show", "table"]);
-/** Statements and functions that reach other files, or out of the database. */
+/** Statements and functions that reach other files, or leave the database. */
 const outwardVerbs = new Set(["attach", "detach", "copy", "load"]);
 const outwardCalls = [
   "load_extension",
@@ -36,7 +36,7 @@ const outwardCalls = [
   "dblink_exec",
 ];
 
-/** One statement, or a CallError: several in one text is how a harmless one brings another along. */
+/** One statement, or a CallError, because a harmless statement could bring along a second one. */
 export function readStatement(sql: string): Statement {
   const words: string[] = [];
   const calls = new Set<string>();
@@ -65,10 +65,10 @@ export function readStatement(sql: string): Statement {
   return { verb, words: new Set(words), calls, placeholders };
 }
 
-/** Throws unless the statement only reads. The connection is read-only besides; this makes the answer clear. */
+/** Throws unless the statement only reads. The connection is read-only as well; this gives a clear answer. */
 export function requireReading(statement: Statement): void {
   const { verb, words } = statement;
-  // `with … delete` and `explain analyze delete` write though they begin like a reading.
+  // `with … delete` and `explain analyze delete` write although they begin like a query.
   const hidden =
     verb === "with" || verb === "explain" ? ["insert", "update", "delete"].find((word) => words.has(word)) : undefined;
   if (!readVerbs.has(verb) || hidden !== undefined) {

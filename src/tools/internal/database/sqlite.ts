@@ -25,7 +25,7 @@ export async function openSqlite(path: string, use: Use, ctx: ToolContext): Prom
   return fromProgram(path, use, ctx);
 }
 
-/** Node's own driver, from 22.5 on. Its warning that it is new is for us, not for whoever runs the tool. */
+/** Node's own driver, from 22.5 on. Its warning that it is experimental is of no use to whoever runs the tool. */
 function nodeSqlite(): { readonly DatabaseSync: new (path: string, options: object) => Driver } | undefined {
   const { emitWarning } = process;
   process.emitWarning = () => undefined;
@@ -64,7 +64,7 @@ function fromDriver(name: string, driver: Driver, use: Use): Connection {
   };
 }
 
-/** The sqlite3 program, under the call's own sandbox; its safe mode has no way out of the file. */
+/** The sqlite3 program, in the call's own sandbox. Its safe mode cannot leave the file. */
 function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
   return {
     driver: "sqlite3",
@@ -93,9 +93,9 @@ function fromProgram(path: string, use: Use, ctx: ToolContext): Connection {
 
 async function sqliteOptions(path: string, use: Use, isWal: boolean, ctx: ToolContext): Promise<readonly string[]> {
   const common = ["-safe", "-batch", "-bail", "-json"];
-  // A journal that is emptied, not removed: the folder around it is not the program's to change.
+  // The journal is emptied and not removed, because the program may not change the folder around it.
   if (use === "write") return [...common, ...(isWal ? [] : ["-cmd", "pragma journal_mode=truncate"]), path];
-  // Reading a database with a write-ahead log makes files beside it, unless there is nothing in the log.
+  // Reading a database with a write-ahead log creates files beside it, unless the log is empty.
   const isQuiet = isWal && ((await ctx.files.stat(`${path}-wal`))?.sizeBytes ?? 0) === 0;
   return [...common, "-readonly", isQuiet ? `${pathToFileURL(path).href}?immutable=1` : path];
 }
@@ -107,7 +107,7 @@ async function keepsWal(path: string, ctx: ToolContext): Promise<boolean> {
   return head[18] === 2;
 }
 
-/** Only a file that is there can be opened to the sandbox by its name. */
+/** Only an existing file can be opened to the sandbox by its name. */
 async function makeBeside(path: string, endings: readonly string[], ctx: ToolContext): Promise<readonly string[]> {
   const made: string[] = [];
   for (const beside of endings.map((ending) => `${path}${ending}`)) {
@@ -120,7 +120,7 @@ async function makeBeside(path: string, endings: readonly string[], ctx: ToolCon
 
 async function removeEmpty(made: readonly string[], ctx: ToolContext): Promise<void> {
   const sizes = await Promise.all(made.map(async (path) => (await ctx.files.stat(path))?.sizeBytes));
-  // A log that still holds something belongs to the database now, with its index.
+  // A log that is not empty now belongs to the database, together with its index.
   if (sizes.some((size, index) => (size ?? 0) > 0 && !made[index]!.endsWith("-shm"))) return;
   for (const [index, path] of made.entries()) if (sizes[index] !== undefined) await ctx.files.remove(path);
 }

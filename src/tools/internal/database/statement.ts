@@ -24,7 +24,7 @@ export interface StatementInput {
   readonly params?: readonly SqlValue[];
 }
 
-/** Reading and writing are kept apart before the database sees the statement. */
+/** Reading and writing are separated before the database sees the statement. */
 export async function runStatement(
   { database, sql, params = [] }: StatementInput,
   use: "read" | "write",

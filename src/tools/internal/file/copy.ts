@@ -3,7 +3,7 @@ import { defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 import { prepareDestination } from "./destination.ts";
 
-/** Copies a file or a whole folder; what is already at the new place is never written over. */
+/** Copies a file or a whole folder. What is already at the new place is never overwritten. */
 export default defineTool({
   name: "internal_file_copy",
   group: "file",

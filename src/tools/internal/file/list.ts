@@ -3,7 +3,7 @@ import { relative, resolve } from "node:path";
 import { CallError, defineTool, type ToolContext } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 
-/** More entries than this help nobody. */
+/** More entries than this would only fill the context. */
 const maxEntries = 5_000;
 
 /** A folder's entries: name, path, type, size, time of last change; the whole tree if asked. */
@@ -49,7 +49,7 @@ async function collect(root: string, recursive: boolean, ctx: ToolContext): Prom
   for (let folder = folders.pop(); folder !== undefined && found.length <= maxEntries; folder = folders.pop()) {
     ctx.signal.throwIfAborted();
     const entries = await ctx.files.list(folder).catch((error: unknown) => {
-      // A folder below that may not be read is named by its parent; only the root's failure ends the call.
+      // A folder below that may not be read is still listed by its parent. Only a failure at the root ends the call.
       if (CallError.is(error) && folder !== root) return [];
       throw error;
     });

@@ -3,7 +3,7 @@ import { defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 import { prepareDestination } from "./destination.ts";
 
-/** Moves a file or folder; what is already at the new place is never written over. */
+/** Moves a file or folder. What is already at the new place is never overwritten. */
 export default defineTool({
   name: "internal_file_move",
   group: "file",

@@ -3,7 +3,7 @@ import { defineTool } from "../../../index.ts";
 import { editText } from "../../edit/edit.ts";
 import { mcpText } from "../result.ts";
 
-/** A file's whole content; folders on the way are made. */
+/** Writes a file's whole content, and creates the folders on the way. */
 export default defineTool({
   name: "internal_file_write",
   group: "file",

@@ -23,7 +23,7 @@ export default defineTool({
   access: ({ url, path }, { cwd }) => ({ network: [hostOf(url)], write: [resolve(cwd, path)] }),
   mutates: true,
   async run({ url, path }, ctx) {
-    // Where it may not be written, it need not be fetched.
+    // If it may not be written there, it need not be fetched.
     await ctx.files.resolve(path, "write");
     const response = await ctx.fetch(url, { signal: ctx.signal });
     if (!response.ok) throw new CallError("network", `${url} answered with status ${response.status}.`);

@@ -2,11 +2,11 @@
 import { CallError, defineTool } from "../../../index.ts";
 import { mcpText } from "../result.ts";
 
-/** Names whose values are nobody's business, and least of all a model's. */
+/** Names of variables whose values must not reach a model. */
 const secretName =
   /key|token|secret|passw|credential|auth|cookie|session|private|signature|dsn|connection|database_url|_url$|_uri$|^npm_|cert/i;
 
-/** Environment variables; of those that may hold secrets only the name is told. */
+/** Environment variables. Of those that may hold secrets, only the name is given. */
 export default defineTool({
   name: "internal_system_env",
   group: "system",
@@ -29,6 +29,6 @@ export default defineTool({
 });
 
 function shownValue(name: string, value: string): string {
-  // Addresses carry passwords as often as names say so.
+  // Addresses often contain passwords, too.
   return secretName.test(name) || /:\/\/[^/\s]*@/.test(value) ? "(set, not shown)" : value;
 }
