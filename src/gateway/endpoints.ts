@@ -32,6 +32,13 @@ export function findEndpoint(method: string, path: string, headers: Headers): En
   return undefined;
 }
 
+/** Whose client asks for something that we do not have: it is told so in words that it reads. */
+export function guessWire(path: string, headers: Headers): WireName {
+  if (/^\/v1(?:beta|alpha)\//.test(path) || headers["x-goog-api-key"] !== undefined) return "gemini";
+  if (/^(?:\/v1)?\/messages\b/.test(path) || headers["anthropic-version"] !== undefined) return "messages";
+  return /^(?:\/v1)?\/(?:responses|conversations)\b/.test(path) ? "responses" : "chat";
+}
+
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 function findPost(rest: string, isGemini: boolean): Endpoint | undefined {

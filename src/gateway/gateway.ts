@@ -12,7 +12,7 @@ import { createTransport } from "../model/transport.ts";
 import { RequestError } from "../wire/index.ts";
 import { createBudget } from "./budget.ts";
 import { createConversations } from "./conversations.ts";
-import { findEndpoint, type Endpoint } from "./endpoints.ts";
+import { findEndpoint, guessWire, type Endpoint } from "./endpoints.ts";
 import { exchange } from "./exchange.ts";
 import type { RequestRecord, Services } from "./turn.ts";
 import { createGatewayJournal } from "./journal.ts";
@@ -125,7 +125,7 @@ interface Serving {
 async function serve(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
   const url = new URL(request.url ?? "/", "http://gateway");
   const endpoint = findEndpoint(request.method ?? "GET", url.pathname, request.headers);
-  const wire = endpoint?.wire ?? "chat";
+  const wire = endpoint?.wire ?? guessWire(url.pathname, request.headers);
   const entry = serving.door(request, url);
   if ("status" in entry)
     return failWith(response, wire, new RequestError(entry.status, entry.message, bodyFor(wire, entry)));

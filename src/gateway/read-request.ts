@@ -47,9 +47,16 @@ export function failWith(response: ServerResponse, wire: WireName, error: unknow
   else writeJson(response, status, bodyFor(wire, { status, message }));
 }
 
+const kindsByStatus: ReadonlyMap<number, string> = new Map([
+  [401, "auth"],
+  [403, "permission"],
+  [404, "no_endpoint"],
+  [413, "body_too_large"],
+]);
+
 export function bodyFor(wire: WireName, { status, message }: Refused): JsonObject {
-  const type = status === 401 ? "auth" : status === 403 ? "permission" : status >= 500 ? "network" : "bad_request";
-  return getCodec(wire).encodeError({ type, message }).body;
+  const type = kindsByStatus.get(status) ?? (status >= 500 ? "network" : "bad_request");
+  return getCodec(wire).encodeError({ type, message, status }).body;
 }
 
 /** A mistake of the client's, which it is told; the operator need not hear of it. */

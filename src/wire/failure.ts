@@ -58,7 +58,7 @@ const badRequest = kind(400, "invalid_request_error", null, "invalid_prompt", [
 ]);
 const serverError = kind(502, "server_error", null, "server_error", ["api_error", "INTERNAL"]);
 
-/** The kinds that `model/` gives to failures, and two that only a gateway has: `billing` and `permission`. */
+/** The kinds that `model/` gives to failures, and those that only a gateway has. */
 const kinds: ReadonlyMap<string, Kind> = new Map([
   [
     "auth",
@@ -97,6 +97,11 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     ]),
   ],
   ["permission", kind(403, "invalid_request_error", null, "invalid_prompt", ["permission_error", "PERMISSION_DENIED"])],
+  ["no_endpoint", kind(404, "invalid_request_error", null, "invalid_prompt", ["not_found_error", "NOT_FOUND"])],
+  [
+    "body_too_large",
+    kind(413, "invalid_request_error", null, "invalid_prompt", ["request_too_large", "INVALID_ARGUMENT"]),
+  ],
   ["bad_tool", badRequest],
   ["bad_request", badRequest],
   ["network", serverError],

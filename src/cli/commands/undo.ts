@@ -74,7 +74,8 @@ function showList(all: readonly Undoable[], { json }: Flags): number {
 
 function listLine({ id, at, what, state }: Undoable): string {
   const when = new Date(at).toISOString().replace("T", " ").slice(0, 19);
-  return `${id}  ${when}  ${what}${state === "undone" ? "  (taken back)" : ""}`;
+  // One line each, whatever the command was.
+  return `${id}  ${when}  ${what.replaceAll(/\s*\n\s*/g, " ")}${state === "undone" ? "  (taken back)" : ""}`;
 }
 
 async function reverse(one: Undoable, workspace: string, { dryRun = false, json = false }: Flags): Promise<number> {

@@ -125,6 +125,7 @@ function obstacleIn(
   options: PlaceOptions,
 ): string | undefined {
   if (!isFolder(root)) return `${root} is one file, and only folders can be held`;
+  if (isBelow(root, "/dev")) return `${root} lies in /dev, and a sandbox has a /dev of its own`;
   const below = mounts.find(({ at }) => at !== root && isBelow(at, root));
   if (below !== undefined) return `another disk is mounted at ${below.at}`;
   const mount = mountOf(root, mounts);
