@@ -1,4 +1,4 @@
-/** MCP servers as settings name them: the common `mcpServers` form, plus limits and policies per server. */
+/** MCP servers in the settings: the common `mcpServers` form, with limits and policies per server. */
 import { defined, isObject } from "../base/json.ts";
 import { distance, nearest } from "../base/text.ts";
 import { readOAuth, type OAuthConfig } from "./auth/config.ts";
@@ -12,20 +12,23 @@ export interface ServerConfig {
   /** Without it the session does not start. */
   readonly required: boolean;
   readonly startTimeoutMs: number;
-  /** Without a sign of life from the server. */
+  /** How long the server may be silent during a call. */
   readonly callTimeoutMs: number;
-  /** In all, however much progress it reports. */
+  /** How long a call may take in total, however much progress it reports. */
   readonly totalTimeoutMs: number;
   /** Only these tools, by their own names; left out: all. */
   readonly enabledTools?: readonly string[];
   readonly disabledTools: readonly string[];
-  /** Calls may run beside each other even where the server does not say that they only look. */
+  /** Calls may run beside each other even if the server does not say that they only read. */
   readonly parallel: boolean;
   /** stdio servers run inside the sandbox. */
   readonly sandbox: boolean;
-  /** The server may ask for a model's words, where the host has a model for it. */
+  /** The server may ask for a model's answer, if the host has a model for that. */
   readonly sampling: boolean;
-  /** Which protocol it speaks: `auto`, `legacy` or a revision. Left out: asked over HTTP, `legacy` over stdio. */
+  /**
+   * The protocol version: `auto`, `legacy` or a revision. Left out: it is asked for over HTTP, and
+   * `legacy` over stdio.
+   */
   readonly protocol?: string;
   readonly approval: ServerApproval;
   readonly oauth?: OAuthConfig;
@@ -45,7 +48,7 @@ export interface StdioConfig {
   readonly kind: "stdio";
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside the few variables every server gets. */
+  /** In addition to the few variables that every server gets. */
   readonly env: Readonly<Record<string, string>>;
   /** Names taken from our own environment. */
   readonly envNames: readonly string[];
@@ -57,7 +60,7 @@ export interface HttpConfig {
   readonly kind: "http";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A token is never written in a settings file: only the variable that holds it. */
+  /** A token is never written in a settings file, only the name of the variable that holds it. */
   readonly bearerTokenEnv?: string;
   readonly headerEnvs: Readonly<Record<string, string>>;
 }
@@ -68,17 +71,17 @@ export interface ReadServers {
   readonly problems: readonly ServerProblem[];
 }
 
-/** An entry that gives no server. */
+/** An entry that does not describe a server. */
 export interface ServerProblem {
   readonly server: string;
   readonly what: string;
-  /** Rightly written, but a variable it names is not set here. */
+  /** Written correctly, but a variable that it names is not set here. */
   readonly unset?: boolean;
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** One wrong entry never takes another with it: it is left out and named. `env` is what `${NAME}` in it stands for. */
+/** One wrong entry never affects another: it is left out and named. `env` holds the values for `${NAME}`. */
 export function readServers(table: unknown, env: Readonly<Record<string, string | undefined>> = {}): ReadServers {
   const servers: ServerConfig[] = [];
   const problems: ServerProblem[] = [];
@@ -129,13 +132,13 @@ function readServer(name: string, entry: Record<string, unknown>): ServerConfig 
   };
 }
 
-/** What an entry may say, here and in the files of other programs that use the common form. */
+/** The keys of an entry, here and in files of other programs that use the common form. */
 export const serverKeys: readonly string[] =
   `command args env env_vars cwd url httpUrl headers http_headers env_http_headers bearer_token_env_var bearerTokenEnv enabled disabled required sandbox sampling parallel supports_parallel_tool_calls protocol enabled_tools enabledTools disabled_tools disabledTools default_tools_approval_mode tools oauth scopes type transport timeout trust description startup_timeout_ms startup_timeout_sec tool_timeout_ms tool_timeout_sec total_timeout_ms total_timeout_sec alwaysAllow autoApprove name`.split(
     " ",
   );
 
-/** A word close to one of ours is a slip of the pen; any other belongs to the program the file was written for. */
+/** A word close to one of ours is a typing mistake. Any other belongs to the program for which the file was written. */
 function misspelled(entry: Record<string, unknown>): string | undefined {
   for (const key of Object.keys(entry)) {
     const [guess] = serverKeys.includes(key) ? [] : nearest(key, serverKeys, 1);
@@ -148,7 +151,7 @@ function misspelled(entry: Record<string, unknown>): string | undefined {
 const switches = ["enabled", "disabled", "required", "sandbox", "sampling", "parallel", "supports_parallel_tool_calls"];
 const lists = ["args", "env_vars", "enabled_tools", "enabledTools", "disabled_tools", "disabledTools", "scopes"];
 
-/** `sandbox = "true"` or `disabled_tools = "rm"` would otherwise mean nothing: the server is left out instead. */
+/** `sandbox = "true"` or `disabled_tools = "rm"` would otherwise be ignored, so the server is left out instead. */
 function wrongType(entry: Record<string, unknown>): string | undefined {
   const given = (key: string) => entry[key] !== undefined && entry[key] !== null;
   const notSwitch = switches.find((key) => given(key) && typeof entry[key] !== "boolean");
@@ -166,7 +169,7 @@ const approvals = new Map<unknown, ToolApproval>([
   ["deny", "deny"],
 ]);
 
-/** A mode that is not understood leaves the server out: it might have been meant to keep something from running. */
+/** If a mode is not understood, the server is left out, because the mode may have been meant to forbid something. */
 function readApproval(entry: Record<string, unknown>): ServerApproval | string {
   const given = entry["default_tools_approval_mode"];
   const byDefault = approvals.get(given);

@@ -3,7 +3,7 @@ import { isObject } from "../base/json.ts";
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
-/** Only what the programs and addresses are made of: names of tools and variables stay as they are. */
+/** Only programs and addresses. Names of tools and variables stay as they are. */
 const expandedKeys = new Set(["command", "args", "env", "cwd", "url", "httpUrl", "headers", "http_headers"]);
 
 export function expandSettings(

@@ -1,4 +1,7 @@
-/** What servers may ask of us: a person's answer, the folders of the workspace, a model's words. Nothing is offered that nobody gives. */
+/**
+ * What servers may ask of us: a person's answer, the folders of the workspace, a model's answer. We
+ * offer only what somebody here can give.
+ */
 import { pathToFileURL } from "node:url";
 import { UrlElicitationRequiredError, type Client, type ClientCapabilities } from "@modelcontextprotocol/client";
 import { defined, type JsonObject } from "../base/json.ts";
@@ -8,7 +11,7 @@ import type { SampleAnswer, SampleRequest } from "./protocol.ts";
 
 /** What your program does when a server asks for something. */
 export interface McpHost {
-  /** A server's question to the person. `undefined`: nobody can be asked, and the server is told no. */
+  /** A server's question to the person. `undefined` means that nobody can be asked, and the server is told no. */
   elicit?(question: Elicitation, signal: AbortSignal): Promise<ElicitationAnswer | undefined>;
   /** Folders a server may take as the workspace. */
   roots?(): readonly string[];
@@ -19,13 +22,13 @@ export interface McpHost {
 /** A server's question to the person: a form, or a page to open. */
 export type Elicitation = {
   readonly server: string;
-  /** With everything invisible written out. */
+  /** The text, with everything invisible written out. */
   readonly message: string;
-  /** The call it belongs to, where that is known: the only one running on that server. */
+  /** The call it belongs to, if that is known, because it is the only one running on that server. */
   readonly callId?: string;
 } & (
   | { readonly mode: "form"; readonly schema: JsonObject }
-  /** Something that must not pass through us, such as a password: the person opens the address. */
+  /** Something that must not pass through us, such as a password. The person opens the address. */
   | { readonly mode: "url"; readonly url: string }
 );
 
@@ -38,7 +41,7 @@ export interface ElicitationAnswer {
 /** @internal */
 export function hostCapabilities(host: McpHost, config: ServerConfig): ClientCapabilities {
   return {
-    // Values a form already has go back with the answer, where the person left them as they are.
+    // Values that a form already has go back with the answer if the person did not change them.
     ...(host.elicit ? { elicitation: { form: { applyDefaults: true }, url: {} } } : {}),
     ...(host.roots ? { roots: {} } : {}),
     ...(host.sample && config.sampling ? { sampling: {} } : {}),
@@ -72,7 +75,10 @@ export function answerFor(
     }));
 }
 
-/** A server may refuse a call until the person has been at some pages. True where they have, and it may be called again. */
+/**
+ * A server may refuse a call until the person has visited some pages. True if they have, so that it
+ * may be called again.
+ */
 export async function visitPages(error: unknown, host: McpHost, server: string, signal: AbortSignal): Promise<boolean> {
   if (!UrlElicitationRequiredError.isInstance(error) || host.elicit === undefined) return false;
   for (const { message, url } of error.elicitations) {

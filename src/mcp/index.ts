@@ -33,7 +33,7 @@ export type {
 } from "./server/served-prompts.ts";
 export { createServedResources } from "./server/served-resources.ts";
 export type { ResourceFolder, ResourceTemplate, ServedResource, ServedResources } from "./server/served-resources.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Challenge, TokenStoreOptions } from "./auth/auth.ts";
 export type { IdentityConfig, OAuthConfig, SecretSource } from "./auth/config.ts";
 export type { CallOptions, ConnectionOptions } from "./client/connection.ts";

@@ -1,6 +1,6 @@
 /**
- * What crosses our public edge, in our own words: whoever installs the package needs no protocol
- * library to read its types. The library's own values fit these.
+ * The types of our public interface, written by us, so that users of the package need no protocol
+ * library to read them. The library's own values fit these types.
  */
 /** A tool as its server describes it. */
 export interface ServerTool {
@@ -43,7 +43,7 @@ export interface ServerToolResult {
 /** `fetch`, or something that behaves like it. */
 export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** Where a token comes from, and what happens when the server does not take it. */
+/** Where a token comes from, and what happens if the server does not accept it. */
 export interface TokenProvider {
   token(): Promise<string | undefined>;
   onUnauthorized?(refusal: {
@@ -79,7 +79,10 @@ export interface SampleAnswer {
   readonly stopReason?: string;
 }
 
-/** A way to one client, messages in and out: the protocol library's transports, or one made like them. */
+/**
+ * A connection to one client, with messages in and out: one of the protocol library's transports, or
+ * something like it.
+ */
 export interface McpTransport {
   start(): Promise<void>;
   send(message: object): Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * Text to the types a schema asks for, for wires that have no types (XML, text dialects). Only what
- * reads as that type in full is changed, and each change is noted; the rest is left for the validator.
+ * Converts text to the types that a schema asks for, for wires without types (XML, text dialects).
+ * Only a text that reads completely as that type is changed, and each change is noted. The rest is
+ * left to the validator.
  */
 import { isObject } from "../base/json.ts";
 import { toPath } from "./explain.ts";
@@ -93,10 +94,10 @@ function convert(value: unknown, node: Record<string, unknown>, at: Walk, path: 
 
 type Reader = (text: string) => { readonly value: unknown } | undefined;
 
-/** A longer text is no number anybody meant; the pattern would try it in a quadratic number of ways. */
+/** A longer text is not a number that anybody meant, and the pattern would take quadratic time on it. */
 const maxNumber = 400;
 
-/** In the order tried. Each takes the whole text or nothing. */
+/** In the order in which they are tried. Each takes the whole text or nothing. */
 const readers: readonly (readonly [string, Reader])[] = [
   ["integer", (text) => (/^\s*[+-]?\d{1,15}\s*$/.test(text) ? { value: Number(text) } : undefined)],
   [
@@ -126,7 +127,7 @@ function readJson(text: string, fits: (value: unknown) => boolean): { readonly v
   }
 }
 
-/** The JSON types a schema takes; empty when it does not say. */
+/** The JSON types that a schema accepts. Empty if it does not say. */
 export function typesOf(node: Record<string, unknown>, root: unknown, depth: number): ReadonlySet<string> {
   const type = node["type"];
   if (typeof type === "string") return new Set([type]);

@@ -1,6 +1,7 @@
 /**
- * References that would keep a validator busy for ever: those in a circle that never goes into the
- * value, and those that fan out, each to several of the next, until no machine could follow. Linear.
+ * Finds references that would keep a validator busy for ever: circles that never descend into the
+ * value, and references that fan out, each to several of the next, until no machine could follow.
+ * Linear.
  */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { resolvePointer } from "./subschema.ts";
@@ -9,7 +10,7 @@ export type Endless = "leads back to itself" | "fans out beyond reason";
 
 type Node = Record<string, unknown>;
 
-/** Schemas that one value may have to be held against; real schemas need some dozens. */
+/** How many schemas one value may have to be checked against. Real schemas need some dozens. */
 const mostSchemas = 10_000;
 
 interface Visit {
@@ -19,7 +20,10 @@ interface Visit {
   low: number;
 }
 
-/** Tarjan's strongly connected components with its own stack; what a component leads to is known before it is closed. */
+/**
+ * Tarjan's strongly connected components with an explicit stack. What a component leads to is known
+ * before it is closed.
+ */
 export function findEndless(root: JsonObject, nodes: Iterable<Node>): ReadonlyMap<unknown, Endless> {
   const found = new Map<unknown, Endless>();
   const costs = new Map<unknown, number>();
@@ -54,7 +58,7 @@ export function findEndless(root: JsonObject, nodes: Iterable<Node>): ReadonlyMa
   return found;
 }
 
-/** `costs` counts the schemas a value meets from here on; it also tells which nodes are closed. */
+/** `costs` counts the schemas that a value meets from here on. It also tells which nodes are closed. */
 function closeComponent(
   root: JsonObject,
   members: readonly Visit[],
@@ -75,7 +79,7 @@ function closeComponent(
   }
 }
 
-/** The schemas that see the same value as this one. */
+/** The schemas that apply to the same value as this one. */
 function* sameValue(root: JsonObject, node: Node): Generator<Node, undefined> {
   for (const keyword of ["allOf", "anyOf", "oneOf"]) {
     const list = node[keyword];

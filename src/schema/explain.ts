@@ -1,6 +1,6 @@
 /**
- * A validator's errors as sentences a model can act on: where, what was there, what is allowed, and
- * the name it probably meant.
+ * A validator's errors as sentences that a model can act on: where the error is, what was there, what
+ * is allowed, and the name it probably meant.
  */
 import { typeName } from "../base/json.ts";
 import { cutStart, nearest } from "../base/text.ts";
@@ -12,7 +12,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** As typebox reports it; the parts we read. */
+/** The parts of typebox's errors that we read. */
 export interface SchemaError {
   readonly keyword: string;
   readonly schemaPath: string;
@@ -32,7 +32,7 @@ export function explain(schema: unknown, value: unknown, errors: readonly Schema
   return found.length > 0 ? found.slice(0, shownIssues) : [{ path: "", message: "does not match the schema" }];
 }
 
-/** Of the errors below one anyOf or oneOf, those of the branch that came closest stand for all of them. */
+/** Of the errors below one anyOf or oneOf, those of the closest branch stand for all of them. */
 function collapse(errors: readonly SchemaError[]): readonly SchemaError[] {
   const own = errors.filter((error) => branchOf(error) === undefined && error.keyword !== "boolean");
   const groups = groupBy(errors, (error) => branchOf(error)?.group);
@@ -55,7 +55,7 @@ function branchOf(error: SchemaError): { readonly group: string; readonly branch
   return match ? { group: match[1]!, branch: match[2]! } : undefined;
 }
 
-/** In order of first appearance; without a key, left out. (Map.groupBy is not in Node 20.) */
+/** In order of first appearance. Values without a key are left out. (Map.groupBy is not in Node 20.) */
 function groupBy<T>(values: readonly T[], keyOf: (value: T) => string | undefined): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const value of values) {
@@ -72,7 +72,7 @@ function closestBranch(errors: readonly SchemaError[]): readonly SchemaError[] {
   const branches = [...groupBy(errors, (error) => branchOf(error)?.branch).values()];
   const depth = (list: readonly SchemaError[]) =>
     Math.max(...list.map((error) => error.instancePath.split("/").length));
-  // The alternatives' own place is the shallowest any of them complains about.
+  // The place of the alternatives is the shallowest place that any of them complains about.
   const place = errors.map((error) => error.instancePath).reduce((a, b) => (b.length < a.length ? b : a));
   const wrongType = (list: readonly SchemaError[]) =>
     list.some((error) => error.keyword === "type" && error.instancePath === place);
@@ -83,7 +83,7 @@ function closestBranch(errors: readonly SchemaError[]): readonly SchemaError[] {
   );
 }
 
-/** No branch takes this type at all: one sentence with all of them. */
+/** If no branch accepts this type at all: one sentence with all of them. */
 function mergeTypes(branches: readonly (readonly SchemaError[])[]): SchemaError {
   const wrong = branches.map((list) => list.find((error) => error.keyword === "type")!);
   return {
@@ -172,7 +172,7 @@ function listTypes(type: unknown): string {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
 
-/** What was there: the type always, the value when it is short. */
+/** What was there: always the type, and the value if it is short. */
 function show(found: unknown): string {
   if (found === undefined) return "missing";
   if (typeof found === "object" && found !== null)
@@ -190,7 +190,7 @@ function keysOf(value: unknown): string[] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
 }
 
-/** The schema an error speaks about: its path leaves references out, so they are followed here. */
+/** The schema that an error is about. Its path leaves references out, so they are followed here. */
 function schemaAt(root: unknown, schemaPath: string): Record<string, unknown> {
   let node = follow(root, root);
   for (const key of schemaPath.split("/").slice(1).map(decodeKey)) {

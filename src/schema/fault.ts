@@ -1,7 +1,7 @@
 /**
- * What is wrong with a JSON Schema itself: a reference to nothing, a pattern that is no regular
- * expression, a reference that leads back to itself without getting anywhere. Any of them would
- * make a validator throw, refuse everything or never end. Linear in the schema's size.
+ * What is wrong with a JSON Schema itself: a reference to nothing, a pattern that is not a regular
+ * expression, a reference that leads back to itself without descending. Any of them would make a
+ * validator throw, refuse everything or never end. Linear in the schema's size.
  */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { findEndless, type Endless } from "./endless.ts";
@@ -22,17 +22,17 @@ interface Place {
   readonly depth: number;
 }
 
-/** Nesting beyond this is nobody's schema; a validator would run out of stack on it. */
+/** No real schema nests deeper, and a validator would run out of stack. */
 const deepest = 200;
-/** Nor does one have so many parts; what lies beyond is not looked at. */
+/** No real schema has so many parts. What lies beyond is not looked at. */
 const mostPlaces = 20_000;
 
 export interface FaultOptions {
-  /** The schema is a stranger's: patterns that could take for ever on a well-chosen text count as faults. */
+  /** The schema comes from outside, so patterns that could take for ever on some text count as faults. */
   readonly foreign?: boolean;
 }
 
-/** A schema looked over once. */
+/** The result of looking over a schema once. */
 export interface Survey {
   readonly faults: readonly Fault[];
   /** Every schema inside it, itself included. */
@@ -82,7 +82,7 @@ function pathOf(place: Place): readonly string[] {
   return parts.toReversed().flat();
 }
 
-/** The schema with each faulty keyword left out, so that the rest of it still counts. */
+/** The schema without its faulty keywords, so that the rest of it still counts. */
 export function withoutFaults(root: JsonObject, faults: readonly Fault[]): JsonObject {
   if (faults.length === 0) return root;
   const copy: Record<string, unknown> = { ...root };
@@ -91,7 +91,7 @@ export function withoutFaults(root: JsonObject, faults: readonly Fault[]): JsonO
   return copy as JsonObject; // Keys were only removed, or a pattern compiled, which the validator takes as well.
 }
 
-/** Copies what lies on the way, each object once: `fresh` holds the copies made so far. */
+/** Copies the objects on the way, each once. `fresh` holds the copies made so far. */
 function dropAt(copy: Record<string, unknown>, at: readonly string[], fresh: Set<unknown>): void {
   let node: Record<string, unknown> = copy;
   for (const key of at.slice(0, -1)) {
@@ -102,7 +102,7 @@ function dropAt(copy: Record<string, unknown>, at: readonly string[], fresh: Set
     node = node[key] as Record<string, unknown>; // Arrays are indexed by the same string keys.
   }
   const last = at.at(-1)!;
-  // Without the u flag many real patterns do compile; the validator takes the expression itself.
+  // Without the u flag many real patterns do compile, and the validator accepts the expression itself.
   const loose = last === "pattern" && !explosive.test(String(node[last])) ? toRegExp(node[last], "") : undefined;
   if (loose) node[last] = loose;
   else if (Array.isArray(node)) node[Number(last)] = {};
@@ -124,7 +124,7 @@ function refFault(
   if (ref === undefined) return undefined;
   const fault = (what: string) => ({ keyword: "$ref", what });
   if (typeof ref !== "string") return fault("$ref is not text");
-  // A reference by name is legal where something inside carries that $id; the network is never asked.
+  // A reference by name is legal if something inside has that $id. The network is never used.
   if (!ref.startsWith("#"))
     return ids.size > 1 || ids.has(ref) ? undefined : fault(`$ref '${ref}' points outside the schema`);
   if (ref !== "#" && !ref.startsWith("#/")) return undefined; // An anchor: the validator's business.
@@ -133,7 +133,7 @@ function refFault(
   return reason && fault(`$ref '${ref}' ${reason}`);
 }
 
-/** A repeated group that itself repeats: the shape of every expression known to explode. */
+/** A repeated group that itself repeats, which is the form of every expression known to take exponential time. */
 const explosive = /\((?:[^()\\]|\\.)*(?:[+*]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\d*\})/;
 
 function patternFault(node: Record<string, unknown>, { foreign = false }: FaultOptions): Found | undefined {

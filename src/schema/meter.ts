@@ -1,14 +1,14 @@
 /**
- * A limit to the work of one check. A stranger's schema may double with each level of a value, or hold
- * thousands of alternatives against thousands of items, and no validator knows when to stop. So such
- * schemas are shown to it through a counter: whoever reads too much of one is stopped.
+ * Limits the work of one check. A foreign schema may double with each level of a value, or check
+ * thousands of alternatives against thousands of items, and no validator knows when to stop. So a
+ * validator reads such a schema through a counter, and is stopped when it has read too much.
  */
 import { isObject, type JsonObject } from "../base/json.ts";
 
 export interface Metered {
-  /** The same schema; reading it costs. */
+  /** The same schema, but reading it is counted. */
   readonly schema: JsonObject;
-  /** Begins a check of this value. Throws where even its size is too much. */
+  /** Begins a check of this value. Throws if even its size is too much. */
   begin(value: unknown): void;
 }
 
@@ -20,24 +20,24 @@ export class TooMuchWork extends Error {
   }
 }
 
-/** Reads of one check: a second or two. Real ones need some thousands. */
+/** How many reads one check may make, which takes a second or two. Real ones need some thousands. */
 const mostReads = 2_000_000;
 /** More for values that are large themselves. */
 const readsPerNode = 200;
-/** Keys of one object times the names its schema declares: validators may hold each against each. */
+/** Keys of one object times the names that its schema declares, because validators may compare each with each. */
 const mostPairs = 10_000_000;
 
-/** Schemas with fewer parts and no references cost no more than their value is large. */
+/** Schemas with fewer parts and no references cost no more than the size of their value. */
 const plainNodes = 500;
 
 type Nodes = readonly Readonly<Record<string, unknown>>[];
 
-/** `nodes` are the schemas inside the schema. Undefined where nothing needs watching. */
+/** `nodes` are the schemas inside the schema. Undefined if nothing needs watching. */
 export function createMeter(schema: JsonObject, nodes: Nodes): Metered | undefined {
   if (!isDemanding(nodes)) return undefined;
   const declared = mostDeclared(nodes);
   let left = 0;
-  // A copy, because a frozen schema cannot be shown through anything.
+  // A copy, because a proxy cannot change what a frozen schema returns.
   const shown = watch(structuredClone(schema), () => {
     if (left-- <= 0) throw new TooMuchWork();
   });
@@ -68,7 +68,7 @@ function keysOf(value: unknown): number {
   return isObject(value) ? Object.keys(value).length : 0;
 }
 
-/** Everything below comes out watched as well, the same thing each time. */
+/** Everything below is watched as well, and each object gives the same proxy each time. */
 function watch<T extends object>(root: T, read: () => void): T {
   const watched = new WeakMap<object, object>();
   const show = (node: object): object => {
@@ -84,7 +84,7 @@ function watch<T extends object>(root: T, read: () => void): T {
   return show(root) as T; // what it shows has the same fields
 }
 
-/** Lists and objects of JSON; a compiled pattern works only as itself. */
+/** Lists and objects of JSON. A compiled pattern works only as itself. */
 function isPlain(value: unknown): value is object {
   return typeof value === "object" && value !== null && !(value instanceof RegExp);
 }

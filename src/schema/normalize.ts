@@ -1,6 +1,6 @@
 /**
- * Any JSON to a schema a provider takes, with a list of what was changed. Total: whatever comes in,
- * something valid for the target comes out. The original stays what arguments are checked against.
+ * Turns any JSON into a schema that a provider accepts, with a list of changes. Whatever comes in,
+ * something valid for the target comes out. Arguments are still checked against the original.
  */
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
 import { findFaults, withoutFaults } from "./fault.ts";
@@ -17,7 +17,7 @@ import { wrappedRootKey } from "./property.ts";
 
 export { schemaTargets, type SchemaTarget } from "./normalize/rules.ts";
 
-/** A schema that a provider takes, with everything that had to be changed. */
+/** A schema that a provider accepts, with everything that had to be changed. */
 export interface Normalized {
   readonly schema: JsonObject;
   readonly changes: readonly Change[];
@@ -26,16 +26,16 @@ export interface Normalized {
 /** Options of `normalize`. */
 export interface NormalizeOptions {
   /**
-   * How large the result may be, as JSON. Descriptions are cut first, then depth, and each cut is among the changes.
-   * No limit if left out; 5,000 is what one tool of many should stay below.
+   * The maximal size of the result, as JSON. Descriptions are cut first, then depth, and each cut is
+   * listed among the changes. Left out: no limit. One tool of many should stay below 5,000.
    */
   readonly maxBytes?: number;
 }
 
-/** Tools go out with every request; their schemas are lowered once. */
+/** Tools are sent with every request, so their schemas are lowered once. */
 const known = new WeakMap<object, Map<SchemaTarget, Normalized>>();
 
-/** A JSON Schema lowered to what a provider's API takes; every change is listed with its path and reason. */
+/** Lowers a JSON Schema to what a provider's API accepts. Every change is listed with its path and reason. */
 export function normalize(schema: unknown, target: SchemaTarget, options: NormalizeOptions = {}): Normalized {
   if (!isObject(schema) || options.maxBytes !== undefined) return createNormalized(schema, target, options);
   let byTarget = known.get(schema);
@@ -58,7 +58,7 @@ function createNormalized(schema: unknown, target: SchemaTarget, { maxBytes }: N
   return { schema: lowered, changes: trail.changes() };
 }
 
-/** The schema without what is wrong in itself. */
+/** The schema without its own faults. */
 function readSource(schema: unknown, trail: Trail): JsonObject {
   if (!isObject(schema)) {
     trail.change("", "not an object schema; replaced by one without parameters");
@@ -70,7 +70,7 @@ function readSource(schema: unknown, trail: Trail): JsonObject {
   return withoutFaults(source, faults);
 }
 
-/** One entry per reference that stayed, and those its target brings along. */
+/** One entry for each reference that stays, and for those that its target brings along. */
 function lowerDefinitions(at: Lowering): JsonObject | undefined {
   const table = new Map<string, Json>();
   for (let fresh = at.refs.takeNew(); fresh.length > 0; fresh = at.refs.takeNew()) {
@@ -79,7 +79,7 @@ function lowerDefinitions(at: Lowering): JsonObject | undefined {
   return table.size === 0 ? undefined : Object.fromEntries([...table].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Every target wants one object at the root, without alternatives, with its properties in sight. */
+/** Every target requires one object at the root, without alternatives and with its properties visible. */
 function toRoot(source: Shape, at: Lowering): Shape {
   const shape = flatten(source, at, 0);
   const types = rootTypes(shape);
@@ -96,7 +96,10 @@ function toRoot(source: Shape, at: Lowering): Shape {
 
 const empty: Shape = { at: "", limits: new Map(), said: [] };
 
-/** What a root without a type plainly is; a bound alone does not make it one. The same reading unwraps the arguments again. */
+/**
+ * The evident type of a root without a type; a bound alone does not make it one. The same rule unwraps
+ * the arguments again.
+ */
 function rootTypes(shape: Shape): Shape["types"] {
   const isPlain = shape.types ?? shape.enum ?? shape.items;
   return isPlain && !shape.properties ? (shape.types ?? inferTypes({ ...shape, limits: new Map() })) : shape.types;
@@ -111,7 +114,10 @@ function asObject(shape: Shape, { trail }: Lowering): Shape {
   return { ...rest, limits, types: ["object"], properties: shape.properties ?? new Map() };
 }
 
-/** References, allOf and alternatives at the root, down to one shape. Alternatives of other types are wrapped later, as one. */
+/**
+ * Reduces references, allOf and alternatives at the root to one shape. Alternatives of other types are
+ * wrapped later, as one.
+ */
 function flatten(source: Shape, at: Lowering, depth: number): Shape {
   const shape: Shape = resolve(source, at).shape ?? empty;
   if (!shape.anyOf || depth > 8) return shape;

@@ -1,7 +1,10 @@
-/** Property names for providers that take only `[A-Za-z0-9_.-]{1,64}`: the same name always gets the same spelling. */
+/**
+ * Property names for providers that accept only `[A-Za-z0-9_.-]{1,64}`. The same name always gets the
+ * same spelling.
+ */
 import { hash8 } from "../spec/name.ts";
 
-/** The property a scalar or array root is put into, for providers that take objects only. */
+/** The property that a scalar or array root is put into, for providers that accept only objects. */
 export const wrappedRootKey = "value";
 
 export function spellProperty(name: string): string {

@@ -1,14 +1,14 @@
 /**
- * References under a nested `$id` made plain: `$ref` is resolved against the nearest `$id` above it, as the
- * specification has it, and written as a pointer from the root. The network is never asked: what lies outside the
- * document stays as it is.
+ * Simplifies references under a nested `$id`: `$ref` is resolved against the nearest `$id` above it,
+ * as the specification says, and written as a pointer from the root. The network is never used: what
+ * is outside the document stays as it is.
  */
 import type { JsonObject } from "../base/json.ts";
 import { subschemas } from "./subschema.ts";
 
-/** Where a document without a name of its own counts as lying. */
+/** The base address of a document without its own. */
 const nowhere = "schema:///root";
-/** As many parts as the rest of this folder looks at. */
+/** The same limit as in the rest of this folder. */
 const mostParts = 20_000;
 
 interface Part {
@@ -19,8 +19,8 @@ interface Part {
 }
 
 /**
- * The schema itself where no part of it has an `$id` of its own. With `$dynamicRef` it is left to the validator:
- * there a pointer says less than the name.
+ * Returns the schema itself if no part of it has its own `$id`. With `$dynamicRef` it is left to the
+ * validator, because a pointer says less than the name.
  */
 export function withPlainReferences(root: JsonObject): JsonObject {
   const parts = partsOf(root);
@@ -82,13 +82,13 @@ function hasFragment(root: JsonObject): boolean {
   return /^[^#]+#./.test(idOf(root) ?? "");
 }
 
-/** A name of its own, and not a mere fragment. */
+/** A name of its own, and not only a fragment. */
 function idOf(node: Readonly<Record<string, unknown>>): string | undefined {
   const id = node["$id"];
   return typeof id === "string" && id !== "" && !id.startsWith("#") ? id : undefined;
 }
 
-/** The address without its fragment; undefined where it is none. */
+/** The address without its fragment. Undefined if it is not an address. */
 function resolve(id: string, base: string): string | undefined {
   try {
     const url = new URL(id, base);
@@ -112,7 +112,7 @@ function escaped(key: string): string {
   return encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
 
-/** The tree with the copies in the places of their originals; what did not change is shared. */
+/** The tree with the copies in place of their originals. What did not change is shared. */
 function rebuilt(value: unknown, copies: ReadonlyMap<unknown, Record<string, unknown>>): unknown {
   if (Array.isArray(value)) return value.map((inner) => rebuilt(inner, copies));
   if (typeof value !== "object" || value === null) return value;

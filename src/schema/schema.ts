@@ -1,4 +1,4 @@
-/** Any schema a tool may carry, to the two things the line needs: JSON Schema to show, and a validator. */
+/** From any schema that a tool may have to the two things the line needs: JSON Schema to show, and a validator. */
 import { isObject, type JsonObject } from "../base/json.ts";
 import { toPath } from "./explain.ts";
 import { isFreeform } from "../spec/freeform.ts";
@@ -7,16 +7,16 @@ import type { StandardValidator } from "../spec/standard.ts";
 import { createValidator, type Validate, type Validation, type ValidateOptions } from "./validate.ts";
 
 export interface Schema {
-  /** As its author wrote it: what values are checked against, and what targets are derived from. */
+  /** As its author wrote it. Values are checked against it, and targets are derived from it. */
   readonly json: JsonObject;
   readonly validate: Validate;
 }
 
-/** Whether a schema may be compiled is its asker's business, so both answers may be wanted of one schema. */
+/** Whether a schema may be compiled depends on the caller, so both forms of one schema may be needed. */
 const interpreted = new WeakMap<object, Schema>();
 const compiled = new WeakMap<object, Schema>();
 
-/** The same value for the same schema object, and one validator for schemas of the same text. */
+/** The same value for the same schema object, and one validator for schemas with the same text. */
 export function toSchema(input: InputSchema, options: ValidateOptions = {}): Schema {
   const known = options.compile === true ? compiled : interpreted;
   const cached = known.get(input);
@@ -46,7 +46,7 @@ function acceptText(value: unknown): Validation {
 
 type Standard = StandardValidator & { readonly jsonSchema?: { readonly input?: unknown } };
 
-/** Libraries hang the standard on objects or, as ArkType does, on functions. */
+/** Libraries put the standard on objects or, like ArkType, on functions. */
 export function standardOf(input: unknown): Standard | undefined {
   if ((typeof input !== "object" && typeof input !== "function") || input === null || !("~standard" in input))
     return undefined;
@@ -60,7 +60,7 @@ export function isPair(input: unknown): input is { readonly validate: unknown; r
   return isObject(input) && isObject(input["json"]) && standardOf(input["validate"]) !== undefined;
 }
 
-/** Throws TypeError when the library cannot write the schema down. */
+/** Throws a TypeError if the library cannot write the schema as JSON. */
 function toJson(standard: Standard): JsonObject {
   const convert = standard.jsonSchema?.input;
   if (typeof convert !== "function") {
@@ -94,7 +94,10 @@ function segmentKey(segment: PropertyKey | { readonly key: PropertyKey }): Prope
   return typeof segment === "object" ? segment.key : segment;
 }
 
-/** Validators by schema text, the least used forgotten first: MCP servers list the same tools again and again. */
+/**
+ * Validators by schema text, with the least used dropped first, because MCP servers list the same
+ * tools again and again.
+ */
 const byText = new Map<string, Validate>();
 const keptValidators = 100;
 const longestKey = 64_000;
@@ -110,7 +113,7 @@ function validatorByText(json: JsonObject, options: ValidateOptions): Validate {
   return validate;
 }
 
-/** Undefined for what is too big or too deep to be a key. */
+/** Undefined for a schema that is too big or too deep to be a key. */
 function textKey(json: JsonObject, options: ValidateOptions): string | undefined {
   try {
     const text = JSON.stringify(json);

@@ -1,4 +1,4 @@
-/** Where schemas sit inside a schema, and what a local reference points to. The one list of it. */
+/** The one list of where schemas are inside a schema, and what a local reference points to. */
 import { isObject } from "../base/json.ts";
 
 /** Keywords whose value is a map from names to schemas. */
@@ -34,7 +34,7 @@ export interface Subschema {
   readonly schema: Record<string, unknown>;
 }
 
-/** The schemas one step below; boolean schemas and what is no schema are left out. */
+/** The schemas one step below. Boolean schemas and other values are left out. */
 export function subschemas(node: Record<string, unknown>): readonly Subschema[] {
   // Most schemas are leaves, and each is looked at several times before a first request.
   if (!Object.keys(node).some((keyword) => holders.has(keyword))) return [];
@@ -79,7 +79,7 @@ function decodePercent(segment: string): string {
   }
 }
 
-/** The schema behind a chain of local references; `{}` when there is none or it runs in a circle. */
+/** The schema behind a chain of local references. `{}` if there is none, or the chain is a circle. */
 export function follow(root: unknown, schema: unknown): Record<string, unknown> {
   let node = schema;
   for (let hops = 0; hops < 32 && isObject(node) && typeof node["$ref"] === "string"; hops++)

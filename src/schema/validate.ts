@@ -1,7 +1,7 @@
 /**
- * JSON Schema (2020-12 and draft-07) to a validator. The work is typebox's; it is loaded when the
- * first value is checked, and a schema is compiled only once it has proved busy, because most tools
- * of a session are called a few times or never.
+ * From JSON Schema (2020-12 and draft-07) to a validator. Typebox does the work. It is loaded when the
+ * first value is checked, and a schema is compiled only after it has been used often, because most
+ * tools of a session are called a few times or never.
  */
 import type * as typebox from "typebox/schema";
 import type { JsonObject } from "../base/json.ts";
@@ -17,11 +17,11 @@ export type Validation =
 export type Validate = (value: unknown) => Validation | Promise<Validation>;
 
 export interface ValidateOptions {
-  /** May the schema become code? Left out for schemas from elsewhere: they are interpreted, always. */
+  /** Whether the schema may be compiled to code. Schemas from outside are always interpreted. */
   readonly compile?: boolean;
 }
 
-/** Checks before a schema is worth compiling: below that, interpreting it is cheaper. */
+/** How many checks make a schema worth compiling. Below that, interpreting it is cheaper. */
 const busyAfter = 40;
 
 type Typebox = typeof typebox;
@@ -29,7 +29,7 @@ let loading: Promise<Typebox> | undefined;
 let loaded: Typebox | undefined;
 
 export function createValidator(schema: JsonObject, options: ValidateOptions = {}): Validate {
-  // `true`, `{}` and the like accept everything: nothing to load.
+  // `true`, `{}` and similar schemas accept everything, so nothing needs to be loaded.
   if (Object.keys(schema).length === 0) return (value) => ({ ok: true, value });
   let prepared: Prepared | undefined;
   let uses = 0;
@@ -48,7 +48,7 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
       meter?.begin(value);
       return { ok, issues: explain(sound, value, typebox.Errors(shown, value)[1]) };
     } catch (error) {
-      // Only a hostile schema gets here (too deep, too large, without end): what cannot be checked is not run.
+      // Only a hostile schema gets here (too deep, too large, endless). What cannot be checked is not run.
       const reason = error instanceof Error ? error.message : String(error);
       return { ok: false, issues: [{ path: "", message: `cannot be checked against this tool's schema (${reason})` }] };
     }
@@ -58,7 +58,7 @@ export function createValidator(schema: JsonObject, options: ValidateOptions = {
 }
 
 interface Prepared {
-  /** The schema without what is wrong in itself. */
+  /** The schema without its own faults. */
   readonly sound: JsonObject;
   readonly meter: Metered | undefined;
 }
@@ -75,7 +75,7 @@ function compile(typebox: Typebox, schema: JsonObject): (value: unknown) => bool
   return (value) => validator.Check(value);
 }
 
-/** Done with the first check; a host that has time earlier may ask for it then. */
+/** Done with the first check, or earlier if a host has time. */
 export async function loadValidator(): Promise<Typebox> {
   loading ??= import("typebox/schema");
   return (loaded = await loading);

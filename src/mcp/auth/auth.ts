@@ -1,6 +1,6 @@
 /**
- * Logging in to HTTP servers with OAuth: found out where, registered, proved with PKCE, kept on disk,
- * renewed by one process at a time. A browser is only opened by somebody who asked for a login.
+ * Logging in to HTTP servers with OAuth: discovery, registration and PKCE. Logins are kept on disk and
+ * renewed by one process at a time. A browser is opened only for somebody who asked to log in.
  */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { randomBytes } from "node:crypto";
@@ -26,9 +26,9 @@ import type { FetchLike, TokenProvider } from "../protocol.ts";
 
 /** The login of one server. */
 export interface ServerAuth extends TokenProvider {
-  /** The server wants more than the token allows; afterwards the request may be sent again. */
+  /** Called when the server wants more than the token allows. Afterwards the request may be sent again. */
   onInsufficientScope(wanted: Challenge): Promise<void>;
-  /** Requests to the server that prove, where the token is bound to a key, that it is ours. */
+  /** A `fetch` that proves possession of the key, if the token is bound to one. */
   proving(fetch: FetchLike): FetchLike;
 }
 
@@ -37,20 +37,20 @@ export type OpenPage = (url: URL) => void | Promise<void>;
 
 /** The logins of all servers. */
 export interface TokenStore {
-  /** Sends and renews what was logged in earlier; never opens a page. Undefined for servers that need no login of ours. */
+  /** Sends and renews earlier logins, and never opens a page. Undefined for servers that need no login of ours. */
   providerFor(config: ServerConfig): ServerAuth | undefined;
-  /** The same, and a person at hand: a server that asks for a login gets one. */
+  /** The same with a person present: a server that asks for a login gets one. */
   interactive(config: ServerConfig, open: OpenPage): ServerAuth | undefined;
-  /** False where there was none. */
+  /** False if there was none. */
   forget(config: ServerConfig): Promise<boolean>;
 }
 
 /** Options of `createTokenStore`. */
 export interface TokenStoreOptions {
   readonly stateDir: string;
-  /** Where a client's secret is, if it has one. Left out: no variable is read. */
+  /** The environment that holds a client's secret, if it has one. Left out: no variable is read. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Where secrets are kept. Left out: in the files of `stateDir`. */
+  /** Where secrets are stored. Left out: in the files of `stateDir`. */
   readonly keyring?: Keyring;
   readonly now?: () => number;
   /** How long a person may take to log in. */
@@ -60,7 +60,7 @@ export interface TokenStoreOptions {
 /** A token this close to its end is renewed before it is used. */
 const marginMs = 30_000;
 
-/** There is a server that wants a login, and nobody here to give one. */
+/** A server wants a login, and nobody here can give one. */
 export class LoginNeeded extends Error {
   override readonly name = "LoginNeeded";
   constructor(server: string) {
@@ -73,7 +73,7 @@ const tokenStoreShape = optionsShape<TokenStoreOptions>(
   "stateDir",
 );
 
-/** Logins by OAuth, kept in the system's keyring where there is one, else in `stateDir`. */
+/** Logins by OAuth, stored in the system's keyring if there is one, otherwise in `stateDir`. */
 export function createTokenStore(options: TokenStoreOptions): TokenStore {
   checkOptions("createTokenStore", options, tokenStoreShape);
   const { stateDir, keyring } = options;
@@ -102,7 +102,7 @@ interface AuthContext extends TokenStoreOptions {
   readonly oauth: OAuthConfig | undefined;
 }
 
-/** What a server says it wants, when it refuses. */
+/** What a server says it requires when it refuses. */
 export interface Challenge {
   readonly scope?: string | undefined;
   readonly resourceMetadataUrl?: URL | undefined;
@@ -117,7 +117,7 @@ function createServerAuth(context: AuthContext): ServerAuth {
   const authorize = (challenge: Challenge, again = false) =>
     file.locked(async () => {
       const login = await file.read();
-      // Another process has been here in the meantime: its token is tried first.
+      // Another process may have logged in in the meantime, so its token is tried first.
       if (!again && login?.tokens && login.tokens.access_token !== sent && !isEnding(login, now())) return;
       if (needsPerson && login?.tokens?.refresh_token === undefined) throw new LoginNeeded(context.server);
       await logIn(context, challenge, again);
@@ -140,7 +140,7 @@ function createServerAuth(context: AuthContext): ServerAuth {
     async onInsufficientScope({ scope, resourceMetadataUrl }) {
       asked = computeScopeUnion(asked, (await file.read())?.tokens?.scope, scope);
       if (needsPerson) throw new LoginNeeded(context.server);
-      // A renewed token would not reach further: only the person can give more.
+      // A renewed token would allow no more than the old one. Only the person can grant more.
       await authorize({ resourceMetadataUrl, scope: asked }, true);
     },
     proving: oauth?.dpop ? proveWith(file) : (fetch) => fetch,
@@ -158,7 +158,7 @@ function proveWith(file: LoginFile): ServerAuth["proving"] {
   );
 }
 
-/** One session for as long as the key is the same: it also remembers what the server wants to see in the next proof. */
+/** One session for as long as the key is the same. It also remembers what the server wants in the next proof. */
 function createProofs() {
   let last: { readonly key: string; readonly session: Promise<DpopSession> } | undefined;
   return (key: Login["proofKey"]): Promise<DpopSession> | undefined => {
@@ -173,7 +173,7 @@ function isEnding(login: Login, now: number): boolean {
   return login.expiresAt !== undefined && login.expiresAt - marginMs < now;
 }
 
-/** Renews the token, or has the person log in where that does not do. */
+/** Renews the token, or has the person log in if that is not enough. */
 async function logIn(context: AuthContext, challenge: Challenge, again: boolean): Promise<void> {
   const callback = context.open === undefined ? undefined : await openCallback(context.oauth?.callbackPort);
   try {
@@ -210,7 +210,7 @@ async function createProvider(
   let verifier = "";
   let discovered: OAuthDiscoveryState | undefined;
   const redirectUrl = callback?.url ?? login.redirectUrl ?? "http://127.0.0.1/callback";
-  // A registration is good for the address it named; without a browser it is only needed to renew.
+  // A registration is valid for the address it named. Without a browser it is needed only for renewing.
   if (callback !== undefined && login.redirectUrl !== redirectUrl) login = without(login, "client");
   const save = (next: Login) => file.write((login = next));
   const own = knownClient(context, login);
@@ -222,7 +222,7 @@ async function createProvider(
     state: () => state,
     ...(oauth?.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: oauth.clientMetadataUrl }),
     clientInformation: () => own ?? login.client,
-    // A client of the user's own is not ours to write down: its secret stays where it is.
+    // The user's own client is not ours to store; its secret stays where it is.
     ...(own ? {} : { saveClientInformation: (client) => save({ ...login, client, redirectUrl }) }),
     ...(proof === undefined ? {} : { dpop: () => proof }),
     tokens: () => login.tokens,
@@ -238,7 +238,7 @@ async function createProvider(
     saveDiscoveryState: (found) => void (discovered = found),
     discoveryState: () => discovered,
     async redirectToAuthorization(page) {
-      // Handed to a browser as one word, never to a shell; and nothing but the web.
+      // Passed to a browser as one argument, never to a shell, and only for web addresses.
       if (context.open === undefined) throw new LoginNeeded(server);
       if (page.protocol !== "https:" && page.protocol !== "http:") throw new Error(`${page.href} is no web address`);
       await context.open(page);
@@ -251,7 +251,7 @@ async function createProvider(
   };
 }
 
-/** A client that was registered by hand, with its secret from the environment; for one authorization server. */
+/** A client that was registered by hand, with its secret from the environment, for one authorization server. */
 function knownClient({ oauth, env = {} }: AuthContext, login: Login): Login["client"] {
   if (oauth?.clientId === undefined) return undefined;
   const secret = oauth.clientSecretEnv === undefined ? undefined : env[oauth.clientSecretEnv];

@@ -1,9 +1,9 @@
-/** Where the browser comes back to after a login: a small server on loopback that takes one answer. */
+/** Where the browser returns to after a login: a small server on loopback that accepts one answer. */
 import { createServer, type ServerResponse } from "node:http";
 
 export interface Callback {
   readonly url: string;
-  /** The answer to the login whose `state` this is. */
+  /** Waits for the answer to the login with this `state`. */
   wait(state: string, signal: AbortSignal): Promise<URLSearchParams>;
   close(): void;
 }

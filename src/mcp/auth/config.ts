@@ -1,22 +1,25 @@
-/** How a server's settings say who we are: through a browser, with a secret or key of our own, or with an identity token. */
+/**
+ * How a server's settings say who we are: by a login in a browser, with our own secret or key, or with
+ * an identity token.
+ */
 import { isObject } from "../../base/json.ts";
 
 /** How to log in to a server by OAuth. */
 export interface OAuthConfig {
   readonly clientId?: string;
-  /** The variable that holds the client's secret, where it has one. */
+  /** The variable that holds the client's secret, if it has one. */
   readonly clientSecretEnv?: string;
-  /** The only authorization server that our own credentials may go to. Left out: the first that took them. */
+  /** The only authorization server to which our own credentials may go. Left out: the first that accepted them. */
   readonly issuer?: string;
   /** A document on the web that describes this client, for servers that take its address as the client's name. */
   readonly clientMetadataUrl?: string;
   /** Left out: a person logs in with a browser. Otherwise nobody is asked. */
   readonly grant?: "client_credentials" | "jwt_bearer";
-  /** Signs for us instead of a secret: a private key in PEM. */
+  /** A private key in PEM that signs instead of a secret. */
   readonly privateKey?: SecretSource;
-  /** Says who we, or the person, are. */
+  /** A token that says who we, or the person, are. */
   readonly identity?: IdentityConfig;
-  /** Tokens are bound to a key of ours, so that nobody else can use them (RFC 9449). */
+  /** Tokens are bound to our key, so that nobody else can use them (RFC 9449). */
   readonly dpop?: boolean;
   readonly scopes?: readonly string[];
   readonly callbackPort?: number;
@@ -25,16 +28,19 @@ export interface OAuthConfig {
 /** How a company's own login is used for a server. */
 export interface IdentityConfig {
   readonly token: SecretSource;
-  /** The company's own login, which exchanges the token for one the server's side takes. Left out: it takes this one. */
+  /**
+   * The company's own login, which exchanges the token for one that the server accepts. Left out: the
+   * server accepts this one.
+   */
   readonly provider?: string;
-  /** Where it does that, if its own documents do not say. */
+  /** Its token endpoint, if its own documents do not name it. */
   readonly tokenEndpoint?: string;
-  /** What we are called there. */
+  /** Our client id there. */
   readonly clientId?: string;
   readonly clientSecretEnv?: string;
 }
 
-/** Where a secret is; never the secret itself. */
+/** Where a secret is stored; never the secret itself. */
 export type SecretSource =
   | { readonly env: string }
   | { readonly file: string }

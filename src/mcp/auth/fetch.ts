@@ -1,6 +1,6 @@
 /**
- * Requests of a login. Where they go is said by documents that the server names, so where they may go is
- * decided here: a server on the internet cannot have us ask around in our own network.
+ * Requests of a login. Documents that the server names say where they go, so this file decides where
+ * they may go: a server on the internet must not make us send requests inside our own network.
  */
 import { lookup } from "node:dns/promises";
 import type { IncomingMessage } from "node:http";
@@ -16,7 +16,7 @@ const maxRedirects = 5;
 export function createAuthFetch(serverUrl: string): FetchLike {
   const server = new URL(serverUrl);
   let fromInside: Promise<boolean> | undefined;
-  /** The address to go to; undefined where the name may be looked up on the way. */
+  /** The address to connect to. Undefined if the name may be looked up on the way. */
   const check = async (url: URL): Promise<string | undefined> => {
     if (url.origin === server.origin) return undefined;
     fromInside ??= addressesOf(server).then((found) => found.some(isPrivateAddress));
@@ -25,7 +25,7 @@ export function createAuthFetch(serverUrl: string): FetchLike {
     const addresses = await addressesOf(url);
     if (addresses.some(isPrivateAddress))
       throw new Error(`${server.host} sends the login to ${url.host}, inside our own network`);
-    // The address that was judged is the one that is asked: a name may lead elsewhere a moment later.
+    // The address that was checked is the one that is used, because a name may lead elsewhere a moment later.
     const [address] = addresses;
     if (address === undefined) throw new Error(`${url.host}, where ${server.host} sends the login, is not known`);
     return address;
@@ -38,7 +38,7 @@ export function createAuthFetch(serverUrl: string): FetchLike {
         ? limitedFetch(url, { ...init, redirect: "manual" })
         : pinnedFetch(url, address, { ...init, redirect: "manual" }));
       const to = response.headers.get("location");
-      // What is posted is secret: it goes where it was sent, and nowhere else.
+      // What is posted is secret, so redirects are not followed.
       const follows =
         to !== null && response.status >= 300 && response.status < 400 && (init?.method ?? "GET") === "GET";
       if (!follows) return response;
@@ -58,10 +58,13 @@ async function addressesOf({ hostname }: URL): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** To an address that was looked at before: the name is not looked up again. The certificate is still checked against the name. */
+/**
+ * Connects to an address that was checked before. The name is not looked up again, but the certificate
+ * is still checked against it.
+ */
 async function pinnedFetch(url: URL, address: string, init: RequestInit = {}): Promise<Response> {
   const family = isIPv6(address) ? 6 : 4;
-  // The body of a form is read as a whole: it is a few hundred bytes.
+  // The body of a form is a few hundred bytes, and is read at once.
   const given = new Request(url, init);
   const body = Buffer.from(await given.arrayBuffer());
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -1,4 +1,7 @@
-/** Logins: one file a server, readable by its owner alone, changed by one process at a time; the secrets in the keyring where there is one. */
+/**
+ * Logins: one file per server, readable by its owner only and changed by one process at a time. The
+ * secrets are in the keyring if there is one.
+ */
 import { randomUUID, type JsonWebKey } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,15 +10,15 @@ import { isObject } from "../../base/json.ts";
 import type { Keyring } from "./keyring.ts";
 
 export interface Login {
-  /** Whom it is for: a token never goes to another address, even under the same name. */
+  /** The server's address: a token never goes to another one, even under the same name. */
   readonly url: string;
   readonly client?: StoredOAuthClientInformation;
   /** What the client was registered with. */
   readonly redirectUrl?: string;
   readonly tokens?: StoredOAuthTokens;
-  /** Where credentials of our own were taken: they go nowhere else. */
+  /** The authorization server that accepted our own credentials. They go nowhere else. */
   readonly issuer?: string;
-  /** What the tokens are bound to, where they are. */
+  /** The key to which the tokens are bound, if they are. */
   readonly proofKey?: JsonWebKey;
   /** In milliseconds since 1970. */
   readonly expiresAt?: number;
@@ -26,11 +29,11 @@ export interface LoginFile {
   write(login: Login): Promise<void>;
   /** False where there was none. */
   remove(): Promise<boolean>;
-  /** Runs `body` while no other process of ours does. A holder that died is passed over after a minute. */
+  /** Runs `body` while no other process of ours does. If the holder died, it is ignored after a minute. */
   locked<Result>(body: () => Promise<Result>): Promise<Result>;
 }
 
-/** What the file holds of a login that is in the keyring: a new stamp with each change, so that others notice. */
+/** What the file holds for a login that is in the keyring: a new stamp with each change, so that others notice it. */
 interface Kept {
   readonly url: string;
   readonly keyring: string;
@@ -39,7 +42,10 @@ interface Kept {
 const staleMs = 60_000;
 const pollMs = 50;
 
-/** With a keyring the secrets are there; the file then only says so. Where it does not take them, they are in the file. */
+/**
+ * With a keyring the file only says that the secrets are there. If the keyring does not accept them,
+ * they are in the file.
+ */
 export function createLoginFile(stateDir: string, server: string, url: string, keyring?: Keyring): LoginFile {
   const folder = join(stateDir, "mcp", "logins");
   const path = join(folder, `${server}.json`);
@@ -71,7 +77,7 @@ export function createLoginFile(stateDir: string, server: string, url: string, k
     },
     async write(login) {
       const secret = Buffer.from(JSON.stringify(login)).toString("base64");
-      // Read back: a keyring that cuts or loses what it was given is as good as none.
+      // Read back, because a keyring that cuts or loses what it was given is of no use.
       if (!keyring || !(await keyring.set(account, secret)) || (await keyring.get(account)) !== secret)
         return writeFile(login);
       known = { stamp: randomUUID(), login };
@@ -97,7 +103,7 @@ export function createLoginFile(stateDir: string, server: string, url: string, k
   };
 }
 
-/** Our own words; broken ones are as good as none. */
+/** This is our own file; a damaged one counts as missing. */
 function parse(text: string): Login | Kept | undefined {
   try {
     const held: unknown = JSON.parse(text);
@@ -112,7 +118,7 @@ function take(lock: string): boolean {
     writeFileSync(lock, String(process.pid), { flag: "wx", mode: 0o600 });
     return true;
   } catch {
-    // Taken; a lock that outlived its holder is put away, and taken in the next round.
+    // The lock is taken. One that outlived its holder is removed, and taken in the next round.
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
     if (age > staleMs) rmSync(lock, { force: true });
     return false;

@@ -1,4 +1,4 @@
-/** How we come to a token: through the person's browser, as ourselves, or with a token that says who we are. */
+/** How we get a token: through the person's browser, as ourselves, or with a token that says who we are. */
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import {
   createPrivateKeyJwtAuth,
@@ -60,7 +60,10 @@ export async function createGrant(context: GrantContext): Promise<Grant> {
   };
 }
 
-/** The token as it is, or what the company's login gives for it: good for one server and one authorization server. */
+/**
+ * The token as it is, or what the company's login returns for it, valid for one server and one
+ * authorization server.
+ */
 function bearIdentity(identity: IdentityConfig, { env, fetch }: GrantContext): Partial<Grant> {
   let audience = "";
   let resource = "";
@@ -91,7 +94,7 @@ function bearIdentity(identity: IdentityConfig, { env, fetch }: GrantContext): P
   };
 }
 
-/** A signature instead of a secret, where the settings name a key. */
+/** A signature instead of a secret, if the settings name a key. */
 async function signFor({ oauth, env }: GrantContext): Promise<Pick<Grant, "addClientAuthentication">> {
   if (oauth?.privateKey === undefined || oauth.clientId === undefined) return {};
   const key = createPrivateKey(await readSecret(oauth.privateKey, env));

@@ -1,6 +1,6 @@
 /**
- * The system's own store of secrets, through the program it comes with: no native module, and nothing
- * secret on a command line. Where it does not work, there is none.
+ * The system's own store of secrets, used through its own program: no native module, and nothing
+ * secret on a command line. If it does not work, there is none.
  */
 import { spawn } from "node:child_process";
 import { findProgram } from "../../runtime/sandbox/machine.ts";
@@ -14,10 +14,10 @@ export interface Keyring {
 }
 
 const service = "callgate";
-/** A locked keyring asks the person; one that nobody unlocks is given up. */
+/** A locked keyring asks the person. One that nobody unlocks is given up after this time. */
 const timeoutMs = 20_000;
 
-/** Undefined where the system has none. macOS is written from its manual page and has not been run. */
+/** Undefined if the system has none. The macOS part was written from the manual page and has not been run. */
 export function findKeyring(env: NodeJS.ProcessEnv, platform = process.platform): Keyring | undefined {
   if (platform === "darwin") return keychain(env);
   const program = platform === "linux" ? findProgram("secret-tool", env) : undefined;
@@ -41,7 +41,7 @@ function keychain(env: NodeJS.ProcessEnv): Keyring {
   return {
     get: async (account) => (await run(["find-generic-password", ...about(account), "-w"]))?.trim() || undefined,
     async set(account, secret) {
-      // Its interactive mode takes the secret from stdin, in hex: other processes can read a command line.
+      // Its interactive mode reads the secret from stdin, in hex, because other processes can read a command line.
       const words = about(account).map((word) => JSON.stringify(word));
       const line = ["add-generic-password", "-U", ...words, "-X", Buffer.from(secret).toString("hex")].join(" ");
       return (await run(["-i"], `${line}\n`)) !== undefined;
@@ -50,7 +50,7 @@ function keychain(env: NodeJS.ProcessEnv): Keyring {
   };
 }
 
-/** What it printed; undefined where it failed, was not there, or took too long. */
+/** What it printed. Undefined if it failed, does not exist or took too long. */
 function runProgram(
   program: string,
   words: readonly string[],

@@ -1,4 +1,4 @@
-/** Tokens that only the holder of a key can use (DPoP, RFC 9449): the key is kept with the login it belongs to. */
+/** Tokens that only the holder of a key can use (DPoP, RFC 9449). The key is stored with the login it belongs to. */
 import { createHash, generateKeyPairSync, type JsonWebKey } from "node:crypto";
 import { DpopSession } from "@modelcontextprotocol/client";
 

@@ -1,4 +1,4 @@
-/** Secrets from where settings say they are, read when they are needed and kept nowhere. */
+/** Reads secrets from where the settings say they are, when they are needed, and stores them nowhere. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const timeoutMs = 30_000;
 const maxBytes = 1024 * 1024;
 
-/** Rejects with where it was looked for, never with what was found there. */
+/** Rejects with the place that was searched, never with what was found there. */
 export async function readSecret(source: SecretSource, env: NodeJS.ProcessEnv): Promise<string> {
   const text = (await read(source, env)).trim();
   if (text === "") throw new Error(`${nameOf(source)} is empty`);

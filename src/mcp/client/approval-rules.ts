@@ -1,10 +1,10 @@
-/** What servers' settings say about asking, as rules of the gate. */
+/** What the settings of servers say about asking, as rules of the gate. */
 import type { Rule } from "../../gate/rules.ts";
 import type { ServerConfig, ToolApproval } from "../config.ts";
 
 const decisions = { prompt: "ask", approve: "allow", deny: "deny" } as const;
 
-/** The strictest rule wins, so the server's own mode leaves out the tools that have one of their own. */
+/** The strictest rule wins, so the server's own mode leaves out tools that have their own. */
 export function approvalRules(servers: readonly ServerConfig[]): readonly Rule[] {
   return servers.flatMap(({ name, approval: { byDefault, tools } }) => {
     const own = Object.keys(tools).map((tool) => `${name}/${tool}`);

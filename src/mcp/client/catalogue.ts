@@ -1,6 +1,7 @@
 /**
- * What each server offered last time, kept on disk: a known server's tools can be offered before it is
- * up, and a tool whose description or schema changed since it was looked at is noticed.
+ * What each server offered last time, stored on disk. The tools of a known server can be offered
+ * before it is up, and a tool whose description or schema has changed since somebody looked at it is
+ * noticed.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -13,12 +14,15 @@ export interface Catalogue {
   /** The tools as they were last seen, or undefined for a server that is new or set up differently. */
   known(config: ServerConfig): readonly ServerTool[] | undefined;
   remember(config: ServerConfig, tools: readonly ServerTool[]): void;
-  /** It did not answer in time when it was new: nobody waits for it again. */
+  /** It did not answer in time when it was new, so nobody waits for it again. */
   isSlow(config: ServerConfig): boolean;
   rememberSlow(config: ServerConfig): void;
-  /** Tools that differ from what was looked at before; a tool seen for the first time is pinned as it is. */
+  /**
+   * Tools that differ from what somebody looked at before. A tool that is seen for the first time is
+   * pinned as it is.
+   */
   changed(config: ServerConfig, tools: readonly ServerTool[]): readonly string[];
-  /** The user has looked: from here on, this is what the tool is. */
+  /** The user has looked at the tools, so their present form is accepted. */
   accept(server: string, tools: readonly ServerTool[]): void;
 }
 
@@ -26,7 +30,7 @@ interface Entry {
   readonly setup: string;
   readonly slow?: boolean;
   readonly tools: readonly ServerTool[];
-  /** Pairs, not an object: a server may call a tool `constructor`. */
+  /** Pairs instead of an object, because a server may name a tool `constructor`. */
   readonly pins: readonly (readonly [tool: string, pin: string])[];
 }
 
@@ -39,7 +43,7 @@ export function createCatalogue(stateDir: string): Catalogue {
     if (!existsSync(file)) return undefined;
     try {
       const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-      // Our own file; a broken one is as good as none.
+      // This is our own file; a damaged one counts as missing.
       const isOurs = isObject(value) && Array.isArray(value["tools"]) && Array.isArray(value["pins"]);
       return isOurs ? (value as unknown as Entry) : undefined;
     } catch {
@@ -87,7 +91,7 @@ function pinsOf(entry: Entry | undefined): Map<string, string> {
   return new Map(entry?.pins);
 }
 
-/** What a person would have to look at again. */
+/** What a person would have to look at again if it changed. */
 function pinOf({ name, description, inputSchema, outputSchema, annotations }: ServerTool): string {
   return hash(stableStringify({ name, description, inputSchema, outputSchema, annotations }));
 }

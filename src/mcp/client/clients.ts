@@ -1,7 +1,7 @@
 /**
  * All configured servers and their tools in one registry. Servers start side by side and only when
- * needed; one that is dead, slow or wrong is told and left out, and disturbs nothing else. `mcp/`
- * reaches the engine through its public entry like anybody's tool.
+ * needed. One that is dead, slow or wrong is reported and left out, and disturbs nothing else. `mcp/`
+ * uses the engine's public entry, like any tool.
  */
 import { CallError } from "../../base/error.ts";
 import { defined, type JsonObject } from "../../base/json.ts";
@@ -21,19 +21,19 @@ import { createMcpMetrics, type McpEvent, type ServerMetrics } from "./metrics.t
 export interface McpClients {
   readonly connections: ReadonlyMap<string, Connection>;
   /**
-   * Offers what is known and starts the rest; waits no longer than `waitMs` for servers that are new, and not at all
-   * for those that were too slow the last time. What comes later is offered when it is there.
+   * Offers what is known and starts the rest. Waits no longer than `waitMs` for new servers, and not at
+   * all for those that were too slow last time. What arrives later is offered then.
    */
   start(options?: { readonly waitMs?: number }): Promise<void>;
-  /** What a server has now, looked at afresh: from here on that is what is offered. */
+  /** Reads a server's present tools, and offers those from here on. */
   look(server: string): Promise<readonly ServerTool[]>;
-  /** Tools held back because they changed since they were looked at. */
+  /** Tools that are held back because they changed since somebody looked at them. */
   quarantined(): ReadonlyMap<string, readonly string[]>;
-  /** The user has looked at a server's tools: they are offered again. */
+  /** The user has looked at a server's tools, so they are offered again. */
   accept(server: string): Promise<void>;
   /** Every configured server with its state, as data. */
   servers(): readonly ServerStatus[];
-  /** The sandbox has changed: servers that want to know are told. With the next call they would be anyway. */
+  /** The sandbox has changed. Servers that want to know are told now instead of with the next call. */
   sandboxChanged(): Promise<void>;
   /** Starts, calls and durations so far, by server. */
   metrics(): ReadonlyMap<string, ServerMetrics>;
@@ -44,9 +44,9 @@ export interface McpClients {
 export interface ServerStatus {
   readonly name: string;
   readonly enabled: boolean;
-  /** `disabled` where it is not enabled; `ready` where it runs. */
+  /** `disabled` if it is not enabled, `ready` if it runs. */
   readonly status: ServerState | "disabled";
-  /** Why it is not ready, where it failed. */
+  /** Why it is not ready, if it failed. */
   readonly problem?: string;
   /** Its tools that are offered now, by their names there. */
   readonly tools: readonly string[];
@@ -61,25 +61,25 @@ export interface McpClientsOptions extends Omit<
   readonly registry: Registry;
   /** Where servers start. Left out: the current folder. */
   readonly cwd?: string;
-  /** What servers may be given of the environment. Left out: the process's own. */
+  /** The environment from which servers are given variables. Left out: the process's own. */
   readonly env?: ConnectionOptions["env"];
-  /** The version of the program, as servers are told it. */
+  /** Our program's version, which servers are told. */
   readonly version?: string;
-  /** Where what is known of servers is kept. Left out: Callgate's own folder. */
+  /** Where what is known about servers is stored. Left out: Callgate's own folder. */
   readonly stateDir?: string;
   readonly sandboxState?: () => JsonObject;
   readonly authProvider?: (config: ServerConfig) => ConnectionOptions["authProvider"];
-  /** Told what was left out and why; `servers()` says it as data as well. */
+  /** Called with what was left out and why. `servers()` returns the same as data. */
   readonly warn?: (message: string) => void;
   readonly onEvent?: (event: McpEvent) => void;
 }
 
 type WithDefaults = McpClientsOptions & Required<Pick<McpClientsOptions, "cwd" | "env" | "version" | "warn">>;
 
-/** Enough to say what is wrong; the rest is a server's way to fill the screen. */
+/** Enough to say what is wrong. A longer text would only fill the screen. */
 const maxWarning = 1_000;
 
-/** What the first request may wait for servers nobody has seen before. */
+/** How long the first request waits for servers that nobody has seen before. */
 const defaultWaitMs = 500;
 
 const clientsShape: Shape = {
@@ -110,7 +110,7 @@ export function createMcpClients(given: McpClientsOptions): McpClients {
   const options = { ...given, env, cwd, version };
   const { registry, sandboxState } = options;
   let closed = false;
-  /** Servers' own words are in it. What still fails while everything is being ended is nobody's concern. */
+  /** The message may contain a server's own words. Failures while everything is being closed are not reported. */
   const warn = (message: string) => void (closed || options.warn?.(toVisibleLine(message.slice(0, maxWarning))));
   const catalogue = createCatalogue(options.stateDir ?? stateDir(env));
   const metrics = createMcpMetrics();
@@ -197,7 +197,7 @@ function createOne(
 
 const late = Symbol("late");
 
-/** Starting a program holds everything up for some milliseconds: with many of them, other work has its turn in between. */
+/** Starting a program blocks for some milliseconds. With many of them, other work gets a turn in between. */
 function createTurns(): () => Promise<void> {
   let last = Promise.resolve();
   return () => (last = last.then(() => new Promise((resolve) => void setImmediate(resolve))));
@@ -213,7 +213,7 @@ interface Start extends Pick<WithDefaults, "registry" | "warn"> {
   readonly warnsOfSlow: boolean;
 }
 
-/** A known server's tools are offered at once; it starts with its first call. A new one is started now. */
+/** The tools of a known server are offered at once, and it starts with its first call. A new server is started now. */
 async function startOne(connection: Connection, context: Start): Promise<void> {
   const { catalogue, offers, registry, warn } = context;
   const { config } = connection;

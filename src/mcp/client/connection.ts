@@ -1,4 +1,4 @@
-/** One server's tools: listed, and called with every ending told to everybody in one way. */
+/** One server's tools: listed and called, with every ending reported in the same way. */
 import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../base/error.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
@@ -10,10 +10,10 @@ import type { ServerClient, ServerTool, ServerToolResult } from "../protocol.ts"
 export interface Connection {
   readonly config: ServerConfig;
   state(): ServerState;
-  /** Why it is not ready, where it failed. */
+  /** Why it is not ready, if it failed. */
   problem(): string | undefined;
   client(): Promise<ServerClient>;
-  /** Any request to the server; sent once more where it was refused before anything ran. */
+  /** Any request to the server. It is sent once more if it was refused before anything ran. */
   ask<Result>(request: (client: ServerClient) => Promise<Result>): Promise<Result>;
   listTools(): Promise<readonly ServerTool[]>;
   callTool(name: string, input: Json, options: CallOptions): Promise<ServerToolResult>;
@@ -25,16 +25,16 @@ export interface Connection {
 /** What goes with a call to a server. */
 export interface CallOptions {
   readonly signal: AbortSignal;
-  /** Our own name for the call: what the server asks meanwhile is asked about it. */
+  /** Our own id of the call. Questions that the server asks meanwhile belong to it. */
   readonly callId?: string;
-  /** Told to the server with the call, so that it can tell a repeated one. */
+  /** Sent to the server with the call, so that it can recognise a repeated one. */
   readonly idempotencyKey?: string;
   readonly onProgress?: (progress: {
     readonly progress: number;
     readonly total?: number | undefined;
     readonly message?: string | undefined;
   }) => void;
-  /** Told beside the arguments to servers that ask for it. */
+  /** Sent beside the arguments to servers that ask for it. */
   readonly sandboxState?: () => JsonObject;
 }
 
@@ -44,7 +44,10 @@ export interface ConnectionOptions extends Omit<LiveClientOptions, "runningCall"
   readonly sandboxState?: () => JsonObject;
 }
 
-/** Servers that declare one of these as experimental are told with each call what the sandbox allows, under the same name. */
+/**
+ * Servers that declare one of these as experimental are told with each call, under the same name, what
+ * the sandbox allows.
+ */
 const sandboxCapabilities = ["callgate/sandbox-state", "codex/sandbox-state-meta"];
 /** Servers that declare one of these are notified, `…/update`, when they have started and when it has changed. */
 const notifiedCapabilities = ["callgate/sandbox-state", "codex/sandbox-state"];
@@ -69,7 +72,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const text = JSON.stringify(now);
     if (text === told.state) return;
     told.state = text;
-    // A server that ends while it is told has nothing left to confine.
+    // A server that ends while it is being told has nothing left to confine.
     await notifySandbox(await client(), now).catch(() => undefined);
   };
   return {
@@ -84,7 +87,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       try {
         const options = { timeout: config.startTimeoutMs };
         return await ask(async (connected) => {
-          // The library would say so on stdout, which is not its own.
+          // The library would report this on stdout, which does not belong to it.
           if (connected.getServerCapabilities()?.tools === undefined) return [];
           return (await connected.listTools(undefined, options)).tools;
         });
@@ -118,7 +121,7 @@ async function notifySandbox(client: Client, state: JsonObject): Promise<void> {
     });
 }
 
-/** The same, as codex tells it. */
+/** The same in codex's form. */
 function toCodexState({ policy, writableRoots, network, cwd }: JsonObject): JsonObject {
   const isOpen = network !== "off";
   const sandboxPolicy =
@@ -143,7 +146,7 @@ function callTool(client: Client, config: ServerConfig, name: string, input: Jso
   return client.callTool(
     {
       name,
-      // A tool's input is an object: its schema was checked before the call came here.
+      // A tool's input is an object, because its schema was checked before the call came here.
       arguments: input as Record<string, unknown>,
       _meta: {
         ...(idempotencyKey === undefined ? {} : { "callgate/idempotency-key": idempotencyKey }),

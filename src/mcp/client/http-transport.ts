@@ -1,4 +1,4 @@
-/** HTTP servers: headers from settings and variables, a limit to what one answer may hold, and the older SSE form. */
+/** HTTP servers: headers from settings and variables, a limit on the size of one answer, and the older SSE form. */
 import {
   extractWWWAuthenticateParams,
   SdkHttpError,
@@ -28,13 +28,13 @@ export function createSseTransport(config: HttpConfig, options: HttpOptions): Tr
   return new SSEClientTransport(new URL(config.url), settingsOf(config, options));
 }
 
-/** Servers from before streamable HTTP refuse its first POST with one of these (as the specification says). */
+/** Servers from before streamable HTTP refuse its first POST with one of these, as the specification says. */
 export function isNotStreamable(error: unknown): boolean {
   const status = statusOf(error);
   return status === 400 || status === 404 || status === 405;
 }
 
-/** The server has forgotten our session, so nothing of the request was run. */
+/** The server has lost our session, so nothing of the request was run. */
 export function isSessionLost(error: unknown): boolean {
   const status = statusOf(error);
   return status === 404 || status === 410;
@@ -66,7 +66,7 @@ function headersOf(config: HttpConfig, env: NodeJS.ProcessEnv): Record<string, s
   };
 }
 
-/** A server that wants a wider token has run nothing: the request is sent once more with the new one. */
+/** A server that wants a wider token has run nothing, so the request is sent once more with the new one. */
 function steppingUp(auth: ServerAuth, fetch: FetchLike): FetchLike {
   const proved = auth.proving(fetch);
   return async (url, init) => {

@@ -1,6 +1,7 @@
 /**
- * The keys that a server is given come back in nothing that it says: neither in errors, nor in results, nor in its last
- * words. Which keys those are is seen where they are handed over: in the headers sent, and in its environment.
+ * The keys that a server is given must not come back in anything it says: errors, results or its last
+ * output. Which keys those are is noted where they are handed over: in the headers sent, and in its
+ * environment.
  */
 import type { FetchLike, JSONRPCMessage } from "@modelcontextprotocol/client";
 import { createKnownRedactor, createRedactor, secretsInHeaders } from "../../base/redact.ts";
@@ -13,7 +14,7 @@ export interface KeptSecrets {
   watching(fetch: FetchLike): FetchLike;
   /** What a server sent, without them. */
   message(message: JSONRPCMessage): JSONRPCMessage;
-  /** The same error, its words without them and without anything that has a key's shape. */
+  /** The same error, without these keys and without anything that looks like a key. */
   error<Thrown>(error: Thrown): Thrown;
 }
 
@@ -43,13 +44,13 @@ export function createKeptSecrets(first: readonly string[] = []): KeptSecrets {
   };
 }
 
-/** Those variables of a server's own that hold keys, by their names. */
+/** Variables of a server that hold keys, judged by their names. */
 export function secretsInEnvironment({ env, envNames }: StdioConfig, from: NodeJS.ProcessEnv): readonly string[] {
   const given = [...Object.entries(env), ...envNames.map((name) => [name, from[name]] as const)];
   return given.flatMap(([name, value]) => (value !== undefined && isSecretName(name) ? [value] : []));
 }
 
-/** Every text in it changed; bounded in depth like everything a stranger sends. */
+/** Changes every text in the value. Its depth is limited, like everything that comes from outside. */
 function mapText(value: unknown, change: (text: string) => string, depth = 0): unknown {
   if (typeof value === "string") return change(value);
   if (typeof value !== "object" || value === null || depth > 100) return value;

@@ -1,7 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { maxMessageBytes, tooLong } from "./limits.ts";
 
-/** `fetch` that gives up on an answer nobody could want to hold in memory. */
+/** A `fetch` that gives up on an answer that is too large to hold in memory. */
 export const limitedFetch: FetchLike = async (url, init) => limitResponse(await fetch(url, init));
 
 /** The same answer, ended by an error where it grows too long. */
@@ -11,14 +11,14 @@ export function limitResponse(response: Response): Response {
   const limited = response.body.pipeThrough(limitBytes(isStream));
   const { status, statusText, headers } = response;
   const copy = new Response(limited, { status, statusText, headers });
-  // Redirects are judged by where the answer came from; a copy does not know it.
+  // Redirects are judged by where the answer came from, which a copy does not know.
   Object.defineProperties(copy, { url: { value: response.url }, redirected: { value: response.redirected } });
   return copy;
 }
 
 const newline = 10;
 
-/** Of an event stream each line counts by itself: it may go on for as long as it likes. */
+/** In an event stream each line counts by itself, because the stream may go on for any length of time. */
 function limitBytes(byLine: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   return new TransformStream({

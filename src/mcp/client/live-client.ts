@@ -1,4 +1,4 @@
-/** A connection that is opened when needed, again after it broke, and renewed where the server forgot it. */
+/** A connection that is opened when needed, opened again after it broke, and renewed if the server lost the session. */
 import { SdkErrorCode, type Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../base/error.ts";
 import { toVisible } from "../../gate/show.ts";
@@ -19,21 +19,21 @@ export interface LiveClient {
   /** What the last connection broke on. */
   fault(): string | undefined;
   client(): Promise<Client>;
-  /** Asks once more at most, and never where the first request may have done something. */
+  /** Asks once more at most, and never if the first request may have done something. */
   ask<Result>(request: (client: Client) => Promise<Result>, signal?: AbortSignal): Promise<Result>;
   close(): Promise<void>;
 }
 
 /** Options of a client that starts its server anew when it has to. */
 export interface LiveClientOptions extends Omit<OpenOptions, "signal"> {
-  /** Told of every start that worked or did not, with how long it took. */
+  /** Called for every start, whether it worked or not, with its duration. */
   readonly onStart?: (start: { readonly ok: boolean; readonly durationMs: number }) => void;
   readonly now?: () => number;
 }
 
 const firstBackoffMs = 500;
 const maxBackoffMs = 30_000;
-/** A server that ran this long before it died is taken as healthy: it may start again at once. */
+/** A server that ran this long before it died counts as healthy, and may start again at once. */
 const healthyMs = 60_000;
 /** For requests that nobody will interrupt. */
 const never = new AbortController().signal;
@@ -42,7 +42,7 @@ const never = new AbortController().signal;
 export function createLiveClient(options: LiveClientOptions): LiveClient {
   const { config, host = {}, now = Date.now } = options;
   let current: Promise<Client> | undefined;
-  /** The client in use: what an earlier one still has to say changes nothing. */
+  /** The client in use. What an earlier one still sends changes nothing. */
   let live: Client | undefined;
   let state: ServerState = "idle";
   let problem: string | undefined;
@@ -92,7 +92,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
     if (now() < retryAt) return Promise.reject(isDown(config, problem, retryAt - now()));
     return (current = connect());
   };
-  /** Several calls may find the session lost at once: the first renews it for all. */
+  /** Several calls may find the session lost at the same time. The first one renews it for all. */
   const renew = (lost: Promise<Client>) => {
     if (current !== lost) return;
     current = undefined;
@@ -125,7 +125,7 @@ export function createLiveClient(options: LiveClientOptions): LiveClient {
   };
 }
 
-/** A client that was replaced is closed when the last request on it has ended by itself. */
+/** A client that was replaced is closed when the last request on it has ended. */
 function createUsers(isReplaced: (client: Client) => boolean) {
   const counts = new Map<Client, number>();
   return {
@@ -150,13 +150,13 @@ function createUsers(isReplaced: (client: Client) => boolean) {
   };
 }
 
-/** What went wrong, in words that may be the server's own: they end up on a screen and in a model's context. */
+/** What went wrong, in words that may be the server's own. They appear on a screen and in a model's context. */
 export function wordsOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
   return toVisible(truncate(said, errorBudget).text);
 }
 
-/** The server has forgotten our session, or the request never left: a new connection may be asked instead. */
+/** The server has lost our session, or the request was never sent, so it may be sent on a new connection. */
 function neverRan(error: unknown, { transport }: ServerConfig): boolean {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return code === SdkErrorCode.NotConnected || (transport.kind === "http" && isSessionLost(error));

@@ -1,4 +1,4 @@
-/** What each server's tools are, and which of them are offered: those that still are what the user looked at. */
+/** Each server's tools, and which of them are offered: those that are still what the user looked at. */
 import type { JsonObject } from "../../base/json.ts";
 import { CallError, type Registry } from "../../index.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -22,7 +22,7 @@ export interface Offers {
   offer(connection: Connection, tools: readonly ServerTool[]): void;
   /** What a running server says it has, from here on. */
   adopt(connection: Connection, tools: readonly ServerTool[]): void;
-  /** The server was started (again): it may not be what it was. */
+  /** The server was started (again), so it may have changed. */
   started(server: string): void;
   accept(connection: Connection): Promise<void>;
 }
@@ -31,7 +31,7 @@ export function createOffers({ registry, catalogue, sandboxState, emit, warn }: 
   const held = new Map<string, readonly string[]>();
   const latest = new Map<string, readonly ServerTool[]>();
   const starts = new Map<string, number>();
-  /** The start of each server after which its tools were last looked at. */
+  /** For each server, the start after which its tools were last looked at. */
   const lookedAt = new Map<string, number>();
 
   const offer = (connection: Connection, found: readonly ServerTool[]) => {
@@ -59,7 +59,7 @@ export function createOffers({ registry, catalogue, sandboxState, emit, warn }: 
     catalogue.remember(config, found);
     lookedAt.set(config.name, starts.get(config.name) ?? 0);
   };
-  /** After each start of a server its tools are looked at before the first call. */
+  /** After each start of a server its tools are checked before the first call. */
   const verify = async (connection: Connection, tool: string) => {
     const { name } = connection.config;
     await connection.client();

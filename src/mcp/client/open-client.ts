@@ -21,11 +21,11 @@ export interface OpenOptions extends StartContext {
   readonly onToolsChanged: (tools: readonly ServerTool[]) => void;
   /** Answers what the server asks: elicitation, roots, sampling. */
   readonly host?: McpHost;
-  /** The one call that is running on it; undefined where there is none, or more than one. */
+  /** The one call that is running on it. Undefined if there is none, or more than one. */
   readonly runningCall?: () => string | undefined;
   readonly authProvider?: ServerAuth;
   readonly version: string;
-  /** Aborted when nobody wants the server any more, also while it is still starting. */
+  /** Aborted when nobody wants the server any more, even while it is still starting. */
   readonly signal?: AbortSignal;
   /** Told which tools of the server cannot be used, and why. */
   readonly onRefused?: OnRefused;
@@ -57,7 +57,7 @@ export async function openClient(options: OpenOptions, onClose: () => void): Pro
   }
 }
 
-/** The first refusal is what the user is told, where the older form does not work either. */
+/** If the older form does not work either, the user is told the first refusal. */
 async function openOlder(
   options: Keeping,
   transport: HttpConfig,
@@ -104,14 +104,14 @@ async function connect(options: Keeping, transport: Transport, onClose: () => vo
   return client;
 }
 
-/** Results are checked on our line like anybody's; the library would make code out of a stranger's schema for it. */
+/** Results are checked on our line like any others. The library would compile a foreign schema to code for that. */
 const leftToTheLine: jsonSchemaValidator = {
   getValidator<Value>(): JsonSchemaValidator<Value> {
     return (input) => ({ valid: true, data: input as Value, errorMessage: undefined });
   },
 };
 
-/** Asking a stdio server for its era first starts it twice; over HTTP it is one request more. */
+/** Asking a stdio server for its protocol version first would start it twice. Over HTTP it is one more request. */
 function modeOf({ protocol, transport }: ServerConfig) {
   if (protocol === "auto" || protocol === "legacy") return protocol;
   if (protocol !== undefined) return { pin: protocol };

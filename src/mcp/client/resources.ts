@@ -4,7 +4,7 @@ import type { McpClients } from "./clients.ts";
 import type { Connection } from "./connection.ts";
 import type { ServerClient } from "../protocol.ts";
 
-/** Who is asked: the server that is named, or all of them. */
+/** Which servers are asked: the one that is named, or all of them. */
 function uses(clients: McpClients, name: string, server?: string): Access {
   const servers = server === undefined ? [...clients.connections.keys()] : [server];
   return { servers: servers.map((one) => ({ server: one, name })) };
@@ -74,7 +74,10 @@ export function createResourceTools(clients: McpClients): readonly AnyTool[] {
   ];
 }
 
-/** A server that has none is not asked: the library would say so on stdout, which is not its own. */
+/**
+ * A server without resources is not asked, because the library would report that on stdout, which does
+ * not belong to it.
+ */
 async function listResources(client: ServerClient, cursor: string | undefined) {
   if (client.getServerCapabilities()?.resources === undefined) return { resources: [] };
   return client.listResources(cursor === undefined ? undefined : { cursor });
@@ -95,12 +98,12 @@ function find(clients: McpClients, server: string): Connection {
   return connection;
 }
 
-/** One server that is down, or has no resources, does not spoil the list of the others. */
+/** One server that is down, or has no resources, does not affect the list of the others. */
 function toProblem(error: unknown): { readonly error: string } {
   return { error: error instanceof Error ? error.message : String(error) };
 }
 
-/** What one server may hold up the list of all. */
+/** How long one server may hold up the list of all. */
 const patienceMs = 5_000;
 
 function noAnswer(): Promise<{ readonly error: string }> {

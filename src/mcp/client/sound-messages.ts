@@ -1,12 +1,12 @@
 /**
- * What servers send, made fit for the protocol library, which refuses a whole list for one bad entry:
- * what can be put right is, what cannot is left out and named.
+ * Corrects what servers send for the protocol library, which refuses a whole list for one bad entry.
+ * What can be corrected is; what cannot is left out and named.
  */
 import { specTypeSchemas, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { defined, isObject } from "../../base/json.ts";
 import type { KeptSecrets } from "./keep-secrets.ts";
 
-/** Hears of a server's tool that is left out, and why. */
+/** Called for a server's tool that is left out, with the reason. */
 export type OnRefused = (tool: string, reason: string) => void;
 
 /**
@@ -31,7 +31,7 @@ export function keepSound(transport: Transport, onRefused: OnRefused, secrets: K
 
 function toSound(message: JSONRPCMessage, onRefused: OnRefused): JSONRPCMessage {
   if (!("result" in message)) return message;
-  // Both at once is an error; without this the answer would be passed over, and waited for in vain.
+  // Both fields at once count as an error. Otherwise the answer would be ignored, and waited for in vain.
   if ("error" in message) return { jsonrpc: "2.0", id: message.id, error: message.error } as JSONRPCMessage;
   const result: unknown = message.result;
   if (!isObject(result)) return { ...message, result: { content: [asText(result)] } };
@@ -46,7 +46,7 @@ function toSound(message: JSONRPCMessage, onRefused: OnRefused): JSONRPCMessage 
   return { ...message, result: { ...result, content: blocks.map(toSoundBlock) } };
 }
 
-/** Of the bad tools of one list, these many are named. */
+/** How many bad tools of one list are named. */
 const maxTold = 20;
 
 const isText = (value: unknown) => typeof value === "string";
@@ -68,7 +68,10 @@ function isSoundBlock(block: unknown): boolean {
   return isObject(block) && blocks.get(block["type"])?.(block) === true;
 }
 
-/** Content that is wrong, or of a kind nobody here knows, is told as it is written: the call has run, and its result is not thrown away. */
+/**
+ * Content that is wrong or of an unknown kind is shown as it was written: the call has run, and its
+ * result is not thrown away.
+ */
 function toSoundBlock(block: unknown): unknown {
   return isSoundBlock(block) ? block : asText(block);
 }
@@ -77,7 +80,7 @@ function asText(value: unknown) {
   return { type: "text", text: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
-/** No schema needs this, and everything that walks one would fall over it. */
+/** No schema needs this depth, and everything that walks one would fail on it. */
 const maxDepth = 100;
 
 function isDeeper(value: unknown, depth: number): boolean {
@@ -85,7 +88,7 @@ function isDeeper(value: unknown, depth: number): boolean {
   return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1));
 }
 
-/** The library writes these names on stderr as they are. */
+/** Whether the library would print these names to stderr. */
 function isLoud(name: string, schema: unknown): boolean {
   return /\p{Cc}/u.test(name) || /"x-mcp-header":"[^"]*\\u00/.test(JSON.stringify(schema) ?? "");
 }
@@ -110,7 +113,7 @@ function mend(tool: unknown, onRefused: OnRefused): readonly unknown[] {
     name,
     ...(typeof title === "string" ? { title } : {}),
     ...(typeof description === "string" ? { description } : {}),
-    // A schema that does not say what it is about can only be about the arguments.
+    // A schema without a type can only be about the arguments.
     inputSchema: isObject(inputSchema) ? { ...inputSchema, type: "object" } : inputSchema,
     ...(isObject(outputSchema) && outputSchema["type"] === "object" ? { outputSchema } : {}),
     ...(isObject(annotations) ? { annotations } : {}),

@@ -27,10 +27,10 @@ export async function startServer(
     envNames.flatMap((name) => (context.env[name] === undefined ? [] : [[name, context.env[name]]])),
   );
   const env = { ...commandEnvironment(context.env, { inherit: "core" }), ...taken, ...own };
-  // Told here, in our words: whatever starts it would name itself.
+  // Reported here in our own words, because the program that starts it would name itself.
   if (!isStartable(command, env, cwd)) throw new Error(`there is no program '${command}' on this machine (PATH)`);
   if (config.sandbox) {
-    // Never downgraded silently: a server that was to be confined does not run free.
+    // Never weakened silently: a server that was to be confined does not run unconfined.
     if (!context.sandbox || !context.grant) throw new Error("its settings say 'sandbox', and there is none here");
     const confined = await context.sandbox.confine({
       argv: [command, ...args],
@@ -53,15 +53,15 @@ export async function startServer(
 }
 
 function isStartable(command: string, env: Readonly<Record<string, string | undefined>>, cwd: string): boolean {
-  // Windows finds programs by further rules of its own.
+  // Windows has further rules for finding programs.
   if (process.platform === "win32") return true;
   return command.includes("/") ? existsSync(resolve(cwd, command)) : findProgram(command, env) !== undefined;
 }
 
-/** Of the whole process, because its end is: one listener, however many servers there are. */
+/** For the whole process: one listener, however many servers there are. */
 const running = new Set<ChildProcess>();
 
-/** For an end nobody announced: whatever still runs then is killed with its group. */
+/** For an unexpected end: whatever still runs then is killed with its group. */
 function endWithUs(child: ChildProcess): void {
   if (running.size === 0) process.on("exit", killRunning);
   running.add(child);
@@ -82,8 +82,9 @@ function killRunning(): void {
 }
 
 /**
- * On Linux a process namespace of its own ends the server and all it started when we end, by SIGKILL too: made by
- * bubblewrap, else by util-linux. Where neither can, closing its input and killing its group on exit must do.
+ * On Linux, a separate process namespace ends the server and everything it started when we end, even
+ * by SIGKILL. Bubblewrap makes it, or else util-linux. If neither can, its input is closed and its
+ * group is killed on exit.
  */
 async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext): Promise<readonly string[]> {
   if (process.platform !== "linux") return argv;
@@ -98,7 +99,7 @@ async function tieToUs(argv: readonly string[], { env, sandbox }: StartContext):
   return [...dieWithUs, ...namespace, ...argv];
 }
 
-/** The words before a command that give it a process namespace; none where that is not allowed. */
+/** The words before a command that give it a process namespace. Empty if that is not allowed. */
 async function ownNamespace(unshare: string | undefined): Promise<readonly string[]> {
   if (unshare === undefined) return [];
   const asUser = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];

@@ -1,4 +1,7 @@
-/** A server as our child: one JSON message a line. It and everything it starts ends with us, whatever ends us. */
+/**
+ * A server as our child, with one JSON message per line. The server and everything it starts end when
+ * we end, whatever ends us.
+ */
 import type { ChildProcess } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { floodWindowMs, maxMessageBytes, maxMessages, tooLong, tooMany } from "./limits.ts";
@@ -7,7 +10,7 @@ const stderrTailChars = 4_000;
 const answersPerRequest = 10;
 
 export interface StdioTransport extends Transport {
-  /** The last words on its stderr: the best hint why it would not start. */
+  /** The end of its stderr, which is the best hint why it did not start. */
   stderrTail(): string;
 }
 
@@ -16,7 +19,7 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
   let child: ChildProcess | undefined;
   let tail = "";
   let closed = false;
-  /** Whether it ever said anything: one that did not has nothing to finish. */
+  /** Whether it ever sent anything. If not, it has nothing to finish. */
   let heard = false;
   let window = { since: 0, count: 0 };
 
@@ -42,7 +45,7 @@ export function createStdioTransport(start: () => Promise<ChildProcess>, now = D
     async send(message) {
       if (closed || !child?.stdin?.writable) throw new Error("the server is gone");
       const { stdin } = child;
-      // What we ask may be answered, with progress on the way, however fast we ask.
+      // However fast we ask, the answers to our requests, with their progress, must not count as a flood.
       window.count = Math.max(0, window.count - answersPerRequest);
       if (stdin.write(`${JSON.stringify(message)}\n`)) return;
       await Promise.race([
@@ -107,7 +110,7 @@ function readLines(child: ChildProcess, onLine: (line: string) => void, onError:
     pieces.push(text.slice(from));
     length += text.length - from;
     if (length > maxMessageBytes) {
-      // The rest of it is no message either: nothing more is read.
+      // The rest cannot be a message either, so nothing more is read.
       pieces = [];
       child.stdout?.destroy();
       onError(new Error(tooLong));
@@ -118,7 +121,7 @@ function readLines(child: ChildProcess, onLine: (line: string) => void, onError:
 const politeMs = 1_000;
 const hastyMs = 100;
 
-/** Closes its input, which ends a well-behaved server; then asks; then kills the whole group. */
+/** Closes its input, which ends a well-behaved server; then asks it to end; then kills the whole group. */
 async function stopTree(child: ChildProcess, patient: boolean): Promise<void> {
   const gone = new Promise<void>((resolve) =>
     child.exitCode !== null || child.signalCode !== null ? resolve() : child.once("exit", () => resolve()),
@@ -130,11 +133,11 @@ async function stopTree(child: ChildProcess, patient: boolean): Promise<void> {
     if ((await Promise.race([gone, waited])) !== "late") break;
     killGroup(child, signal);
   }
-  // Also when it went by itself: what it started may still be there.
+  // Even if it ended by itself, what it started may still be running.
   killGroup(child, "SIGKILL");
 }
 
-/** A process may be gone before its last words have been read; a child of it may keep the pipe open for ever. */
+/** A process may be gone before its last output was read, and a child of it may keep the pipe open for ever. */
 async function allHeard({ stderr }: ChildProcess): Promise<void> {
   if (stderr === null || stderr.closed) return;
   await new Promise<void>((resolve) => {

@@ -12,13 +12,13 @@ export interface AdaptOptions {
   /** Told with each call to servers that asked for it. */
   readonly sandboxState?: () => JsonObject;
   readonly emit?: (event: McpEvent) => void;
-  /** Before each call: refuses one whose tool is no longer what was looked at. */
+  /** Called before each call. It refuses a call whose tool is no longer what somebody looked at. */
   readonly verify?: (tool: string) => Promise<void>;
 }
 
 export interface Adapted {
   readonly tools: readonly AnyTool[];
-  /** Tools that cannot be offered, and why. They take no other tool with them. */
+  /** Tools that cannot be offered, and why. They do not affect other tools. */
   readonly refused: readonly { readonly tool: string; readonly reason: string }[];
 }
 
@@ -45,7 +45,7 @@ export function adaptTools(found: readonly ServerTool[], options: AdaptOptions):
 
 /** More than any model could be offered, and than any server needs. */
 const maxTools = 2_048;
-/** How many are named; the rest is no better. */
+/** How many refused tools are named. */
 const maxRefused = 20;
 const maxSchemaChars = 256 * 1024;
 
@@ -59,13 +59,16 @@ function whyNot(tool: ServerTool, seen: ReadonlySet<string>): string | undefined
   return undefined;
 }
 
-/** Escapes, text direction and the tag alphabet: letters for a machine that a person is not meant to read. Emoji need none of them. */
+/**
+ * Escapes, text direction and the tag alphabet: characters that a machine reads and a person does not
+ * see. Emoji need none of them.
+ */
 const smuggled = new RegExp(
   String.raw`[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2060-\u2069\u{e0000}-\u{e0fff}]`,
   "u",
 );
 
-/** In names and values, which cannot be written out as descriptions can. */
+/** In names and values, which cannot be escaped as descriptions can. */
 function smuggles(schema: Json): boolean {
   if (typeof schema === "string") return smuggled.test(schema);
   if (Array.isArray(schema)) return schema.some(smuggles);
@@ -75,7 +78,7 @@ function smuggles(schema: Json): boolean {
   );
 }
 
-/** Beyond this a description is no description, but a way to fill the model's context. */
+/** A longer text is not a description, but a way to fill the model's context. */
 const maxDescription = 16_000;
 
 function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
@@ -84,7 +87,7 @@ function adapt(tool: ServerTool, options: AdaptOptions): AnyTool {
   const readOnly = onlyReads(tool);
   return {
     name: `${config.name}/${tool.name}`,
-    // Words nobody can see are the oldest trick of a hostile server: a model reads what a person would.
+    // Invisible words are the oldest trick of a hostile server, so a model reads only what a person would see.
     description: toVisible((tool.description ?? annotations?.title ?? tool.name).slice(0, maxDescription)),
     input: showWords(tool.inputSchema as JsonObject),
     ...(isObject(tool.outputSchema) ? { output: tool.outputSchema as JsonObject } : {}),
@@ -109,7 +112,7 @@ const changing = new Set(
 );
 
 /**
- * A server says of itself that a tool only looks, and the gate asks less about such tools. It is believed
+ * A server states that a tool only reads, and the gate asks less about such tools. It is believed
  * unless it contradicts itself: by its other hints, or by a name that says what the tool does.
  */
 function onlyReads({ name, annotations }: ServerTool): boolean {
@@ -150,7 +153,7 @@ async function call(tool: string, input: Json, ctx: ToolContext, options: AdaptO
   }
 }
 
-/** The descriptions inside a schema, at whatever depth; everything else of it stays as it is. */
+/** Changes the descriptions inside a schema, at any depth. Everything else stays as it is. */
 function showWords<Value extends Json>(schema: Value): Value {
   if (Array.isArray(schema)) return schema.map(showWords) as Json as Value;
   if (!isObject(schema)) return schema;
@@ -165,7 +168,7 @@ function isWords(key: string): boolean {
   return key === "description" || key === "title" || key === "$comment";
 }
 
-/** Whatever a server sent, marked as a result: an empty one, too, and one with blocks we do not know. */
+/** Whatever a server sent, marked as a result, even if it is empty or has unknown blocks. */
 function toContent(given: {
   readonly content?: unknown;
   readonly isError?: boolean | undefined;

@@ -1,7 +1,7 @@
-/** A list to choose from by how it begins, or a function that knows better. */
+/** A list to choose from by its beginning, or a function that knows better. */
 export type Completions = readonly string[] | Complete;
 
-/** `others` are the arguments the person has filled in already. */
+/** `others` are the arguments that the person has already filled in. */
 export type Complete = (
   value: string,
   others: Readonly<Record<string, string>>,

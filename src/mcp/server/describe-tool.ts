@@ -1,4 +1,4 @@
-/** Our tools and their results in the words of MCP. */
+/** Our tools and their results in MCP's terms. */
 import type { CallToolResult, ContentBlock, Tool as ServedTool } from "@modelcontextprotocol/server";
 import type { Part } from "../../base/content.ts";
 import { defined, isObject } from "../../base/json.ts";
@@ -6,7 +6,7 @@ import type { AnyTool, Ended, Situation } from "../../index.ts";
 import { isFreeform } from "../../spec/freeform.ts";
 import { toSchema } from "../../schema/schema.ts";
 
-/** `name`: as every client takes it; it comes back through the registry. */
+/** `name` is in a form that every client accepts, and comes back through the registry. */
 export function describeTool(tool: AnyTool, name: string, situation: Situation): ServedTool {
   const description = typeof tool.description === "string" ? tool.description : tool.description(situation);
   const readOnly = tool.mutates === false || (tool.mutates === undefined && tool.access === undefined);
@@ -24,7 +24,7 @@ export function describeTool(tool: AnyTool, name: string, situation: Situation):
   };
 }
 
-/** As it was written, `x-mcp-header` and all. */
+/** As it was written, including `x-mcp-header`. */
 export function inputSchema(tool: AnyTool): ServedTool["inputSchema"] {
   if (!isFreeform(tool.input)) return { ...toSchema(tool.input).json, type: "object" };
   return {
@@ -34,14 +34,14 @@ export function inputSchema(tool: AnyTool): ServedTool["inputSchema"] {
   };
 }
 
-/** Most clients only know results that are objects: other results are told as text alone. */
+/** Most clients know only results that are objects, so other results are given as text alone. */
 function outputSchema(tool: AnyTool): ServedTool["outputSchema"] | undefined {
   if (tool.output === undefined || isFreeform(tool.output)) return undefined;
   const { json } = toSchema(tool.output);
   return json["type"] === "object" ? { ...json, type: "object" } : undefined;
 }
 
-/** `linkTo` names the resource that holds the whole of an output that was cut. */
+/** `linkTo` names the resource that holds the whole of a cut output. */
 export function describeResult(ended: Ended, linkTo: (file: string) => string | undefined): CallToolResult {
   const link = ended.cut?.file === undefined ? undefined : linkTo(ended.cut.file);
   return {

@@ -8,7 +8,7 @@ export interface ElicitingClient extends Answerer {
   readonly elicit: NonNullable<McpHost["elicit"]>;
 }
 
-/** An engine's approver for calls that come from MCP clients: each question goes to the client that made the call. */
+/** An engine's approver for calls from MCP clients. Each question goes to the client that made the call. */
 export interface ElicitingApprover extends Approver {
   /** Until the returned function is called, the questions of this call go to `client`. */
   register(callId: string, client: ElicitingClient): () => void;

@@ -1,4 +1,4 @@
-/** Sessions of clients that speak the protocol of 2025 over HTTP: one server object each, bounded in number and age. */
+/** Sessions of clients that use the 2025 protocol over HTTP: one server object for each, limited in number and age. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { NodeStreamableHTTPServerTransport } from "@modelcontextprotocol/node";
@@ -26,12 +26,12 @@ export type Refuse = (status: number, message: string) => void;
 interface Session {
   readonly server: McpServer;
   readonly transport: NodeStreamableHTTPServerTransport;
-  /** Requests being answered right now, a listening stream among them. */
+  /** Requests that are being answered right now, including listening streams. */
   busy: number;
   usedAt: number;
 }
 
-/** After this a client whose stream broke asks for the rest of it. */
+/** How long a client waits after its stream broke before it asks for the rest. */
 const retryMs = 1_000;
 
 export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
@@ -90,7 +90,10 @@ export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
   };
 }
 
-/** Kept for one session, the oldest dropped first: enough to bridge a broken connection, not to relive a session. */
+/**
+ * Kept for one session, with the oldest dropped first: enough to bridge a broken connection, but not
+ * to repeat a session.
+ */
 const maxEvents = 256;
 const maxBytes = 4 * 1024 * 1024;
 
@@ -100,7 +103,10 @@ interface Event {
   readonly bytes: number;
 }
 
-/** What was sent last, so that a client whose stream broke gets the rest of it. Messages are repeated, never calls. */
+/**
+ * What was sent last, so that a client whose stream broke gets the rest. Messages are repeated, but
+ * calls never are.
+ */
 function createEventLog(): EventStore {
   const events = new Map<number, Event>();
   let next = 0;

@@ -1,7 +1,8 @@
 /**
- * Multi-round requests: requests that may have to ask their client something before they are answered. A client of an
- * older protocol version is asked while its request is open. A newer one gets the questions as the answer and sends the
- * request again with its replies; the work waits meanwhile and goes on where it stopped, so that nothing runs twice.
+ * Multi-round requests: requests that may have to ask their client something before they are answered.
+ * A client of an older protocol version is asked while its request is open. A newer one gets the
+ * questions as the answer, and sends the request again with its replies. The work waits in the
+ * meantime and continues where it stopped, so that nothing runs twice.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
@@ -17,21 +18,21 @@ import {
 
 export type Responses = Readonly<Record<string, unknown>>;
 
-/** The way to the client that made a request: questions go out here and answers come back. */
+/** The connection to the client that made a request: questions go out and answers come back. */
 export interface ElicitationChannel {
-  /** The request it is being served by at this moment: where progress and log lines go. */
+  /** The request that is being served at this moment, to which progress and log lines belong. */
   request(): ServerContext;
   readonly client: ClientCapabilities;
-  /** Puts questions, together, after those that are open. Undefined: no answer came. */
+  /** Asks questions together, after those that are already open. Undefined if no answer came. */
   put(questions: Readonly<Record<string, InputRequest>>, signal: AbortSignal): Promise<Responses | undefined>;
-  /** What the client answered before it was asked; each is good for one question. */
+  /** What the client answered before it was asked. Each answer is used for one question. */
   readonly early: Map<string, unknown>;
 }
 
 export interface ServedRequest {
-  /** What is asked for: an answer must come back with the same. */
+  /** What the request asks for. An answer must come back with the same key. */
   readonly key: string;
-  /** What the client can do, where the connection said it once for all. */
+  /** What the client can do, if the connection stated it once for all. */
   readonly client: ClientCapabilities | undefined;
   readonly ctx: ServerContext;
 }
@@ -39,7 +40,7 @@ export interface ServedRequest {
 export type RoundResult<Result> = { readonly done: Result } | { readonly asks: InputRequiredResult };
 
 export interface MultiRound {
-  /** Starts the work, or goes on with the one whose questions this request answers. */
+  /** Starts the work, or continues the one whose questions this request answers. */
   serve<Result>(
     request: ServedRequest,
     work: (channel: ElicitationChannel, stop: AbortSignal) => Promise<Result>,
@@ -56,14 +57,14 @@ interface Running {
   ctx: ServerContext;
   readonly done: Promise<unknown>;
   readonly stop: AbortController;
-  /** What is asked right now, and who takes the answers; undefined: there are none. */
+  /** What is being asked, and who takes the answers. Undefined if nothing is. */
   open: { readonly questions: Record<string, InputRequest>; take(responses: Responses | undefined): void } | undefined;
   /** Called when there is a question. */
   asked: () => void;
 }
 
 const defaultAnswerTimeoutMs = 10 * 60_000;
-/** Requests that wait for answers at the same time; the oldest is then taken as unanswered. */
+/** How many requests may wait for answers at the same time. Beyond that, the oldest counts as unanswered. */
 const maxWaiting = 256;
 
 export function createMultiRound({ answerTimeoutMs = defaultAnswerTimeoutMs }: MultiRoundOptions = {}): MultiRound {
@@ -143,7 +144,7 @@ function start(
   return running;
 }
 
-/** Never rejects: when nobody answers, the result is undefined. */
+/** Never rejects: if nobody answers, the result is undefined. */
 function waitForAnswers(
   running: Running,
   questions: Readonly<Record<string, InputRequest>>,
@@ -178,7 +179,7 @@ async function sendQuestions(
   const send = async ([name, question]: [string, InputRequest]) => {
     const { method, params } = question;
     const isPage = method === "elicitation/create" && params.mode === "url";
-    // Only the older protocol wants a name for what happens on the page.
+    // Only the older protocol needs an id for what happens on the page.
     const given = isPage ? { ...params, elicitationId: randomUUID() } : params;
     return [name, await ctx.mcpReq.send({ method, params: { ...given } }, options)] as const;
   };
@@ -200,7 +201,7 @@ export function isModern(ctx: ServerContext): boolean {
   return ctx.mcpReq.envelope !== undefined;
 }
 
-/** Newer clients say it with every request, older ones once. */
+/** Newer clients state it with every request, older ones once. */
 function capabilitiesOf({ ctx, client }: ServedRequest): ClientCapabilities {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
   // The protocol library has checked the envelope; its type only forgets the key.

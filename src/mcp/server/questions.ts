@@ -1,4 +1,4 @@
-/** Questions in the form the protocol puts them, and what an answer is worth. */
+/** Questions in the protocol's form, and how answers are checked. */
 import {
   inputRequired,
   MissingRequiredClientCapabilityError,
@@ -28,7 +28,7 @@ const required: Readonly<Record<QuestionKind, ClientCapabilities>> = {
   folders: { roots: {} },
 };
 
-/** Before 2025-11-25 there was only one kind of elicitation, and an empty object stood for it. */
+/** Before 2025-11-25 there was only one kind of elicitation, written as an empty object. */
 export function canAsk({ elicitation, sampling, roots }: ClientCapabilities, kind: QuestionKind): boolean {
   switch (kind) {
     case "form":
@@ -43,7 +43,7 @@ export function canAsk({ elicitation, sampling, roots }: ClientCapabilities, kin
 }
 
 export interface ClientAnswerer extends Answerer {
-  /** The protocol's own word for what was asked of a client that did not say it can do it. */
+  /** The protocol's own error for a question to a client that did not declare the capability. */
   lacked(): Error | undefined;
 }
 
@@ -63,7 +63,7 @@ export function createClientAnswerer(channel: ElicitationChannel): ClientAnswere
   };
 }
 
-/** What is missing or does not fit is asked again; then it counts as unanswered. */
+/** How often something missing or invalid is asked for again before it counts as unanswered. */
 const maxTries = 3;
 
 async function askClient(
@@ -116,7 +116,7 @@ function toRequest(question: Question): InputRequest {
   }
 }
 
-/** What came from the client is untrusted: undefined where it is no answer to this question. */
+/** The client's answer is untrusted. Undefined if it does not answer this question. */
 async function readAnswer(question: Question, response: unknown): Promise<Answer | undefined> {
   if (!isObject(response)) return undefined;
   switch (question.kind) {
@@ -153,7 +153,7 @@ async function readAnswer(question: Question, response: unknown): Promise<Answer
 
 type FormContent = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
-/** Another server's question, passed on as it is, with its name. */
+/** Another server's question, passed on unchanged with that server's name. */
 export function toQuestion(question: Elicitation): InputRequest {
   const message = `${question.server} asks: ${question.message}`;
   return question.mode === "url"
@@ -161,7 +161,7 @@ export function toQuestion(question: Elicitation): InputRequest {
     : inputRequired.elicit({ message, requestedSchema: question.schema as unknown as FormSchema });
 }
 
-/** A JSON Schema object; the client refuses what its form grammar does not know. */
+/** A JSON Schema object. The client refuses what its form grammar does not know. */
 type FormSchema = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
 export function toApproval(request: ApprovalRequest): InputRequest {
   const { call, reason, commands, diff, effects } = request;
@@ -220,7 +220,7 @@ function answerFields({ effects }: ApprovalRequest): Record<string, TextField> {
   };
 }
 
-/** What came from the client is untrusted: only a word that was offered counts, and what cannot be read is a no. */
+/** The client's answer is untrusted: only a word that was offered counts, and what cannot be read means no. */
 export function toAnswer(response: unknown, { effects }: Pick<ApprovalRequest, "effects">): ApprovalAnswer {
   const content = isObject(response) && response["action"] === "accept" ? response["content"] : undefined;
   const { answer, lines, reason } = isObject(content) ? content : {};

@@ -1,4 +1,7 @@
-/** Streamable HTTP on loopback, for clients of both protocol eras. Nobody without the token, and no web page, gets in. */
+/**
+ * Streamable HTTP on loopback, for clients of both protocol versions. Nobody without the token, and no
+ * web page, gets in.
+ */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import {
@@ -33,7 +36,7 @@ export async function serveOverHttp(options: ServeOptions, served: McpServerOpti
     endings.push(resources.onChange?.(() => modern.notify.resourcesChanged()));
     endings.push(resources.onUpdate?.((uri) => modern.notify.resourceUpdated(uri)));
   });
-  // Here every request has its own server object: who listens for changes is known to the handler alone.
+  // Here every request has its own server object, so only the handler knows who listens for changes.
   const modern = createMcpHandler(() => createMcpServer({ ...served, conversation: clients.find, follows: false }), {
     legacy: "reject",
   });
@@ -87,12 +90,12 @@ interface StatelessClients {
   close(): Promise<void>;
 }
 
-/** Programs that are told apart by the name they give; the one used longest ago goes first. */
+/** How many programs are told apart by the name they give. The least recently used goes first. */
 const maxStatelessClients = 64;
 
 /**
- * The newer protocol has no sessions: each request says anew which program makes it. Requests of one program belong to
- * one conversation, so that it finds again what it left running.
+ * The newer protocol has no sessions: each request states which program makes it. Requests of one
+ * program belong to one conversation, so that it finds what it left running.
  */
 function createStatelessClients(engine: Engine, opened: (conversation: Conversation) => void): StatelessClients {
   const open = new Map<string, Conversation>();
@@ -122,7 +125,7 @@ function createStatelessClients(engine: Engine, opened: (conversation: Conversat
 const isLocalHost = localhostHostValidation();
 const isLocalOrigin = localhostOriginValidation();
 
-/** False where the request has been answered with a refusal. */
+/** False if the request was answered with a refusal. */
 function isAllowed(request: IncomingMessage, response: ServerResponse, token: string): boolean {
   if (!isLocalHost(request, response) || !isLocalOrigin(request, response)) return false;
   if (!isOwnOrigin(request)) {
@@ -140,11 +143,11 @@ function isAllowed(request: IncomingMessage, response: ServerResponse, token: st
   return true;
 }
 
-/** A page on this machine, but of another server, is a stranger all the same. */
+/** A page on this machine that belongs to another server is a stranger too. */
 function isOwnOrigin({ headers }: IncomingMessage): boolean {
   const { origin, host } = headers;
   if (origin === undefined) return true;
-  // Both are names of this machine: the port tells servers apart, here or behind somebody who passes requests on.
+  // Both are names of this machine. The port distinguishes servers, here or behind a proxy.
   const called = `http://${host ?? ""}`;
   return URL.canParse(origin) && URL.canParse(called) && new URL(origin).port === new URL(called).port;
 }

@@ -9,21 +9,21 @@ import type { ServedResources } from "./served-resources.ts";
 /** Options of `serveMcp`. */
 export interface ServeOptions {
   readonly engine: Engine;
-  /** The one the engine was made with: its questions go back to the client that made the call. */
+  /** The approver that the engine was made with. Its questions go back to the client that made the call. */
   readonly approver?: ElicitingApprover;
   readonly shows?: (tool: AnyTool) => boolean;
-  /** What clients may read; a function where each client has files of its own. */
+  /** What clients may read. A function if each client has its own files. */
   readonly resources?: ServedResources | ResourcesFor;
   readonly prompts?: ServedPrompts;
   /** Left out: stdio. 0: any free port. */
   readonly port?: number;
-  /** Left out: a new one, told through `tell`. */
+  /** Left out: a new one, reported through `tell`. */
   readonly token?: string;
   readonly version: string;
   /** For lines to the operator; never stdout, which belongs to the protocol. */
   readonly tell: (line: string) => void;
   readonly sessions?: SessionLimits;
-  /** Instead of stdio: any way to one client. */
+  /** Any connection to one client, instead of stdio. */
   readonly transport?: McpTransport;
   /** Left out: the process's own. */
   readonly stdio?: { readonly input: Readable; readonly output: Writable };
@@ -32,10 +32,10 @@ export interface ServeOptions {
 /** The resources of the client whose conversation this is. */
 export type ResourcesFor = (conversation: Conversation) => ServedResources;
 
-/** Of the sessions that older clients keep over HTTP. */
+/** Limits on the sessions that older clients keep over HTTP. */
 export interface SessionLimits {
   readonly maxSessions?: number;
-  /** A session nobody used for this long is closed; its client starts a new one by itself. */
+  /** A session that nobody used for this long is closed. Its client starts a new one by itself. */
   readonly idleMs?: number;
   readonly now?: () => number;
 }

@@ -47,7 +47,10 @@ export function serveResources(server: Server, { resourcesOf, follows }: ServeRe
   ].filter((end) => end !== undefined);
 }
 
-/** Who wants to hear of which resource: older clients subscribe here, newer ones where the transport keeps count itself. */
+/**
+ * Who wants to know about changes of which resource. Older clients subscribe here; for newer ones the
+ * transport keeps track.
+ */
 function followUpdates(server: Server, resources: ServedResources): (uri: string) => boolean {
   const wanted = new Set<string>();
   if (resources.onUpdate === undefined) return () => false;

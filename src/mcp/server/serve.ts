@@ -1,4 +1,7 @@
-/** Serving an engine: stdio for a client that starts us, streamable HTTP on loopback for those that do not, or a transport of your own. */
+/**
+ * Serves an engine: over stdio for a client that starts us, over streamable HTTP on loopback for
+ * others, or over your own transport.
+ */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import type { Transport } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
@@ -64,7 +67,7 @@ function serveOne(options: ServeOptions, served: McpServerOptions): Serving {
   };
 }
 
-/** The library takes the one hook a transport has; this hears of it too. */
+/** The library uses the one hook that a transport has; this calls both. */
 function onClose(transport: object, listener: () => void): void {
   let hook: (() => void) | undefined;
   Object.defineProperty(transport, "onclose", {

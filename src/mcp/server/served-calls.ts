@@ -1,4 +1,7 @@
-/** Calls that MCP clients make of us: each down the engine's line, its questions back to the client that made it. */
+/**
+ * Calls that MCP clients make: each goes down the engine's line, and its questions go back to the
+ * client that made it.
+ */
 import { randomUUID } from "node:crypto";
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject, defined, type JsonObject } from "../../base/json.ts";
@@ -33,7 +36,10 @@ export interface ServedCalls {
 
 export type Served = { readonly done: Ended } | { readonly asks: InputRequiredResult };
 
-/** Calls of all clients of one engine: they change the same folder, so those that change something wait for each other. */
+/**
+ * Calls of all clients of one engine. They change the same folder, so those that change something wait
+ * for each other.
+ */
 export function createServedCalls({ approver, multiRound = createMultiRound() }: ServedCallsOptions): ServedCalls {
   const turns = createTurns();
 
@@ -52,7 +58,7 @@ export function createServedCalls({ approver, multiRound = createMultiRound() }:
     const endings = [approver?.register(asked.id, client), place.leave];
     try {
       const ended = await conversation.run(asked, stop, { beforeRun: place.enter, onEvent: tellClient(channel) });
-      // A newer client is told what it would have to offer; an older one has only the tool's own words.
+      // A newer client is told which capability it lacks; an older one gets only the tool's own words.
       const lacked = ended.ok ? undefined : client.lacked();
       if (lacked !== undefined && isModern(channel.request())) throw lacked;
       return ended;
@@ -80,7 +86,10 @@ export function createServedCalls({ approver, multiRound = createMultiRound() }:
   };
 }
 
-/** Other calls go on while a person is asked, except about a held run: it is decided before the next one begins. */
+/**
+ * Other calls continue while a person is asked, except about a held run, which is decided before the
+ * next one begins.
+ */
 function createElicitingClient(
   channel: ElicitationChannel,
   inPlace: ElicitationChannel,
@@ -104,7 +113,7 @@ function createElicitingClient(
 }
 
 interface Place {
-  /** Once the call is permitted: resolves when its turn has come. */
+  /** Called when the call is permitted. Resolves when its turn has come. */
   enter(permitted: Permitted): Promise<void>;
   /** Gives the turn to others while a person is asked, and takes it again afterwards. */
   aside<Result>(wait: () => Promise<Result>): Promise<Result>;
@@ -124,7 +133,7 @@ function takePlace(turns: Turns, stop: AbortSignal): Place {
   return {
     async enter({ mutates }) {
       alone = mutates;
-      if (turn === undefined) await take(); // run again with a wider grant, the call still has the turn it took
+      if (turn === undefined) await take(); // a second run with a wider grant still has the turn that the call took
     },
     aside(wait) {
       if (turn === undefined) return wait();
@@ -154,7 +163,7 @@ function whenAborted(stop: AbortSignal): Promise<never> {
 
 const levels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
 
-/** A listener for one call's events: what it tells goes to whichever request it is being served by at that moment. */
+/** A listener for one call's events. It passes them to whichever request is serving the call at that moment. */
 function tellClient(channel: ElicitationChannel): (event: CallEvent) => void {
   let steps = 0;
   const report = ({ progress: told }: Extract<CallEvent, { type: "call.progress" }>) => {

@@ -1,4 +1,4 @@
-/** Prompts: words a person picks in their client, filled in by us. */
+/** Prompts: texts that a person chooses in their client, and that we fill in. */
 import type { Part } from "../../base/content.ts";
 import type { Ask } from "../../spec/question.ts";
 import type { Completions } from "./completions.ts";
@@ -9,7 +9,7 @@ export interface ServedPrompt {
   readonly title?: string;
   readonly description: string;
   readonly arguments?: readonly PromptArgument[];
-  /** The messages; plain text stands for one of the user's. Required arguments are there. */
+  /** The messages; plain text stands for one message of the user. Required arguments are present. */
   get(values: Readonly<Record<string, string>>, ctx: PromptContext): PromptText | Promise<PromptText>;
 }
 
@@ -24,7 +24,7 @@ export interface PromptArgument {
 
 /** What a prompt can use while it is made. */
 export interface PromptContext {
-  /** Questions of the prompt's own, as a tool has them. */
+  /** The prompt's own questions, like a tool's. */
   readonly ask: Ask;
   readonly signal: AbortSignal;
 }

@@ -1,4 +1,4 @@
-/** What a client may read beside calling tools: files of ours, each under an address that is no path. */
+/** What a client may read besides calling tools: files of ours, each under an address that is not a path. */
 import { checkOptions, optionsShape } from "../../base/shape.ts";
 import { defined } from "../../base/json.ts";
 import type { Completions } from "./completions.ts";
@@ -23,7 +23,7 @@ export interface ServedResources {
   /** The address of one of these files, or undefined where it is none of them. */
   linkTo(file: string): string | undefined;
   readonly templates: readonly ResourceTemplate[];
-  /** Calls back when there are others than before. Left out: clients are not told. */
+  /** Calls back when the list has changed. Left out: clients are not told. */
   onChange?(listener: () => void): () => void;
   /** Calls back when one was written again. Left out: clients cannot subscribe. */
   onUpdate?(listener: (uri: string) => void): () => void;
@@ -45,7 +45,7 @@ export interface ResourceFolder {
   readonly mediaType: string;
   /** All its files are below this. */
   readonly root: string;
-  /** Newest first. A name is one step of an address. */
+  /** Newest first. A name is one segment of an address. */
   files(): readonly { readonly name: string; readonly path: string; readonly title?: string; readonly size?: number }[];
 }
 
@@ -56,7 +56,7 @@ export interface ServedResourcesOptions {
   readonly readText: (path: string, maxBytes: number) => Promise<{ readonly text: string; readonly cut: boolean }>;
 }
 
-/** A client's context holds far less; what is longer is read by tools, by range. */
+/** A client's context holds far less. Longer files are read by tools, in ranges. */
 const maxReadBytes = 4 * 1024 * 1024;
 
 const servedResourcesShape = optionsShape<ServedResourcesOptions>(
@@ -82,7 +82,7 @@ export function createServedResources(options: ServedResourcesOptions): ServedRe
         ...defined({ size: file.size }),
       }));
     },
-    // Looked up among the files there are, never built into a path: an address cannot lead anywhere else.
+    // Looked up among existing files and never made into a path, so an address cannot lead anywhere else.
     async read(uri) {
       const asked = folders.filter(({ kind }) => uri.startsWith(addressOf(kind, "")));
       const found = within(asked).find(({ folder, file }) => addressOf(folder.kind, file.name) === uri);

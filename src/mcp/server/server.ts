@@ -1,4 +1,4 @@
-/** An engine as an MCP server: every governed tool for any MCP client, every call down the same line. */
+/** An engine as an MCP server: every governed tool for any MCP client, with every call on the same line. */
 import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import type { AnyTool, Conversation, Engine } from "../../index.ts";
 import { describeResult, describeTool, inputSchema } from "./describe-tool.ts";
@@ -15,14 +15,17 @@ export interface McpServerOptions {
   readonly version: string;
   /** Which tools are shown; left out: all. */
   readonly shows?: (tool: AnyTool) => boolean;
-  /** Whose calls these are. Left out: a conversation of this connection's own, ended with it. */
+  /** The conversation that the calls belong to. Left out: one for this connection, which ends with it. */
   readonly conversation?: (request: ServerContext | undefined) => Conversation;
   readonly resources?: ResourcesFor;
   readonly prompts?: ServedPrompts;
-  /** These two are shared by all connections to one engine, so that a later request can answer an earlier one's question. */
+  /**
+   * These two are shared by all connections to one engine, so that a later request can answer an earlier
+   * one's question.
+   */
   readonly calls?: ServedCalls;
   readonly multiRound?: MultiRound;
-  /** Tell this connection what changes. Off where something else does. */
+  /** Whether to tell this connection about changes. False if something else does. */
   readonly follows?: boolean;
 }
 
@@ -42,7 +45,8 @@ export function createMcpServer(options: McpServerOptions): McpServer {
 
   const product = new McpServer({ name: "callgate", version });
   const { server } = product;
-  // The library asks for it when headers repeat arguments (`x-mcp-header`); it only knows tools registered with itself.
+  // The library asks for it when headers repeat arguments (`x-mcp-header`), and knows only tools that were registered
+  // with it.
   product.toolInputSchemaJson = (name) => {
     const tool = find(name);
     return tool && inputSchema(tool);
@@ -55,7 +59,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     return { tools: listed.map((tool) => describeTool(tool, names.get(tool.name) ?? tool.name, situation)) };
   });
   server.setRequestHandler("tools/call", async ({ params }, ctx) => {
-    // A tool that is not shown is not there: its name is left for the registry to refuse.
+    // A tool that is not shown does not exist for the client, so the registry refuses its name.
     const name = find(params.name)?.name ?? `${params.name} (not offered here)`;
     const served = await calls.serve(
       { name, input: params.arguments },

@@ -1,6 +1,6 @@
 /**
- * Would the target take this schema? A strict reading of each provider's published rules, written
- * without a look at the normaliser, so that the two can be held against each other.
+ * Whether the target would accept this schema: a strict reading of each provider's published rules. It
+ * was written without looking at the normaliser, so that the two can be compared.
  */
 import { isObject } from "../../base/json.ts";
 import type { SchemaTarget } from "./rules.ts";
@@ -19,7 +19,7 @@ interface TargetCheck {
 
 const deepestTaken = 100;
 
-/** Reasons for a refusal; none means it would be taken. */
+/** The reasons for a refusal. None means that it would be accepted. */
 export function checkTarget(schema: unknown, target: SchemaTarget): string[] {
   if (!isObject(schema)) return ["the root is not an object"];
   const rules = checks[target];

@@ -3,7 +3,7 @@ import type { Json } from "../../base/json.ts";
 
 const longestSaid = 600;
 
-/** The description with what was dropped behind it; said once, however often a schema is normalised. */
+/** The description, followed by what was dropped. It is added once, however often a schema is normalised. */
 export function describe(description: string | undefined, said: readonly string[]): string {
   const own = description ?? "";
   const fresh = [...new Set(said)].filter((words) => !own.includes(words)).join("; ");
@@ -29,7 +29,7 @@ const limitNames: Readonly<Record<string, string>> = {
   uniqueItems: "no item twice",
 };
 
-/** Undefined for what is not worth saying. */
+/** Undefined for what is not worth mentioning. */
 export function limitWords(keyword: string, value: number | string | boolean): string | undefined {
   const text = String(value);
   // zod writes the safe integers as bounds of every integer.

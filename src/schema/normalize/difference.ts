@@ -1,4 +1,7 @@
-/** Whatever differs between the schema that came and the one that goes out is in the list of changes, said or not on the way. */
+/**
+ * Whatever differs between the schema that came and the one that goes out is in the list of changes,
+ * whether or not it was noted on the way.
+ */
 import { isObject, stableStringify } from "../../base/json.ts";
 import type { Trail } from "./trail.ts";
 
@@ -7,7 +10,7 @@ type Schema = Record<string, unknown>;
 /** Keywords that hold one schema, a list of them, or a table by name. */
 const inner = { one: ["items", "additionalProperties"], table: ["properties", "$defs"] } as const;
 const deepest = 60;
-/** Real schemas have some hundred nodes; beyond this the list would be longer than anybody reads. */
+/** Real schemas have some hundred nodes. Beyond this the list would be longer than anybody reads. */
 const mostNodes = 2000;
 
 export function listDifferences(before: Schema, after: Schema, trail: Trail): void {

@@ -1,4 +1,4 @@
-/** The parts of a target's schema that hold no other schema: enums, bounds, null, and what stands for nothing said. */
+/** The parts of a target's schema that contain no other schema: enums, bounds, null, and a schema that says nothing. */
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import { describe, limitWords, valueWords } from "./describe.ts";
 import type { TargetRules } from "./rules.ts";
@@ -14,7 +14,7 @@ export interface LeafContext {
   readonly repeats: number;
 }
 
-/** The same schema, null taken as well, in the target's way. */
+/** The same schema that also accepts null, in the target's way. */
 export function addNull(schema: JsonObject, nullable: boolean, rules: TargetRules): JsonObject {
   if (!nullable || rules.nulls === "drop") return schema;
   const union = schema["anyOf"] as readonly JsonObject[] | undefined;
@@ -148,7 +148,7 @@ export function lowerEnum(shape: Shape, types: readonly TypeName[], { rules, tra
     return leave("an enum of objects went into the description");
   if (rules.enums === "any") return { written: { enum: values }, said: [] };
   if (values.some((value) => typeof value === "object")) return leave("an enum of objects went into the description");
-  // Text for a boolean would be another type: what the values are is said, and the type stays.
+  // Writing a boolean as text would change its type, so the values are described and the type stays.
   if (values.every((value) => typeof value === "boolean"))
     return leave("an enum of booleans went into the description");
   if (values.some((value) => typeof value !== "string")) trail.change(`${shape.at}/enum`, "the values became text");

@@ -1,4 +1,4 @@
-/** A shape to a target's schema. Recursion is bounded by the shape's depth and, for references, by hand. */
+/** Turns a shape into a target's schema. Recursion is bounded by the shape's depth and, for references, explicitly. */
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import { lowerItems, lowerObject } from "./container.ts";
 import { describe } from "./describe.ts";
@@ -10,13 +10,13 @@ import type { Shape, TypeName } from "./shape.ts";
 
 export interface Lowering extends LeafContext {
   readonly refs: References;
-  /** References being written in place right now, from the outside in. */
+  /** References that are being written in place right now, from the outside in. */
   readonly open: readonly string[];
   readonly depth: number;
 }
 
 const deepest = 60;
-/** References inside references inside references: what lies further down is told, not written. */
+/** How deep references inside references are written in place. What lies further down is described instead. */
 const deepestInline = 3;
 
 export function lower(source: Shape, at: Lowering): JsonObject {
@@ -35,7 +35,7 @@ export function lower(source: Shape, at: Lowering): JsonObject {
   return lowerTypes(shape, next);
 }
 
-/** Nothing beside the reference but words: it can stay one. */
+/** Nothing but words beside the reference, so it can stay one. */
 function isPlainRef(shape: Shape): boolean {
   return (
     !shape.types &&
@@ -56,7 +56,7 @@ function lowerRef(shape: Shape, ref: string, { rules, refs }: Lowering): JsonObj
     : written;
 }
 
-/** References followed and allOf merged, so that what is left is types, properties and alternatives. */
+/** Follows references and merges allOf, so that types, properties and alternatives are left. */
 export function resolve(source: Shape, at: Lowering): { readonly shape: Shape | undefined; readonly next: Lowering } {
   let shape: Shape = source;
   let open = at.open;
@@ -104,7 +104,7 @@ function lowerUnion(shape: Shape, alternatives: readonly Shape[], at: Lowering):
   if (branches.length === 0) return lower({ limits: new Map(), ...words, types: ["null"] }, at);
   if (branches.length === 1) return addNull(lower(withWords(branches[0]!, words), at), nullable, at.rules);
   const flat = branches.map((branch) => resolve(branch, at).shape).filter((branch) => branch !== undefined);
-  // Properties beside the alternatives: one object holds all of them, because few targets take both.
+  // Properties beside the alternatives: one object holds all of them, because few targets accept both.
   if (shape.properties && flat.every(isObjectShape)) {
     at.trail.change(shape.at, "alternatives of one object were merged");
     return addNull(lower(withWords(uniteObjects(flat, shape.at), words), at), nullable, at.rules);
@@ -145,7 +145,7 @@ export function isObjectShape(shape: Shape): boolean {
   return shape.types ? shape.types.includes("object") : Boolean(shape.properties ?? shape.required ?? shape.additional);
 }
 
-/** For targets without alternatives: objects are united, otherwise the first stands for all. */
+/** For targets without alternatives: objects are united; otherwise the first one stands for all. */
 function lowerFirst(branches: readonly Shape[], words: Words, at: Lowering): JsonObject {
   at.trail.change(words.at, "of several alternatives one was kept");
   const [first] = branches;
@@ -175,7 +175,7 @@ function lowerAlternatives(branches: readonly Shape[], words: Words, takesNull: 
   return addNull({ ...(description === "" ? {} : { description }), anyOf: written, ...value }, nullable, at.rules);
 }
 
-/** `anyOf` directly inside `anyOf` says the same as one list. */
+/** `anyOf` directly inside `anyOf` is the same as one list. */
 function flattenUnion(schema: JsonObject): readonly JsonObject[] {
   const keys = Object.keys(schema);
   return keys.length === 1 && keys[0] === "anyOf" ? (schema["anyOf"] as readonly JsonObject[]) : [schema];
@@ -225,7 +225,7 @@ function lowerTypes(shape: Shape, at: Lowering): JsonObject {
   return addNull(lowerNamed(shape, types, at), nullable, rules);
 }
 
-/** Scalars may share one schema where lists are taken; objects and arrays need their own keywords. */
+/** Scalars may share one schema if lists of types are accepted. Objects and arrays need their own keywords. */
 function keepsList(types: readonly TypeName[], shape: Shape, rules: TargetRules): boolean {
   return rules.typeLists && !(types.includes("object") && types.includes("array")) && shape.properties === undefined;
 }

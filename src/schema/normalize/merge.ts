@@ -1,8 +1,11 @@
-/** Two shapes that must both hold, as one. Where they cannot both hold, the first is kept: the original schema still decides. */
+/**
+ * Joins two shapes that must both hold. If they cannot both hold, the first is kept, because the
+ * original schema still decides.
+ */
 import { defined, type Json } from "../../base/json.ts";
 import type { Shape, TypeName } from "./shape.ts";
 
-/** `depth` bounds the recursion; what lies deeper is taken from the first. */
+/** `depth` bounds the recursion. What lies deeper is taken from the first. */
 export function mergeShapes(a: Shape, b: Shape, depth = 0): Shape {
   if (depth > 20) return a;
   if (a.never || b.never) return { ...a, never: true };
@@ -20,7 +23,7 @@ export function mergeShapes(a: Shape, b: Shape, depth = 0): Shape {
     ...(b.allOf ?? []),
     ...(a.ref !== undefined && b.ref !== undefined && a.ref !== b.ref ? [{ ...bare(b), ref: b.ref }] : []),
   ];
-  // Two sets of alternatives at once would multiply; the first is kept.
+  // Two sets of alternatives would multiply, so the first is kept.
   const anyOf = a.anyOf ?? b.anyOf;
   return {
     at: a.at,
@@ -83,7 +86,10 @@ function mergeLimits(a: Shape["limits"], b: Shape["limits"]): Shape["limits"] {
   return merged;
 }
 
-/** Objects that are alternatives, as one object that takes any of them: all properties, required what all require. */
+/**
+ * Joins objects that are alternatives into one that accepts any of them: it has all properties, and
+ * requires what all of them require.
+ */
 export function uniteObjects(branches: readonly Shape[], at: string): Shape {
   const properties = new Map<string, Shape>();
   for (const branch of branches) {
@@ -106,7 +112,7 @@ export function uniteObjects(branches: readonly Shape[], at: string): Shape {
   };
 }
 
-/** One name in two branches: discriminators become one enum, the rest alternatives. */
+/** One name in two branches: discriminators become one enum, and the rest become alternatives. */
 function uniteProperty(a: Shape, b: Shape): Shape {
   if (a.enum && b.enum)
     return { ...a, enum: [...new Map([...a.enum, ...b.enum].map((value) => [JSON.stringify(value), value])).values()] };

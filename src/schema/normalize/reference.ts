@@ -6,9 +6,9 @@ import type { Trail } from "./trail.ts";
 
 export interface References {
   read(ref: string): Shape;
-  /** The name under which a reference's target is written; asking puts it on the list to write. */
+  /** The name under which a reference's target is written. Asking for it adds the target to the list. */
   nameOf(ref: string): string;
-  /** References named since the last look. */
+  /** References that were named since the last call. */
   takeNew(): readonly { readonly ref: string; readonly name: string }[];
 }
 
@@ -48,7 +48,7 @@ export function createReferences(root: unknown, trail: Trail): References {
   };
 }
 
-/** The last part of the pointer, in characters every provider takes. */
+/** The last part of the pointer, in characters that every provider accepts. */
 function freeName(ref: string, used: ReadonlySet<string>): string {
   const last = ref === "#" ? "root" : (ref.split("/").at(-1) ?? "");
   const plain = last.replaceAll(/[^A-Za-z0-9_]/g, "_").slice(0, 48) || "schema";
@@ -58,7 +58,7 @@ function freeName(ref: string, used: ReadonlySet<string>): string {
   }
 }
 
-/** A reference by `$id` or anchor, looked for in the tables of definitions only. */
+/** A reference by `$id` or anchor, searched only in the tables of definitions. */
 function findById(root: unknown, ref: string): unknown {
   if (!isObject(root)) return undefined;
   const tables = [root["$defs"], root["definitions"]].filter(isObject).flatMap((table) => Object.values(table));

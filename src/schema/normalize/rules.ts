@@ -1,11 +1,11 @@
-/** What each target takes, as data. The facts are in docs/schemas.md; a new provider is a new entry here. */
+/** What each target accepts, as data. The facts are in docs/schemas.md. A new provider is a new entry here. */
 export const schemaTargets = ["seed", "openai", "openai-strict", "anthropic", "gemini", "llama-cpp"] as const;
 
 /** Whose rules a schema is lowered to. */
 export type SchemaTarget = (typeof schemaTargets)[number];
 
 export interface TargetRules {
-  /** Local references stay, in one `$defs` table; otherwise their targets are written in place. */
+  /** Local references stay, in one `$defs` table. Otherwise their targets are written in place. */
   readonly refs: "keep" | "inline";
   /** What a reference may have beside it. */
   readonly refDescription: boolean;
@@ -19,20 +19,20 @@ export interface TargetRules {
   /** Every object closed, every property required, optional ones nullable. */
   readonly closed: boolean;
   readonly additional: boolean;
-  /** Objects name their properties even where there are none; elsewhere that would forbid all keys. */
+  /** Objects list their properties even if there are none. Elsewhere that would forbid all keys. */
   readonly emptyProperties: boolean;
   /** Enums of any values, of text only, or as words in the description. */
   readonly enums: "any" | "strings" | "words";
   readonly mostEnumValues: number;
-  /** What stands for a schema that says nothing. */
+  /** What a schema that says nothing becomes. */
   readonly untyped: "empty" | "string" | "alternatives";
-  /** Property names outside `[A-Za-z0-9_.-]{1,64}` are spelled anew. */
+  /** Property names outside `[A-Za-z0-9_.-]{1,64}` are respelled. */
   readonly plainNames: boolean;
-  /** Bounds and the like that are written; the others become words. */
+  /** Bounds and similar keywords that are written. The others become words. */
   readonly limits: ReadonlySet<string>;
   readonly formats: ReadonlySet<string> | "any";
   readonly patterns: "any" | "no-lookaround" | "plain";
-  /** Grammars multiply bounds: larger ones are left out, counted along the way down. */
+  /** Grammars multiply bounds, so larger products are left out, counted on the way down. */
   readonly largestBound: number;
   readonly default: boolean;
 }
@@ -93,7 +93,7 @@ export const targetRules: Readonly<Record<SchemaTarget, TargetRules>> = {
     default: false,
   },
   anthropic: { ...open, plainNames: true },
-  /** The OpenAPI subset of `parameters`, which every Gemini API version takes. */
+  /** The OpenAPI subset of `parameters`, which every version of the Gemini API accepts. */
   gemini: {
     ...open,
     refs: "inline",

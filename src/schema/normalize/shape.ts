@@ -1,6 +1,6 @@
 /**
- * A JSON Schema as we understood it: what any writer meant, without drafts, booleans and the odd
- * value in the odd place. Reading never fails; what makes no sense is left out and said.
+ * A JSON Schema as we understood it: what its writer meant, without drafts, booleans and misplaced
+ * values. Reading never fails; what makes no sense is left out and reported.
  */
 import { defined, isObject, type Json } from "../../base/json.ts";
 import type { Trail } from "./trail.ts";
@@ -23,15 +23,15 @@ export interface Shape {
   readonly anyOf?: readonly Shape[];
   readonly allOf?: readonly Shape[];
   readonly ref?: string;
-  /** Takes nothing: the schema `false`. */
+  /** Accepts nothing: the schema `false`. */
   readonly never?: true;
   /** What no target can express, in words. */
   readonly said: readonly string[];
-  /** Where it stood, for the list of changes. */
+  /** Where it was, for the list of changes. */
   readonly at: string;
 }
 
-/** Real schemas nest 13 deep at most; no provider takes 40. */
+/** Real schemas nest at most 13 deep, and no provider accepts 40. */
 const deepest = 40;
 const deepestValue = 20;
 
@@ -54,7 +54,7 @@ const structural = words(
   "type description default enum const properties required additionalProperties items prefixItems additionalItems anyOf oneOf allOf $ref nullable $defs definitions",
 );
 const understood = new Set([...silent, ...structural, ...limitTypes.keys()]);
-/** Known, and beyond every target: they become words. */
+/** Known keywords that no target can express. They become words. */
 const spoken = words(
   "not if then else patternProperties propertyNames dependentRequired dependentSchemas dependencies contains unevaluatedProperties unevaluatedItems",
 );
@@ -122,7 +122,7 @@ function uniqueValues(values: readonly Json[]): readonly Json[] {
   return [...seen.values()];
 }
 
-/** JSON that may be copied as it is; what is too deep to write down again is not. */
+/** JSON that may be copied as it is. What is too deep to be written again may not. */
 function isPlainValue(value: unknown): value is Json {
   if (value === undefined) return false;
   let level: unknown[] = [value];
@@ -183,7 +183,7 @@ function readArray(source: Record<string, unknown>, at: string, trail: Trail, be
   return {};
 }
 
-/** A tuple has no place in most targets: an array whose items are any of its members. */
+/** Most targets have no tuples, so it becomes an array whose items are any of its members. */
 function readTuple(
   tuple: readonly unknown[],
   keyword: string,
@@ -203,7 +203,7 @@ function readTuple(
   return { items, limits: new Map([...readLimits(source, at, trail), ...closed]) };
 }
 
-/** Enough to see that two simple members are the same; what is more than a type is told apart by its place. */
+/** Enough to see that two simple members are equal. Anything beyond a type is told apart by its place. */
 function fingerprint(shape: Shape): string {
   const simple =
     !shape.properties &&
@@ -287,7 +287,7 @@ function readSaid(source: Record<string, unknown>, at: string, trail: Trail): re
   return said;
 }
 
-/** Short enough for a description, or not said at all. */
+/** Short enough for a description, or left out. */
 function shortText(value: unknown): string | undefined {
   if (!isPlainValue(value)) return undefined;
   const text = JSON.stringify(value);

@@ -1,6 +1,6 @@
 /**
- * A lowered schema within a size: descriptions are cut first, then what lies deep. Every cut is listed; what
- * cannot be made small enough is said to be too large, never bent further.
+ * Fits a lowered schema into a size: descriptions are cut first, and then what lies deep. Every cut is
+ * listed. A schema that cannot be made small enough is reported as too large, and not changed further.
  */
 import { isObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { TargetRules } from "./rules.ts";
@@ -8,7 +8,7 @@ import type { Trail } from "./trail.ts";
 
 type Node = Record<string, Json>;
 
-/** One pass over a schema: what becomes of a node, before what lies below it is looked at. */
+/** One pass over a schema: what becomes of a node before its children are visited. */
 type Cut = (node: Node, path: string, depth: number) => Node;
 
 export function shrink(schema: JsonObject, maxBytes: number, rules: TargetRules, trail: Trail): JsonObject {
@@ -17,7 +17,7 @@ export function shrink(schema: JsonObject, maxBytes: number, rules: TargetRules,
     shortenDescriptions(60, 0, trail),
     shortenDescriptions(0, 2, trail),
     shortenDescriptions(0, 1, trail),
-    // A closed object without properties takes nothing at all: there, depth cannot be cut.
+    // A closed object without properties accepts nothing at all, so depth cannot be cut there.
     ...(rules.closed ? [] : [4, 3, 2].map((deepest) => flatten(deepest, rules, trail))),
   ];
   let small = schema;
@@ -44,7 +44,7 @@ function shortenDescriptions(most: number, depth: number, trail: Trail): Cut {
   };
 }
 
-/** From `deepest` on, objects no longer name their properties. Arguments are still checked against all of them. */
+/** From `deepest` on, objects no longer list their properties. Arguments are still checked against all of them. */
 function flatten(deepest: number, rules: TargetRules, trail: Trail): Cut {
   return (node, path, depth) => {
     const { properties, required: _required, additionalProperties: _additional, ...rest } = node;
@@ -54,7 +54,7 @@ function flatten(deepest: number, rules: TargetRules, trail: Trail): Cut {
   };
 }
 
-/** Where schemas sit in a lowered schema, and how many steps into the value that is: alternatives are none. */
+/** Where schemas are in a lowered schema, and how many steps into the value that is. Alternatives count as none. */
 const places = [
   { keyword: "properties", steps: 1, isMap: true },
   { keyword: "$defs", steps: 2, isMap: true },

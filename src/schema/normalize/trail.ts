@@ -1,4 +1,4 @@
-/** What happened on the way, and how much more may: the list of changes and the budget of one normalisation. */
+/** The list of changes and the budget of one normalisation. */
 export interface Change {
   /** JSON pointer into the schema as it came; empty for its root. */
   readonly path: string;
@@ -9,7 +9,10 @@ type Cost = "read" | "write" | "inline";
 
 export interface Trail {
   change(path: string, what: string): void;
-  /** False when reading or writing the schema, or writing references in place, has cost more than any real one would. */
+  /**
+   * False if reading or writing the schema, or writing references in place, has cost more than any real
+   * schema would.
+   */
   spend(on: Cost): boolean;
   /** True once nothing more may be spent on it. */
   spent(on: Cost): boolean;
@@ -18,7 +21,7 @@ export interface Trail {
 
 /** Real schemas have some hundred nodes; the largest of 1,564 has a few thousand. */
 const mostNodes = 20_000;
-/** References written in place: enough for every schema that does not contain itself. */
+/** How many references are written in place: enough for every schema that does not contain itself. */
 const mostInlined = 1000;
 const mostChanges = 1000;
 const longestPath = 400;
