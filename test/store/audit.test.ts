@@ -1,7 +1,18 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { createAudit, verifyAudit } from "../../src/store/audit.ts";
 
@@ -137,4 +148,82 @@ test("two processes writing at once keep one chain", async () => {
     );
   expect(await Promise.all([run(), run()])).toEqual([0, 0]);
   expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 85 });
+});
+
+test("whichever byte of the log is changed, it shows, at its line or before the next", () => {
+  const whole = readFileSync(path);
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+      const edited = Buffer.from(whole);
+      edited[at] = whole[at]! ^ change;
+      writeFileSync(path, edited);
+      const report = verifyAudit(path);
+      const line = whole.subarray(0, at).filter((byte) => byte === 0x0a).length + 1;
+
+      expect([report.ok, report.entries]).toEqual([false, line - 1]);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("wherever the log is cut off, what is left verifies to there, and the next entry says what was lost", () => {
+  const whole = readFileSync(path);
+  const size = whole.length;
+  fc.assert(
+    fc.property(fc.nat(size - 1), (at) => {
+      writeFileSync(path, whole);
+      rmSync(`${path}.head`);
+      const head = `${"5".padStart(15)} ${verifyAudit(path).head}\n`;
+      writeFileSync(`${path}.head`, head);
+      truncateSync(path, at);
+      const left = whole.subarray(0, at);
+      const entries = left.filter((byte) => byte === 0x0a).length;
+      const torn = at - (left.lastIndexOf(0x0a) + 1);
+      const report = verifyAudit(path);
+      expect(report).toMatchObject({ ok: false, entries, problem: { kind: "cut", line: entries + 1 } });
+      expect(report.tornBytes ?? 0).toBe(torn);
+      createAudit({ path }).append({ call: "after" });
+      const last = JSON.parse((JSON.parse(lines().at(-1)!) as { entry: string }).entry) as Record<string, unknown>;
+      expect(last).toMatchObject({ call: "after", n: entries + 1, missing: 5 - entries });
+      expect(last["torn"] ?? 0).toBe(torn);
+      expect(verifyAudit(path)).toMatchObject({ ok: false, entries, problem: { kind: "cut" } });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a lock that a killed process left is taken over, and none is left behind", () => {
+  writeFileSync(`${path}.lock`, "");
+  utimesSync(`${path}.lock`, 1, 1);
+  createAudit({ path }).append({ call: "later" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
+  expect(existsSync(`${path}.lock`)).toBe(false);
+});
+
+test("an entry that cannot be written down is told, and the next one is written", () => {
+  const audit = createAudit({ path });
+  const round: Record<string, unknown> = {};
+  round["round"] = round;
+  expect(() => audit.append(round)).toThrow(TypeError);
+  expect(existsSync(`${path}.lock`)).toBe(false);
+  audit.append({ call: "later" });
+  expect(verifyAudit(path)).toMatchObject({ ok: true, entries: 6 });
+});
+
+test("only its owner reads the log and its head; the head may lie elsewhere", () => {
+  for (const file of [path, `${path}.head`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  const other = join(mkdtempSync(join(base, "a-")), "deep", "audit.jsonl");
+  const headPath = join(base, "elsewhere.head");
+  const audit = createAudit({ path: other, headPath });
+  audit.append({ call: "a" });
+  audit.append({ call: "b" });
+  expect(existsSync(`${other}.head`)).toBe(false);
+  writeFileSync(other, `${readFileSync(other, "utf8").split("\n")[0]}\n`);
+  expect(verifyAudit(other)).toMatchObject({ ok: true, entries: 1 });
+  expect(verifyAudit(other, { headPath })).toMatchObject({ ok: false, problem: { kind: "cut" } });
+});
+
+test("an option that nobody knows is refused with the nearest one", () => {
+  expect(() => createAudit({ path, headpath: "x" } as never)).toThrow(/headPath/);
+  expect(() => verifyAudit(path, { heads: "x" } as never)).toThrow(/head/);
 });

@@ -1,9 +1,9 @@
-import { appendFileSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { openJournal, readJournal } from "../../src/store/journal.ts";
+import { formatJournal, openJournal, readJournal } from "../../src/store/journal.ts";
 
 const fresh = () => join(mkdtempSync(join(tmpdir(), "callgate-journal-")), "s.jsonl");
 const filled = (count: number) => {
@@ -71,4 +71,82 @@ test("garbage after the last line is a torn end, not a loss", () => {
   const { records, problems } = readJournal(path);
   expect(records).toHaveLength(2);
   expect(problems).toMatchObject([{ line: 3, what: "torn" }]);
+});
+
+test("any records come back as they were, however many are written at once and in how many openings", () => {
+  const record = fc.record({ type: fc.string(), value: fc.jsonValue() });
+  fc.assert(
+    fc.property(fc.array(fc.array(record, { maxLength: 4 }), { maxLength: 4 }), (openings) => {
+      const path = fresh();
+      for (const records of openings) {
+        const journal = openJournal(path, () => 7);
+        journal.append(...records);
+        journal.close();
+      }
+      const expected = openings.flat().map((one, n) => ({ ...(JSON.parse(JSON.stringify(one)) as object), n, at: 7 }));
+      if (openings.length === 0) return;
+      expect(readJournal(path)).toMatchObject({ records: expected, problems: [] });
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("a record far longer than what is written at once is one line with one checksum", () => {
+  const path = fresh();
+  const journal = openJournal(path);
+  const text = "grüße ".repeat(50_000);
+  journal.append({ type: "x", text, list: [text, "end"] }, { type: "y" });
+  expect(journal.length).toBe(2);
+  journal.close();
+  expect(readFileSync(path, "utf8").split("\n")).toHaveLength(3);
+  expect(readJournal(path)).toMatchObject({
+    records: [
+      { text, list: [text, "end"] },
+      { type: "y", n: 1 },
+    ],
+    problems: [],
+  });
+});
+
+test("records written down as text are what the journal would have written", () => {
+  const path = filled(3);
+  expect(formatJournal(readJournal(path).records)).toBe(readFileSync(path, "utf8"));
+});
+
+test("whichever byte of a line is changed, that line and what follows are not believed", () => {
+  const whole = readFileSync(filled(4));
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+      const path = fresh();
+      const edited = Buffer.from(whole);
+      edited[at] = whole[at]! ^ change;
+      writeFileSync(path, edited);
+      const line = whole.subarray(0, at).filter((byte) => byte === 0x0a).length + 1;
+      const { records, problems } = readJournal(path);
+      expect(records).toHaveLength(line - 1);
+      expect(problems).toMatchObject([{ line }]);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("a journal that is refused is left as it was and can be opened once it is mended", () => {
+  const path = filled(3);
+  const good = readFileSync(path, "utf8");
+  const bad = good.replace("grüße 0", "grüße 9");
+  writeFileSync(path, bad);
+  expect(() => openJournal(path)).toThrow(/line 1/);
+  expect(readFileSync(path, "utf8")).toBe(bad);
+  expect(existsSync(`${path}.lock`)).toBe(false);
+  writeFileSync(path, good);
+  openJournal(path).close();
+});
+
+test("only its owner reads a journal, and what it promised is on the disk when it says so", async () => {
+  const path = fresh();
+  const journal = openJournal(path);
+  journal.append({ type: "x" });
+  await journal.sync();
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  journal.close();
 });
