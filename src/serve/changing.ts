@@ -151,9 +151,9 @@ async function untilTaken(
         void look().then((found) => {
           if (found !== undefined) resolve(found);
         }, reject);
-      stop = store.watch((change) => {
-        if (change.id === id && change.type === "records") tryNow();
-      });
+      stop = store.watch(({ type }) => {
+        if (type === "records") tryNow();
+      }, id);
       timer = setTimeout(() => resolve(undefined), waitMs);
       tryNow();
     });

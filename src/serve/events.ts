@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import { joinLive } from "../store/live-events.ts";
+import type { StoredRecord } from "../store/journal.ts";
 import type { SessionStore, StoredSession } from "../store/session-store.ts";
 import type { SessionRow } from "../client/index.ts";
 
@@ -129,13 +130,23 @@ export async function followSession(
       // What was told live belongs before the record that has it whole.
       live.flush();
       for (const record of records) {
-        if (record.n <= last) continue;
-        last = record.n;
-        stream.send("record", record, record.n);
+        send(record);
         if (stream.isFull) await stream.drained();
       }
     }
   }, stream.end);
+  const send = (record: StoredRecord) => {
+    if (record.n <= last) return;
+    last = record.n;
+    stream.send("record", record, record.n);
+  };
+  /** What was written in this process is at hand; what is missing before it, or was written elsewhere, is read. */
+  const tellRecords = (records: readonly StoredRecord[] = []) => {
+    const [first] = records;
+    if (first === undefined || first.n > last + 1 || stream.isFull) return readAll();
+    live.flush();
+    for (const record of records) send(record);
+  };
   const tellStatus = createRepeater(async () => {
     await stream.drained();
     const session = await store.get(id);
@@ -143,12 +154,11 @@ export async function followSession(
     else stream.send("status", toRow(session));
   }, stream.end);
   const stop = store.watch((change) => {
-    if (change.id !== id) return;
-    if (change.type === "records") readAll();
+    if (change.type === "records") tellRecords(change.records);
     else if (change.type === "live") live.add(change.event);
     else if (change.type === "session") tellStatus();
     else if (change.type === "removed") stream.end();
-  });
+  }, id);
   try {
     tellStatus();
     readAll();

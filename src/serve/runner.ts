@@ -255,10 +255,9 @@ async function playTurn(
     }
   };
   let looking = Promise.resolve();
-  const stop = store.watch((change) => {
-    if (change.type === "mail" && change.id === stored.id)
-      looking = looking.then(look).catch((error: unknown) => options.onError?.(error, stored.id));
-  });
+  const stop = store.watch(({ type }) => {
+    if (type === "mail") looking = looking.then(look).catch((error: unknown) => options.onError?.(error, stored.id));
+  }, stored.id);
   try {
     for await (const _event of events) continue;
   } finally {

@@ -26,9 +26,9 @@ import {
   type Mail,
   type SessionStatus,
   type SessionStore,
-  type StoreChange,
   type StoredSession,
 } from "./session-store.ts";
+import { createListeners } from "./listeners.ts";
 import { recorded, recordedBeside, sessionPath } from "./sessions.ts";
 
 /** Options of `createFileStore`. */
@@ -67,13 +67,10 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
   const root = join(folder, "serve");
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const unlock = lockFile(join(root, "sessions"));
-  const listeners = new Set<(change: StoreChange) => void>();
+  const { tell, watch, clear } = createListeners();
   const running = new Set<string>();
   let stamp = 0;
   const held = new Map<string, Held>();
-  const tell = (change: StoreChange) => {
-    for (const listener of listeners) listener(change);
-  };
   const folderOf = (tenant: string) => join(root, "tenants", encodeURIComponent(tenant));
   const statePath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.json`);
   const mailPath = ({ tenant, id }: StoredSession) => join(folderOf(tenant), `${id}.mail.jsonl`);
@@ -186,9 +183,10 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
         const mail = takenMail(record);
         if (mail !== undefined) mailbox.taken.add(mail);
       }
+      const told = one.recent.slice(-records.length);
       if (one.recent.length > maxRecent) one.recent = one.recent.slice(-maxRecent / 2);
       if (one.session.takings > 0 && records.some(isProgress)) change(one, { takings: 0 });
-      tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length });
+      tell({ type: "records", id, tenant: one.session.tenant, head: one.journal.length, records: told });
     },
     async update(id, given, at) {
       const one = find(id);
@@ -241,15 +239,12 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
       };
     },
     publish: (id, tenant, event) => tell({ type: "live", id, tenant, event }),
-    watch(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    watch,
     forTenant: (tenant) => confineStore(store, tenant),
     async close() {
       clearTimeout(forgetting);
       for (const one of held.values()) one.journal?.close();
-      listeners.clear();
+      clear();
       unlock();
     },
   };

@@ -66,7 +66,14 @@ export interface NewMail extends Pick<Mail, "kind" | "body"> {
 
 /** Something in the store that listeners are told of. */
 export type StoreChange =
-  | { readonly type: "records"; readonly id: string; readonly tenant: string; readonly head: number }
+  | {
+      readonly type: "records";
+      readonly id: string;
+      readonly tenant: string;
+      readonly head: number;
+      /** The last of them, where this process has written them: nobody here need read them again. */
+      readonly records?: readonly StoredRecord[];
+    }
   | { readonly type: "session"; readonly id: string; readonly tenant: string }
   | { readonly type: "removed"; readonly id: string; readonly tenant: string }
   /** `worker` is the process that should look at it at once. */
@@ -125,7 +132,8 @@ export interface SessionStore {
   take(id: string): Promise<(() => Promise<void>) | undefined>;
   /** Sends an event to whoever listens now, which may be nobody. */
   publish(id: string, tenant: string, event: JsonObject): void;
-  watch(listener: (change: StoreChange) => void): () => void;
+  /** With an `id`, only what happens to this session is reported. */
+  watch(listener: (change: StoreChange) => void, id?: string): () => void;
   /** The same store for one tenant, without anything that belongs to another. */
   forTenant(tenant: string): SessionStore;
   close(): Promise<void>;
@@ -222,10 +230,10 @@ export function confineStore(store: Omit<SessionStore, "forTenant">, tenant: str
       checkTenant(given);
       store.publish(id, given, event);
     },
-    watch: (listener) =>
+    watch: (listener, id) =>
       store.watch((change) => {
         if (change.tenant === tenant) listener(change);
-      }),
+      }, id),
     forTenant(given) {
       checkTenant(given);
       return confined;

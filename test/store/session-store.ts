@@ -114,6 +114,22 @@ export function sessionStoreLaws(name: string, open: () => Promise<SessionStore>
       stop();
     });
 
+    test("whoever watches one session hears of no other, and of its records as they stand", async () => {
+      const [one, other] = [await create(), await create()];
+      const seen: StoreChange[] = [];
+      const stop = store.watch((change) => void seen.push(change), one.id);
+      await store.append(other.id, 0, [{ type: "a" }]);
+      await store.append(one.id, 0, [{ type: "b" }, { type: "c", text: "é" }]);
+      await expect.poll(() => seen.some(({ type }) => type === "records")).toBe(true);
+      expect([...new Set(seen.map(({ id }) => id))]).toEqual([one.id]);
+      const told = seen.find((change) => change.type === "records");
+      expect(told).toMatchObject({ head: 2, records: await store.read(one.id, -1) });
+      stop();
+      const before = seen.length;
+      await store.append(one.id, 2, [{ type: "d" }]);
+      expect(seen).toHaveLength(before);
+    });
+
     test("unfinished are those with mail and those that were running", async () => {
       const quiet = await create();
       const withMail = await create();

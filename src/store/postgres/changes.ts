@@ -8,13 +8,14 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isObject, parseJson, type JsonObject } from "../../base/json.ts";
 import { joinLive } from "../live-events.ts";
+import { createListeners } from "../listeners.ts";
 import type { StoreChange } from "../session-store.ts";
 import type { Connection, Database } from "./database.ts";
 import { nowMs } from "./schema.ts";
 
 export interface Changes {
   tell(change: StoreChange): void;
-  watch(listener: (change: StoreChange) => void): () => void;
+  watch(listener: (change: StoreChange) => void, id?: string): () => void;
   close(): Promise<void>;
 }
 
@@ -32,7 +33,7 @@ const recentMs = 10_000;
 export async function createChanges(database: Database, options: ChangesOptions = {}): Promise<Changes> {
   const { gatherMs = 50, lookMs = 2_000, onError } = options;
   const origin = randomUUID();
-  const listeners = new Set<(change: StoreChange) => void>();
+  const listeners = createListeners();
   /** Up to which record each session was reported, and when its row had changed at the last check. */
   let told = new Map<string, number>();
   let changedAt = new Map<string, string>();
@@ -43,7 +44,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
 
   const tellHere = (change: StoreChange) => {
     if (change.type === "records") told.set(change.id, Math.max(change.head, told.get(change.id) ?? 0));
-    for (const listener of listeners) listener(change);
+    listeners.tell(change);
   };
   const send = async () => {
     clearTimeout(timer);
@@ -64,7 +65,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
   };
 
   const look = async () => {
-    if (listeners.size === 0 || state.isClosed) return;
+    if (listeners.isEmpty || state.isClosed) return;
     const [changed, mail] = await Promise.all([
       database.query<{ id: string; tenant: string; head: number; updated_at: string }>(
         `select id, tenant, head, updated_at from callgate.session where status = 'running' or updated_at > ${nowMs} - ${recentMs}`,
@@ -115,10 +116,7 @@ export async function createChanges(database: Database, options: ChangesOptions 
       if (waitMs === 0) clearTimeout(timer);
       if (waitMs === 0 || timer === undefined) timer = setTimeout(() => run(send), waitMs);
     },
-    watch(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    watch: listeners.watch,
     async close() {
       clearInterval(looking);
       await send().catch(() => undefined); // listeners check by themselves
@@ -141,7 +139,14 @@ function gather(gathered: StoreChange[], change: StoreChange): void {
   }
   const at = gathered.findLastIndex((one) => one.id === change.id && one.type === change.type);
   if (at !== -1) gathered.splice(at, 1);
-  gathered.push(change);
+  gathered.push(withoutRecords(change));
+}
+
+/** Elsewhere records are read: what is sent is only how many there are. */
+function withoutRecords(change: StoreChange): StoreChange {
+  if (change.type !== "records") return change;
+  const { records: _written, ...told } = change;
+  return told;
 }
 
 function toPayloads(origin: string, changes: readonly StoreChange[]): readonly string[] {

@@ -124,13 +124,22 @@ async function loadDriver() {
   }
 }
 
+/** A statement with values is prepared once on each connection: the server need not understand it again. */
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) names.set(text, (name = `callgate_${names.size}`));
+  return name;
+}
+
 function toQueries(asked: Pool | PoolClient | { query: PoolClient["query"] }): Queries {
   return {
     // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes a query knows its rows
     async query<Row>(text: string, values?: readonly unknown[]) {
       // The query determines the shape of a row, so whoever wrote it knows the type.
       const result = await (asked as Pool)
-        .query(text, values === undefined ? undefined : [...values])
+        .query(values === undefined ? { text } : { name: nameOf(text), text, values: [...values] })
         .catch(throwUnavailable);
       return { rows: result.rows as readonly Row[], rowCount: result.rowCount };
     },

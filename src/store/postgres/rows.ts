@@ -1,6 +1,7 @@
 /** Rows of the tables as the store's own values, and the two statements that are more than a lookup. */
 import type { JsonObject } from "../../base/json.ts";
 import type { Mail, StoredSession, WaitingQuestion } from "../session-store.ts";
+import { nowMs } from "./schema.ts";
 
 export interface SessionRow {
   readonly id: string;
@@ -26,15 +27,15 @@ export const appendStatement = `
   with moved as (
     update callgate.session
     set head = head + cardinality($3::text[]), takings = case when $5::boolean then 0 else takings end
-    where id = $1 and head = $2::int returning id, tenant
+    where id = $1 and head = $2::int returning id, tenant, ${nowMs} as at
   ), written as (
-    insert into callgate.journal (session, tenant, n, record)
-    select moved.id, moved.tenant, $2::int + place::int - 1, text::json
+    insert into callgate.journal (session, tenant, n, at, record)
+    select moved.id, moved.tenant, $2::int + place::int - 1, moved.at, text::json
     from moved, unnest($3::text[]) with ordinality as given (text, place)
   ), taken as (
     update callgate.mail set taken = $2::int from moved where session = moved.id and mail.id = any ($4::bigint[])
   )
-  select tenant from moved`;
+  select tenant, at from moved`;
 
 /** A waiting session accepts answers and a request to end. Messages wait until it is idle again. */
 export const unfinishedQuery = `

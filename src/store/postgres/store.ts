@@ -155,7 +155,7 @@ function createStore(parts: Parts): SessionStore {
       if (records.length === 0) return;
       const head = at + records.length;
       const written = await database
-        .query<{ tenant: string }>(appendStatement, [
+        .query<{ tenant: string; at: string }>(appendStatement, [
           id,
           at,
           records.map((record) => JSON.stringify(record)),
@@ -166,9 +166,12 @@ function createStore(parts: Parts): SessionStore {
           if (isObjectWithCode(error, uniqueViolation)) throw new Fenced(id, at);
           throw error;
         });
-      const { rows } = written;
-      if (rows[0] === undefined) throw new Fenced(id, at);
-      changes.tell({ type: "records", id, tenant: rows[0].tenant, head });
+      const [row] = written.rows;
+      if (row === undefined) throw new Fenced(id, at);
+      const { tenant } = row;
+      const time = Number(row.at);
+      const told = records.map((record, place) => ({ ...record, n: at + place, at: time }));
+      changes.tell({ type: "records", id, tenant, head, records: told });
     },
     async update(id, { title, status, model, cwd, questions, usage, takings }, at) {
       const { rows } = await database.query<{ tenant: string }>(
@@ -233,10 +236,10 @@ function createStore(parts: Parts): SessionStore {
       return () => hold.release(id);
     },
     publish: (id, tenant, event) => changes.tell({ type: "live", id, tenant, event }),
-    watch: (listener) =>
+    watch: (listener, id) =>
       changes.watch((change) => {
         if (only === undefined || change.tenant === only) listener(change);
-      }),
+      }, id),
     forTenant(tenant) {
       const known = scoped.get(tenant) ?? createStore({ ...parts, tenant, database: database.as(tenant) });
       scoped.set(tenant, known);
