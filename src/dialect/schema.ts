@@ -22,6 +22,24 @@ export function propertiesOf(schema: unknown, root: unknown): Record<string, unk
   return maps.length === 1 ? maps[0]! : Object.fromEntries(maps.toReversed().flatMap(Object.entries));
 }
 
+/** Every declaration of a property, but for those in branches that contradict what was given before it. */
+export function declarationsOf(schema: unknown, name: string, given: ReadonlyMap<string, string>): readonly unknown[] {
+  return branchesOf(schema, schema).flatMap(({ properties }) =>
+    isObject(properties) && Object.hasOwn(properties, name) && !contradicts(properties, given)
+      ? [properties[name]]
+      : [],
+  );
+}
+
+function contradicts(properties: Record<string, unknown>, given: ReadonlyMap<string, string>): boolean {
+  return [...given].some(([name, text]) => {
+    const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!isObject(declared)) return false;
+    const { enum: list, const: only = text } = declared;
+    return !(Array.isArray(list) ? list : [only]).some((value) => String(value) === text);
+  });
+}
+
 /** The schema of one property: as declared, else what holds for all others. */
 export function propertyIn(schema: unknown, name: string, root: unknown): unknown {
   const properties = propertiesOf(schema, root);

@@ -8,7 +8,7 @@ import { typesOf } from "../schema/coerce.ts";
 import { follow } from "../schema/subschema.ts";
 import { readAll, skipSpace } from "./input.ts";
 import { readLiteral } from "./literal.ts";
-import { propertiesOf, propertyIn } from "./schema.ts";
+import { declarationsOf, propertiesOf, propertyIn } from "./schema.ts";
 import type { Notes, Repair } from "./repairs.ts";
 
 /** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
@@ -30,19 +30,35 @@ const spellings = new Map([
 /** A schema is read once per parameter, not once per call. */
 const known = new WeakMap<object, Map<string, Wanted>>();
 
-export function wantedOf(parameters: unknown, name: string): Wanted {
+/** `given`: what other parameters were given before, which may rule out branches of a union. */
+export function wantedOf(parameters: unknown, name: string, given: ReadonlyMap<string, string> = nothing): Wanted {
   if (!isObject(parameters)) return undefined;
   const names = known.get(parameters) ?? new Map<string, Wanted>();
   known.set(parameters, names);
   if (names.has(name)) return names.get(name);
-  const wanted = findWanted(parameters, name);
+  const all = declarationsOf(parameters, name, nothing);
   // Undeclared names come from the model: they are not kept.
-  if (declares(parameters, name)) names.set(name, wanted);
-  return wanted;
+  if (all.length === 0) return wantedBy(propertyIn(parameters, name, parameters), parameters);
+  if (all.length === 1) {
+    names.set(name, wantedBy(all[0], parameters));
+    return names.get(name);
+  }
+  const left = declarationsOf(parameters, name, given);
+  return unionOf((left.length === 0 ? all : left).map((property) => wantedBy(property, parameters)));
 }
 
-function findWanted(parameters: unknown, name: string): Wanted {
-  const property = propertyIn(parameters, name, parameters);
+const nothing: ReadonlyMap<string, string> = new Map();
+
+function unionOf(each: readonly Wanted[]): Wanted {
+  const types = new Set<string>();
+  for (const wanted of each) {
+    if (wanted === undefined || wanted === "any") return "any";
+    for (const type of wanted) types.add(type);
+  }
+  return types;
+}
+
+function wantedBy(property: unknown, parameters: unknown): Wanted {
   if (property === undefined) return undefined;
   if (property === true) return "any";
   const types = typesOf(follow(parameters, property), parameters, 0);

@@ -28,7 +28,8 @@ export interface ValueSink {
 }
 
 export function createArguments(writer: CallWriter, options: ArgumentsOptions): Arguments {
-  const given = new Set<string>();
+  /** The beginning of each text: enough for a word that decides what others may be. */
+  const given = new Map<string, string>();
   // Repeated elements make up a list, so a list is written when the call ends.
   const lists = new Map<string, string[]>();
   let open = false;
@@ -75,9 +76,9 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     has: (name) => given.has(name),
     mayTake: (name) => parameters === undefined || wantedOf(parameters, name) !== undefined,
     begin(name, told) {
-      const wanted = wantedOf(parameters, name);
+      const wanted = wantedOf(parameters, name, given);
       if (given.has(name) && !isList(wanted)) writer.repairs.add("duplicate-argument");
-      given.add(name);
+      given.set(name, "");
       const plain =
         told === "text"
           ? wanted === undefined || wanted === "any" || wanted.has("string")
@@ -98,8 +99,16 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     return wrappers.has(name) && wanted === undefined && parameters !== undefined;
   }
 
+  function note(name: string, piece: string): void {
+    const before = given.get(name) ?? "";
+    if (before.length <= decidingWord) given.set(name, before + piece.slice(0, decidingWord + 1));
+  }
+
   function streamed(name: string): ValueSink {
-    const trimmed = createTrim(options.trim, (text) => writer.write(escapeText(text)));
+    const trimmed = createTrim(options.trim, (text) => {
+      note(name, text);
+      writer.write(escapeText(text));
+    });
     writer.write(`${key(name)}"`);
     return {
       text: trimmed.text,
@@ -112,7 +121,10 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
 
   function buffered(name: string, wanted: Wanted, told: Told): ValueSink {
     let text = "";
-    const trimmed = createTrim(options.trim, (piece) => (text += piece));
+    const trimmed = createTrim(options.trim, (piece) => {
+      note(name, piece);
+      text += piece;
+    });
     return {
       text: trimmed.text,
       end() {
@@ -122,6 +134,8 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     };
   }
 }
+
+const decidingWord = 64;
 
 /** Names under which models put all arguments at once. */
 const wrappers: ReadonlySet<string> = new Set(["arguments", "input", "properties"]);
