@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { figures } from "../scripts/figures.mjs";
 import { callErrorCodes } from "../src/base/error.ts";
 import { exitCodes } from "../src/cli/io.ts";
 import { version } from "../src/cli/version.ts";
@@ -22,6 +23,11 @@ test.each(pages)("the snippets of %s are cut from examples", (page) => {
     expect(existsSync(join(root, file!)), `${file} is not there`).toBe(true);
     expect(block).toBe(`\`\`\`ts\n${read(file!)}\`\`\`\n`);
   }
+});
+
+test("the figures in README.md are those of bench/RESULTS.md (node scripts/figures.mjs)", () => {
+  const [, block] = /<!-- figures -->\n([\s\S]*?)<!-- \/figures -->/.exec(read("README.md")) ?? [];
+  expect(block).toBe(figures(read("bench/RESULTS.md")));
 });
 
 test.each(pages)("every link of %s leads somewhere", (page) => {
