@@ -3,6 +3,7 @@ import type { ApprovalRequest, Recorder } from "../spec/stages.ts";
 import type { Conversation } from "../router/conversation.ts";
 import type { SessionEvent, TurnEnded } from "./events.ts";
 import type { JournalRecord } from "../store/journal.ts";
+import { Unavailable } from "../store/session-store.ts";
 import type { SessionJournal } from "./session-options.ts";
 
 /** Writes a session's events to its journal, without repetitions and with small pieces joined. */
@@ -54,6 +55,11 @@ export function createSessionRecorder(
   let kept: Promise<unknown> | undefined;
   const fail = (error: unknown) => {
     failure ??= error instanceof Error ? error : new Error(String(error));
+  };
+  /** The store is away: the turn is left open for whoever reaches it again, and does not end with an error. */
+  const unlessAway = (error: unknown): never => {
+    if (error instanceof Unavailable) fail(error);
+    throw error;
   };
   /** After a journal has refused one record it gets no more, because they would be in the wrong place. */
   const append = (record: JournalRecord) => {
@@ -153,7 +159,7 @@ export function createSessionRecorder(
     async ended(ended) {
       flush();
       outputChars.delete(ended.id);
-      const workspace = changing.delete(ended.id) ? await keepFolder?.() : undefined;
+      const workspace = changing.delete(ended.id) ? await keepFolder?.().catch(unlessAway) : undefined;
       append({
         type: "call.ended",
         call: withoutRepeats(ended),

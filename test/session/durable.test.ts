@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { createEngine, defineTool, type Approver } from "../../src/index.ts";
 import { createSession, rebuildHistory, type SessionEvent, type SessionOptions } from "../../src/session/index.ts";
 import type { JournalRecord, StoredRecord } from "../../src/store/index.ts";
+import { Unavailable } from "../../src/store/session-store.ts";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.ts";
 import fileWrite from "../../src/tools/internal/file/write.ts";
 import fileRead from "../../src/tools/internal/file/read.ts";
@@ -267,4 +268,17 @@ test("a journal that takes no more stops the session before the next call runs",
   await expect(play(session.send("go"))).rejects.toThrow("fenced");
   expect(world.ran).toEqual([]);
   await session.close();
+});
+
+test("a store that is away when the folder is to be kept leaves the turn open, and the call is told as cut off", async () => {
+  const yes: Approver = { ask: async () => ({ answer: "once" }) };
+  const world = createWorld(yes);
+  const keepFolder = async () => Promise.reject(new Unavailable(new Error("the database starts")));
+  const first = world.open([{ calls: [{ name: "deploy", input: {} }] }], { keepFolder });
+  await expect(play(first.send("go"))).rejects.toThrow("cannot be reached");
+  expect(world.records.map(({ type }) => type)).not.toContain("turn.ended");
+  const second = world.open([{ text: "I see." }]);
+  await play(second.resume());
+  expect(world.ran).toHaveLength(1);
+  expect(world.records.at(-1)).toMatchObject({ type: "turn.ended", reason: "done" });
 });
