@@ -11,7 +11,10 @@ import { readLiteral } from "./literal.ts";
 import { declarationsOf, propertiesOf, propertyIn } from "./schema.ts";
 import type { Notes, Repair } from "./repairs.ts";
 
-/** What a parameter may be; `any` when its schema does not say, undefined when there is no schema. */
+/**
+ * The types that a parameter may have, and in quotes the words of its list that are text although they look like
+ * something else; `any` when its schema does not say, undefined when there is no schema.
+ */
 export type Wanted = ReadonlySet<string> | "any" | undefined;
 
 const spellings = new Map([
@@ -64,7 +67,11 @@ function wantedBy(property: unknown, parameters: unknown): Wanted {
   const types = typesOf(follow(parameters, property), parameters, 0);
   if (types.size === 0) return "any";
   const named = new Set([...types].map((type) => spellings.get(type) ?? type));
-  if (isObject(property) && property["nullable"] === true) named.add("null");
+  if (!isObject(property)) return named;
+  if (property["nullable"] === true) named.add("null");
+  const { enum: list } = property;
+  if (Array.isArray(list) && named.size > 1)
+    for (const word of list) if (typeof word === "string") named.add(JSON.stringify(word));
   return named;
 }
 
@@ -87,6 +94,7 @@ export function textToJson(text: string, wanted: Wanted, notes: Notes): string {
   const word = text.trim();
   if (wanted === "any")
     return /^[[{]/.test(word) ? (containerToJson(word, wanted, notes) ?? JSON.stringify(text)) : JSON.stringify(text);
+  if (wanted.has(JSON.stringify(word))) return JSON.stringify(word);
   return (
     scalarToJson(word, wanted) ??
     (wanted.has("object") || wanted.has("array") ? containerToJson(word, wanted, notes) : undefined) ??
