@@ -109,8 +109,8 @@ export function accessOfCall(call: CallItem): { readonly access: Access; readonl
 /** The user's policy as the judge of calls that foreign clients will run. What it would ask about, the client asks itself. */
 export function createPolicyJudge(policy: Policy): Judge {
   return async (call) => {
-    const stated = accessOfCall(call);
-    if (stated === undefined) return undefined;
+    // Of a tool that is not in the table only its name can be judged.
+    const stated = accessOfCall(call) ?? { access: {}, mutates: false };
     const verdict = decideAccess({ tool: call.name, ...stated }, policy);
     if (verdict.decision !== "deny") return undefined;
     return { reason: verdict.reason, ...(verdict.rule === undefined ? {} : { rule: verdict.rule }) };
