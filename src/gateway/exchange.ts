@@ -159,17 +159,25 @@ async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise
     services.upstreams.report(target, turn.who.conversation, failure);
     return writeAnswer(turn, failing(toClientError(failure)));
   }
-  services.upstreams.report(target, turn.who.conversation, undefined);
   const type = sent.headers["content-type"] ?? "application/json";
   const isStream = type.includes("event-stream");
-  response.writeHead(sent.status, { "content-type": type, ...(isStream ? { "cache-control": "no-cache" } : {}) });
-  const writer = createWriter(response, signal);
+  // What was not asked for, a page of a proxy as a rule, is no answer that a client could read.
+  if (isStream !== (request.stream === true) || type.includes("html")) {
+    for await (const _page of sent.body) break;
+    return undefined;
+  }
   const heard = isStream ? hearStream(codec) : hearWhole(codec);
   const broken = () => codec.encodeError({ type: "network", message: "The model's answer broke off." }).body;
-  const body = isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body;
-  for await (const chunk of body) {
-    const full = writer.write(chunk);
-    heard.push(chunk);
+  const body = (isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body)[Symbol.asyncIterator]();
+  // Until there is something, nothing was said to the client, and its status can be a true one.
+  const first = await body.next().catch(() => undefined);
+  if (first === undefined || first.done) return undefined;
+  services.upstreams.report(target, turn.who.conversation, undefined);
+  response.writeHead(sent.status, { "content-type": type, ...(isStream ? { "cache-control": "no-cache" } : {}) });
+  const writer = createWriter(response, signal);
+  for (let next: IteratorResult<Uint8Array> = first; !next.done; next = await body.next()) {
+    const full = writer.write(next.value);
+    heard.push(next.value);
     if (full !== undefined) await full;
   }
   writer.end();
@@ -264,6 +272,8 @@ async function* askTarget(turn: Turn, target: Target, entry: JournalEntry | unde
 
 /** Clients read the words of the API they know, and need not know where our upstreams are. */
 function toClientError(error: ModelError): ModelError {
+  const isNoRefusal = error.status !== undefined && error.status < 300;
+  if (isNoRefusal) return { ...error, message: "What is behind the gateway did not answer as a model does." };
   const said = error.raw === undefined ? undefined : readRefusal(error.raw).message;
   if (said !== undefined && said !== "") return { ...error, message: said };
   return error.type === "network" ? { ...error, message: "The model behind the gateway cannot be reached." } : error;

@@ -146,7 +146,8 @@ const kindsByStatus: ReadonlyMap<number, string> = new Map([
 
 function kindOf(error: ModelError): string | undefined {
   if (isOverflow(error.message)) return "context_overflow";
-  const told = kindsByStatus.get(error.status ?? 0);
+  const { status = 0 } = error;
+  const told = status >= 200 && status < 300 ? "network" : kindsByStatus.get(status);
   if (told !== undefined && error.type !== "context_overflow") return told;
   for (const said of [error.type, error.code]) {
     if (said === undefined) continue;

@@ -221,3 +221,28 @@ test("a secret in arguments, where it is escaped twice, does not go through as i
   expect(upstream.requests).toHaveLength(1);
   expect(upstream.requests[0]?.body).not.toContain("second line");
 });
+
+test.each(wires)(
+  "a page or the wrong kind of answer never goes to a %s client as if a model had said it",
+  async (client) => {
+    for (const [type, body] of [
+      ["text/html", "<html>Log in</html>"],
+      ["text/event-stream", ""],
+      ["application/json", "{}"],
+    ] as const) {
+      const upstream = await rawUpstream((_request, response) => {
+        response.writeHead(200, { "content-type": type });
+        response.end(body);
+      });
+      for (const wire of [client, client === "messages" ? "chat" : "messages"] as const) {
+        const url = await gateway({
+          routes: [{ match: "*", targets: [{ baseUrl: upstream.baseUrl, wire, model: "m" }] }],
+        });
+        const isWhole = type !== "application/json";
+        const reply = await ask(url, client, { ...question(client, !isWhole), stream: !isWhole });
+        expect([type, wire, reply.status]).toEqual([type, wire, 502]);
+        expect(reply.text).not.toContain("127.0.0.1");
+      }
+    }
+  },
+);

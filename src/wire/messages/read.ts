@@ -51,6 +51,8 @@ export function decodeAnswer(body: unknown, options: DecodeOptions = {}): Answer
   const message = object(body);
   const reader = createReader(options);
   const isError = message["type"] === "error" || (message["content"] === undefined && message["error"] !== undefined);
+  // JSON of something else is no answer, not even an empty one.
+  if (!isError && (message["content"] ?? message["stop_reason"]) === undefined) return collect(reader.end());
   return collect([...reader.read(isError ? "error" : "message", message), ...reader.end()]);
 }
 
