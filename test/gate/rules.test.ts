@@ -257,6 +257,32 @@ describe("command rules", () => {
     expect(decide("./npm test", "npm test", "allow")).toBe("ask");
     expect(decide("npm test $X", "npm test", "allow")).toBe("ask");
   });
+  test("an allow of a program by its path is for the file there; of several programs, for each of them", () => {
+    const tool = "/opt/none/bin/tool";
+    expect(decide(`${tool} build`, tool, "allow")).toBe("allow");
+    expect(decide("tool build", tool, "allow")).toBe("ask");
+    expect(decide("/opt/other/bin/tool build", tool, "allow")).toBe("ask");
+    expect(decide(`${tool} build`, "tool", "allow")).toBe("ask");
+    for (const line of ["npm test", "pnpm test -x"])
+      expect(decide(line, [["npm", "pnpm"], "test"], "allow")).toBe("allow");
+    for (const line of ["yarn test", "npm run", "npm"])
+      expect(decide(line, [["npm", "pnpm"], "test"], "allow")).toBe("ask");
+  });
+  test("an allow does not reach what is dangerous in itself, unless it says so; other spellings are only ever denied", () => {
+    expect(decide("rm x.txt", "rm", "allow")).toBe("allow");
+    expect(decide("rm -rf src", "rm", "allow")).toBe("ask");
+    expect(decide("rm -rf src", "rm -rf", "allow")).toBe("allow");
+    expect(decide("NPM test", "npm test", "allow")).toBe("ask");
+    for (const line of ["NPM test", "=npm test", "npm.exe test", "ｎｐｍ test"])
+      expect(decide(line, "npm test", "deny"), line).toBe("deny");
+    expect(decide("docker container run x", "docker run", "deny")).toBe("deny");
+    expect(decide("docker image run x", "docker run", "allow")).toBe("ask");
+  });
+  test("an allow ends where the line sets what steers the program", () => {
+    expect(decide("CI=1 npm test", "npm test", "allow")).toBe("allow");
+    for (const line of ["PATH=. npm test", "LD_PRELOAD=./x.so npm test", "NODE_OPTIONS=-r./x npm test"])
+      expect(decide(line, "npm test", "allow"), line).toBe("ask");
+  });
   test("an allow of git ends where the repository runs something of its own", () => {
     const other = createWorkspace();
     const commit = () =>
