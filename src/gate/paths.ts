@@ -87,6 +87,21 @@ export function findProtected(path: string, roots: readonly string[], names: rea
   );
 }
 
+/**
+ * A folder that holds `HEAD` may be a repository without a work tree: git finds it from inside and runs what
+ * its settings and hooks say. `HEAD` itself, and these where one lies beside them, are said by name.
+ */
+export function bareRepositoryFile(path: string): string | undefined {
+  const [folder, name] = [dirname(path), foldName(basename(path))];
+  if (name === "head") return "HEAD";
+  const repository = ["config", "config.worktree", "commondir"].includes(name)
+    ? folder
+    : foldName(basename(folder)) === "hooks"
+      ? dirname(folder)
+      : undefined;
+  return repository !== undefined && statOf(join(repository, "HEAD")) !== undefined ? `${name} beside HEAD` : undefined;
+}
+
 /** Places that every command may read: programs and their data, but nothing personal. */
 export const systemRoots: readonly string[] = ["/usr", "/bin", "/lib", "/lib64", "/sbin"];
 

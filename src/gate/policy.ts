@@ -11,7 +11,7 @@ import { mayRead } from "./command/look.ts";
 import { matchStep } from "./command/match.ts";
 import { understand, type Step, type Understood } from "./command/understand.ts";
 import type { Policy } from "./policy-type.ts";
-import { findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
+import { bareRepositoryFile, findProtected, isHarmlessDevice, isInside, isInsideAny, isSecretName } from "./paths.ts";
 import { pathWords, reachesOut } from "./reach.ts";
 import { findName } from "./run-later.ts";
 import { matchHost, matchMcp, matchName, matchPath, ruleName, type Rule } from "./rules.ts";
@@ -254,10 +254,11 @@ function writeByMode(path: string, cwd: string, policy: Policy): Verdict {
 /** The name of a file that runs later, wherever the path is written or leads to below a root that may be changed. */
 function findLater(path: string, cwd: string, policy: Policy): string | undefined {
   const roots = [policy.workspace, ...policy.writable];
-  const places = [resolve(cwd, path), policy.real(path, cwd) ?? ""].flatMap((place) =>
-    roots.filter((root) => isInside(place, root)).map((root) => place.slice(root.length)),
-  );
-  return places.map((below) => findName(below, policy.asked)).find((name) => name !== undefined);
+  const names = [resolve(cwd, path), policy.real(path, cwd) ?? ""].flatMap((place) => {
+    const below = roots.filter((root) => isInside(place, root)).map((root) => place.slice(root.length));
+    return below.map((rest) => findName(rest, policy.asked) ?? bareRepositoryFile(place));
+  });
+  return names.find((name) => name !== undefined);
 }
 
 function networkVerdict(host: string, policy: Policy): Verdict {

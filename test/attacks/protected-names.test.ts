@@ -26,6 +26,7 @@ const attacks: readonly string[] = [
   `${config} .git/config; mkdir .callgate .claude; touch .mcp.json`,
   "mv .git .x; mkdir .callgate",
   `mv .git .x; cp -r .x .git; ${config} .git/config`,
+  `mv .git a; git init -q; mv a .git/b; ${config} .git/config`,
   `mv .git a; mkdir b; mv a b/c; git init -q; ${config} .git/config`,
   `rm -rf .git/hooks; mkdir h; ${evil}; mv evil.sh h/pre-commit; ln -s ../h .git/hooks`,
   `for i in $(seq 400); do echo > .git/hooks/a$i; done; ${evil}; mv evil.sh .git/hooks/pre-commit`,
@@ -94,6 +95,36 @@ describe.each(["bwrap", "landlock"])("a repository's hooks and settings under %s
     if (existsSync(join(folder, "new", ".git"))) git(join(folder, "new"), "status");
     expect(existsSync(join(folder, "pwned"))).toBe(false);
     expect(statSync(join(folder, ".git")).ino).toBe(identity);
+  });
+
+  /** A bare repository is found by git from inside; `core.bare` is no wall, because the settings can take it back. */
+  const bare =
+    "[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = $WS\\n\\tfsmonitor = touch $WS/pwned\\n";
+  test
+    .skipIf(!here)
+    .each([
+      `printf "${bare}" > b.git/config`,
+      `printf "${bare}" > c; mv c b.git/config`,
+      `mv b.git x; cp -r x b.git; printf "${bare}" > b.git/config`,
+      `mkdir c; cp -r b.git/HEAD b.git/objects b.git/refs c; printf "${bare}" > c/config; echo ../c > b.git/commondir`,
+      `mkdir -p n/objects n/refs; cp .git/HEAD n; printf "${bare}" > n/config`,
+      `git init -q --bare n; printf "${bare}" > n/config`,
+    ])("in a bare repository: %s", async (line) => {
+    const folder = workspace();
+    git(folder, "init", "-q", "--bare", "b.git");
+    await run(folder, line);
+    for (const place of ["b.git", "c", "n"].map((name) => join(folder, name)).filter((at) => existsSync(at)))
+      try {
+        git(place, "status");
+      } catch {} // a repository that nothing can be read from runs nothing
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
+  test.skipIf(!here)("and a bare repository can be pushed to", async () => {
+    const folder = workspace();
+    git(folder, "init", "-q", "--bare", "b.git");
+    expect(await run(folder, "git push -q ./b.git HEAD:refs/heads/main")).toBeUndefined();
+    expect(existsSync(join(folder, "b.git", "refs", "heads", "main"))).toBe(true);
   });
 
   test.skipIf(!here)("all of several refusals are told", async () => {

@@ -145,7 +145,13 @@ function fixMode(path: string, stat: Stats, now: Stats): boolean {
 
 /** A folder that was moved away is moved back with everything in it. One that is gone is created again. */
 function bringBack(path: string, stat: Stats, searched: readonly string[]): boolean {
-  const moved = findFolder(stat, searched);
+  let moved = findFolder(stat, searched);
+  // It may lie inside what took its place, and must not go with it.
+  if (moved?.startsWith(`${path}/`) === true) {
+    const aside = `${path}.${process.pid}`;
+    renameSync(moved, aside);
+    moved = aside;
+  }
   rmSync(path, { recursive: true, force: true });
   if (moved === undefined) mkdirSync(path, { mode: stat.mode & 0o7777 });
   else renameSync(moved, path);
@@ -154,7 +160,8 @@ function bringBack(path: string, stat: Stats, searched: readonly string[]): bool
 
 const maxSearched = 20_000;
 
-function findFolder({ ino, dev }: Stats, roots: readonly string[]): string | undefined {
+/** The number of a folder that is gone is soon given to another, which was born later. */
+function findFolder({ ino, dev, birthtimeMs }: Stats, roots: readonly string[]): string | undefined {
   const folders = [...roots];
   for (let seen = 0; folders.length > 0 && seen < maxSearched;) {
     const folder = folders.shift()!;
@@ -163,7 +170,8 @@ function findFolder({ ino, dev }: Stats, roots: readonly string[]): string | und
       const path = join(folder, name);
       const stat = lstatSync(path, { throwIfNoEntry: false });
       if (stat?.isDirectory() !== true) continue;
-      if (stat.ino === ino && stat.dev === dev) return path;
+      const isBornThen = birthtimeMs === 0 || stat.birthtimeMs === birthtimeMs;
+      if (stat.ino === ino && stat.dev === dev && isBornThen) return path;
       folders.push(path);
     }
   }

@@ -16,10 +16,18 @@ interface Looked {
   readonly changed: number;
   readonly folders: readonly string[];
   readonly hasGit: boolean;
+  /** The folder itself is a repository without a work tree, which git finds from inside. */
+  readonly isBare: boolean;
 }
 
+/** What of a bare repository makes git run something; the rest must stay open for pushes. */
+const bareNames = ["config", "hooks", "commondir"];
+
 export interface Repositories {
-  /** The `.git` of each repository below these folders, but not of the folders themselves. */
+  /**
+   * The `.git` of each repository below these folders, but not of the folders themselves, and the
+   * settings and hooks of bare repositories.
+   */
   find(roots: readonly string[]): readonly string[];
 }
 
@@ -49,6 +57,10 @@ export function createRepositories(now: () => number = Date.now): Repositories {
           if (++seen > maxFolders || found.length >= maxRepositories) return found;
           const looked = look(folder);
           if (looked?.hasGit === true && depth > 0) found.push(join(folder, ".git"));
+          if (looked?.isBare === true) {
+            found.push(...bareNames.map((name) => join(folder, name)));
+            continue;
+          }
           for (const name of looked?.folders ?? []) next.push(join(folder, name));
         }
         level = next;
@@ -69,12 +81,14 @@ function changedAt(folder: string): number | undefined {
   }
 }
 
-function read(folder: string): Pick<Looked, "folders" | "hasGit"> {
+function read(folder: string): Omit<Looked, "changed"> {
   try {
     const entries = readdirSync(folder, { withFileTypes: true });
     const folders = entries.filter((one) => one.isDirectory() && !skipped.has(one.name)).map(({ name }) => name);
-    return { folders, hasGit: entries.some(({ name }) => name === ".git") };
+    const names = new Set(entries.map(({ name }) => name));
+    const isBare = names.has("HEAD") && names.has("objects") && names.has("refs");
+    return { folders, hasGit: names.has(".git"), isBare };
   } catch {
-    return { folders: [], hasGit: false }; // not for us to read
+    return { folders: [], hasGit: false, isBare: false }; // not for us to read
   }
 }

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -74,6 +75,21 @@ test("where nothing could hold them, changed files come back and added ones go",
   expect(readFileSync(join(git, "config"), "utf8")).toBe("[core]");
   expect(readdirSync(join(git, "hooks"))).toEqual([]);
   expect(putBack([kept], [])).toEqual([]);
+});
+
+test("a folder that was put inside what took its place comes back with everything in it", () => {
+  const folder = freshFolder();
+  const git = join(folder, ".git");
+  mkdirSync(join(git, "objects"), { recursive: true });
+  writeFileSync(join(git, "HEAD"), "ref: refs/heads/main");
+  writeFileSync(join(git, "objects", "a"), "bulk");
+  const kept = keepTree(git);
+  renameSync(git, join(folder, "away"));
+  mkdirSync(git);
+  renameSync(join(folder, "away"), join(git, "inside"));
+  putBack([kept], [folder]);
+  expect(readFileSync(join(git, "objects", "a"), "utf8")).toBe("bulk");
+  expect(readdirSync(folder)).toEqual([".git"]);
 });
 
 test("a link put in place of the folder leads the restored files nowhere else", () => {
