@@ -73,7 +73,7 @@ export async function run(): Promise<BenchRow[]> {
     for (let count = 0; count < 2000; count++) decode(dialect, make(line));
     for (const [label, size] of sizes) {
       const text = make(line.repeat(Math.ceil(size / line.length)));
-      const value = speed(text, (whole) => decode(dialect, whole), size > 2_000_000 ? 2 : 4);
+      const value = speed(text, (whole) => decode(dialect, whole), size > 2_000_000 ? 2 : size < 10_000 ? 60 : 4);
       // A re-scan of 10 MB would take the better part of an hour.
       const other = dialect === "function-calls-xml" && size <= 1_000_000 ? speed(text, rescan, 1) : undefined;
       rows.push({

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { rolldown } from "rolldown";
-import { parseSync } from "rolldown/utils";
+import { minifySync, parseSync } from "rolldown/utils";
 import { buildWeb } from "./build-web.mjs";
 import { writeLicences } from "./licences.mjs";
 
@@ -78,18 +78,20 @@ for (const start of [
 for (const id of [...core, ...modulesOf(draft, /cli[\\/]main\.ts$/), ...modulesOf(draft, /sandbox[\\/]sandbox\.ts$/)])
   calls.delete(id);
 rmSync("dist", { recursive: true, force: true });
-await bundle.write({
+const written = await bundle.write({
   ...output,
   codeSplitting: {
     includeDependenciesRecursively: false,
     groups: [
       { name: "core", test: (id) => core.has(id) },
       { name: "calls", test: (id) => calls.has(id) },
+      // Apart from our own, so that it is written as short as it can be.
+      { name: "mcp-server", test: /node_modules[\\/]@modelcontextprotocol[\\/]server[\\/]/ },
     ],
   },
 });
 await bundle.close();
-prepareForLoader();
+prepareForLoader(new Set(written.output.filter(isForeign).map(({ fileName }) => `dist/${fileName}`)));
 
 await buildWeb();
 chmodSync("dist/cli.js", 0o755);
@@ -122,12 +124,25 @@ function dropInnerTypes() {
   }
 }
 
+/** Little in it is ours: others' code is written as short as it can be, nobody reads our stack traces there. */
+function isForeign({ type, modules }) {
+  if (type !== "chunk") return false;
+  const sizes = Object.entries(modules).map(([id, { renderedLength }]) => [
+    id.includes("node_modules"),
+    renderedLength,
+  ]);
+  const sum = (list) => list.reduce((total, [, length]) => total + length, 0);
+  return sum(sizes.filter(([foreign]) => foreign)) > 0.95 * sum(sizes);
+}
+
 /** As src/cli/kept-code.ts and V8 like it best. */
-function prepareForLoader() {
+function prepareForLoader(foreign) {
   for (const folder of ["dist", "dist/chunks"]) {
     for (const name of readdirSync(folder).filter((file) => file.endsWith(".js"))) {
-      const text = readFileSync(`${folder}/${name}`, "utf8");
-      writeFileSync(`${folder}/${name}`, markImports(breakLines(inAscii(text))));
+      const path = `${folder}/${name}`;
+      const text = readFileSync(path, "utf8");
+      const short = foreign.has(path) ? minifySync(name, text, { module: true, compress: false }).code : text;
+      writeFileSync(path, markImports(breakLines(inAscii(short))));
     }
   }
 }

@@ -1,7 +1,5 @@
 /** What every command prints with, and how its endings become exit codes. `cli/` is the only folder that prints. */
 
-import { jsonPieces } from "../base/json-pieces.ts";
-
 /** 0 done · 1 ended in an error · 2 bad usage or config · 3 refused or nobody could approve · 130 interrupted. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, refused: 3, interrupted: 130 } as const;
 
@@ -21,35 +19,6 @@ export function print(line: string): void {
 
 export function printJson(value: unknown, pretty = true): void {
   print(pretty ? JSON.stringify(value, null, 2) : JSON.stringify(value));
-}
-
-const maxGatheredChars = 64 * 1024;
-
-/**
- * JSON lines for programs, gathered and written once per turn of the event loop: a session has many
- * small events, and a system call each would be a tenth of its work.
- */
-export function createLinePrinter(): { print(value: object): void; flush(): void } {
-  let lines = "";
-  let scheduled = false;
-  const flush = () => {
-    scheduled = false;
-    if (lines !== "") process.stdout.write(lines);
-    lines = "";
-  };
-  return {
-    print(value) {
-      for (const piece of jsonPieces(value)) {
-        lines += piece;
-        if (lines.length > maxGatheredChars) flush();
-      }
-      lines += "\n";
-      if (scheduled) return;
-      scheduled = true;
-      setImmediate(flush);
-    },
-    flush,
-  };
 }
 
 export function say(line: string): void {
