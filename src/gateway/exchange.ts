@@ -3,6 +3,7 @@
  * and whether it may be asked, choose who answers, and write the answer in the client's own wire.
  */
 import type { ServerResponse } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import type { Answer, CallItem, ModelError, ModelEvent, ModelRequest } from "../spec/model.ts";
 import { isRetryable, readRefusal } from "../model/failure.ts";
 import type { Codec, WireName } from "../wire/codec.ts";
@@ -18,7 +19,7 @@ import { estimateUsage } from "./side-endpoints.ts";
 import { stateOf } from "./state.ts";
 import { stopAt } from "./stop-sequences.ts";
 import { keepResponse, refusal, resolveReferences } from "./stored-responses.ts";
-import { hearStream, hearWhole, holdCalls, readUntouchedFailure, sendUntouched } from "./untouched.ts";
+import { failureOf, hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
 
 export async function exchange(
@@ -143,22 +144,29 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
   return services.secrets === undefined || !services.secrets.holds(Buffer.from(asked.bytes).toString("utf8"), request);
 }
 
+/** Before the one quick second try. */
+const pauseMs = 200;
+const maxPauseMs = 1000;
+
 /** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. `isOnly`: no other could answer. */
 async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise<Answer | undefined> {
   const { asked, codec, request, response, services, signal } = turn;
-  const sent = await sendUntouched(
-    { codec, target, bytes: asked.bytes, stream: request.stream === true, headers: asked.headers, query: asked.query },
-    services.transport,
-    signal,
-  );
-  if (!("status" in sent && "body" in sent)) return undefined;
-  if (sent.status >= 400) {
-    const failure = await readUntouchedFailure(sent, target);
-    if (!isOnly || isRetryable(failure)) return undefined;
-    // Asked once more it would be refused once more.
+  const given = { codec, target, stream: request.stream === true, headers: asked.headers, query: asked.query };
+  const send = () => sendUntouched({ ...given, bytes: asked.bytes }, services.transport, signal);
+  let sent = await send();
+  let failure = await failureOf(sent, target);
+  if (failure !== undefined && isOnly && isRetryable(failure) && !signal.aborted) {
+    await setTimeout(Math.min(failure.retryAfterMs ?? pauseMs, maxPauseMs));
+    sent = await send();
+    failure = await failureOf(sent, target);
+  }
+  // A server that is strict about fields may take the request as we would write it.
+  const isStrict = failure?.type === "bad_request" || failure?.type === "bad_tool";
+  if (failure !== undefined && isOnly && !isStrict) {
     services.upstreams.report(target, turn.who.conversation, failure);
     return writeAnswer(turn, failing(toClientError(failure)));
   }
+  if (failure !== undefined || !("body" in sent)) return undefined;
   const type = sent.headers["content-type"] ?? "application/json";
   const isStream = type.includes("event-stream");
   // What was not asked for, a page of a proxy as a rule, is no answer that a client could read.

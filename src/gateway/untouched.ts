@@ -57,11 +57,11 @@ export async function sendUntouched(
   }
 }
 
-/** Why the model's server refused. */
-export async function readUntouchedFailure(
-  { status, headers, body }: UntouchedAnswer,
-  target: Target,
-): Promise<ModelError> {
+/** Why the model's server refused, or could not be reached; undefined where it answers. */
+export async function failureOf(sent: UntouchedAnswer | ModelError, target: Target): Promise<ModelError | undefined> {
+  if (!("body" in sent)) return sent;
+  const { status, headers, body } = sent;
+  if (status < 400) return undefined;
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
   const { host } = new URL(target.address.baseUrl);

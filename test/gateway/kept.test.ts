@@ -158,13 +158,15 @@ test("a call without arguments has an empty object for clients that parse them",
 });
 
 test.each([
-  [400, 1],
-  [402, 1],
+  [400, 2],
+  [402, 2],
+  [401, 1],
   [403, 1],
-  [500, 3],
-  [502, 3],
+  [404, 1],
+  [500, 2],
+  [502, 2],
 ] as const)(
-  "an upstream's %i keeps its status on every wire, and a refusal is not asked for twice",
+  "an upstream's %i keeps its status on every wire, and is not asked for again and again",
   async (status, most) => {
     for (const client of wires) {
       const upstream = await rawUpstream((_request, response) => {
