@@ -16,7 +16,7 @@ const scenes = {
   interrupted: { size: [86, 24], steps: [counting, /line 8/, "and hurry up", /queued/, ["Escape"], /interrupted/] },
   asks: { size: [86, 30], args: ["--approval", "unless-trusted"], steps: ["run rm -rf build", /Yes, once/] },
   plan: { size: [86, 24], steps: ["/plan", /plan mode/, "/status", /journal/] },
-  resume: { size: [86, 24], steps: ["run ls", /Done\./, "/new", /now offline/, "/resume", /Which session/] },
+  resume: { size: [86, 24], steps: ["run ls", /Done\./, "/new", /model offline over/, "/resume", /Which session/] },
   narrow: { size: [40, 15], steps: ["run ls", /Done\./] },
 };
 

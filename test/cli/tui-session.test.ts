@@ -72,7 +72,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     expect(existsSync(join(terminal.cwd, "made.txt"))).toBe(false);
     expect(userWords(requests.at(-1)!)[0]).toContain("[Plan mode is on:");
     await ask(terminal, "/model scripted");
-    await terminal.sees("now scripted");
+    await terminal.sees("model scripted over");
     expect(terminal.screen()).toContain("plan: changes nothing");
     terminal.key("BTab");
     await terminal.sees("workspace-write, on-request");
@@ -125,7 +125,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     await ask(terminal, "about the milk");
     await terminal.sees("You said: about the milk");
     await ask(terminal, "/new");
-    await terminal.sees("now scripted");
+    await terminal.sees("model scripted over");
     await ask(terminal, "about bread");
     await terminal.sees("You said: about bread");
     expect(userWords(requests.at(-1)!)).toEqual(["about bread"]);
@@ -135,7 +135,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 90_000 }, () 
     await terminal.sees("→ about the milk");
     terminal.key("Enter");
     // The same words stand further up, from before /new: only those below the bread are the session taken up again.
-    await terminal.sees(/You said: about bread[\s\S]*› about the milk[\s\S]*now scripted/);
+    await terminal.sees(/You said: about bread[\s\S]*› about the milk[\s\S]*model scripted over/);
     await ask(terminal, "go on");
     await terminal.sees("You said: go on");
     expect(userWords(requests.at(-1)!)).toEqual(["about the milk", "go on"]);

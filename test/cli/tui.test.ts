@@ -166,7 +166,7 @@ describe.skipIf(!hasTmux)("in a terminal (needs tmux)", { timeout: 150_000 }, ()
     await ask(terminal, "/wire telegraph");
     await terminal.sees("there is no wire 'telegraph'");
     await ask(terminal, "/wire chat");
-    await terminal.sees("now scripted over chat");
+    await terminal.sees("model scripted over chat");
     await ask(terminal, "again");
     await terminal.sees("You said 5 characters");
     expect(JSON.stringify(requests.at(-1)!.input)).toContain("remember me");

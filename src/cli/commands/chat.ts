@@ -173,7 +173,7 @@ function greet({ model, session, guidance }: Assembled, { cwd, notice, before }:
   if (notice !== undefined) return `! ${notice}`;
   const reads = guidance.files.length === 0 ? [] : [`reads ${guidance.files.map(describeGuidance).join(", ")}`];
   if (before !== undefined)
-    return [`now ${model.model.name} over ${model.wire}, session ${session.id}`, ...reads].join("\n");
+    return [`session ${session.id}, model ${model.model.name} over ${model.wire}`, ...reads].join("\n");
   const lines = [`callgate in ${cwd}`, ...reads];
   if (model.provider === "offline")
     lines.push(

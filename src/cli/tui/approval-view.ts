@@ -205,8 +205,6 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
     lines[0] = `${theme.warn("?")} ${theme.strong(`${request.call.tool} has run; keep what it did?`)} ${theme.dim(`— ${toVisibleLine(request.reason)}`)}`;
     for (const { shell, argv } of access.commands ?? [])
       lines.push(shell === undefined ? `  │ ${toVisibleCommand(argv ?? [])}` : toQuotedBlock(shell));
-    lines.push(...request.effects.lines.map((line) => `  ${paintEffect(line, theme)}`));
-    if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
   } else if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
   else if (access.commands?.length)
     for (const { shell, argv } of access.commands)
@@ -224,6 +222,11 @@ export function describeRequest(request: ApprovalRequest, theme: Theme): string 
     lines.push(
       theme.dim(`  'always' writes ${toVisibleLine(rule)} to ${file}; it also allows: ${toVisibleLine(alsoAllows)}`),
     );
+  }
+  // Last, beside the answers: on a small screen what stands above them may be out of sight.
+  if (request.effects !== undefined) {
+    if (request.diff !== undefined) lines.push(paintDiff(toVisible(request.diff.trimEnd()), theme));
+    lines.push(...request.effects.lines.map((line) => `  ${paintEffect(line, theme)}`));
   }
   return lines.join("\n");
 }

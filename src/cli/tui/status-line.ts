@@ -61,7 +61,8 @@ export function createStatusLine(options: StatusOptions): StatusLine {
     return joinParts(parts);
   };
   const busy = () => {
-    if (asking.size > 0) return `${seconds(now() - startedAt)} · waiting for your answer · ctrl-c interrupts`;
+    if (asking.size > 0)
+      return `${seconds(now() - startedAt)} · waiting for your answer · y, n or a number · ctrl-c interrupts`;
     const calls = [...running.values()];
     const more = calls.length > 1 ? ` (+${calls.length - 1})` : "";
     const what = calls.length > 0 ? `running ${calls.at(-1)}${more}` : doing;
