@@ -188,6 +188,8 @@ test("widening for a target opens that target and nothing else", () => {
         const wider = widenGrant(grant, { what, target, reason: "r" });
         if (what === "network") expect(wider).toEqual({ ...grant, network: [target] });
         else if (target.startsWith("/")) expect(wider).toEqual({ ...grant, write: [...grant.write, target] });
+        // What names no path can only be opened as a whole; what is hidden stays hidden.
+        else expect(wider).toMatchObject({ policy: "full-access", confined: false, mask: grant.mask });
       },
     ),
   );

@@ -15,6 +15,11 @@ const texts = fc.string({ unit: "grapheme", maxLength: 400 });
 const cuts = fc.array(fc.nat(2000), { maxLength: 20 });
 
 describe("what is kept of an output", () => {
+  test("of a command that said nothing is nothing, and no binary", () => {
+    const nothing = { head: "", tail: "", droppedBytes: 0, totalBytes: 0, lineBreaks: 0, binary: false };
+    for (const limit of [0, 10]) expect(createCapture(limit).read()).toEqual(nothing);
+  });
+
   test("is all of it when it fits, however it was cut", () => {
     fc.assert(
       fc.property(texts, cuts, (text, at) => {
