@@ -186,7 +186,7 @@ function Welcome() {
         <a class="back" href="#/" aria-label="all sessions">
           ‹
         </a>
-        {can("talk") ? "What shall be done?" : "Choose a session to watch"}
+        {can("talk") ? "What should be done?" : "Choose a session to watch"}
       </h2>
       {can("talk") ? (
         <form
@@ -221,7 +221,7 @@ function Welcome() {
             {me.value.model === "offline"
               ? "No model is set up: this is the built-in planner, which follows plain requests, one a line. "
               : `The model is ${visible(me.value.model)}. `}
-            Every call passes the gate; what needs a person waits in the inbox.
+            Every call passes the gate. What needs a person waits in the inbox.
           </p>
         </form>
       ) : null}
@@ -240,7 +240,7 @@ function Inbox() {
         Inbox
       </h2>
       {approvals.value.length === 0 ? (
-        <p class="nothing">Nothing waits for an answer. Questions of every session come here.</p>
+        <p class="nothing">Nothing is waiting for an answer. Questions from all sessions appear here.</p>
       ) : null}
       {approvals.value.map(({ session, request, askedAt }) => (
         <section key={`${session.id} ${request.call.id}`} class="entry call waiting">

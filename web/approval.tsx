@@ -73,11 +73,11 @@ export function Approval({ request, onAnswer }: ApprovalProps) {
         </div>
       )}
       <label class="words">
-        <span>With a no: what to do instead</span>
+        <span>If you say no: what to do instead</span>
         <input
           value={words}
           disabled={isOff}
-          placeholder="told to the model"
+          placeholder="The model is told this"
           onInput={(event) => setWords(event.currentTarget.value)}
         />
       </label>
@@ -106,7 +106,7 @@ function Effects({
 }) {
   return (
     <fieldset class="effects">
-      <legend>What it did; nothing of it is kept yet</legend>
+      <legend>What it did. Nothing is kept yet</legend>
       {lines.map((line, at) => {
         const words = (
           <>

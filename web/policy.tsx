@@ -64,7 +64,9 @@ export function Policy() {
         </p>
       )}
       <h3>Rules</h3>
-      {rules.length === 0 ? <p class="soft">None of your own: the approval mode and the sandbox decide.</p> : null}
+      {rules.length === 0 ? (
+        <p class="soft">You have no rules of your own, so the approval mode and the sandbox decide.</p>
+      ) : null}
       <ul class="plain">
         {rules.map((rule, index) => (
           <li key={index}>

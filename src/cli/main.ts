@@ -107,7 +107,7 @@ function overview(): string {
     "callgate: the tool-calling engine for LLM agents",
     "",
     "  callgate [FLAGS]            an interactive session in this folder (callgate chat --help)",
-    "  callgate exec PROMPT        one turn without a terminal; a pipe is read beside the prompt",
+    "  callgate exec PROMPT        one turn without a terminal; piped input is added to the prompt",
     "  callgate COMMAND --help     what a command does and takes",
     "  callgate completion SHELL   a completion script for bash, zsh or fish",
     "",

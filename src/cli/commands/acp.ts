@@ -19,7 +19,9 @@ import { prepare } from "../prepare.ts";
 import { version } from "../version.ts";
 
 export const command = buildCommand({
-  docs: { brief: "an agent for editors (Zed, JetBrains, Neovim): the Agent Client Protocol on stdin and stdout" },
+  docs: {
+    brief: "run as an agent for editors (Zed, JetBrains, Neovim): the Agent Client Protocol on stdin and stdout",
+  },
   parameters: { flags: sessionFlags },
   func: (flags: SessionFlags) =>
     runCommand(async () => {

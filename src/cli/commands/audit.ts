@@ -13,7 +13,7 @@ export function auditFile(env: NodeJS.ProcessEnv): string {
 }
 
 const verify = buildCommand<{ readonly json?: boolean; readonly head?: string }, [string?]>({
-  docs: { brief: "check that no recorded decision was changed, taken out, put in or cut off" },
+  docs: { brief: "check that no recorded decision was changed, removed, inserted or cut off" },
   parameters: {
     flags: {
       json: toggle("print JSON"),

@@ -24,7 +24,7 @@ interface CallFlags extends ToolFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "one call of one tool, through the whole line" },
+  docs: { brief: "call one tool, through every stage of the line" },
   parameters: {
     flags: {
       ...toolFlags,

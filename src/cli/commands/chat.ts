@@ -24,7 +24,7 @@ interface ChatFlags extends SessionFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "an interactive session in this folder (the same as callgate alone)" },
+  docs: { brief: "start an interactive session in this folder (the same as callgate alone)" },
   parameters: {
     flags: {
       ...sessionFlags,
@@ -32,7 +32,7 @@ export const command = buildCommand({
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "go on with this session (an id, its beginning, or 'last')",
+        brief: "continue this session (an id, its beginning, or 'last')",
         placeholder: "ID",
       },
       fork: toggle("with --resume: a copy under a new id"),

@@ -17,7 +17,7 @@ interface Flags {
 
 export const command = buildCommand<Flags, [string?]>({
   docs: {
-    brief: "read a recorded answer of a model: its calls, words and how it ended",
+    brief: "decode a recorded answer of a model: its calls, its text and how it ended",
     fullDescription:
       "Reads a recorded stream (server-sent events, a JSON body, or a model's plain text) from FILE or stdin and prints what it says as JSON. " +
       "With --batch: JSON lines {id, wire, input, tools?, chunks?} in, {id, outcome, calls, …} out.",

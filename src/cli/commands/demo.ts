@@ -16,7 +16,7 @@ interface DemoFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "a small repair job, end to end, on the built-in offline model" },
+  docs: { brief: "run a small repair job, end to end, on the built-in offline model" },
   parameters: {
     flags: {
       wire: {

@@ -13,7 +13,7 @@ interface Flags {
 const json = toggle("print JSON");
 
 const list = buildCommand<Flags>({
-  docs: { brief: "the dialects, with the models that speak them" },
+  docs: { brief: "list the dialects, with the models that use them" },
   parameters: { flags: { json } },
   func: (flags) =>
     runCommand(async () => {
@@ -37,7 +37,7 @@ interface InferFlags extends Flags {
 
 const infer = buildCommand<InferFlags, string[]>({
   docs: {
-    brief: "which dialect a model speaks, from its chat template or its answers",
+    brief: "find out which dialect a model uses, from its chat template or its answers",
     fullDescription:
       "Renders a chat template (Jinja: tokenizer_config.json, chat_template.jinja, a GGUF file, a llama.cpp server's /props) with a probe conversation and names the dialect that reads it; or reads one recorded answer per FILE and names the dialects they point to, the likeliest first. Ends with 1 if none does.",
   },
@@ -118,7 +118,7 @@ function printProfile(file: string | undefined, profile: TemplateProfile, show: 
 }
 
 export const command = buildRouteMap({
-  docs: { brief: "the text dialects, and which of them a model speaks" },
+  docs: { brief: "list the text dialects, or find out which one a model speaks" },
   routes: { list, infer },
   defaultCommand: "list",
 });

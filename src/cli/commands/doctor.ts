@@ -26,7 +26,7 @@ interface Finding {
 
 export const command = buildCommand<{ readonly json?: boolean }, []>({
   docs: {
-    brief: "what works here and what does not, one line each",
+    brief: "show what works on this machine and what does not",
     fullDescription:
       "Tries every sandbox for real and looks for what else callgate can use. Ends with 1 if commands cannot be confined or the config cannot be read.",
   },

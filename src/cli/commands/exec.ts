@@ -18,7 +18,7 @@ interface ExecFlags extends SessionFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "one headless turn: a prompt in, the answer out; never waits for a person" },
+  docs: { brief: "run one headless turn: a prompt in, the answer out; never waits for a person" },
   parameters: {
     flags: {
       ...sessionFlags,
@@ -27,7 +27,7 @@ export const command = buildCommand({
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "go on with this session (an id, its beginning, or 'last')",
+        brief: "continue this session (an id, its beginning, or 'last')",
         placeholder: "ID",
       },
       outputSchema: {
@@ -42,7 +42,7 @@ export const command = buildCommand({
     positional: {
       kind: "array",
       parameter: {
-        brief: "the prompt; what is piped in goes with it, and is the prompt where there is none ('-' waits for it)",
+        brief: "the prompt; piped input is added to it, or is the prompt if there is none ('-' waits for input)",
         parse: String,
         placeholder: "PROMPT",
       },

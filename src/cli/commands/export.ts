@@ -11,7 +11,7 @@ interface ExportFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "a recorded session as Markdown, as an HTML page that stands alone, or as JSON" },
+  docs: { brief: "write a recorded session as Markdown, as a self-contained HTML page, or as JSON" },
   parameters: {
     flags: {
       format: { kind: "enum", values: ["markdown", "html", "json"], default: "markdown", brief: "the form" },

@@ -65,7 +65,7 @@ interface PrintFlags {
 }
 
 const printCommand = buildCommand({
-  docs: { brief: "the exact lines or files that point a client at the gateway" },
+  docs: { brief: "print the exact lines or files that point a client at the gateway" },
   parameters: {
     flags: {
       url: { kind: "parsed", parse: readUrl, optional: true, brief: "where the gateway is", placeholder: "URL" },
@@ -110,7 +110,7 @@ const keyName = { brief: "a name for the client", parse: String, placeholder: "N
 const keyCommands = buildRouteMap({
   routes: {
     add: buildCommand({
-      docs: { brief: "a key for one client; it is shown once" },
+      docs: { brief: "add a key for one client; it is shown only once" },
       parameters: { positional: { kind: "tuple", parameters: [keyName] } },
       func: (_flags: object, name: string) =>
         runCommand(async () => {
@@ -121,7 +121,7 @@ const keyCommands = buildRouteMap({
         }),
     }),
     list: buildCommand({
-      docs: { brief: "the keys by name" },
+      docs: { brief: "list the keys by name" },
       parameters: { flags: { json: toggle("as JSON") } },
       func: (given: { readonly json?: boolean }) =>
         runCommand(async () => {
@@ -131,7 +131,7 @@ const keyCommands = buildRouteMap({
         }),
     }),
     remove: buildCommand({
-      docs: { brief: "this client may not ask any more" },
+      docs: { brief: "revoke a client's key" },
       parameters: { positional: { kind: "tuple", parameters: [keyName] } },
       func: (_flags: object, name: string) =>
         runCommand(async () => {
@@ -139,13 +139,13 @@ const keyCommands = buildRouteMap({
         }),
     }),
   },
-  docs: { brief: "keys for clients that come from elsewhere" },
+  docs: { brief: "manage the keys of other clients" },
 });
 
 export const command = buildRouteMap({
   routes: { start, print: printCommand, run, key: keyCommands },
   defaultCommand: "start",
-  docs: { brief: "any agent, any model: a local server that speaks Responses, Messages, Chat and Gemini" },
+  docs: { brief: "run any agent on any model: a local server that speaks Responses, Messages, Chat and Gemini" },
 });
 
 async function serve(given: GatewayFlags): Promise<number> {

@@ -32,7 +32,7 @@ function toPort(text: string): number {
 }
 
 const serve = buildCommand({
-  docs: { brief: "the governed tools as an MCP server, over stdio or --http PORT" },
+  docs: { brief: "serve the governed tools as an MCP server, over stdio or --http PORT" },
   parameters: {
     flags: {
       ...toolFlags,
@@ -49,13 +49,13 @@ const serve = buildCommand({
 });
 
 const list = buildCommand({
-  docs: { brief: "the configured servers and how they are: waits until each has answered or failed" },
+  docs: { brief: "list the configured servers and their state; waits until each has answered or failed" },
   parameters: { flags: { ...policyFlags, json } },
   func: (flags: ListFlags) => runCommand(() => listServers(flags)),
 });
 
 const tools = buildCommand({
-  docs: { brief: "a server's tools, as it describes them; --accept trusts changed ones" },
+  docs: { brief: "list a server's tools as it describes them; --accept trusts changed ones" },
   parameters: {
     flags: {
       ...policyFlags,
@@ -69,7 +69,7 @@ const tools = buildCommand({
 });
 
 const call = buildCommand({
-  docs: { brief: "one call of a server's tool, through the gate: SERVER/TOOL or SERVER TOOL, then its arguments" },
+  docs: { brief: "call a server's tool, through the gate: SERVER/TOOL or SERVER TOOL, then its arguments" },
   parameters: {
     flags: { ...policyFlags, json },
     positional: {
@@ -122,7 +122,7 @@ const doctor = buildCommand({
 
 const add = buildCommand({
   docs: {
-    brief: "write a server into your settings: NAME and its command, or NAME --url ADDRESS",
+    brief: "add a server to your settings: NAME and its command, or NAME --url ADDRESS",
     fullDescription: "For example: callgate mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
   },
   parameters: {
@@ -156,7 +156,7 @@ const add = buildCommand({
 });
 
 const remove = buildCommand({
-  docs: { brief: "take a server out of your settings" },
+  docs: { brief: "remove a server from your settings" },
   parameters: { flags: {}, positional: { kind: "tuple", parameters: [serverName] } },
   func: (_flags: object, server: string) =>
     runCommand(async () => (await import("../mcp/edit-settings.ts")).removeServer(server)),
@@ -164,7 +164,7 @@ const remove = buildCommand({
 
 export const command = buildRouteMap({
   routes: { serve, list, add, remove, tools, call, login, logout, doctor },
-  docs: { brief: "be an MCP server; add, remove and look at the configured ones" },
+  docs: { brief: "serve the tools over MCP; add, remove and inspect MCP servers" },
 });
 
 interface WithServers {

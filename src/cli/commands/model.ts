@@ -29,7 +29,7 @@ const json = toggle("print JSON");
 
 const add = buildCommand<AddFlags, [string]>({
   docs: {
-    brief: "keep what a model's chat template tells about it",
+    brief: "add a model by its chat template",
     fullDescription:
       "Reads the template from FILE (tokenizer_config.json, chat_template.jinja, a GGUF file) or, with auto, from the server's /props; finds the dialect of its calls and everything else a request needs; and keeps it under NAME, for --model NAME.",
   },
@@ -122,7 +122,7 @@ function chooseRequest(profile: TemplateProfile, wire: string | undefined): Pick
 }
 
 const showOne = buildCommand<{ readonly json?: boolean; readonly check?: boolean }, [string]>({
-  docs: { brief: "what is kept about a model" },
+  docs: { brief: "show what is kept about a model" },
   parameters: {
     positional: name,
     flags: { json, check: toggle("read the template again and say whether it changed") },
@@ -183,7 +183,7 @@ function yes(value: boolean): string {
 }
 
 const list = buildCommand<{ readonly json?: boolean }>({
-  docs: { brief: "the models that were added" },
+  docs: { brief: "list the models that were added" },
   parameters: { flags: { json } },
   func: (flags) =>
     runCommand(async () => {
@@ -213,7 +213,7 @@ const remove = buildCommand<{ readonly json?: boolean }, [string]>({
 });
 
 export const command = buildRouteMap({
-  docs: { brief: "models of one's own, known by their chat templates" },
+  docs: { brief: "manage your own models, by their chat templates" },
   routes: { add, list, show: showOne, remove },
   defaultCommand: "list",
 });

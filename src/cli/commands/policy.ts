@@ -27,7 +27,7 @@ import {
 
 const check = buildCommand<CheckFlags, string[]>({
   docs: {
-    brief: "what would happen to a command, and why; nothing is run",
+    brief: "show what would happen to a command, and why; nothing is run",
     fullDescription:
       "With --batch: JSON lines {id, shell or argv or write, cwd?, approval?, sandbox?, allow?, deny?, dialect?} in, {id, decision, reason, commands} out.",
   },
@@ -38,7 +38,7 @@ const check = buildCommand<CheckFlags, string[]>({
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "a file that a tool would write, instead of a command",
+        brief: "a file that a tool would write (instead of a command)",
         placeholder: "PATH",
       },
       batch: toggle("JSON lines in, JSON lines out"),
@@ -168,7 +168,7 @@ const test = buildCommand<{ readonly rules?: readonly string[]; readonly json?: 
 });
 
 const suggest = buildCommand<Omit<CheckFlags, "batch" | "write" | "effects">, string[]>({
-  docs: { brief: "the smallest rule that would allow a command, and what else it would allow" },
+  docs: { brief: "show the smallest rule that would allow a command, and what else it would allow" },
   parameters: { flags: subject, positional: words },
   func: (flags: Omit<CheckFlags, "batch" | "write" | "effects">, ...argv: string[]) =>
     runCommand(async () => {
@@ -200,6 +200,6 @@ const suggest = buildCommand<Omit<CheckFlags, "batch" | "write" | "effects">, st
 });
 
 export const command = buildRouteMap({
-  docs: { brief: "what the rules say: check a command, test, suggest and replay rules" },
+  docs: { brief: "ask what the rules decide; test, suggest and replay rules" },
   routes: { check, test, suggest, replay },
 });

@@ -22,7 +22,7 @@ interface ReplayFlags extends SessionFlags {
 
 export const command = buildCommand({
   docs: {
-    brief: "a recorded session again: shown with its timing, or run against today's rules without a model",
+    brief: "play a recorded session again with its timing, or run it against today's rules without a model",
     fullDescription:
       "Without --run nothing happens but showing. With --run the model's recorded answers drive the real tools again, under today's settings and rules, in the folder given by --cwd (or the recorded one).",
   },

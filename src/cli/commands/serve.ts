@@ -99,7 +99,7 @@ const start = buildCommand({
         kind: "parsed",
         parse: readPlaces,
         optional: true,
-        brief: "sessions that run at once (200); the others wait",
+        brief: "how many sessions run at once (200); the others wait",
         placeholder: "N",
       },
       json: toggle("one JSON line with url, token and link once it listens (a worker: its name, once it runs)"),
@@ -224,7 +224,7 @@ function untilStopped(close: () => Promise<void>): Promise<void> {
 export const command = buildRouteMap({
   routes: { start, token, limits },
   defaultCommand: "start",
-  docs: { brief: "sessions behind an HTTP API, with a page to watch them and answer their questions" },
+  docs: { brief: "serve sessions over HTTP, with a page to watch them and answer their questions" },
 });
 
 function readPort(given: string): number {

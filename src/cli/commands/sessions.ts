@@ -11,7 +11,7 @@ interface SessionsFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "the recorded sessions, newest first" },
+  docs: { brief: "list the recorded sessions, newest first" },
   parameters: {
     flags: {
       json: toggle("as a JSON array"),

@@ -16,7 +16,7 @@ interface ShowFlags {
 }
 
 export const command = buildCommand({
-  docs: { brief: "a recorded session, readable" },
+  docs: { brief: "show a recorded session" },
   parameters: {
     flags: {
       json: toggle("its records as JSON lines"),

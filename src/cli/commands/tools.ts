@@ -29,7 +29,7 @@ const flags = {
 } as const;
 
 const list = buildCommand({
-  docs: { brief: "the tools as a model would get them: --wire responses, chat, messages, gemini, mcp or text:DIALECT" },
+  docs: { brief: "list the tools as a model gets them: --wire responses, chat, messages, gemini, mcp or text:DIALECT" },
   parameters: { flags },
   func: (given: ToolsFlags) => runCommand(() => show(given)),
 });
@@ -58,7 +58,7 @@ const lint = buildCommand({
 export const command = buildRouteMap({
   routes: { list, lint },
   defaultCommand: "list",
-  docs: { brief: "the tools as a model would get them; 'tools lint' checks them" },
+  docs: { brief: "list the tools as a model gets them; 'tools lint' checks them" },
 });
 
 /** No request waits for this list: a server that is new gets more time to be on it. */

@@ -20,7 +20,7 @@ interface Flags {
 
 export const command = buildCommand<Flags, [string?]>({
   docs: {
-    brief: "take back what the last turn's file tools or the last command did in this folder",
+    brief: "undo what the last turn's file tools or the last command did in this folder",
     fullDescription:
       "RUN names one of them (--list shows them all); without it the newest is taken back. All of it or nothing: if one of the files has changed since, nothing is done and the reason is said. --redo does again what was taken back. Commands that could not be held are listed 'by snapshot': what anybody changed in the folder while they ran goes back with them.",
   },

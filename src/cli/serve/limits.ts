@@ -9,7 +9,7 @@ import { print, printJson, runCommand, UsageError } from "../io.ts";
 import { withBooks } from "./backing.ts";
 import { data, database, tenant, type TenantFlags } from "./tokens.ts";
 
-const every = { ...tenant, brief: "whose they are (every tenant that has none of its own)" } as const;
+const every = { ...tenant, brief: "the tenant (left out: every tenant without limits of its own)" } as const;
 
 const limit = (brief: string) =>
   ({ kind: "parsed", parse: readLimit, optional: true, brief, placeholder: "N|none" }) as const;
@@ -22,7 +22,7 @@ const limitsOf = <T>({ data: given, database: url }: TenantFlags, work: (limits:
 export const limits = buildRouteMap({
   routes: {
     show: buildCommand({
-      docs: { brief: "the limits of every tenant" },
+      docs: { brief: "show the limits of every tenant" },
       parameters: { flags: { data, database, json: toggle("as JSON") } },
       func: (flags: Omit<TenantFlags, "tenant"> & { readonly json?: boolean }) =>
         runCommand(async () => {
@@ -41,7 +41,7 @@ export const limits = buildRouteMap({
     }),
     set: buildCommand({
       docs: {
-        brief: "limits of a tenant, or of all that have none of their own; those not named stay",
+        brief: "set limits of a tenant, or of all tenants without their own; limits that are not named stay",
         fullDescription:
           "What a running service refuses because of a limit it tells as HTTP 429 with Retry-After, and notes in the tenant's audit log. A change is in force within a second. 'none' is without a limit.",
       },
@@ -71,7 +71,7 @@ export const limits = buildRouteMap({
         }),
     }),
     clear: buildCommand({
-      docs: { brief: "the tenant's own limits are gone, and those of every tenant hold for it" },
+      docs: { brief: "remove a tenant's own limits, so that the general ones apply" },
       parameters: { flags: { data, database, tenant: every } },
       func: (flags: TenantFlags) => runCommand(() => limitsOf(flags, (store) => store.set(flags.tenant, {}))),
     }),

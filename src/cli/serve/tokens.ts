@@ -46,7 +46,7 @@ export const tenant = {
   kind: "parsed",
   parse: readTenant,
   optional: true,
-  brief: "whose it is (main)",
+  brief: "its tenant (main)",
   placeholder: "NAME",
 } as const;
 const tokenName = { brief: "a name for whoever has it", parse: String, placeholder: "NAME" } as const;
@@ -56,7 +56,7 @@ const tokensOf = <T>({ data: given, database: url }: TenantFlags, work: (tokens:
 export const token = buildRouteMap({
   routes: {
     add: buildCommand({
-      docs: { brief: "a token; it is shown once" },
+      docs: { brief: "add a token; it is shown only once" },
       parameters: {
         flags: {
           data,
@@ -82,7 +82,7 @@ export const token = buildRouteMap({
         }),
     }),
     list: buildCommand({
-      docs: { brief: "the tokens of a tenant, without the tokens themselves" },
+      docs: { brief: "list the tokens of a tenant, without their values" },
       parameters: { flags: { data, database, tenant, json: toggle("as JSON") } },
       func: (flags: ListFlags) =>
         runCommand(async () => {
@@ -92,7 +92,7 @@ export const token = buildRouteMap({
         }),
     }),
     remove: buildCommand({
-      docs: { brief: "the token is good for nothing from now on" },
+      docs: { brief: "revoke a token" },
       parameters: {
         flags: { data, database, tenant },
         positional: { kind: "tuple", parameters: [{ brief: "its id", parse: String, placeholder: "ID" }] },
