@@ -43,8 +43,30 @@ export function createFolderStates(folder: string, repository: string): FolderSt
     const found = await git(["rev-parse", "--verify", "--quiet", name]).catch(() => undefined);
     return found === undefined ? undefined : text(found);
   };
+  /**
+   * Repositories inside the folder are left out. Of one that is in the index git asks how it is doing, and
+   * that runs what its own settings say, outside every sandbox. True if there was one.
+   */
+  const leaveOutRepositories = async (): Promise<boolean> => {
+    const listed = Buffer.from(await git(["ls-files", "--stage", "-z"])).toString("utf8");
+    const found = [...listed.matchAll(/(?:^|\0)160000 \w+ \d\t([^\0]+)/g)].map(([, path = ""]) => path);
+    if (found.length === 0) return false;
+    const patterns = found.map((path) => `/${path.replaceAll(/[\\*?[\]!# ]/g, "\\$&")}/\n`);
+    writeFileSync(join(repository, "info", "exclude"), patterns.join(""), { flag: "a" });
+    await git(["update-index", "--force-remove", "-z", "--stdin"], `${found.join("\0")}\0`);
+    return true;
+  };
+  /** The last tree that was looked at and holds no repository. */
+  let looked: string | undefined;
   const addAll = async () => {
     await prepare();
+    if (looked === undefined) await leaveOutRepositories();
+    const tree = await addFiles();
+    if (tree === looked) return tree;
+    looked = (await leaveOutRepositories()) ? text(await git(["write-tree"])) : tree;
+    return looked;
+  };
+  const addFiles = async () => {
     for (let tries = 0; ; tries++) {
       try {
         await git(["add", "--all", "--ignore-errors", "."]);
@@ -96,7 +118,10 @@ export function createFolderStates(folder: string, repository: string): FolderSt
       const wanted = await find(`${state}^{tree}`);
       if (wanted === undefined) throw new Error(`the state ${state} of the session's folder is not kept anywhere`);
       // What is there now is recorded first, so that files which the state does not have are removed.
-      if ((await addAll()) !== wanted) await git(["read-tree", "--reset", "-u", wanted]);
+      if ((await addAll()) !== wanted) {
+        await git(["read-tree", "--reset", "-u", wanted]);
+        looked = undefined;
+      }
       remember(state, wanted);
     },
   };

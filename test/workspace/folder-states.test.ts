@@ -147,3 +147,50 @@ test("a state that nobody has kept is an error, and the folder stays as it is", 
   await expect(states.restore("0".repeat(40), () => each([]))).rejects.toThrow("not kept anywhere");
   expect(readFileSync(join(folder, "a"), "utf8")).toBe("1");
 });
+
+/** A repository in the folder whose settings leave a mark when git does as they say. */
+function plantRepository(path: string, mark: string): void {
+  mkdirSync(path, { recursive: true });
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd: path, stdio: "ignore" });
+  git("init", "-q");
+  writeFileSync(join(path, "a"), "a");
+  git("add", "a");
+  git("commit", "-qm", "one");
+  const filter = `[filter "x"]\n\tclean = "touch ${mark}; cat"\n\tsmudge = "touch ${mark}; cat"\n`;
+  writeFileSync(join(path, ".git", "config"), `[core]\n\tfsmonitor = "touch ${mark};:"\n${filter}`, { flag: "a" });
+  writeFileSync(join(path, ".gitattributes"), "* filter=x\n");
+}
+
+test("nothing that a repository inside the folder says is run", async () => {
+  const { folder, states } = machine();
+  const mark = join(folder, "..", "mark");
+  const keep = () => states.keep(async () => undefined);
+  writeFileSync(join(folder, "was-a-file"), "f");
+  plantRepository(join(folder, "sub [1]"), mark);
+  const first = await keep();
+  writeFileSync(join(folder, "sub [1]", "a"), "b");
+  rmSync(join(folder, "was-a-file"));
+  plantRepository(join(folder, "was-a-file"), mark);
+  writeFileSync(join(folder, "b"), "b");
+  await keep();
+  writeFileSync(join(folder, "was-a-file", "a"), "b");
+  writeFileSync(join(folder, "b"), "c");
+  await keep();
+  await states.restore(first, async function* () {});
+  await keep();
+  expect(existsSync(mark)).toBe(false);
+  expect(existsSync(join(folder, "sub [1]", "a"))).toBe(true);
+});
+
+test("nor is it where an earlier version has kept such a repository", async () => {
+  const { folder, states } = machine();
+  const mark = join(folder, "..", "mark");
+  await states.keep(async () => undefined);
+  plantRepository(join(folder, "sub"), mark);
+  const env = { PATH: process.env["PATH"], GIT_DIR: join(folder, "..", "states"), GIT_WORK_TREE: folder };
+  execFileSync("git", ["add", "--all", "."], { cwd: folder, env, stdio: "ignore" });
+  writeFileSync(join(folder, "sub", "a"), "b");
+  await createFolderStates(folder, env.GIT_DIR).keep(async () => undefined);
+  expect(existsSync(mark)).toBe(false);
+});
