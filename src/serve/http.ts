@@ -98,7 +98,7 @@ async function answer(
     seen.route = url.pathname.startsWith("/v1/") ? "unknown" : "page";
     if (url.pathname.startsWith("/v1/")) return refuseUnknown(found.methods, url.pathname);
     if (request.method !== "GET" && request.method !== "HEAD")
-      throw new Problem(405, "method", "Only GET is known here.");
+      throw new Problem(405, "method", "Only GET is known here.", undefined, ["GET", "HEAD"]);
     return answerPage(url.pathname, response, door.page);
   }
   seen.route = `${found.route.method} ${found.route.path}`;
@@ -220,7 +220,9 @@ async function readInput(request: IncomingMessage, { route }: Match, maxBytes: n
   if (!parsed.ok || !isObject(parsed.value)) throw new Problem(400, "json", "The body is not a JSON object.");
   const checked = await toSchema(route.body).validate(parsed.value);
   if (checked.ok) return parsed.value;
-  const words = checked.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const words = checked.issues.map(({ path, message }) =>
+    path === "" ? `The body ${message}` : `${path}: ${message}`,
+  );
   throw new Problem(400, "invalid", words.join("; "));
 }
 
@@ -236,7 +238,7 @@ function checkQuery({ route }: Match, query: URLSearchParams): void {
 
 function refuseUnknown(methods: readonly string[], path: string): never {
   if (methods.length === 0) throw new Problem(404, "not-found", `There is nothing at ${path}.`);
-  throw new Problem(405, "method", `${path} takes ${methods.join(", ")}.`);
+  throw new Problem(405, "method", `${path} takes ${methods.join(", ")}.`, undefined, methods);
 }
 
 function write(response: ServerResponse, reply: Reply): void {
@@ -264,6 +266,7 @@ function fail(response: ServerResponse, error: unknown, where: string, { onError
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...(problem.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    ...(problem.allow === undefined ? {} : { allow: problem.allow.join(", ") }),
     ...(problem.retryAfterMs === undefined
       ? {}
       : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),

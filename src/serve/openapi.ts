@@ -34,10 +34,11 @@ function toOperation(route: Route): JsonObject {
   const inQuery = Object.entries(route.query ?? {}).map(([name, schema]) => parameter(name, "query", false, schema));
   const header = route.isStream
     ? [parameter("Last-Event-ID", "header", false, text)]
-    : route.method === "POST"
+    : route.isRepeatable
       ? [parameter("Idempotency-Key", "header", false, short)]
       : [];
   const type = route.isStream ? "text/event-stream" : "application/json";
+  const content = { [type]: route.answer === undefined ? {} : { schema: route.answer } };
   return {
     operationId: `${route.method.toLowerCase()}${route.path.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: route.summary,
@@ -50,7 +51,7 @@ function toOperation(route: Route): JsonObject {
       ...Object.fromEntries(
         Object.entries(route.answers).map(([status, description]) => [
           status,
-          { description, ...(status === "204" ? {} : { content: { [type]: {} } }) },
+          { description, ...(status === "204" ? {} : { content }) },
         ]),
       ),
       default: {

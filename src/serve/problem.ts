@@ -9,12 +9,15 @@ export class Problem extends Error {
   readonly kind: string;
   /** When it may be tried again, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
+  /** The methods that are known there. */
+  readonly allow: readonly string[] | undefined;
 
-  constructor(status: number, kind: string, detail: string, retryAfterMs?: number) {
+  constructor(status: number, kind: string, detail: string, retryAfterMs?: number, allow?: readonly string[]) {
     super(detail);
     this.status = status;
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
+    this.allow = allow;
   }
 
   toJson() {

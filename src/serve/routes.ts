@@ -2,6 +2,7 @@
 import type { Role } from "../client/index.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Asked, Reply } from "./asked.ts";
+import * as answer from "./answers.ts";
 import * as changing from "./changing.ts";
 import * as reading from "./reading.ts";
 import { approval, count, newMessage, newSession, newToken, object, short, text } from "./bodies.ts";
@@ -16,10 +17,14 @@ export interface Route {
   readonly summary: string;
   readonly query?: Readonly<Record<string, JsonObject>>;
   readonly body?: JsonObject;
+  /** The same Idempotency-Key is the same request. */
+  readonly isRepeatable?: boolean;
   /** Answers with a stream of events. */
   readonly isStream?: boolean;
   /** The statuses of a good answer and what it holds. */
   readonly answers: Readonly<Record<number, string>>;
+  /** What a good answer is, where it is JSON. */
+  readonly answer?: JsonObject;
   readonly run: (asked: Asked, service: Service) => Promise<Reply>;
 }
 
@@ -30,6 +35,7 @@ export const routes: readonly Route[] = [
     role: "watch",
     summary: "Who the token belongs to, and what it may do",
     answers: { 200: "tenant, name, roles, version, model" },
+    answer: answer.me,
     run: reading.me,
   },
   {
@@ -38,6 +44,7 @@ export const routes: readonly Route[] = [
     role: "watch",
     summary: "What the tenant may use, and what it has used today",
     answers: { 200: "limits, used" },
+    answer: answer.limits,
     run: reading.getLimits,
   },
   {
@@ -52,6 +59,7 @@ export const routes: readonly Route[] = [
       before: short,
     },
     answers: { 200: "sessions, and whether there are more" },
+    answer: answer.sessions,
     run: reading.listSessions,
   },
   {
@@ -60,7 +68,9 @@ export const routes: readonly Route[] = [
     role: "talk",
     summary: "A new session; with an Idempotency-Key, the same one again",
     body: newSession,
+    isRepeatable: true,
     answers: { 201: "the session" },
+    answer: answer.session,
     run: changing.createSession,
   },
   {
@@ -69,6 +79,7 @@ export const routes: readonly Route[] = [
     role: "watch",
     summary: "One session with its plan, its last diff and the size of its context",
     answers: { 200: "session, plan, diff, context" },
+    answer: answer.oneSession,
     run: reading.getSession,
   },
   {
@@ -86,6 +97,7 @@ export const routes: readonly Route[] = [
     summary: "The records of a session after number 'after'",
     query: { after: { type: "integer", minimum: -1 }, limit: count },
     answers: { 200: "records, and whether there are more" },
+    answer: answer.records,
     run: reading.readRecords,
   },
   {
@@ -104,7 +116,9 @@ export const routes: readonly Route[] = [
     role: "talk",
     summary: "A message: begins a turn, waits for the running one, or steers it",
     body: newMessage,
+    isRepeatable: true,
     answers: { 202: "the number of the message" },
+    answer: answer.message,
     run: changing.postMessage,
   },
   {
@@ -114,6 +128,7 @@ export const routes: readonly Route[] = [
     summary: "The answer to a question, bound to what was shown by its hash",
     body: approval,
     answers: { 202: "taken" },
+    answer: answer.nothing,
     run: changing.approve,
   },
   {
@@ -123,6 +138,7 @@ export const routes: readonly Route[] = [
     summary: "Interrupts the running or waiting turn",
     body: object({}),
     answers: { 202: "taken" },
+    answer: answer.nothing,
     run: changing.cancel,
   },
   {
@@ -132,6 +148,7 @@ export const routes: readonly Route[] = [
     summary: "Takes back what the last turn did to files, whole or not at all",
     body: object({ turn: short }),
     answers: { 200: "what was undone, and what stood against it" },
+    answer: answer.undone,
     run: changing.undo,
   },
   {
@@ -149,6 +166,7 @@ export const routes: readonly Route[] = [
     role: "watch",
     summary: "Every question that waits for an answer",
     answers: { 200: "approvals: session, request, askedAt" },
+    answer: answer.approvals,
     run: reading.listApprovals,
   },
   {
@@ -190,6 +208,7 @@ export const routes: readonly Route[] = [
       maxProperties: 1,
     },
     answers: { 200: "the verdict" },
+    answer: answer.verdict,
     run: async ({ body }, service) => ({ status: 200, json: await service.look.checkPolicy(body) }),
   },
   {
@@ -198,6 +217,7 @@ export const routes: readonly Route[] = [
     role: "administer",
     summary: "The tenant's tokens, without the tokens themselves",
     answers: { 200: "tokens" },
+    answer: answer.tokens,
     run: changing.listTokens,
   },
   {
@@ -207,6 +227,7 @@ export const routes: readonly Route[] = [
     summary: "A new token of the tenant; it is shown once",
     body: newToken,
     answers: { 201: "id and token" },
+    answer: answer.newToken,
     run: changing.addToken,
   },
   {

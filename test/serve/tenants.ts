@@ -1,5 +1,7 @@
 /** Two tenants: nothing of one is seen, answered, changed or counted by the other, over every route of the table. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../../src/base/json.ts";
+import { toSchema } from "../../src/schema/schema.ts";
 import { toOpenApi } from "../../src/serve/openapi.ts";
 import { routes } from "../../src/serve/routes.ts";
 import { startTestService, untilStatus, type TestService, type TestServiceOptions } from "./service.ts";
@@ -89,6 +91,27 @@ export function tenantLaws(name: string, backing: () => Promise<Partial<TestServ
     test("figures about the whole service are the operator's", async () => {
       expect((await ask("GET", "/metrics", await service.token("b"))).status).toBe(403);
       expect((await ask("GET", "/metrics", await service.token("main"))).status).toBe(200);
+    });
+
+    test("what is answered is what the description says, and a wrong method is told the right ones", async () => {
+      const owner = await service.token("a", ["watch", "talk", "approve", "administer"]);
+      for (const route of routes.filter(({ isStream, path }) => !isStream && !path.endsWith("/export"))) {
+        const isJson = Object.keys(route.answers).every((status) => status !== "204");
+        const isLook = route.path === "/v1/tools" || route.path === "/v1/rules" || route.path === "/v1/policy/check";
+        if (isJson && !isLook) expect(route.answer, `${route.method} ${route.path}`).toBeDefined();
+        if (route.method !== "GET" || route.answer === undefined) continue;
+        const response = await ask("GET", route.path.replace(":id", id), owner);
+        expect(response.status).toBe(200);
+        const checked = await toSchema(route.answer).validate((await response.json()) as Json);
+        expect(checked.ok ? [] : checked.issues, route.path).toEqual([]);
+      }
+      const made = await ask("POST", "/v1/sessions", await service.token("c"), {});
+      const checked = await toSchema(
+        routes.find(({ summary }) => summary.startsWith("A new session"))!.answer!,
+      ).validate((await made.json()) as Json);
+      expect(checked.ok).toBe(true);
+      const wrong = await ask("DELETE", "/v1/sessions", owner);
+      expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, POST"]);
     });
 
     test("the description of the API has every route, with its body and its parameters", async () => {
