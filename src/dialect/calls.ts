@@ -1,4 +1,4 @@
-/** The calls of an answer: begun, written and closed by the readers, and done when the answer is. */
+/** The calls of an answer. Readers begin, write and close them; they are done when the answer is. */
 import type { Json } from "../base/json.ts";
 import type { CallItem, Finish } from "../spec/model.ts";
 import type { EventLog } from "./events.ts";
@@ -14,19 +14,19 @@ export interface CallWriter {
   write(json: string): void;
   /** The body was read to its end. */
   close(): void;
-  /** The body is broken or was cut: it will never run. */
+  /** The body is broken or was cut, so the call will never run. */
   fail(why: string): void;
-  /** What could not be read of it. */
+  /** The part of it that could not be read. */
   rest(text: string): void;
 }
 
 export interface CallHead {
   readonly name: string;
-  /** As the model wrote it, where the dialect has ids. */
+  /** The id as the model wrote it, if the dialect has ids. */
   readonly id?: string | undefined;
-  /** The dialect's types are not the schema's: strings may stand for other values. */
+  /** The dialect has no types, so strings may stand for other values. */
   readonly untyped?: boolean;
-  /** Nothing but its shape says that it is a call. */
+  /** Nothing but its form shows that it is a call. */
   readonly markerless?: boolean;
   readonly repairs?: Iterable<Repair>;
 }
@@ -34,20 +34,20 @@ export interface CallHead {
 export interface CallOptions {
   readonly dialect: string;
   readonly tools: ToolTable;
-  /** Called for each call that has no id of its own; the same answer gets the same ids. */
+  /** Called for each call without an id. The same answer gets the same ids. */
   readonly idOf: (index: number) => string;
   /** A call that needed a repair never runs. */
   readonly strict: boolean;
-  /** Arguments longer than this make the call not whole. */
+  /** A call with longer arguments is not complete. */
   readonly maxArguments: number;
 }
 
 export interface CallLog {
   begin(head: CallHead): CallWriter;
   any(): boolean;
-  /** Every call so far stood in thoughts. */
+  /** Every call so far was inside thoughts. */
   draft(): void;
-  /** Every call is done. Says whether one was cut, and whether one is whole. */
+  /** Every call is done. Returns whether one was cut, and whether one is complete. */
   finish(finish: Finish | undefined): { readonly cut: boolean; readonly whole: boolean };
 }
 
@@ -59,19 +59,19 @@ interface OpenCall {
   readonly args: GrowingText;
   state: "open" | "closed" | "failed";
   why: string | undefined;
-  /** What a plain-text tool was given. */
+  /** The input of a plain-text tool. */
   input?: string;
   /** What could not be read. */
   rest?: string;
 }
 
-/** Why a call is not whole, when the answer ended before it did. */
+/** Why a call is incomplete if the answer ended before it did. */
 export const cutWhy = "the answer ended inside the call";
 
-/** Why a call is not whole, when the thoughts it stands in ended after it. */
+/** Why a call is incomplete if the thoughts around it ended after it. */
 const draftedWhy = "drafted: it stands in the model's thoughts, which ended after it";
 
-/** Finishes after which nothing of the answer may run: the model was stopped in the middle of something. */
+/** Reasons to finish after which nothing of the answer may run, because the model was stopped in the middle. */
 const cutShort: ReadonlySet<string | undefined> = new Set(["length", "error", "content_filter"]);
 
 export function createCallLog(options: CallOptions, log: EventLog): CallLog {
@@ -116,7 +116,7 @@ export function createCallLog(options: CallOptions, log: EventLog): CallLog {
   };
 }
 
-/** Whether the call may run; if not, it says why. */
+/** Decides whether the call may run; if not, it records why. */
 function settle(open: OpenCall, finish: Finish | undefined, strict: boolean): boolean {
   if (open.state === "open") open.why ??= cutWhy;
   if (open.state !== "closed") return false;
@@ -153,7 +153,7 @@ function createWriter(open: OpenCall, index: number, log: EventLog, maxArguments
   };
 }
 
-/** What was meant is a guess: a person is asked, as where nothing marks a call. */
+/** Repairs after which the meaning is a guess, so a person is asked, as for a call that nothing marks. */
 const doubtful: readonly Repair[] = ["duplicate-argument", "mixed-forms"];
 
 function toItem(call: OpenCall, complete: boolean, options: CallOptions): CallItem {

@@ -1,4 +1,4 @@
-/** Text with calls in it to events of the neutral model, piece by piece or whole. */
+/** Turns text that contains calls into events of the neutral model, piece by piece or at once. */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import type { Answer, AnswerEnd, Finish, Item, ModelEvent } from "../spec/model.ts";
 import type { Dialect } from "./dialect.ts";
@@ -14,27 +14,31 @@ import { createToolTable, type ToolLike } from "./tools.ts";
 export interface TextDecoderOptions {
   /** A dialect's name, an alias of it, or the dialect itself. */
   readonly dialect: string | Dialect;
-  /** The tools of the request: their schemas give the types. None: any name is taken, values stay text. */
+  /**
+   * The tools of the request, whose schemas give the types. Without any, every name is accepted and
+   * values stay text.
+   */
   readonly tools?: readonly ToolLike[];
   /**
-   * Where the answer begins: some prompts end with an opened thought. `unknown` (the default: a recording
-   * does not say) holds text back until that is clear; `text` hands it on at once, as live streams want.
+   * Where the answer begins, because some prompts end with an opened thought. `unknown` (the default,
+   * because a recording does not say) holds text back until that is clear. `text` passes it on at once,
+   * as live streams need.
    */
   readonly startsIn?: Start;
-  /** `strict`: a call that needed any repair is not whole. */
+  /** `strict`: a call that needed any repair is not complete. */
   readonly recover?: "default" | "strict";
-  /** Longest arguments of a call, in characters; a longer call is not whole. 32 Mi unless told. */
+  /** The longest arguments of a call, in characters. A longer call is not complete. Left out: 32 Mi. */
   readonly maxArguments?: number;
-  /** What invented ids begin with; they count up from 0. */
+  /** The prefix of invented ids, which count up from 0. */
   readonly idPrefix?: string;
-  /** Hands out the places of items, where others are counted too. */
+  /** Gives out the places of items, if other items are counted too. */
   readonly nextIndex?: () => number;
 }
 
-/** Reads a text as it arrives and gives back what it holds: words, thoughts, calls. */
+/** Reads a text as it arrives and returns what it holds: text, thoughts, calls. */
 export interface TextCallDecoder {
   push(text: string): readonly ModelEvent[];
-  /** The answer ended, for this reason if one was given. Calls are done only now. */
+  /** The answer ended, for this reason if one was given. Only now are calls done. */
   end(finish?: Finish): readonly ModelEvent[];
 }
 
@@ -73,7 +77,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
     tools,
     opened: [],
     call(head) {
-      // Once a call is told it cannot go back to being text.
+      // A call that was reported cannot become text again.
       input.recorded = undefined;
       return emit.call(head);
     },
@@ -95,7 +99,7 @@ export function createTextDecoder(options: TextDecoderOptions): TextCallDecoder 
   };
 }
 
-/** A whole answer at once: the same path, one push and the end. */
+/** A whole answer at once, on the same path: one push and the end. */
 export function decodeText(text: string, options: TextDecoderOptions & { readonly finish?: Finish }): Answer {
   const { finish, ...reading } = options;
   const decoder = createTextDecoder(reading);

@@ -1,4 +1,4 @@
-/** The list of dialects, and how one is found: by name, by alias, or by the model that speaks it. */
+/** The list of dialects, and how one is found: by name, by alias, or by the model that uses it. */
 import { nearest } from "../base/text.ts";
 import type { Block, Dialect } from "./dialect.ts";
 import { jsonDialects } from "./table/json.ts";
@@ -18,7 +18,7 @@ const named: readonly Dialect[] = [
   ...taughtDialects,
 ];
 
-/** Dialects whose openers are theirs alone or are told apart by what follows. */
+/** Dialects whose openers are unique, or are told apart by what follows. */
 const sniffed = [
   "qwen3-coder",
   "function-calls-xml",
@@ -50,7 +50,7 @@ const sniffed = [
   "dots",
 ];
 
-/** One block per opener; bodies of all dialects that share it, in the order above. */
+/** One block per opener, with the bodies of all dialects that share it, in the order above. */
 function mergeBlocks(blocks: readonly Block[]): readonly Block[] {
   const merged = new Map<string, Block>();
   for (const block of blocks) {
@@ -94,7 +94,7 @@ function createAuto(): Dialect {
   };
 }
 
-/** Every dialect that is built in; `auto` recognises all of them. */
+/** Every built-in dialect. `auto` recognises all of them. */
 export const dialects: readonly Dialect[] = [...named, createAuto()];
 
 const byName = new Map(
@@ -108,7 +108,7 @@ export function lookUpDialect(name: string): Dialect | undefined {
   return byName.get(name) ?? byName.get(name.toLowerCase());
 }
 
-/** The dialect of this name or alias; a `TypeError` that names the nearest one where there is none. */
+/** The dialect of this name or alias. Throws a `TypeError` that names the nearest one if there is none. */
 export function findDialect(name: string): Dialect {
   const dialect = lookUpDialect(name);
   if (dialect !== undefined) return dialect;

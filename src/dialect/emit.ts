@@ -15,12 +15,15 @@ export interface Emitter {
   /** A reasoning block ended here. */
   endReasoning(): void;
   call(head: CallHead): CallWriter;
-  /** Something the reader did that a person may want to see: an invented result dropped, a call found in thoughts. */
+  /**
+   * Something the reader did that a person may want to know: an invented result was dropped, a call was
+   * found in thoughts.
+   */
   issue(code: string): void;
-  /** Thoughts ended here that nobody saw begin: every call so far was only considered. */
+  /** Thoughts ended here whose beginning nobody saw, so every call so far was only considered. */
   draft(): void;
   hasCalls(): boolean;
-  /** True when nothing but white space came since the last call. */
+  /** True if only white space came since the last call. */
   afterCall(): boolean;
   /** True before any text or call. */
   atStart(): boolean;
@@ -76,7 +79,7 @@ export function createEmitter(options: EmitterOptions): Emitter {
   };
 }
 
-/** How the answer ended, as far as its text tells. */
+/** How the answer ended, as far as its text shows. */
 function endOf(finish: Finish | undefined, cut: boolean, called: boolean): AnswerEnd {
   if (finish === "length" || finish === "content_filter") return { outcome: "incomplete", finish };
   if (finish === "error") return { outcome: "error", finish };
@@ -89,13 +92,13 @@ function endOf(finish: Finish | undefined, cut: boolean, called: boolean): Answe
 
 type Kind = "message" | "reasoning";
 
-/** Messages and thoughts. White space next to markup waits until words show that it belongs to them. */
+/** Messages and thoughts. White space next to markup waits until text shows that it belongs to it. */
 interface Words {
-  /** False: only white space so far. */
+  /** False if there was only white space so far. */
   text(text: string): boolean;
   reasoning(text: string): void;
   endReasoning(): void;
-  /** The space that is waiting is all the answer said. */
+  /** The waiting white space is all that the answer said. */
   keepSpace(): void;
   close(): void;
 }

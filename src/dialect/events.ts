@@ -1,4 +1,4 @@
-/** Events in the making: neighbouring pieces of one item become one delta. */
+/** Collects events: adjacent pieces of one item become one delta. */
 import type { DeltaField, Item, ModelEvent } from "../spec/model.ts";
 
 export interface EventLog {

@@ -1,4 +1,4 @@
-/** Entry of `callgate/dialect`: tool calls written in a model's text, read and written. Pure: runs in a browser. */
+/** Entry of `callgate/dialect`: tool calls in a model's text, read and written. It is pure and runs in a browser. */
 export type { Dialect } from "./dialect.ts";
 export { dialects, findDialect, lookUpDialect } from "./dialects.ts";
 export { createTextDecoder, decodeText, type TextCallDecoder, type TextDecoderOptions } from "./decode.ts";
@@ -10,7 +10,7 @@ export { neutralize } from "./write/neutral.ts";
 export { toTextRequest } from "./write/request.ts";
 export { encodeResult, encodeResults, stopSequences, type ResultText } from "./write/result.ts";
 export { teach, xmlExamples, type TeachOptions } from "./write/teach.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type {
   ActionBody,
   Block,

@@ -1,17 +1,17 @@
-/** Which dialect a model speaks, from its chat template or from a few of its answers. */
+/** Finds out which dialect a model uses, from its chat template or from a few of its answers. */
 import { decodeText } from "./decode.ts";
 import type { Body, Dialect } from "./dialect.ts";
 import { dialects } from "./dialects.ts";
 
-/** A dialect that fits, and what speaks for it. */
+/** A dialect that fits, and the evidence for it. */
 export interface Inferred {
   readonly dialect: string;
-  /** Markers found in the template, or how many whole calls were read. */
+  /** Markers found in the template, or how many complete calls were read. */
   readonly evidence: readonly string[];
   readonly score: number;
 }
 
-/** Best first; empty when nothing points to any dialect. */
+/** Best first. Empty if nothing points to any dialect. */
 export function inferDialect(source: string | readonly string[]): readonly Inferred[] {
   const texts = typeof source === "string" ? [source] : source;
   const template = texts.some((text) => /\{[%{]-? /.test(text) && /\b(?:messages?|tool_calls?|bos_token)\b/.test(text));
@@ -21,7 +21,7 @@ export function inferDialect(source: string | readonly string[]): readonly Infer
 
 const speakable = dialects.filter(({ name }) => name !== "auto" && name !== "callgate");
 
-/** Dialects by the markers that stand in a text: every marker counts by its length; the opener itself must be there. */
+/** Dialects by the markers in a text. Every marker counts by its length, and the opener itself must be there. */
 export function inferFromMarkers(text: string): readonly Inferred[] {
   return fromTemplate(text)
     .filter(({ score }) => score > 0)
@@ -75,7 +75,7 @@ function bodySignature(body: Body): readonly string[] {
   }
 }
 
-/** Every dialect reads every answer; whole calls speak for it, repairs and leftover markup against it. */
+/** Every dialect reads every answer. Complete calls count for it; repairs and leftover markup count against it. */
 function fromTranscripts(texts: readonly string[]): readonly Inferred[] {
   return speakable
     .filter(({ tags }) => tags === undefined)

@@ -1,7 +1,7 @@
 /**
- * Text as it arrives. Readers are generators over one shared cursor: they run as far as the text
- * reaches and pause (`yield`) where a decision needs more, so that how an answer was cut into chunks
- * cannot change what is read. Everything looked at ahead is addressed relative to the cursor.
+ * Text as it arrives. Readers are generators over one shared cursor. They run as far as the text
+ * reaches, and pause (`yield`) where a decision needs more, so that the way an answer was cut into
+ * chunks cannot change what is read. Positions ahead are relative to the cursor.
  */
 export type Reading<T> = Generator<void, T, void>;
 
@@ -9,11 +9,12 @@ export interface Input {
   buffer: string;
   at: number;
   ended: boolean;
-  /** What was consumed since `startRecording`: a call that turns out to be none goes back to being text. */
+  /** What was consumed since `startRecording`. If a call turns out not to be one, it becomes text again. */
   recorded: string | undefined;
   /**
-   * Set by a reader that paused in the middle of a long text: takes what came, and says whether that was
-   * all it takes. Then nobody need be woken: a pause deep inside a value costs a step for each reader around it.
+   * Set by a reader that paused in the middle of a long text. It takes what came, and returns whether
+   * that was everything. Then no reader has to be resumed: a pause deep inside a value costs a step for
+   * each reader around it.
    */
   absorb: (() => boolean) | undefined;
 }
@@ -43,7 +44,7 @@ export function stopRecording(input: Input): string {
   return text;
 }
 
-/** Moves on and hands over what was passed. */
+/** Moves on and returns what was passed. */
 export function take(input: Input, count: number): string {
   const text = input.buffer.slice(input.at, input.at + count);
   input.at += count;
@@ -55,7 +56,7 @@ export function left(input: Input): number {
   return input.buffer.length - input.at;
 }
 
-/** True once `count` characters are there; false when the answer ended before. */
+/** True when `count` characters are there; false if the answer ended before. */
 export function* need(input: Input, count: number): Reading<boolean> {
   while (left(input) < count) {
     if (input.ended) return false;
@@ -70,12 +71,12 @@ export function* codeAt(input: Input, offset = 0): Reading<number> {
   return input.buffer.charCodeAt(input.at + offset);
 }
 
-/** The same where it is there already, without the cost of a reader: -2 when one must wait. */
+/** The same if it is there already, without the cost of a generator. -2 if one has to wait. */
 export function codeNow(input: Input, offset: number): number {
   return input.at + offset < input.buffer.length ? input.buffer.charCodeAt(input.at + offset) : -2;
 }
 
-/** The code at the cursor if it is there already, else -1: the quick look before a pause is worth it. */
+/** The code at the cursor if it is there already, otherwise -1: a quick look before a pause. */
 export function peek(input: Input): number {
   return input.at < input.buffer.length ? input.buffer.charCodeAt(input.at) : -1;
 }
@@ -94,7 +95,10 @@ export function* runLength(input: Input, fits: (code: number) => boolean, limit:
 const undecided = -2;
 const none = -1;
 
-/** Which marker (its place in the list, longest first) stands at the offset; `undecided` while it may still become one. */
+/**
+ * Which marker (its index in the list, longest first) stands at the offset. `undecided` while it may
+ * still become one.
+ */
 function testMarkers(input: Input, markers: readonly string[], offset: number): number {
   const start = input.at + offset;
   const available = input.buffer.length - start;
@@ -134,7 +138,7 @@ export function isSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9;
 }
 
-/** No sane answer has more white space between two pieces of markup. */
+/** No reasonable answer has more white space between two pieces of markup. */
 const spaceLimit = 65_536;
 
 /** Offset of the first character that is no white space; at the end, the offset of the end. */
@@ -148,10 +152,10 @@ export function* skipSpace(input: Input): Reading<string> {
 
 export interface Scanner {
   readonly markers: readonly string[];
-  /** First characters of markers: 1 at the codes of those in ASCII, the rest in a set. */
+  /** First characters of markers: 1 at the codes of those in ASCII, and the rest in a set. */
   readonly firsts: Uint8Array;
   readonly others: ReadonlySet<number>;
-  /** The one first character, if they share it. */
+  /** The one first character, if all of them share it. */
   readonly only: string | undefined;
 }
 
@@ -178,8 +182,8 @@ function nextCandidate(input: Input, scanner: Scanner, from: number): number {
 }
 
 /**
- * Hands text to `sink` until a marker stands at the cursor, and returns it; undefined at the end.
- * Holds back only what may still become a marker.
+ * Passes text to `sink` until a marker stands at the cursor, and returns the marker; undefined at the
+ * end. Holds back only what may still become a marker.
  */
 export function* textUntil(input: Input, scanner: Scanner, sink: (text: string) => void): Reading<string | undefined> {
   for (;;) {
@@ -190,7 +194,7 @@ export function* textUntil(input: Input, scanner: Scanner, sink: (text: string) 
   }
 }
 
-/** Hands on what is no marker. Which one stands at the cursor then, if any. */
+/** Passes on what is not a marker. Returns which marker then stands at the cursor, if any. */
 function scan(input: Input, scanner: Scanner, sink: (text: string) => void): number {
   let at = input.at;
   let found = none;
@@ -205,7 +209,7 @@ function scan(input: Input, scanner: Scanner, sink: (text: string) => void): num
   return found;
 }
 
-/** Waits for text that `absorb` cannot take on its own. */
+/** Waits for text that `absorb` cannot take by itself. */
 export function* pause(input: Input, absorb: () => boolean): Reading<void> {
   input.absorb = absorb;
   yield;
@@ -223,7 +227,7 @@ export function* wordUntil(input: Input, stops: string, limit = 256): Reading<st
   }
 }
 
-/** Runs a reader over text that is all there: it never pauses. */
+/** Runs a reader over text that is complete, so it never pauses. */
 export function readAll<T>(
   text: string,
   read: (input: Input) => Reading<T>,

@@ -1,6 +1,6 @@
 /**
- * One reader for JSON, for the JSON models write when they slip, and for Python and Gemma literals.
- * It hands on JSON text while it reads (the model's own bytes wherever they are JSON already), names
+ * One reader for JSON, for the faulty JSON that models write, and for Python and Gemma literals. It
+ * passes on JSON text while it reads (the model's own bytes wherever they are JSON already), names
  * each repair, evaluates nothing and never completes what was cut.
  */
 import { codesOf, digits, letters } from "./codes.ts";
@@ -63,7 +63,7 @@ function* readPrefixed(input: Input, out: Sink, style: Style, notes: Notes): Rea
 
 const elementLimit = 1024;
 
-/** `{'a', 'b'}`: no colon follows the first thing in the braces. What is too long to look past is a key. */
+/** `{'a', 'b'}`: no colon follows the first item in the braces. If it is too long to look past, it is a key. */
 function* isSet(input: Input): Reading<boolean> {
   const from = yield* afterSpace(input, 1);
   const quote = yield* codeAt(input, from);
@@ -94,7 +94,7 @@ function* readObject(input: Input, out: Sink, style: Style, notes: Notes, depth:
     }
     if (!first && comma === "") {
       if (code < 0 || style.quote === undefined) return code < 0 ? "cut" : "bad";
-      // Behind a quoting token the next key needs no comma to be told from the value.
+      // After a quoting token, the next key needs no comma to be told from the value.
       notes.add("missing-comma");
       comma = ",";
     }
@@ -124,7 +124,7 @@ function* readPair(
     notes,
   );
   if (key !== "ok") return key;
-  // Which of two values was meant, nobody knows.
+  // Nobody knows which of the two values was meant.
   if (keys.has(name)) notes.add("duplicate-argument");
   keys.add(name);
   const before = yield* skipFiller(input, style, notes);
@@ -180,13 +180,13 @@ function* readList(input: Input, out: Sink, style: Style, notes: Notes, depth: n
   }
 }
 
-/** The comma is handed on only with the item after it. */
+/** The comma is passed on only with the item after it. */
 function* readComma(input: Input, out: Sink, style: Style, notes: Notes): Reading<string> {
   if (peek(input) !== 0x2c) out((yield* skipFiller(input, style, notes)) ?? "");
   return peek(input) === 0x2c ? take(input, 1) : "";
 }
 
-/** White space is handed on as written, comments are dropped. Undefined: a comment never ended. */
+/** White space is passed on as written, and comments are dropped. Undefined if a comment never ended. */
 export function* skipFiller(input: Input, style: Style, notes: Notes): Reading<string | undefined> {
   let space = "";
   for (;;) {
@@ -227,7 +227,7 @@ function* readWord(input: Input, out: Sink, style: Style, notes: Notes, depth: n
   const fits = style.quote !== undefined ? isBareCode : isLetter(peek(input)) ? isPathCode : isPlainWordCode;
   const length = yield* runLength(input, fits, wordLimit);
   if (length >= wordLimit) return "bad";
-  // Inside something, more may have followed; alone, the end of the text is the end of the word.
+  // Inside something, more may have followed. Alone, the end of the text is the end of the word.
   const ended = depth > 0 && (yield* codeAt(input, length)) < 0;
   const word = input.buffer.slice(input.at, input.at + length).trimEnd();
   const json = wordToJson(word, style, notes) ?? (depth > 0 ? unquotedString(word, style, notes) : undefined);
@@ -257,7 +257,7 @@ function wordToJson(word: string, style: Style, notes: Notes): string | undefine
     return known;
   }
   if (numberPattern.test(word)) return Number.isFinite(Number(word)) ? word : undefined;
-  // A longer word is no number anybody meant; the pattern would try it in a quadratic number of ways.
+  // A longer word is not a number that anybody meant, and the pattern would take quadratic time on it.
   if (word.length <= 400 && looseNumber.test(word)) {
     const value = Number(word.replaceAll("_", ""));
     if (!Number.isFinite(value)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The response processor: an answer whose text may hold calls becomes one whose calls are items. Native
- * calls pass; both kinds may stand in one answer, and run on the same line.
+ * The response processor: in an answer whose text may contain calls, these become items. Native calls
+ * pass through. Both kinds may occur in one answer, and run on the same line.
  */
 import { partsToText } from "../base/content.ts";
 import type { AnswerEnd, Finish, Item, MessageItem, ModelEvent } from "../spec/model.ts";
@@ -10,11 +10,14 @@ import { createTextDecoder, type TextCallDecoder, type TextDecoderOptions } from
 /** Options of `wrapTextCalls`. */
 export interface TextCallOptions extends Omit<TextDecoderOptions, "nextIndex"> {
   /**
-   * What was said before: invented ids go on from there, so that none comes twice in a conversation. Left
-   * out, they are made from the answer's own id.
+   * What was said before. Invented ids continue from there, so that none occurs twice in a conversation.
+   * Left out: they are derived from the answer's own id.
    */
   readonly history?: readonly Item[];
-  /** Names the conversation, so that invented ids are not those of another one. Left out: the answer's own id does. */
+  /**
+   * A name for the conversation, so that invented ids differ from those of another one. Left out: the
+   * answer's own id.
+   */
   readonly conversation?: string;
 }
 
@@ -52,7 +55,10 @@ export function createTextCallStep(given: TextCallOptions): (event: ModelEvent) 
     return fresh;
   }
 
-  /** Ids must not come twice, in a conversation or in two: they name the conversation, and how many calls were before. */
+  /**
+   * Ids must not occur twice, in one conversation or in two, so they contain the conversation's name and
+   * the number of calls before.
+   */
   function idPrefix(): string {
     const named = conversation === undefined ? answerId : hash8(conversation);
     const seed = history === undefined || before === 0 ? "" : String(before);
@@ -70,7 +76,7 @@ export function createTextCallStep(given: TextCallOptions): (event: ModelEvent) 
 
   /** What the decoder made of a message, with what the provider said about that message. */
   function from(message: OpenMessage, events: readonly ModelEvent[]): readonly ModelEvent[] {
-    // How the answer ended is the provider's to say.
+    // Only the provider says how the answer ended.
     return events
       .filter(({ type }) => type !== "answer.ended")
       .map((event) => {

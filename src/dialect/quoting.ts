@@ -1,4 +1,4 @@
-/** Quoted text of every kind, handed on as the inside of a JSON string while it is read. */
+/** Quoted text of every kind, passed on as the inside of a JSON string while it is read. */
 import { codeAt, markerAt, need, pause, peek, take, type Input, type Reading } from "./input.ts";
 import type { Notes } from "./repairs.ts";
 
@@ -8,11 +8,11 @@ export type Sink = (json: string) => void;
 export type Outcome = "ok" | "bad" | "cut";
 
 export interface Style {
-  /** Python's spellings are the norm here, not a repair. */
+  /** Python's spellings are normal here, and not a repair. */
   readonly python?: boolean;
   /** A backslash stands for itself. */
   readonly raw?: boolean;
-  /** A token that opens and closes strings, as Gemma has. Unquoted keys and words are the norm with it. */
+  /** A token that opens and closes strings, as in Gemma. Unquoted keys and words are normal with it. */
   readonly quote?: string;
 }
 
@@ -34,7 +34,7 @@ export function* readTokenString(input: Input, out: Sink, quote: string): Readin
   }
 }
 
-/** Text as the inside of a JSON string. Halves of a character pair pass as they are: the other half follows. */
+/** Text as the inside of a JSON string. Halves of a surrogate pair pass unchanged, because the other half follows. */
 export function escapeText(text: string): string {
   let plain = true;
   for (let at = 0; at < text.length && plain; at++) {
@@ -95,7 +95,7 @@ function* readTripleString(input: Input, out: Sink, style: Style, notes: Notes, 
   }
 }
 
-/** Everything that is the inside of a JSON string as it stands, escapes included, in one piece. */
+/** Everything that can stay as it is inside a JSON string, with escapes, in one piece. */
 function plainRun(input: Input, out: Sink, quote: number, style: Style): void {
   const { buffer } = input;
   let at = input.at;
@@ -148,7 +148,7 @@ function* readEscape(input: Input, out: Sink, style: Style, notes: Notes): Readi
   return "ok";
 }
 
-/** Undefined: the digits are none, so the backslash is one. */
+/** Undefined if these are not hex digits, so that the backslash is literal. */
 function* readHexEscape(input: Input, out: Sink, digits: number): Reading<Outcome | undefined> {
   if (!(yield* need(input, 2 + digits))) return "cut";
   const hex = input.buffer.slice(input.at + 2, input.at + 2 + digits);

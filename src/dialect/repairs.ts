@@ -1,4 +1,4 @@
-/** Every slip that is understood, by the name it has on a call, and what the model wrote. Nothing else is repaired. */
+/** Every slip that is understood, by the name it has on a call, with what the model wrote. Nothing else is repaired. */
 export const repairs = {
   "bad-escape": "a backslash before a character that needs none",
   "bare-name": "the tool's name without its tag or marker, elements of its parameters below",

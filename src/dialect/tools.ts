@@ -1,4 +1,4 @@
-/** The tools as a dialect sees them: looked up by name or by tag, whatever they were declared as. */
+/** The tools as a dialect sees them: looked up by name or by tag, however they were declared. */
 import { defined, isObject, type Json, type JsonObject } from "../base/json.ts";
 import type { CustomSpec, FunctionSpec, ToolSpec } from "../spec/model.ts";
 import type { XmlMapping, XmlParameter } from "../spec/tool.ts";
@@ -6,7 +6,7 @@ import type { XmlMapping, XmlParameter } from "../spec/tool.ts";
 export interface TextTool {
   /** As written in the text. */
   readonly name: string;
-  /** The name alone, where `name` carries a namespace. */
+  /** The name without its namespace, if `name` has one. */
   readonly plainName: string;
   readonly namespace?: string;
   readonly description: string;
@@ -31,7 +31,7 @@ export type ToolLike =
 
 export interface ToolTable {
   readonly list: readonly TextTool[];
-  /** False: nobody said which tools there are, so any name is taken as it comes. */
+  /** False: nobody said which tools there are, so any name is accepted. */
   readonly declared: boolean;
   find(name: string): TextTool | undefined;
   byTag(tag: string): TextTool | undefined;
@@ -53,7 +53,7 @@ export function createToolTable(tools: readonly ToolLike[]): ToolTable {
     names.set(tool.name, tool);
     tags.set(tool.xml?.tag ?? tool.name, tool);
   }
-  // A tag is also found by the tool's own name, unless another tool has taken that tag.
+  // A tag is also found by the tool's own name, unless another tool has that tag.
   for (const tool of list) if (!tags.has(tool.name)) tags.set(tool.name, tool);
   return {
     list,
@@ -96,7 +96,7 @@ function plain(tool: FunctionSpec | Exclude<ToolLike, string | ToolSpec>): TextT
   };
 }
 
-/** A schema from outside is JSON, and only objects are one. The AI SDK wraps its own once more. */
+/** A schema from outside is JSON, and only objects are schemas. The AI SDK wraps its own once more. */
 function schemaOf(parameters: unknown): JsonObject | undefined {
   if (!isObject(parameters)) return undefined;
   const { jsonSchema } = parameters;

@@ -1,7 +1,7 @@
 /**
- * The text of one parameter as the JSON its schema asks for. Types come from the schema alone: a string
- * stays what it is to the last character, what does not read as the wanted type in full stays text, and
- * an integer too long for a double keeps its digits.
+ * The text of one parameter as the JSON that its schema asks for. Types come only from the schema: a
+ * string stays unchanged to the last character, a text that does not read completely as the wanted
+ * type stays text, and an integer too long for a double keeps its digits.
  */
 import { isObject } from "../base/json.ts";
 import { typesOf } from "../schema/coerce.ts";
@@ -12,8 +12,8 @@ import { declarationsOf, propertiesOf, propertyIn } from "./schema.ts";
 import type { Notes, Repair } from "./repairs.ts";
 
 /**
- * The types that a parameter may have, and in quotes the words of its list that are text although they look like
- * something else; `any` when its schema does not say, undefined when there is no schema.
+ * The types that a parameter may have, and in quotes those words of its enum that are text although
+ * they look like something else. `any` if its schema does not say, undefined if there is no schema.
  */
 export type Wanted = ReadonlySet<string> | "any" | undefined;
 
@@ -84,7 +84,7 @@ export function propertyNames(parameters: unknown): readonly string[] {
   return Object.keys(propertiesOf(parameters, parameters));
 }
 
-/** True when the text is the value, so that it can be handed on as it comes. */
+/** True if the text is the value, so that it can be passed on as it comes. */
 export function isPlainText(wanted: Wanted): boolean {
   return wanted === undefined || (wanted !== "any" && wanted.size === 1 && wanted.has("string"));
 }
@@ -116,7 +116,7 @@ function scalarToJson(word: string, wanted: ReadonlySet<string>): string | undef
   return undefined;
 }
 
-/** Digits pass as they are: a double would round what is beyond 2^53. */
+/** Digits pass unchanged, because a double would round numbers beyond 2^53. */
 function plainInteger(word: string): string {
   const sign = word.startsWith("-") ? "-" : "";
   return sign + word.replace(/^[+-]/, "").replace(/^0+(?=\d)/, "");

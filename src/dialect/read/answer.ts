@@ -25,7 +25,7 @@ import { closeOfResult, type Opening, type Plan } from "./plan.ts";
 import { nameAt } from "./python-body.ts";
 import { readBareName, readTag, toolAt } from "./tag-body.ts";
 
-/** `unknown`: the prompt may have opened the thoughts; nothing is handed on before that is known. */
+/** `unknown`: the prompt may have opened the thoughts, so nothing is passed on before that is known. */
 export type Start = "text" | "reasoning" | "unknown";
 
 export function* readAnswer(context: Context, plan: Plan, start: Start): Reading<void> {
@@ -53,7 +53,7 @@ function* readUndecided(context: Context, plan: Plan): Reading<void> {
       emit.reasoning(withoutPartial(held, closesOf(plan)));
       return emit.endReasoning();
     }
-    // A tag that is no tool's decides nothing.
+    // A tag that is not a tool's decides nothing.
     const passes =
       marker !== undefined && plan.openings.get(marker)?.does === "tag" && (yield* toolAt(context)) === undefined;
     if (!passes) return unread(input, held);
@@ -65,7 +65,7 @@ function closesOf(plan: Plan): readonly string[] {
   return (plan.dialect.reasoning ?? []).flatMap(({ close }) => close);
 }
 
-/** The answer ended with most of a marker that closes thoughts: too much of it to be chance. */
+/** The answer ended with most of a marker that closes thoughts, which is too much of it to be a coincidence. */
 function endsInClose(text: string, plan: Plan): boolean {
   return text.length - withoutPartial(text, closesOf(plan)).length >= 4;
 }
@@ -129,10 +129,10 @@ function* readText(context: Context, plan: Plan): Reading<void> {
   }
 }
 
-/** Markers that are single tokens of a vocabulary, which a page or a person hardly ever holds. */
+/** Markers that are single tokens of a vocabulary, which pages and people hardly ever write. */
 const tokens = /^(?:<[|｜]|\]<\]|\[[A-Z_]+\])/;
 
-/** Acts on a marker. False: it was only text. */
+/** Acts on a marker. False if it was only text. */
 function* open(context: Context, plan: Plan, opening: Opening, marker: string, quote: Quote): Reading<boolean> {
   const { input, emit } = context;
   switch (opening.does) {
@@ -151,7 +151,7 @@ function* open(context: Context, plan: Plan, opening: Opening, marker: string, q
     case "echo":
       return yield* readEcho(context, plan, marker);
     case "thought-end":
-      // Thoughts end here that began in the prompt: what was called before is a draft.
+      // Thoughts that began in the prompt end here, so what was called before is a draft.
       if (!emit.hasCalls()) return false;
       take(input, marker.length);
       emit.draft();
@@ -231,7 +231,7 @@ function* skipStray(context: Context, plan: Plan): Reading<void> {
   }
 }
 
-/** A result that the model repeats, from its opener to its closer: whatever is called in it is somebody else's word. */
+/** A result that the model repeats, from its opener to its closer. Calls in it are not the model's own. */
 function* readEcho(context: Context, plan: Plan, marker: string): Reading<boolean> {
   const { input, emit } = context;
   const close = closeOfResult(marker);
@@ -243,7 +243,7 @@ function* readEcho(context: Context, plan: Plan, marker: string): Reading<boolea
   return true;
 }
 
-/** The model goes on to write the result itself: nothing after that is its own to say. */
+/** The model continues by writing the result itself, so nothing after that counts. */
 function* dropRest(context: Context): Reading<void> {
   context.emit.issue("fabricated-result");
   for (;;) {
@@ -253,7 +253,7 @@ function* dropRest(context: Context): Reading<void> {
   }
 }
 
-/** Calls that nothing marks: the whole message must be calls, of declared tools where they are declared. */
+/** Calls that nothing marks: the whole message must be calls, and of declared tools if tools are declared. */
 function* readWhole(context: Context, plan: Plan): Reading<void> {
   const { input, emit } = context;
   for (const reader of plan.whole) {
@@ -274,7 +274,7 @@ function* readWhole(context: Context, plan: Plan): Reading<void> {
     const unfinished = result === "broken" || result === "spoiled";
     const cut = unfinished && left(input) === 0 && input.ended && opened.length > 0;
     if (known && ((result === "ok" && (yield* codeAt(input)) < 0) || cut)) held.commit();
-    // Not the whole message; but it may still be a call inside text.
+    // It is not the whole message, but may still be a call inside text.
     else if (reader.block.pythonInText === true) unread(input, raw);
     else emit.text(raw);
   }

@@ -4,7 +4,7 @@ import { escapeText } from "../quoting.ts";
 import type { Notes } from "../repairs.ts";
 import { isPlainText, normalizeLiteral, textToJson, wantedOf, type Wanted } from "../values.ts";
 
-/** What the markup itself says of a value: text, JSON, or nothing. */
+/** What the markup itself says about a value: text, JSON, or nothing. */
 export type Told = "text" | "json" | undefined;
 
 export interface ArgumentsOptions {
@@ -16,7 +16,7 @@ export interface Arguments {
   has(name: string): boolean;
   /** The parameter is declared, or nothing is known about the tool's parameters. */
   mayTake(name: string): boolean;
-  /** A parameter that is given again takes the place of the first, or makes up a list with it. */
+  /** A parameter that is given again replaces the first one, or makes a list with it. */
   begin(name: string, told?: Told): ValueSink;
   /** Closes the object. */
   finish(): void;
@@ -47,7 +47,8 @@ export function createArguments(writer: CallWriter, options: ArgumentsOptions): 
     const text = wanted === undefined || isPlainText(wanted) ? given : unwrapValue(given, writer.repairs);
     const isJson = told === "json" || (told === undefined && wanted === undefined && options.undeclared === "json");
     const json = isJson ? normalizeLiteral(text, writer.repairs) : undefined;
-    // The schema knows better than the markup: what must be text and is no JSON string is the text itself.
+    // The schema counts more than the markup: if the value must be text and is not a JSON string, it is the text
+    // itself.
     return json !== undefined && (wanted === undefined || !isPlainText(wanted) || json.startsWith('"'))
       ? json
       : textToJson(text, wanted, writer.repairs);
@@ -140,7 +141,7 @@ const decidingWord = 64;
 /** Names under which models put all arguments at once. */
 const wrappers: ReadonlySet<string> = new Set(["arguments", "input", "properties"]);
 
-/** `<value>0.8</value>`: an element around what is no text. */
+/** `<value>0.8</value>`: an element around something that is not text. */
 function unwrapValue(text: string, notes: Notes): string {
   const word = text.trim();
   if (!word.startsWith("<value>") || !word.endsWith("</value>")) return text;
@@ -152,12 +153,12 @@ function isList(wanted: Wanted): boolean {
   return wanted !== undefined && wanted !== "any" && wanted.has("array") && !wanted.has("string");
 }
 
-/** One value that is a list already stays it; several values become one. */
+/** A single value that is already a list stays one. Several values become a list. */
 function joinList(items: readonly string[]): string {
   return items.length === 1 ? items[0]! : `[${items.join(",")}]`;
 }
 
-/** Takes one line end off either side, or nothing. */
+/** Removes one line end on either side, or nothing. */
 function createTrim(trim: "none" | "one-newline", out: (text: string) => void): ValueSink {
   if (trim === "none") return { text: out, end: () => {} };
   let first = true;

@@ -1,4 +1,7 @@
-/** One block: from its opener to its end, whatever bodies it holds. Text that turns out to be no call goes back as text. */
+/**
+ * Reads one block from its opener to its end, whatever bodies it holds. What turns out not to be a
+ * call becomes text again.
+ */
 import type { Block, Body, TagPair } from "../dialect.ts";
 import {
   afterSpace,
@@ -30,9 +33,9 @@ export interface BlockReader {
   readonly opens: readonly string[];
   readonly closes: readonly string[];
   readonly between: readonly string[];
-  /** `bare`: the call stands without its block, the cursor is at the call itself. */
+  /** `bare`: the call has no block around it, and the cursor is at the call itself. */
   read(context: Context, opener: string, bare?: boolean): Reading<Result>;
-  /** What stands inside the block, without an opener; recording is the caller's. */
+  /** Reads the inside of the block, without an opener. The caller does the recording. */
   readBody(context: Context): Reading<Result>;
 }
 
@@ -46,7 +49,7 @@ export function createBlockReader(
   const bodies = block.bodies.map((body) => createBodyReader(body, block));
   const skipped = markers(block.between ?? [], stray);
   const junkEnd = createScanner(closes, opens);
-  // Only where each call has an opener of its own can words before it be told from a call.
+  // Only if each call has its own opener can text before it be told from a call.
   const callOpens = block.bodies.every(opensCalls) ? markers(block.bodies.flatMap(callOpensOf)) : [];
 
   function* readOne(context: Context): Reading<Result> {
@@ -62,7 +65,7 @@ export function createBlockReader(
     return "none";
   }
 
-  /** After a call: what may follow it inside the block. True: look for another. */
+  /** After a call: what may follow it inside the block. True means to look for another. */
   function* goesOn(context: Context): Reading<boolean | "broken"> {
     const { input } = context;
     const at = yield* afterSpace(input);
@@ -80,7 +83,7 @@ export function createBlockReader(
     return (yield* skipJunk(context)) ? false : "broken";
   }
 
-  /** Words between the last call and the closer. JSON must be followed by nothing; elements stand by themselves. */
+  /** Skips text between the last call and the closer. Nothing may follow JSON; elements are complete by themselves. */
   function* skipJunk(context: Context): Reading<boolean> {
     const { input } = context;
     if (context.last !== "tagged") return false;
@@ -97,7 +100,7 @@ export function createBlockReader(
       yield* skipSpace(input);
       for (let mark = yield* skipMarker(input, skipped); mark !== undefined; mark = yield* skipMarker(input, skipped)) {
         yield* skipSpace(input);
-        // At the block's own end it is a slip; anywhere else the thoughts end that the calls stand in.
+        // At the block's own end it is a slip. Anywhere else, the thoughts around the calls end here.
         const atEnd = (yield* codeAt(input)) < 0 || (yield* markerAt(input, closes)) !== undefined;
         if (thoughtEnds.includes(mark) && !atEnd) context.emit.draft();
       }
@@ -135,7 +138,7 @@ export function createBlockReader(
   };
 }
 
-/** A name alone opens these: after a call that would take prose for another. */
+/** A name alone opens these, which after a call would take prose for another call. */
 function isMarked(body: Body): boolean {
   return body.kind === "pairs" ? body.call !== undefined : body.kind !== "named" || body.before !== undefined;
 }
@@ -152,7 +155,7 @@ function opensCalls(body: Body): boolean {
 
 const noiseLimit = 256;
 
-/** How many words a model put between the opener of the section and its first call. */
+/** How much text a model put between the opener of the section and its first call. */
 function* noiseLength(context: Context, opens: readonly string[], closes: readonly string[]): Reading<number> {
   for (let length = 0; length <= noiseLimit; length++) {
     if ((yield* markerAt(context.input, opens, length)) !== undefined) return length;
@@ -164,7 +167,7 @@ function* noiseLength(context: Context, opens: readonly string[], closes: readon
 
 const restLimit = 4096;
 
-/** What is left of a broken call up to the end of its block is no answer to anybody: it stays with the call. */
+/** What is left of a broken call up to the end of its block is not meant for the reader, so it stays with the call. */
 function* keepRest(context: Context, ends: readonly string[], closes: readonly string[]): Reading<void> {
   const { input } = context;
   for (let length = 0; length <= restLimit; length++) {
@@ -178,7 +181,7 @@ function* keepRest(context: Context, ends: readonly string[], closes: readonly s
   }
 }
 
-/** The answer ended inside a call that has its own tags: the calls before it were closed by theirs. */
+/** The answer ended inside a call that has its own tags. The calls before it were closed by theirs. */
 function isCut({ input, last }: Context): boolean {
   return input.ended && left(input) === 0 && (last === "tagged" || last === "named" || last === "pairs");
 }

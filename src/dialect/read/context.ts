@@ -10,21 +10,21 @@ export interface Context {
   readonly input: Input;
   readonly emit: Emitter;
   readonly tools: ToolTable;
-  /** Calls of the block being read: what breaks the block breaks them all. */
+  /** Calls of the block being read. What breaks the block breaks them all. */
   readonly opened: CallWriter[];
   /** The body read last. */
   last?: Body["kind"];
-  /** Starts a call; held back where nothing vouches for it yet. */
+  /** Starts a call. It is held back while nothing confirms it yet. */
   call(head: CallHead): CallWriter;
 }
 
 /**
- * `none`: this was no call, the text is text. `broken`: calls were begun and cannot be whole. `spoiled`: the
- * last one cannot, and says so itself; those before it stand on their own.
+ * `none`: this was not a call, so the text is text. `broken`: calls were begun and cannot be
+ * completed. `spoiled`: only the last one cannot, and says so itself; those before it are valid.
  */
 export type Result = "ok" | "none" | "broken" | "spoiled";
 
-/** A call that was read to its end before it is told; undefined: the answer ended inside it. */
+/** Reports a call that was read to its end first. Undefined if the answer ended inside it. */
 export function tellCall(context: Context, head: CallHead, json: string | undefined): Result {
   const writer = context.call({ ...head, untyped: true });
   context.opened.push(writer);
@@ -37,12 +37,12 @@ export function tellCall(context: Context, head: CallHead, json: string | undefi
   return "ok";
 }
 
-/** Repairs gathered before it is known which call they belong to. */
+/** Repairs collected before it is known which call they belong to. */
 export function createNotes(before: Iterable<Repair> = []): Set<Repair> {
   return new Set(before);
 }
 
-/** Calls that wait until the whole message is known to be calls and nothing else. */
+/** Calls that wait until it is known that the whole message consists of calls. */
 export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: CallHead): CallWriter; commit(): void } {
   const held: { head: CallHead; repairs: Set<Repair>; args: string; done: boolean }[] = [];
   return {
@@ -69,7 +69,10 @@ export function createHeldCalls(emit: Emitter, tools: ToolTable): { call(head: C
   };
 }
 
-/** Calls that may be an example, or that speak another dialect than those before: a person is asked before they run. */
+/**
+ * Calls that may be an example, or that are in another dialect than those before. A person is asked
+ * before they run.
+ */
 export function doubted(context: Context, mayBeQuoted: boolean, isOther: boolean): Context {
   if (!mayBeQuoted && !isOther) return context;
   const more = isOther ? (["mixed-forms"] as const) : [];

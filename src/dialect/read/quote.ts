@@ -1,6 +1,7 @@
 /**
- * Whether the text stands where calls are only quoted: in a code fence, inline code, a comment, a `>` quote or an
- * indented block. A model that shows a page, a file or an example must not run what it shows.
+ * Whether the text stands where calls are only quoted: in a code fence, inline code, a comment, a `>`
+ * quote or an indented block. A model that shows a page, a file or an example must not run what it
+ * shows.
  */
 import { codeAt, take, type Input, type Reading } from "../input.ts";
 
@@ -9,10 +10,13 @@ export interface Quote {
   /** A run of ticks or tildes stands at the cursor. */
   tick(input: Input, say: (text: string) => void): Reading<void>;
   inside(): boolean;
-  /** On a line of its own behind four spaces or a tab: an example, unless its opener is a token that nobody types or a tool's own tag. */
+  /**
+   * On its own line after four spaces or a tab: an example, unless its opener is a token that nobody
+   * types, or a tool's own tag.
+   */
   indented(): boolean;
   atLineStart(): boolean;
-  /** A call was read: what follows it directly is no indented example. */
+  /** A call was read, so what follows it directly is not an indented example. */
   called(): void;
 }
 
@@ -31,7 +35,7 @@ export function createQuote(): Quote {
   const isIndented = () => said && /^(?: {4}| {0,3}\t)\s*$/.test(head);
   return {
     saw(text) {
-      // A comment that nobody closed ends with its paragraph: it must not swallow the calls after it.
+      // An unclosed comment ends with its paragraph, so that it does not swallow the calls after it.
       const recent = tail + text;
       const opened = recent.lastIndexOf("<!--");
       const closed = Math.max(recent.lastIndexOf("-->"), recent.lastIndexOf("\n\n"));

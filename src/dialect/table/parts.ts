@@ -38,8 +38,8 @@ export const glmPairs: PairsBody = {
 };
 
 /**
- * `<tool_call>` opens JSON, elements or a name with pairs, depending on the model. What follows decides,
- * so a model that slips into its neighbour's habit is still understood.
+ * `<tool_call>` opens JSON, elements or a name with pairs, depending on the model. What follows
+ * decides, so a model that slips into a related form is still understood.
  */
 export function toolCall(...first: readonly Body[]): Block {
   const rest = [json, qwenTagged, glmPairs].filter((body) => !first.some(({ kind }) => kind === body.kind));

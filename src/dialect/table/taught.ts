@@ -5,7 +5,7 @@ import { invokeTagged, json, think, toolCall } from "./parts.ts";
 const invoke: TaggedBody = { ...invokeTagged, trim: "one-newline", inline: true, bare: true };
 const namedResult = { role: "user", each: '<result name="{name}" id="{id}">\n{text}\n</result>' } as const;
 
-/** Our own: the marker cannot be guessed, and every value says what it is. */
+/** Our own dialect: the marker cannot be guessed, and every value states its type. */
 export function callgateDialect(nonce: string): Dialect {
   return {
     name: nonce === "" ? "callgate" : `callgate:${nonce}`,
