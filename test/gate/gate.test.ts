@@ -203,6 +203,23 @@ describe("a person is asked", () => {
     await expect(one.pass(checked(run("npm test")), signal)).rejects.toThrow("disk full");
   });
 
+  test("a yes for once or for the session writes no rule; always where no rule was shown lasts for the session", async () => {
+    for (const [answer, line, saves, questions] of [
+      ["once", "npm test", 0, 2],
+      ["session", "npm test", 0, 1],
+      ["always", "npm test", 1, 1],
+      ["always", 'eval "$X"', 0, 1],
+    ] as const) {
+      const saved: Rule[] = [];
+      const { asked, approver } = answering({ answer });
+      const save = async (rule: Rule) => void saved.push(rule);
+      const settings = { approval: "unless-trusted" } as const;
+      const one = gate({ approver, settings, always: { file: "/rules.toml", save } });
+      await permit(one.pass(checked(run(line)), signal, {}));
+      await permit(one.pass(checked(run(line)), signal, {}));
+      expect([answer, line, saved.length, asked.length]).toEqual([answer, line, saves, questions]);
+    }
+  });
   test("always is not offered for what would allow everything", async () => {
     const { asked, approver } = answering({ answer: "once" });
     const one = gate({ settings, approver, always: { file: "/rules.toml", save: async () => undefined } });
