@@ -1,4 +1,7 @@
-/** Settings to a session: engine, model, tools, journal, put together once for `exec`, `chat` and `resume`. */
+/**
+ * Turns settings into a session: engine, model, tools and journal, put together once for `exec`,
+ * `chat` and `resume`.
+ */
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { defined, type JsonObject } from "../base/json.ts";
@@ -49,18 +52,18 @@ export interface AssembleOptions {
   readonly approver?: Approver;
   /** How MCP servers are connected. */
   readonly servers?: Partial<ConnectOptions>;
-  /** Goes on with a session: its id, the beginning of it, or `last`. */
+  /** The session to continue: its id, the beginning of it, or `last`. */
   readonly resume?: string;
-  /** What was named on the command line: it goes before the model that the resumed session had. */
+  /** What was named on the command line. It takes precedence over the model that the resumed session had. */
   readonly flags?: ToolFlags;
-  /** A copy of that session under a new id, instead of going on with it. */
+  /** Continue a copy of that session under a new id. */
   readonly fork?: boolean;
-  /** No journal: nothing of this session is kept. */
+  /** No journal, so nothing of this session is kept. */
   readonly ephemeral?: boolean;
-  /** What the answer must be. */
+  /** The schema that the answer has to fit. */
   readonly outputSchema?: JsonObject;
   readonly onEvent?: (event: SessionEvent) => void;
-  /** A session that is kept elsewhere: its id, what it has recorded, and where it goes on recording. */
+  /** A session that is stored elsewhere: its id, what it has recorded, and where it continues to record. */
   readonly kept?: Pick<SessionOptions, "id" | "records" | "journal" | "keepDiffs" | "keepFolder">;
   /** Calls are told to it. */
   readonly telemetry?: Telemetry;
@@ -76,7 +79,7 @@ export interface Assembled {
   readonly model: SelectedModel;
   readonly session: Session;
   readonly journalPath: string | undefined;
-  /** The settings as they hold for this session: with the model it had, if it was resumed. */
+  /** The settings for this session, with the model it had if it was resumed. */
   readonly config: Config;
   readonly guidance: Guidance;
   readonly prompts: OwnPrompts;
@@ -92,7 +95,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembled> {
   try {
     return { ...(await putTogether(options, opened)), close };
   } catch (error) {
-    await close(); // what is open would keep the process from ending
+    await close(); // anything left open would keep the process from ending
     throw error;
   }
 }
@@ -137,7 +140,7 @@ async function putTogether(
     ...options.servers,
   });
   opened.push(own.close);
-  if (own.mcp !== undefined) addToolSearch(engine.registry); // told of only where the servers bring too many tools
+  if (own.mcp !== undefined) addToolSearch(engine.registry); // offered only if the servers bring too many tools
   if (config.code_mode === true) (await import("../tools/run-code.ts")).addCodeMode(engine.registry);
   const warn = options.servers?.warn ?? ((message: string) => say(`callgate: ${message}`));
   const guidance = readGuidance(config, cwd, env);
@@ -159,7 +162,7 @@ async function putTogether(
     changes,
     started: { version, wire: model.wire, ...model.named, ...(options.fork && earlier ? { parent: earlier.id } : {}) },
     limits: { ...readLimits(config), ...options.limits },
-    // Only OpenAI itself is known to have it: others on this wire skip or refuse the trigger.
+    // Only OpenAI itself is known to support it. Others on this wire ignore or refuse the trigger.
     compaction: model.wire === "responses" && model.provider === "openai" ? "provider" : "model",
     request: readRequest(config, options.outputSchema),
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
@@ -174,7 +177,10 @@ async function putTogether(
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
 }
 
-/** `callgate undo` in another process cannot write to a journal that is open here: what it left is told with the next turn. */
+/**
+ * `callgate undo` in another process cannot write to a journal that is open here. What it left is
+ * reported with the next turn.
+ */
 function tellWhatWasTakenBack(session: Session, journalPath: string): void {
   session.on((event) => {
     if (event.type !== "turn.started") return;
@@ -182,7 +188,10 @@ function tellWhatWasTakenBack(session: Session, journalPath: string): void {
   });
 }
 
-/** A model takes seconds to answer; the first command's sandbox can be ready by then. An answer that comes at once needs none. */
+/**
+ * A model takes seconds to answer, and the first command's sandbox can be ready by then. An answer
+ * that comes at once does not need it.
+ */
 const warmUpAfterMs = 100;
 
 function warmUpWhileAsking(session: Session, warmUp: () => Promise<unknown>): void {
@@ -193,14 +202,14 @@ function warmUpWhileAsking(session: Session, warmUp: () => Promise<unknown>): vo
   });
 }
 
-/** A session goes on with the model it had, whatever the settings say now, unless another one is named. */
+/** A session continues with the model it had, whatever the settings say now, unless another one is named. */
 function keepModel(config: Config, records: readonly StoredRecord[], flags: ToolFlags): Config {
   if (flags.model !== undefined || flags.provider !== undefined || flags.baseUrl !== undefined) return config;
   // Trusted: each record matched its checksum, so this is the shape we wrote.
   const started = records.findLast(({ type }) => type === "session.started") as SessionStarted | undefined;
   if (started === undefined) return config;
   const { model, provider, base_url, wire } = started;
-  // Sessions of earlier versions do not say who ran the model: only the built-in one can be found again.
+  // Sessions of earlier versions do not say who ran the model, so only the built-in one can be found again.
   if (provider === undefined && base_url === undefined && model !== "offline") return config;
   const { provider: _provider, base_url: _address, wire: _wire, api_key_env: keyName, ...rest } = config;
   const isSame = provider === config.provider && base_url === config.base_url;
@@ -209,7 +218,7 @@ function keepModel(config: Config, records: readonly StoredRecord[], flags: Tool
     model,
     ...(provider === "offline" ? {} : defined({ provider, base_url })),
     ...defined({ wire: flags.wire ?? wire }),
-    // A key's name belongs to the provider it was set for.
+    // The name of a key belongs to the provider for which it was set.
     ...(isSame ? defined({ api_key_env: keyName }) : {}),
   };
 }
@@ -225,7 +234,7 @@ function openEarlier(state: string, wanted: string, cwd: string) {
   return { ...found, records };
 }
 
-/** A session that another process has open, or a folder that cannot be written, is the user's to see to. */
+/** If another process has the session open, or the folder cannot be written, the user has to deal with it. */
 function openForWriting(path: string): Journal {
   try {
     return openJournal(path);

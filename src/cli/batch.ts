@@ -5,8 +5,9 @@ import { printJson } from "./io.ts";
 export type AnswerLine = (line: Record<string, unknown>) => Promise<object> | object;
 
 /**
- * JSON lines in on stdin, one JSON line out per line in, in order. A line that is not a JSON object
- * gets an error line and stops nothing. `parallel` starts lines before the ones above them have ended.
+ * Reads JSON lines from stdin and writes one JSON line for each, in order. A line that is not a JSON
+ * object gets an error line and stops nothing. `parallel` starts lines before the ones above them have
+ * ended.
  */
 export async function runBatch(answer: AnswerLine, options: { readonly parallel?: boolean } = {}): Promise<void> {
   let printed: Promise<void> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** Completion scripts for each shell. They ask the command itself, so they never know less than it takes. */
+/** Completion scripts for each shell. They ask the command itself, so they always know everything it accepts. */
 const scripts: Readonly<Record<string, string>> = {
   bash: `_callgate() { local IFS=$'\\n'; COMPREPLY=($(callgate completion --words "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)); }
 complete -o default -F _callgate callgate`,

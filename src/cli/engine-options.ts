@@ -26,10 +26,10 @@ import { stateProblem } from "./state-folder.ts";
 import { createWebSearch } from "./web-search.ts";
 
 export interface EngineSettings {
-  /** Where outputs too long for a model are kept. */
+  /** Where outputs that are too long for a model are kept. */
   readonly spillDir?: string;
   readonly profile?: Profile;
-  /** Nothing but what the profile shows: a model can call, and is told of, what it was offered. */
+  /** Only what the profile shows, so that a model can call exactly what it was offered. */
   readonly only?: boolean;
   /** Where the engine's and the tools' warnings go; stderr if left out. */
   readonly warn?: (message: string) => void;
@@ -92,7 +92,7 @@ function builtinsFor(profile: Profile | undefined, only = false): readonly AnyTo
   return profile === undefined || !only ? commandTools : chooseTools(commandTools, profile);
 }
 
-/** `approval` and `sandbox`, or the same under the names that the table `tools` has for them. */
+/** `approval` and `sandbox`, or the same under their names in the table `tools`. */
 function readPolicy(config: Config): PolicySettings {
   const { approval_policy: approval, sandbox_policy: sandbox } = (config.tools ?? {}) as ToolsConfig;
   try {

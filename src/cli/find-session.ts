@@ -2,7 +2,7 @@ import { stateDir } from "../base/paths.ts";
 import { findSession, listSessions, readJournal, type ReadJournal, type SessionSummary } from "../store/index.ts";
 import { say, UsageError } from "./io.ts";
 
-/** The one session a user can have meant. */
+/** The one session that a user can have meant. */
 export function findNamed(state: string, wanted: string): SessionSummary {
   const found = findSession(state, wanted);
   if (!("length" in found)) return found;
@@ -10,13 +10,13 @@ export function findNamed(state: string, wanted: string): SessionSummary {
   throw new UsageError(`there is no session '${wanted}'${many} ('callgate sessions' lists them)`);
 }
 
-/** To go on with: `last` is the newest of this folder, before those of others. */
+/** The session to continue. `last` is the newest of this folder, before those of others. */
 export function findToResume(state: string, wanted: string, cwd: string): SessionSummary {
   const here = wanted === "last" ? listSessions(state).find((session) => session.cwd === cwd) : undefined;
   return here ?? findNamed(state, wanted);
 }
 
-/** The session a user named, with its journal; a damaged journal is told and read as far as it is good. */
+/** The session that a user named, with its journal. A damaged journal is reported, and read as far as it is intact. */
 export function openSession(wanted: string): { readonly summary: SessionSummary; readonly journal: ReadJournal } {
   const found = findNamed(stateDir(process.env), wanted);
   const journal = readJournal(found.path);

@@ -3,7 +3,7 @@ import type { Command, CommandContext, RouteMap } from "@stricli/core";
 
 type Target = Command<CommandContext> | RouteMap<CommandContext>;
 
-/** Short forms people know from other agents; a command has those whose flags it takes. */
+/** Short forms that people know from other agents. A command has those whose flags it takes. */
 const shortFlags: Readonly<Record<string, string>> = {
   m: "model",
   C: "cwd",

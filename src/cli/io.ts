@@ -25,15 +25,15 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Runs a command's body; the only place where errors meet exit codes. */
+/** Runs a command's body. This is the only place where errors become exit codes. */
 export async function runCommand(body: () => Promise<number | void>): Promise<void> {
   try {
     process.exitCode = (await body()) ?? exitCodes.done;
   } catch (error) {
-    // Names in it may be anybody's: a file's, a server's, a model's.
+    // It may contain names that anybody chose: of a file, a server, a model.
     const { visible } = await import("./chat/visible.ts");
     say(visible(`callgate: ${error instanceof Error ? error.message : String(error)}`));
-    // A fault of ours: one line for the user, the stack only for whoever asks for it.
+    // It is a fault of ours: one line for the user, and the stack only for whoever asks for it.
     const isFault = !(error instanceof UsageError);
     if (isFault && process.env["CALLGATE_DEBUG"] && error instanceof Error) say(visible(error.stack ?? ""));
     process.exitCode = isFault ? exitCodes.failed : error.exitCode;

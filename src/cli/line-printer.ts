@@ -3,8 +3,8 @@ import { jsonPieces } from "../base/json-pieces.ts";
 const maxGatheredChars = 64 * 1024;
 
 /**
- * JSON lines for programs, gathered and written once per turn of the event loop: a session has many
- * small events, and a system call each would be a tenth of its work.
+ * JSON lines for programs, collected and written once per turn of the event loop. A session has many
+ * small events, and a system call for each would be a tenth of its work.
  */
 export function createLinePrinter(): { print(value: object): void; flush(): void } {
   let lines = "";

@@ -5,7 +5,7 @@ import { exitCodes, print, say } from "./io.ts";
 import { routes, synonyms } from "./routes.ts";
 import { version } from "./version.ts";
 
-/** argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
+/** From argv to a command. `--version` and `--help` are answered here, before anything is loaded. */
 async function main(argv: readonly string[]): Promise<void> {
   const [first, ...rest] = argv;
   if (first === "--version" || first === "-V") return print(version);
@@ -25,7 +25,7 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** One command as an application: the others stay unread. */
+/** One command as an application. The others are not loaded. */
 async function loadCommand(name: string) {
   const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
   if (route === undefined) return undefined;
@@ -53,7 +53,7 @@ async function loadCommand(name: string) {
   return { stricli, app, root, formatHelp };
 }
 
-/** Before a `--`: after it the words are arguments. */
+/** Only before a `--`; after it the words are arguments. */
 function asksForHelp(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   return (end === -1 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h");
@@ -65,7 +65,7 @@ function cleanEnvironment(): Record<string, string> {
   );
 }
 
-/** Here and not in a file of its own: it is about the table of contents itself. */
+/** Here and not in its own file, because it is about the table of commands itself. */
 async function complete([shell = "", ...words]: readonly string[]): Promise<void> {
   if (shell === "--words") return propose(words);
   const { completionScript, completionShells } = await import("./completion.ts");
@@ -79,7 +79,7 @@ async function complete([shell = "", ...words]: readonly string[]): Promise<void
   process.exitCode = exitCodes.usage;
 }
 
-/** What could stand in place of the last word, one a line: what the completion scripts call. */
+/** What could replace the last word, one per line, for the completion scripts. */
 async function propose(words: readonly string[]): Promise<void> {
   const [first = "", ...rest] = words;
   if (rest.length === 0 && !first.startsWith("-"))
@@ -119,17 +119,17 @@ function overview(): string {
 
 /** The whole command, from its arguments to the end of the process. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // Whoever reads us may stop reading (`| head`): that is no fault of ours, and there is nobody left to tell.
+  // Whoever reads our output may stop reading (`| head`). That is not an error, and nobody is left to be told.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") say(`callgate: cannot write the output: ${error.code ?? error.message}`);
     process.exit(error.code === "EPIPE" ? exitCodes.done : exitCodes.failed);
   });
   process.stderr.on("error", () => process.exit(exitCodes.failed));
 
-  // Services and containers often start us without it; the system's user list knows it all the same.
+  // Services and containers often start us without HOME, but the system's user list knows it.
   process.env["HOME"] ||= homedir();
 
   await main(argv);
-  // The command has ended: nothing that was left open (a server, a connection) keeps the process alive.
+  // The command has ended, so nothing that was left open (a server, a connection) may keep the process alive.
   process.stdout.write("", (error) => (error ? undefined : process.exit()));
 }

@@ -1,4 +1,7 @@
-/** Models the user told us about: a record per name, made from the model's chat template and kept with our state. */
+/**
+ * Models that the user told us about: one record per name, made from the model's chat template and
+ * kept with our state.
+ */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +17,14 @@ export interface ModelRecord {
   /** How requests go out: native messages with a text answer, taught in the prompt, or rendered by us. */
   readonly request: "chat+text" | "text" | "completions";
   readonly dialect: string | Dialect;
-  /** The dialect as this template writes calls and results, where requests carry them as text. */
+  /** The dialect in which this template writes calls and results, if requests carry them as text. */
   readonly writes?: Dialect;
   readonly profile: Omit<TemplateProfile, "dialect">;
   readonly template: {
     readonly from: string;
     readonly sha256: string;
     readonly tokens: SpecialTokens;
-    /** Kept only where we render it ourselves. */
+    /** Kept only if we render it ourselves. */
     readonly source?: string;
   };
   readonly added: string;
@@ -46,7 +49,7 @@ export function saveModel(record: ModelRecord, env: NodeJS.ProcessEnv): string {
   return file;
 }
 
-/** Undefined: nobody added a model of that name. */
+/** Undefined if nobody added a model of that name. */
 export function findModel(name: string, env: NodeJS.ProcessEnv): ModelRecord | undefined {
   const file = fileOf(name, env);
   if (!existsSync(file)) return undefined;

@@ -14,7 +14,7 @@ import { UsageError } from "./io.ts";
 /** Every tool that is built into the command; a profile chooses among them. */
 export const commandTools: readonly AnyTool[] = [...builtins, { ...testSyncTool, offered: "by-profile" }];
 
-/** What the model is offered; `provider` is the one that runs it, `custom` where nobody knows what it has. */
+/** What the model is offered. `provider` runs it; `custom` if nobody knows what it supports. */
 export function offerToModel(engine: Engine, profile: Profile, config: Config, provider: string) {
   const hasSearch = config.web_search !== undefined;
   return createOffer({
@@ -22,7 +22,7 @@ export function offerToModel(engine: Engine, profile: Profile, config: Config, p
     profile,
     situation: engine.situation,
     services: hasSearch ? [webSearchService] : [],
-    // A server of one's own may speak the wire and have no search behind it.
+    // Your own server may speak the wire without having a search.
     preferServices: hasSearch && provider === "custom",
   });
 }
@@ -53,7 +53,7 @@ export function chooseProfile(config: Config, model: string | undefined): Profil
   }
 }
 
-/** From these on their own APIs load what a search found. Who runs the model otherwise may not know of it. */
+/** From these models on, their own APIs load what a search found. Other providers of the model may not know how. */
 const loading: readonly (readonly [provider: string, wire: string, model: RegExp])[] = [
   ["openai", "responses", /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)/],
   ["anthropic", "messages", /^claude-(?:opus|sonnet)-(?:4-[5-9]|[5-9])/],
@@ -66,7 +66,7 @@ export interface Asked {
   readonly model: string;
 }
 
-/** What the model is told of, and what it has to search for. OpenAI's Chat Completions takes 128 tools. */
+/** What the model is offered, and what it has to search for. OpenAI's Chat Completions accepts 128 tools. */
 export function deferForModel(list: () => readonly ToolSpec[], config: Config, { provider, wire, model }: Asked) {
   return deferTools(list, {
     form: searchForm(provider, wire, model),
@@ -74,7 +74,7 @@ export function deferForModel(list: () => readonly ToolSpec[], config: Config, {
   });
 }
 
-/** How a tool that was found is called by this model: under its own name where that is known to work. */
+/** How this model calls a tool that was found: under its own name if that is known to work. */
 export function searchForm(provider: string, wire: string, model: string): NonNullable<DeferOptions["form"]> {
   const isKnown = loading.some(([one, over, name]) => one === provider && over === wire && name.test(model));
   return isKnown ? "loaded" : "call_tool";

@@ -1,4 +1,4 @@
-/** The address is one word to a program; no shell ever sees it. */
+/** The address is one argument to a program; no shell ever sees it. */
 export async function openBrowser(page: URL): Promise<void> {
   const [program, ...words] =
     process.platform === "darwin"

@@ -21,7 +21,7 @@ export function loadOutputSchema(path: string): JsonObject {
 
 const types = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
-/** What no answer could be held to, first place first. */
+/** The first thing in the schema that no answer could be checked against. */
 function findMistake(schema: JsonObject): string | undefined {
   const { faults, nodes } = surveySchema(schema);
   const [fault] = faults;

@@ -15,7 +15,7 @@ export interface OwnTools {
   close(): Promise<void>;
 }
 
-/** What cannot be loaded is said and left out; it never takes anything else with it. */
+/** What cannot be loaded is reported and left out, and affects nothing else. */
 export async function loadOwnTools(
   engine: Engine,
   config: Config,
@@ -63,7 +63,10 @@ async function loadFolder(
   if (loaded.length > 0) warn(`${folder}: loaded ${loaded.join(", ")}`);
 }
 
-/** The user's own folder beside the settings, the project's once it is trusted, then those the settings name; each once. */
+/**
+ * The user's own folder beside the settings, the project's if it is trusted, then those that the
+ * settings name, each once.
+ */
 function toolFolders(config: Config, cwd: string, warn: (message: string) => void): ReadonlySet<string> {
   const own = join(configDir(process.env), "tools");
   const project = join(cwd, ".callgate", "tools");

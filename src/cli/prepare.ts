@@ -5,7 +5,7 @@ import { flagsToConfig, type SessionFlags } from "./config/flags.ts";
 import { say, UsageError } from "./io.ts";
 import { isTrusted } from "./policy/trust.ts";
 
-/** The folder and the settings a command works with; says what was left out for want of trust. */
+/** The folder and the settings of a command. Reports what was left out because it is not trusted. */
 export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: string; readonly config: Config }> {
   const cwd = resolve(flags.cwd ?? ".");
   if (!isFolder(cwd)) throw new UsageError(`there is no folder ${cwd}`);
@@ -15,7 +15,7 @@ export async function prepare(flags: SessionFlags): Promise<{ readonly cwd: stri
   return { cwd, config: await loadSettings(cwd, flagsToConfig(flags)) };
 }
 
-/** The settings of a folder; says what was left out for want of trust. */
+/** The settings of a folder. Reports what was left out because it is not trusted. */
 export async function loadSettings(cwd: string, flags: Config = {}): Promise<Config> {
   const { config, untrusted } = await loadConfig({ env: process.env, cwd, flags, isTrusted });
   for (const file of untrusted)

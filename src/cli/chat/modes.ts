@@ -1,4 +1,7 @@
-/** The policy of a living session: what is asked about, what commands may touch, and plan mode, in which nothing changes. */
+/**
+ * The policy of a running session: what is asked about, what commands may touch, and plan mode, in
+ * which nothing changes.
+ */
 import { toSettings, type ApprovalName, type SandboxName } from "../../gate/modes.ts";
 import type { Engine } from "../../router/engine.ts";
 import type { PolicySettings } from "../../spec/stages.ts";
@@ -10,9 +13,9 @@ export interface Modes {
   readonly label: string;
   set(change: { readonly approval?: ApprovalName; readonly sandbox?: SandboxName }): void;
   setPlan(on: boolean): void;
-  /** The next one of the row. No key leads to less asking or more access than the settings gave. */
+  /** Goes to the next mode. No key leads to fewer questions or more access than the settings gave. */
   next(): void;
-  /** What the model has not been told of yet: goes with the next message. */
+  /** What the model has not been told yet. It goes with the next message. */
   takeNotice(): string | undefined;
 }
 
@@ -22,7 +25,7 @@ export interface Mode extends PolicySettings {
 
 const plan: Mode = { approval: "never", sandbox: "read-only", isPlan: true };
 
-/** `kept`: the mode that the session was in before it was put together anew. */
+/** `kept` is the mode that the session was in before it was put together again. */
 export function createModes(engine: Pick<Engine, "setPolicy">, config: Config, kept?: Mode): Modes {
   // The names have been checked with the settings.
   const given = toSettings(config.approval as ApprovalName | undefined, config.sandbox as SandboxName | undefined);

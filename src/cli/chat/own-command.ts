@@ -1,11 +1,11 @@
-/** `!command`: the person's own shell, with their own rights. The model is told of it with their next message. */
+/** `!command`: the person's own shell, with their own rights. The model is told about it with the next message. */
 import { spawn } from "node:child_process";
 import { text, type Part } from "../../base/content.ts";
 
 export interface OwnCommandEnd {
   /** What it printed: all of it, or its beginning and its end. */
   readonly output: string;
-  /** Undefined: it was ended by a signal. */
+  /** Undefined if a signal ended it. */
   readonly exitCode: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export function runOwnCommand(
       resolve({ output: `${head}${gap}${tail}`, exitCode });
     };
     const stop = () => {
-      // Its whole group: what it has started ends with it.
+      // The whole group, so that what it started ends with it.
       if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
     };
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", take);
@@ -55,7 +55,7 @@ export function runOwnCommand(
   });
 }
 
-/** A message with what the model has to be told beside it. */
+/** A message, with what the model has to be told beside it. */
 export function withBeside(before: readonly string[], content: string | readonly Part[]): string | readonly Part[] {
   const told = before.join("\n\n");
   if (told === "") return content;

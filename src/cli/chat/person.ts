@@ -1,4 +1,4 @@
-/** The person in front of a session: approves calls, and is talked with where a yes or no is not enough. */
+/** The person in front of a session, who approves calls and can be asked more than yes or no. */
 import type { Approver } from "../../spec/stages.ts";
 
 export interface Choice {
@@ -7,13 +7,13 @@ export interface Choice {
   readonly description?: string;
 }
 
-/** Questions of one conversation. Undefined: they want none of it, or are gone. */
+/** Questions of one conversation. Undefined if the person declined or is gone. */
 export interface Asking {
   choose(words: string, choices: readonly Choice[]): Promise<string | undefined>;
   write(words: string): Promise<string | undefined>;
 }
 
 export interface Person extends Approver {
-  /** One conversation at a time, in turn with approvals. Undefined where nobody can be asked. */
+  /** One conversation at a time, in turn with approvals. Undefined if nobody can be asked. */
   converse<Result>(talk: (asking: Asking) => Promise<Result>, signal: AbortSignal): Promise<Result | undefined>;
 }

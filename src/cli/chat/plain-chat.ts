@@ -15,7 +15,7 @@ export async function runPlainChat(context: ChatContext, person: Person): Promis
   const show = createTimeline({ words: (words) => process.stdout.write(words), line: print });
   const left: { now?: boolean; restart?: Restart } = {};
   const beside: string[] = [];
-  /** What a slash command wants to be sent: after it has ended. */
+  /** What a slash command wants to send after it has ended. */
   let toSend: string | undefined;
   let diff: string | undefined;
   let stopOwn: AbortController | undefined;
@@ -74,7 +74,7 @@ export async function runPlainChat(context: ChatContext, person: Person): Promis
   }
 }
 
-/** Undefined at the end of input. A fresh reader each time, so that questions in between can have the terminal. */
+/** Undefined at the end of input. A new reader each time, so that questions in between can use the terminal. */
 async function readPrompt(history: readonly string[]): Promise<string | undefined> {
   const reader = createInterface({ input: process.stdin, output: process.stdout, history: history.toReversed() });
   try {

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What was typed, over all sessions: one JSON string a line, readable by the user alone. */
+/** What was typed in all sessions: one JSON string per line, readable by the user only. */
 export interface PromptHistory {
   /** Oldest first. */
   readonly prompts: readonly string[];
@@ -40,7 +40,7 @@ function readPrompts(path: string): string[] {
       const value: unknown = JSON.parse(line);
       return typeof value === "string" ? [value] : [];
     } catch {
-      return []; // a line torn by a crash is only a prompt less
+      return []; // a line torn by a crash loses one prompt, and nothing else
     }
   });
 }

@@ -1,4 +1,7 @@
-/** Session events as lines for a person: the model's words, a line per call, warnings. Plain text, no cursor movement. */
+/**
+ * Session events as lines for a person: the model's text, a line per call, warnings. Plain text,
+ * without cursor movement.
+ */
 import { partsToText } from "../../base/content.ts";
 import type { CommandLookedAt, SessionEvent, TakenBack } from "../../session/index.ts";
 import type { Ended } from "../../spec/call.ts";
@@ -14,7 +17,7 @@ export interface TimelineOutput {
 
 export function createTimeline(output: TimelineOutput): (event: SessionEvent) => void {
   let midLine = false;
-  /** Items of the running answer whose words were shown as they came. */
+  /** Items of the running answer whose text was shown as it came. */
   const streamed = new Set<number>();
   const line = (text: string) => {
     if (midLine) output.words("\n");
@@ -32,7 +35,7 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
       case "request.sent":
         return streamed.clear();
       case "item.done":
-        // Some models give an answer in one piece, and a record of it has no pieces at all.
+        // Some models give an answer in one piece, and a recorded answer has no pieces at all.
         if (event.item.type === "message" && !streamed.has(event.index)) {
           const words = partsToText(event.item.content);
           output.words(visible(words));
@@ -72,7 +75,7 @@ export function createTimeline(output: TimelineOutput): (event: SessionEvent) =>
   };
 }
 
-/** What can be taken back now, or was. */
+/** What can be undone now, or was. */
 export function describeUndo(event: CommandLookedAt | TakenBack): string {
   if (event.type !== "effects.snapshot")
     return `${event.type === "effects.undone" ? "↶ taken back" : "↷ done again"}: ${visible(event.what ?? event.run)}`;

@@ -74,7 +74,7 @@ function requestLine(record: StoredRecord): string {
   return `network: ${String(record["method"])} ${String(record["host"])}:${String(record["port"])} ${end}`;
 }
 
-/** One line, however many there were: each once, in the order of their first start. */
+/** One line, however many there were: each program once, in the order of its first start. */
 function programsLine(record: StoredRecord): string {
   const { list, unlisted } = record as unknown as StartedPrograms; // trusted: the shape we wrote
   const names = (refused: boolean) =>

@@ -1,6 +1,6 @@
 /**
- * Text from a model, a tool or a server, made safe to print: escape sequences do nothing, invisible
- * and direction-changing characters are shown by their number. Line ends and tabs stay.
+ * Makes text from a model, a tool or a server safe to print: escape sequences do nothing, and
+ * invisible and direction-changing characters are shown by their number. Line ends and tabs stay.
  */
 export function visible(text: string): string {
   return text.replaceAll(hidden, (char) =>
@@ -9,8 +9,8 @@ export function visible(text: string): string {
 }
 
 /**
- * Control characters but tab and newline; zero-width, bidi and tag characters; lone surrogates. Joiners stay where a
- * script or a picture is written with them: in Persian, in Hindi, in families of emoji.
+ * Control characters except tab and newline; zero-width, bidi and tag characters; lone surrogates.
+ * Joiners stay where a script or a picture needs them: in Persian, in Hindi, in families of emoji.
  */
 const joined = String.raw`(?:[\p{Extended_Pictographic}\uFE0F\u{1F3FB}-\u{1F3FF}]|(?![\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}])[\p{L}\p{M}])`;
 const hidden = new RegExp(

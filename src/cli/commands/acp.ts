@@ -61,9 +61,9 @@ async function openSession(flags: SessionFlags, options: OpenOptions): Promise<O
     cwd: prepared.cwd,
     env: process.env,
     approver,
-    // A model that was chosen goes before the one that the session had.
+    // A chosen model takes precedence over the one that the session had.
     flags: chosen === undefined ? flags : { ...flags, model: chosen },
-    // The first request already has the tools of the editor's servers, if they are quick.
+    // The first request already includes the tools of the editor's servers, if they are quick.
     servers: { warn, waitMs: 5_000 },
     ...defined({ resume, fork }),
   });
@@ -83,7 +83,7 @@ async function openSession(flags: SessionFlags, options: OpenOptions): Promise<O
   };
 }
 
-/** The settings have been checked by now: an unknown word would have stopped the start. */
+/** The settings were checked before, because an unknown word would have stopped the start. */
 function policyOf({ approval, sandbox }: Assembled["config"]) {
   return {
     approval: approvalNames.find((name) => name === approval) ?? ("on-request" satisfies ApprovalName),
@@ -91,7 +91,7 @@ function policyOf({ approval, sandbox }: Assembled["config"]) {
   };
 }
 
-/** An editor's server that cannot be used is said and left out; the session starts without it. */
+/** An editor's server that cannot be used is reported and left out. The session starts without it. */
 function soundServers(table: OpenOptions["mcpServers"], warn: (message: string) => void): OpenOptions["mcpServers"] {
   const { problems } = readServers(table, {});
   for (const { server, what } of problems) warn(`the MCP server '${server}' is left out: ${what}`);

@@ -81,7 +81,7 @@ async function callOnce(engine: Engine, name: string, raw: string, flags: CallFl
   return exitCodeOf(ended);
 }
 
-/** One engine for all lines; in order unless `--parallel`, where calls that only look run together. */
+/** One engine for all lines, in order unless `--parallel` is given. Then calls that only read run together. */
 async function callBatch(engine: Engine, parallel: boolean): Promise<number> {
   const signal = new AbortController().signal;
   const lanes = engine.lanes({ signal });
@@ -108,7 +108,7 @@ async function callBatch(engine: Engine, parallel: boolean): Promise<number> {
   return exitCodes.done;
 }
 
-/** A freeform tool takes its text as it is; a JSON string or `{"input": …}` is unwrapped by the check. */
+/** A freeform tool takes its text as it is. The check stage unwraps a JSON string or `{"input": …}`. */
 function toAsked(engine: Engine, id: string, name: string, raw: string): Asked {
   const tool = engine.registry.find(name);
   const isText = tool !== undefined && isFreeform(tool.input) && !isJsonObject(raw);

@@ -61,28 +61,28 @@ export async function chat(flags: ChatFlags): Promise<void> {
       const again = await playPart((part = next));
       next = again === undefined ? undefined : changePart(part, again);
     } catch (error) {
-      // The first start fails as any command does; a change that cannot be made leaves things as they were.
+      // The first start fails like any command. A change that cannot be made leaves things as they were.
       if (!(error instanceof UsageError) || part.before === undefined) throw error;
       next = { ...part.before, notice: error.message };
     }
   }
 }
 
-/** A session between two changes of its settings: the screen stays, model and engine are made anew. */
+/** A session between two changes of its settings: the screen stays, and model and engine are made again. */
 interface Part {
   readonly config: Config;
-  /** What was named at the start or since: it goes before what a resumed session had. */
+  /** What was named at the start or since then. It takes precedence over what a resumed session had. */
   readonly flags: ToolFlags;
   readonly cwd: string;
   readonly isPlain: boolean;
   readonly resume?: string;
   readonly fork?: boolean;
-  /** What is resumed is not on the screen yet. */
+  /** The resumed history is not on the screen yet. */
   readonly showHistory: boolean;
-  /** The policy that was chosen meanwhile: no change of model or session may loosen it. */
+  /** The policy that was chosen in the meantime. No change of model or session may loosen it. */
   readonly mode?: Mode;
   readonly notice?: string;
-  /** To go back to when this one cannot begin. */
+  /** The part to return to if this one cannot begin. */
   readonly before?: Part;
 }
 
@@ -92,7 +92,7 @@ function changePart(part: Part, { resume, id, isNew, config, mode }: Again): Par
   return {
     ...base,
     config: config ?? base.config,
-    // Another session has a model of its own, unless one is named; this one goes on with what was just chosen.
+    // Another session has its own model unless one is named. This one continues with what was just chosen.
     flags:
       isOther && config === undefined
         ? {}
@@ -185,7 +185,7 @@ function greet({ model, session, guidance }: Assembled, { cwd, notice, before }:
   return lines.join("\n");
 }
 
-/** Another command of ours, as its own process: it prints, we show. */
+/** Runs another of our commands as its own process, and shows what it prints. */
 async function runSelf(args: readonly string[], cwd: string): Promise<string> {
   const { execFile } = await import("node:child_process");
   return new Promise((resolve) =>

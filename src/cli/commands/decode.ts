@@ -52,7 +52,7 @@ export const command = buildCommand<Flags, [string?]>({
       const tools = flags.tools === undefined ? [] : readTools(parseTools(await readInput(flags.tools), flags.tools));
       if (flags.batch) return runBatch((line) => answerLine(line, flags.wire, tools));
       if (flags.wire === undefined) throw new UsageError(`decode needs --wire ${wireNames}`);
-      // A recording of a failure was read as well as any other: the report says what happened.
+      // A recorded failure is read like any other recording; the report says what happened.
       printJson(reportAnswer(await decode(flags.wire, [await readInput(file)], tools)));
     }),
 });
@@ -78,7 +78,7 @@ async function answerLine(
   return reportAnswer(await decode(chosen, cut(input, Array.isArray(chunks) ? chunks : []), declared, startsIn));
 }
 
-/** `startsIn`: where a text answer begins, if the caller knows that its prompt ended inside thoughts or not. */
+/** `startsIn`: where a text answer begins, if the caller knows whether its prompt ended inside thoughts. */
 async function decode(
   wire: string,
   chunks: readonly string[],
@@ -116,7 +116,7 @@ function readTools(value: unknown): readonly DeclaredTool[] {
     if (typeof tool === "string") return [{ name: tool }];
     const inner = isObject(tool) && isObject(tool["function"]) ? tool["function"] : tool;
     if (!isObject(inner)) throw new UsageError("a tool must be a name or have one");
-    // A tool nobody can name cannot be called: it is as good as not there.
+    // A tool without a name cannot be called, so it is ignored.
     return typeof inner["name"] === "string" ? [{ ...inner, name: inner["name"] }] : [];
   });
 }

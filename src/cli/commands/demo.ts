@@ -32,7 +32,7 @@ export const command = buildCommand({
   func: (flags: DemoFlags) => runCommand(() => demo(flags)),
 });
 
-/** Stands in for the person at the terminal: reads the question aloud and says no. */
+/** Stands in for the person at the terminal: prints the question and says no. */
 function sceptic(tell: (line: string) => void): Approver {
   return {
     async ask(request) {
@@ -82,7 +82,7 @@ async function demo(flags: DemoFlags): Promise<number> {
   return failures.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-/** The demo is a test of itself: what it claims to show must have happened. */
+/** The demo tests itself: what it claims to show must have happened. */
 function check(events: readonly SessionEvent[], cwd: string): readonly string[] {
   const ended = events.flatMap((event) => (event.type === "call.ended" ? [event.call] : []));
   const tests = ended.filter(({ input }) => JSON.stringify(input)?.includes("node --test"));

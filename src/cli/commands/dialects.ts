@@ -83,14 +83,17 @@ interface Read {
   readonly profile: TemplateProfile;
 }
 
-/** One template gives its profile, several a list, each with its file; answers give the dialects they point to. */
+/**
+ * One template gives its profile, several give a list with their files, and answers give the dialects
+ * they point to.
+ */
 function printFound(profiles: readonly Read[], read: ReturnType<typeof inferDialect>): void {
   const [first] = profiles;
   if (first === undefined) printJson(read);
   else printJson(profiles.length === 1 ? first.profile : profiles.map(({ file, profile }) => ({ file, ...profile })));
 }
 
-/** Rendered; where that fails, the markers in its text are the next best, and it is said why. */
+/** Renders the template. If that fails, the markers in its text are used, and the reason is stated. */
 function profileOf(template: typeof TemplateModule, source: TemplateSource): TemplateProfile {
   try {
     return template.inferFromTemplate(source.template, { tokens: source.tokens });

@@ -78,7 +78,7 @@ function nodeFinding(): Finding {
   };
 }
 
-/** Old forms are only worth a line where the new one of the same name fails. */
+/** Old forms are listed only if the new one of the same name fails. */
 async function sandboxFindings(): Promise<readonly Finding[]> {
   const results = await trySandboxes();
   const isShown = (result: CandidateResult) =>
@@ -93,7 +93,7 @@ async function sandboxFindings(): Promise<readonly Finding[]> {
   return tried.length > 0 ? tried : [{ name: "sandbox none", state: "missing", detail: nothingToTry() }];
 }
 
-/** Its rules are put on what is there when the command starts. */
+/** Its rules apply to what exists when the command starts. */
 const landlockGap = "a single file that is not there yet cannot be opened for writing, only its folder";
 
 function nothingToTry(): string {
@@ -132,7 +132,7 @@ function limitsOf(launcher: string): string {
   return `the number of processes is held by ${ways.join(" in bubblewrap, elsewhere by ")}; memory and temp folder are watched`;
 }
 
-/** One command is really held in this folder, and dropped again. */
+/** Really holds one command in this folder, and drops it again. */
 async function effectsFinding(): Promise<Finding> {
   const [{ createSandbox }, { createProcesses }, { tryHeld }, { toBaseGrant }, { createPolicy }] = await Promise.all([
     import("../../runtime/sandbox/sandbox.ts"),
@@ -186,7 +186,7 @@ const programs: readonly Program[] = [
 
 function programFindings(): readonly Finding[] {
   return programs.map(({ name, command: program, without, fix }): Finding => {
-    // Never one of the workspace: it would run before anybody trusted it.
+    // Never a program of the workspace, which would run before anybody trusted it.
     const path = findTrustedProgram(program, process.env);
     return path === undefined
       ? { name, state: "missing", detail: without, fix }
@@ -214,7 +214,10 @@ async function configFindings(): Promise<readonly Finding[]> {
   }
 }
 
-/** Is there a key, is somebody there, does it have the model? Asked for real, but never for an answer that costs. */
+/**
+ * Whether there is a key, the server answers, and it has the model. It is really asked, but never for
+ * an answer that costs money.
+ */
 async function modelFinding(given: Config): Promise<Finding> {
   const broken = (detail: string, fix: string): Finding => ({ name: "model", state: "broken", detail, fix });
   if (isOfflineConfig(given))

@@ -93,12 +93,12 @@ async function loadWanted(schemaFile: string | undefined) {
   return loadOutputSchema(schemaFile);
 }
 
-/** Before somebody's eyes: everything as it comes. */
+/** For a person at a terminal: everything as it comes. */
 function showAll(): (event: SessionEvent) => void {
   return createTimeline({ words: (text) => process.stdout.write(text), line: say });
 }
 
-/** For a file or a program: stdout gets the answer and nothing else; what was said on the way there goes to stderr. */
+/** For a file or a program: stdout gets the answer and nothing else. What was said on the way goes to stderr. */
 function showAnswer(): (event: SessionEvent) => void {
   let words = "";
   const timeline = createTimeline({ words: (text) => (words += text), line: say });
@@ -112,7 +112,7 @@ function showAnswer(): (event: SessionEvent) => void {
   };
 }
 
-/** 3 says that something was refused for want of a person, even when the model found another way to end. */
+/** 3 means that something was refused because nobody could approve it, even if the model found another way to end. */
 function exitCodeOf(ended: TurnEnded | undefined): number {
   if (ended === undefined || ended.reason === "error" || ended.reason === "loop" || ended.reason === "limit")
     return exitCodes.failed;
@@ -135,8 +135,8 @@ async function readPrompt(words: readonly string[]): Promise<string> {
 const firstByteMs = 3_000;
 
 /**
- * What is piped in beside a prompt. A program that starts us may leave its end open for ever, so the first
- * byte has to come soon; what has begun is read to its end.
+ * What is piped in beside a prompt. A program that starts us may leave its end open for ever, so the
+ * first byte has to come soon. What has begun is read to its end.
  */
 async function readBeside(): Promise<string> {
   if (!isPipeOrFile()) return "";

@@ -1,4 +1,4 @@
-/** Goes on with a copy of a recorded session; the original stays as it is. */
+/** Continues a copy of a recorded session. The original stays as it is. */
 import { buildResumeCommand } from "../resume-command.ts";
 
-export const command = buildResumeCommand("go on with a copy of a recorded session, under a new id", true);
+export const command = buildResumeCommand("continue a copy of a recorded session, under a new id", true);

@@ -46,7 +46,7 @@ async function init(flags: InitFlags): Promise<number> {
   if (chosen === undefined) return exitCodes.interrupted;
   writeSettings(file, chosen);
   print(`wrote ${file}`);
-  // An address of one's own may do without a key: it is tried all the same.
+  // Your own address may need no key, so it is tried without one.
   const { keyEnv } = providers[chosen.provider!]!;
   if (keyEnv !== undefined && chosen.provider !== "custom" && !process.env[keyEnv])
     print(`set ${keyEnv} in your environment (keys are never written to a file of ours), then: callgate doctor`);
@@ -82,10 +82,10 @@ async function askPerson(flags: InitFlags): Promise<Config | undefined> {
 }
 
 const localAddress = "http://127.0.0.1:8080/v1";
-/** No model is called so. */
+/** No model has this name. */
 const another = "\0another";
 
-/** From the provider's own list where it gives one, else by name. An empty line asks again. */
+/** From the provider's own list if it has one, otherwise by name. An empty line asks again. */
 async function askModel(config: Config): Promise<string | undefined> {
   const { autocomplete, isCancel, log, spinner, text: ask } = await import("@clack/prompts");
   const missing = missingKey(config, process.env);
@@ -115,10 +115,10 @@ async function askModel(config: Config): Promise<string | undefined> {
   return isCancel(name) ? undefined : name.trim();
 }
 
-/** Keeps everything else that stands in the file. */
+/** Keeps everything else in the file. */
 function writeSettings(file: string, config: Config): void {
   const before = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-  // Settings of their own stand before the first table; the same words inside a table mean something else.
+  // Top-level settings stand before the first table, because the same words inside a table mean something else.
   const tables = before.findIndex((line) => /^\s*\[/.test(line));
   const kept = before.filter(
     (line, index) => (tables !== -1 && index >= tables) || !/^\s*(provider|model|base_url)\s*=/.test(line),

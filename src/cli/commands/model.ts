@@ -93,7 +93,7 @@ const agreements: Readonly<Record<HistoryForm["agrees"], string>> = {
   no: "calls and results in the dialect's own form: the template's cannot be had with plain messages",
 };
 
-/** Only where calls and results go out as text does it matter how the template writes them. */
+/** How the template writes calls and results matters only if they are sent as text. */
 function historyFormFor(
   { request, dialect }: Pick<ModelRecord, "request" | "dialect">,
   { template, tokens }: TemplateSource,
@@ -108,7 +108,7 @@ async function fromFile(path: string) {
   return { source, from: path };
 }
 
-/** The server's own template writes where it tells tools and shows calls; else the tools are taught. */
+/** The server's own template is used if it lists tools and shows calls. Otherwise the tools are taught. */
 function chooseRequest(profile: TemplateProfile, wire: string | undefined): Pick<ModelRecord, "request" | "dialect"> {
   const [kind, ...rest] = (wire ?? "").split(":");
   const named = rest.join(":");
@@ -143,7 +143,7 @@ const showOne = buildCommand<{ readonly json?: boolean; readonly check?: boolean
     }),
 });
 
-/** The template as it is today: files are looked at always, a server only when asked. */
+/** The template as it is now. Files are always read again, a server only when asked. */
 async function templateNow({ template, baseUrl }: ModelRecord, ask: boolean): Promise<string | undefined> {
   if (!/^https?:/i.test(template.from))
     return existsSync(template.from) ? (await readTemplateFile(template.from))?.template : undefined;

@@ -67,7 +67,7 @@ async function answerLine(line: Record<string, unknown>, flags: Flags): Promise<
   return answer;
 }
 
-/** A person applies this patch to this folder: the folder may be changed, and nothing beside it. */
+/** A person applies this patch to this folder, so the folder may be changed and nothing else. */
 async function apply(patch: string, dir: string, options: Pick<PatchOptions, "codex" | "dryRun">): Promise<Answer> {
   const grant = {
     policy: "workspace-write",

@@ -69,7 +69,10 @@ async function showAgain(flags: ReplayFlags, records: readonly StoredRecord[]): 
   }
 }
 
-/** Pieces of an answer that is recorded whole further down: only those of one that broke off are all there is of it. */
+/**
+ * Pieces of an answer that is recorded as a whole further down. Only of an answer that broke off are
+ * the pieces all there is.
+ */
 function wholeAnswers(records: readonly StoredRecord[]): ReadonlySet<StoredRecord> {
   const whole = new Set<StoredRecord>();
   let pieces: StoredRecord[] = [];
@@ -87,13 +90,13 @@ function isAnswer({ type, ...record }: StoredRecord): boolean {
   return type === "item.added" && item?.type === "message" && item.role === "assistant";
 }
 
-/** A record as the event a listener would have heard: an answer that joined the history is one that was given. */
+/** A record as the event that a listener would have received: an answer that joined the history was given. */
 function asHeard(record: StoredRecord, inputs: Map<unknown, unknown>): SessionEvent {
   if (isAnswer(record)) return { type: "item.done", index: -1, item: record["item"] as Item };
   return withInput(record, inputs);
 }
 
-/** An ending is recorded without its input: the record of its start has it. */
+/** An ending is recorded without its input, which is in the record of its start. */
 function withInput(record: StoredRecord, inputs: Map<unknown, unknown>): SessionEvent {
   if (record.type === "call.started") inputs.set(record["id"], record["input"]);
   // Trusted: a record that matched its checksum is an event we wrote.

@@ -1,5 +1,5 @@
-/** Goes on with a recorded session. */
+/** Continues a recorded session. */
 import { buildResumeCommand } from "../resume-command.ts";
 
 /** Headless: `exec --resume ID PROMPT`. */
-export const command = buildResumeCommand("go on with a recorded session, interactively", false);
+export const command = buildResumeCommand("continue a recorded session, interactively", false);

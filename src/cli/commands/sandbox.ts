@@ -146,7 +146,10 @@ async function run(
   return ending.exitCode ?? exitCodes.failed;
 }
 
-/** What a sandbox was to hide may go while it is built: then it is built anew, once. Its failure is not the command's. */
+/**
+ * Something that a sandbox was to hide may disappear while it is built. Then it is built again, once.
+ * Its failure is not the command's.
+ */
 async function tryTwice(
   sandbox: Sandbox,
   argv: readonly string[],
@@ -183,7 +186,7 @@ function confine(
   return sandbox.confine({ ...at, argv, env: commandEnvironment(process.env), ...tty });
 }
 
-/** Nothing ran: one line and a code a script can tell apart. */
+/** Nothing ran: one line, and an exit code that a script can recognise. */
 function toUsageError(error: unknown): unknown {
   if (!CallError.is(error)) return error;
   const codes: Readonly<Record<string, number>> = { no_sandbox: exitCodes.refused, failed: noSuchCommand };

@@ -187,7 +187,7 @@ async function answer(
       : error;
   });
   const me = { tenant: operator, name: "started", roles };
-  // Taken back when the service ends; after a kill it is good for nothing within a week.
+  // Revoked when the service ends. After a kill it expires within a week.
   const { id, token: own } = await issueToken(service.tokens, { ...me, lifetimeMs: 7 * 86_400_000 });
   const link = serving.link(me);
   if (flags.json) printJson({ url: serving.url, token: own, link }, false);
@@ -207,7 +207,7 @@ async function answer(
   return exitCodes.done;
 }
 
-/** SIGTERM or SIGINT lets running calls end and leaves open turns to the next start; a second one ends at once. */
+/** SIGTERM or SIGINT lets running calls end and leaves open turns to the next start. A second one ends at once. */
 function untilStopped(close: () => Promise<void>): Promise<void> {
   return new Promise((done, fail) => {
     let isStopping = false;

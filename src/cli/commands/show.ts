@@ -31,7 +31,7 @@ export const command = buildCommand({
     runCommand(async () => {
       const { summary, journal } = openSession(id);
       if (flags.web) {
-        // A folder that nobody else can read: the page holds everything that was said.
+        // A folder that nobody else can read, because the page holds everything that was said.
         const path = join(mkdtempSync(join(tmpdir(), "callgate-show-")), `${summary.id}.html`);
         writeFileSync(path, recordingPage(summary.title || summary.id, journal.records), { mode: 0o600 });
         const address = pathToFileURL(path);

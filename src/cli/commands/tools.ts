@@ -61,18 +61,18 @@ export const command = buildRouteMap({
   docs: { brief: "list the tools as a model gets them; 'tools lint' checks them" },
 });
 
-/** No request waits for this list: a server that is new gets more time to be on it. */
+/** No request waits for this list, so a new server gets more time to be on it. */
 const newServerWaitMs = 1_500;
 
 interface Offer {
   readonly config: Config;
   /** Every tool, those of servers too. */
   readonly specs: readonly ToolSpec[];
-  /** What the model is told of: the same, or without the tools that it has to search for. */
+  /** What the model is offered: the same, or without the tools that it has to search for. */
   readonly told: readonly ToolSpec[];
-  /** The one named, the provider's, the profile's; else the one that can carry every tool. */
+  /** The wire that was named, or the provider's, or the profile's; otherwise one that can carry every tool. */
   readonly wire: string;
-  /** The dialect taught beside it, where the model may use either. */
+  /** The dialect taught beside it, if the model may use either. */
   readonly taught?: string;
 }
 
@@ -125,7 +125,7 @@ async function show(given: ToolsFlags): Promise<void> {
   await showText(told, taught);
 }
 
-/** Not the wires' own `isWireName`: that would load all of them. */
+/** Not the wires' own `isWireName`, which would load all of them. */
 function isWireName(name: string): name is WireName {
   return Object.hasOwn(loadCodec, name);
 }
@@ -166,7 +166,7 @@ function toMcp(spec: ToolSpec): readonly JsonObject[] {
   }));
 }
 
-/** Gemini puts all functions into one entry; its own tools are keys without a name. */
+/** Gemini puts all functions into one entry. Its own tools are keys without a name. */
 function declarations(entry: JsonObject): readonly JsonObject[] {
   const functions = entry["functionDeclarations"];
   return Array.isArray(functions) ? (functions as readonly JsonObject[]) : [entry];
@@ -182,7 +182,7 @@ function descriptionOf(tool: JsonObject): string {
   return String(tool["description"] ?? inner?.["description"] ?? "");
 }
 
-/** A tool whose lowered schema a provider would refuse fails; what had to be changed to fit is told. */
+/** Fails for a tool whose lowered schema a provider would refuse. What had to be changed is listed. */
 async function check(given: LintFlags): Promise<number> {
   const { maxBytes } = given;
   if (maxBytes !== undefined && !(maxBytes > 0)) throw new UsageError("--max-bytes is a number of bytes above 0");

@@ -17,7 +17,7 @@ type ValueOf<Key extends ConfigKey> = Key["type"] extends "string"
         ? readonly string[]
         : Readonly<Record<string, unknown>>;
 
-/** Settings after all layers: user file, project file (once trusted), environment, flags; the last one wins. */
+/** Settings after all layers: user file, project file (once trusted), environment, flags. The last one wins. */
 export type Config = { readonly [Name in ConfigName]?: ValueOf<(typeof configKeys)[Name]> };
 
 export interface ConfigSources {
@@ -31,7 +31,7 @@ export interface ConfigSources {
 export interface LoadedConfig {
   readonly config: Config;
   readonly files: readonly string[];
-  /** A project file that was not read because nobody has trusted it yet. */
+  /** A project file that was not read, because nobody has trusted it yet. */
   readonly untrusted: readonly string[];
 }
 
@@ -70,7 +70,7 @@ async function readConfigFile(path: string, content: string): Promise<Config> {
   }
 }
 
-/** A key we do not know is a mistake, not a comment: it stops the start and is named with its line. */
+/** An unknown key is a mistake: it stops the start and is named with its line. */
 function checkKeys(table: Readonly<Record<string, unknown>>, path: string, content: string): Config {
   const problem = checkShape(table, { fields: { ...shapes, ...switches } }, []);
   if (problem) throw new UsageError(`${path}, line ${lineOf(content, problem.path)}: ${problem.message}`);

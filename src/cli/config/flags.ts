@@ -8,7 +8,7 @@ const text = (brief: string, placeholder: string) =>
 /** A flag that is there or not. */
 export const toggle = (brief: string) => ({ kind: "boolean", optional: true, withNegated: false, brief }) as const;
 
-/** A limit that is no number would be no limit. */
+/** A limit that is not a number would not limit anything. */
 function readAmount(given: string): number {
   const amount = Number(given);
   if (given.trim() === "" || !(amount > 0)) throw new Error(`'${given}' is not a number above 0`);
@@ -17,7 +17,7 @@ function readAmount(given: string): number {
 
 export const folderFlags = { cwd: text("work in this folder", "DIR") } as const;
 
-/** Which model: what it sees depends on it. */
+/** Which model is used, because what it sees depends on it. */
 const modelFlags = {
   model: text(configKeys.model.about, "NAME"),
   provider: text(configKeys.provider.about, "NAME"),
@@ -49,7 +49,7 @@ export const policyFlags = {
   },
 } as const;
 
-/** What is asked of tools without a session. */
+/** Flags for using tools without a session. */
 export const toolFlags = { ...modelFlags, ...policyFlags } as const;
 
 export const sessionFlags = {
@@ -96,7 +96,7 @@ export interface SessionFlags extends ToolFlags {
   readonly maxCostUsd?: number;
 }
 
-/** Flags as the topmost layer of the settings. What was not given stays open for the layers below. */
+/** Flags as the topmost layer of the settings. What was not given is left to the layers below. */
 export function flagsToConfig(flags: SessionFlags): Config {
   const settings = {
     model: flags.model,

@@ -24,7 +24,7 @@ const gatewayTarget: Shape = {
 
 export interface ConfigKey {
   readonly type: "string" | "number" | "boolean" | "strings" | "table";
-  /** What a table holds; left out where somebody else reads and checks it. */
+  /** What a table holds. Left out if other code reads and checks it. */
   readonly shape?: Shape;
   /** Environment variable; the flag is the key with hyphens. */
   readonly env?: string;

@@ -1,7 +1,7 @@
-/** The line of a TOML file that sets a value, for messages. The parser knows values, not where they stood. */
+/** The line of a TOML file that sets a value, for messages, because the parser does not say where values stood. */
 type Path = readonly (string | number)[];
 
-/** The line that comes nearest: the value itself, else the table it is in; 1 where nothing fits. */
+/** The nearest line: the value itself, or the table it is in, or 1 if nothing fits. */
 export function lineOf(content: string, path: Path): number {
   const lists = new Map<string, number>();
   let table: Path = [];

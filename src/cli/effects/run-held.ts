@@ -1,4 +1,4 @@
-/** One command with its writes held back: what it did is listed, and kept, dropped or asked about. */
+/** Runs one command with its writes held back. What it did is listed, and then kept, dropped or asked about. */
 import { matchPath } from "../../gate/rules.ts";
 import { createProcesses } from "../../runtime/processes.ts";
 import { findStranger, listEffects, recoverRuns, settleRun } from "../../runtime/effects/runs.ts";
@@ -62,7 +62,7 @@ export async function runHeld(sandbox: Sandbox, launch: Launch, flags: HeldFlags
 
 interface HeldOutcome {
   readonly effects: readonly Effect[];
-  /** Why it failed because it was held. */
+  /** Why it failed, if it failed because it was held. */
   readonly direct: string | undefined;
 }
 
@@ -95,7 +95,7 @@ async function ask({ effects, direct }: HeldOutcome, run: HeldRun): Promise<Choi
     say("callgate: nobody can be asked here, so nothing is kept (--held keep keeps it)");
     return "none";
   }
-  process.stdin.ref(); // the command that ran before let go of it, and the process would end here
+  process.stdin.ref(); // the earlier command released it, and the process would end here
   const { createInterface } = await import("node:readline/promises");
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   const offers = [
@@ -131,10 +131,10 @@ function report(held: HeldOutcome, settled: Settled, ending: Ending, { json }: H
   return ending.exitCode ?? exitCodes.failed;
 }
 
-/** How much of the output is looked at for why it failed. */
+/** How much of the output is searched for the reason of a failure. */
 const tailBytes = 16_384;
 
-/** The command's output is ours; with JSON on our output, all of it goes to our errors. */
+/** The command's output becomes ours. If our output is JSON, all of it goes to stderr. */
 async function passThrough(
   processes: ReturnType<typeof createProcesses>,
   confined: Confined,
@@ -143,7 +143,7 @@ async function passThrough(
   let tail = "";
   const child = await processes.spawner
     .start(
-      // One command, so no sandbox is made ahead for a next one.
+      // There is only one command, so no sandbox is prepared for a next one.
       { ...confined, reusable: false, ...(process.stdin.isTTY ? {} : { stdin: "" }) },
       {
         liveBytes: Number.MAX_SAFE_INTEGER,

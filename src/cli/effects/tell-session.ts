@@ -1,4 +1,7 @@
-/** What was taken back is written into the journal of the session that had done it, or left beside it while it is open. */
+/**
+ * What was undone is written into the journal of the session that had done it, or left beside it while
+ * the journal is open.
+ */
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { stateDir } from "../../base/paths.ts";
 import { isObject, parseJson } from "../../base/json.ts";
@@ -6,7 +9,7 @@ import type { TakenBack } from "../../session/index.ts";
 import { openJournal, type Journal } from "../../store/journal.ts";
 import { sessionPath } from "../../store/sessions.ts";
 
-/** Nothing is done where the session has no journal here: it was not kept, or a service keeps it. */
+/** Does nothing if the session has no journal here, because it was not kept or a service keeps it. */
 export function tellSession(session: string, event: TakenBack, env: NodeJS.ProcessEnv): void {
   const path = sessionPath(stateDir(env), session);
   if (!existsSync(path)) return;
@@ -22,12 +25,12 @@ export function tellSession(session: string, event: TakenBack, env: NodeJS.Proce
   journal.close();
 }
 
-/** What was left beside this journal since it was last asked for. */
+/** What was left beside this journal since the last call. */
 export function takeTold(journalPath: string): readonly TakenBack[] {
   const beside = besideOf(journalPath);
   if (!existsSync(beside)) return [];
   const taken = `${beside}.taken`;
-  renameSync(beside, taken); // whoever takes something back meanwhile begins a new file
+  renameSync(beside, taken); // an undo that happens in the meantime begins a new file
   const events = readFileSync(taken, "utf8").split("\n").flatMap(toTakenBack);
   rmSync(taken);
   return events;

@@ -1,4 +1,4 @@
-/** What can be taken back in a workspace, in one list: kept runs, commands by snapshot, and turns of file tools. */
+/** What can be undone in a workspace, in one list: kept runs, commands by snapshot, and turns of file tools. */
 import { relative } from "node:path";
 import { CallError } from "../../base/error.ts";
 import { defined, isObject } from "../../base/json.ts";
@@ -19,17 +19,17 @@ export interface Undoable {
   /** `make release: 3 changed, 1 removed`. */
   readonly what: string;
   readonly session?: string;
-  /** Of the session; a kept run does not know it. */
+  /** The turn of the session, which a kept run does not know. */
   readonly turn?: string;
   /** As `undo --list --json` prints it. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** Takes it back, or does it again: all of it or nothing. */
+  /** Undoes it, or does it again: all of it or nothing. */
   reverse(dryRun: boolean): Promise<Reversal>;
 }
 
 export interface Reversal {
   readonly ok: boolean;
-  /** Paths that are not as they were left; then nothing was done. */
+  /** Paths that are not as they were left. If there are any, nothing was done. */
   readonly conflicts: readonly string[];
   /** Why nothing was done. */
   readonly error?: string;
@@ -50,7 +50,7 @@ export async function undoable(workspace: string, log: UndoLog): Promise<readonl
   return [...runs, ...turns].toSorted((a, b) => b.at - a.at);
 }
 
-/** What is taken back next, or, with `redo`, what was taken back last. */
+/** What is undone next, or, with `redo`, what was undone last. */
 export function nextOf(all: readonly Undoable[], redo: boolean): Undoable | undefined {
   if (!redo) return all.find(({ state }) => state === "kept");
   return all.filter(({ state }) => state === "undone").toSorted((a, b) => b.undoneAt! - a.undoneAt!)[0];

@@ -128,7 +128,7 @@ export function setupFor(client: ClientName, at: GatewayAddress): ClientSetup {
   return setups[client](at);
 }
 
-/** What a person copies: variables as a shell reads them, then the file, then the command. */
+/** What a person copies: variables in shell syntax, then the file, then the command. */
 export function describeSetup(client: ClientName, setup: ClientSetup): readonly string[] {
   const variables = Object.entries(setup.env).map(([name, value]) => `export ${name}=${quote(value)}`);
   const file = setup.file === undefined ? [] : ["", `# ${setup.file.path}`, ...setup.file.text.split("\n")];

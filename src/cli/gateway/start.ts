@@ -66,13 +66,13 @@ export interface StartOptions {
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
-/** Where a gateway listens that nobody told otherwise, so that clients need to be pointed at it only once. */
+/** Where a gateway listens by default, so that clients need to be set up only once. */
 export const defaultPort = 8317;
 
 export interface StartedGateway extends Gateway {
   /** Calls that the policy refuses do not reach the client. */
   readonly enforce: boolean;
-  /** Undefined where nobody needs one. */
+  /** Undefined if nobody needs one. */
   readonly key?: string;
   /** The name that clients may ask for, for the lines that set them up. */
   readonly model: string;
@@ -118,7 +118,7 @@ export async function startFromSettings(options: StartOptions): Promise<StartedG
   };
 }
 
-/** The client asks its own user and has its own sandbox or none: what is left to say here is no. */
+/** The client asks its own user and has its own sandbox or none, so the only decision left here is a refusal. */
 async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): Promise<Policy> {
   return createPolicy({
     settings: { ...toSettings(undefined, config.sandbox as SandboxName | undefined), approval: "on-request" },
@@ -129,7 +129,7 @@ async function policyFor(config: Config, cwd: string, env: NodeJS.ProcessEnv): P
   });
 }
 
-/** What is wrong with the settings is the user's to mend. */
+/** The user has to correct what is wrong with the settings. */
 function startChecked(options: GatewayOptions): Promise<Gateway> {
   return startGateway({ port: defaultPort, ...options }).catch((error: unknown) => {
     const isInUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
@@ -157,7 +157,7 @@ function toRoutes(
   const small: TargetOptions | undefined = smallModel === undefined ? undefined : { ...main, model: smallModel };
   const own = (settings.routes ?? []).map((route) => toRoute(route, env));
   const isNamed = config.model !== undefined || config.base_url !== undefined || config.provider !== undefined;
-  // Whatever name a client asks for goes to the model that was named; routes of the settings come first.
+  // Whatever name a client asks for goes to the model that was named. Routes of the settings come first.
   const any: RouteOptions = { match: "*", targets: [main], ...defined({ small }) };
   const named: readonly RouteOptions[] = config.model === undefined ? [] : [{ ...any, match: config.model }];
   return own.length > 0 && !isNamed ? own : [...own, ...named, any];
@@ -197,7 +197,7 @@ async function offlineTarget(
   };
 }
 
-/** The same in every start, so that what clients carry for us is still ours after a restart. */
+/** The same in every start, so that what clients carry for us is still valid after a restart. */
 function readSecret(path: string): string {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const secret = randomBytes(32).toString("hex");

@@ -1,6 +1,6 @@
 /**
- * What a model is told first: our own few lines, then what the user and the project have written down
- * for agents. Nothing of a project is read before its content is trusted.
+ * What a model is told first: our own few lines, then what the user and the project have written for
+ * agents. Nothing of a project is read before its content is trusted.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,20 +15,20 @@ export interface GuidanceFile {
   readonly path: string;
   readonly text: string;
   readonly bytes: number;
-  /** Bytes that were left out for want of room. */
+  /** How many bytes were left out because there was no room. */
   readonly cut: number;
 }
 
 export interface Guidance {
-  /** In the order they are told: the user's own, then the project's from its root to this folder. */
+  /** In the order in which they are sent: the user's own, then the project's from its root to this folder. */
   readonly files: readonly GuidanceFile[];
   readonly untrusted: readonly string[];
 }
 
-/** The first of a folder that is there counts; the other is usually a link to it or a copy. */
+/** The first one that exists in a folder counts. The other is usually a link to it or a copy. */
 const names = ["AGENTS.md", "CLAUDE.md"];
 const defaultMaxBytes = 32 * 1024;
-/** A file beyond this is no instruction: it is not even read. */
+/** A larger file is not an instruction, and is not even read. */
 const maxFileBytes = 1024 * 1024;
 const maxFolders = 32;
 
@@ -67,7 +67,7 @@ function readSmall(path: string): { readonly path: string; readonly bytes: Buffe
   }
 }
 
-/** The nearest files matter most: they get their room first, and what is cut is the end of the farthest. */
+/** The nearest files matter most, so they get room first, and what is cut is the end of the farthest. */
 function fit(
   found: readonly { readonly path: string; readonly bytes: Buffer }[],
   maxBytes: number,
@@ -84,7 +84,7 @@ function fit(
     .toReversed();
 }
 
-/** What a model is told first. Short, and the same bytes for a whole session, so that prompt caches hit. */
+/** What a model is told first. It is short, and the same bytes for a whole session, so that prompt caches hit. */
 export function writeInstructions(
   situation: Situation,
   own: string | undefined,

@@ -1,10 +1,10 @@
-/** Skills and slash commands of one's own: Markdown files in a folder of the user's, or of a project that is trusted. */
+/** The user's own skills and slash commands: Markdown files in a folder of the user, or of a trusted project. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { configDir } from "../../base/paths.ts";
 import { isTrusted } from "../policy/trust.ts";
 
-/** How to do something: told to the model by name and description, read by it when it is needed. */
+/** How to do something. The model is told its name and description, and reads it when it needs it. */
 export interface Skill {
   readonly name: string;
   readonly description: string;
@@ -13,7 +13,7 @@ export interface Skill {
   readonly body: string;
 }
 
-/** A message that is written down once and sent by name. */
+/** A message that is written once and sent by name. */
 export interface OwnCommand {
   readonly name: string;
   readonly description: string;
@@ -32,7 +32,10 @@ const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/i;
 const maxFiles = 200;
 const maxBytes = 256 * 1024;
 
-/** `skills/NAME/SKILL.md` (or `skills/NAME.md`) and `commands/NAME.md`, the user's first, the project's in their place. */
+/**
+ * `skills/NAME/SKILL.md` (or `skills/NAME.md`) and `commands/NAME.md`. The user's come first, and the
+ * project's replace those of the same name.
+ */
 export function readPrompts(cwd: string, env: NodeJS.ProcessEnv): OwnPrompts {
   const problems: string[] = [];
   const skills = new Map<string, Skill>();
@@ -68,7 +71,10 @@ export function readPrompts(cwd: string, env: NodeJS.ProcessEnv): OwnPrompts {
   return { skills: [...skills.values()], commands: [...commands.values()], problems };
 }
 
-/** `$ARGUMENTS` is all that was typed after the name, `$1` to `$9` its words; without either it stands below the text. */
+/**
+ * `$ARGUMENTS` is everything typed after the name, `$1` to `$9` are its words. Without either, it is
+ * added below the text.
+ */
 export function fillIn(body: string, argument: string): string {
   const words = argument.split(/\s+/).filter(Boolean);
   const hasPlace = /\$(?:ARGUMENTS|[1-9])\b/.test(body);
@@ -109,7 +115,7 @@ function readMarkdown(path: string, isOwn: boolean, problems: string[]): Markdow
   }
 }
 
-/** Fields between two lines of `---` at the top, one a line; lines that are indented go on with the one before. */
+/** Fields between two lines of `---` at the top, one per line. Indented lines continue the one before. */
 export function parseMarkdown(text: string): Markdown {
   const head = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\s*(?:\r?\n|$)/.exec(text);
   if (head === null) return { fields: new Map(), body: text.trim() };

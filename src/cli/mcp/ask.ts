@@ -1,10 +1,10 @@
-/** A server's question put to a person: every word of it marked as the server's, and nothing done without a yes. */
+/** A server's question to a person. Every word of it is marked as the server's, and nothing is done without a yes. */
 import { lookAlikes, toQuotedBlock, toVisibleLine } from "../../gate/show.ts";
 import type { Elicitation, ElicitationAnswer } from "../../mcp/index.ts";
 import { readFields, type Field, type FormValue } from "./form.ts";
 import type { Asking, Choice } from "../chat/person.ts";
 
-/** Longer ones hide what they ask for. */
+/** A longer message would hide what it asks for. */
 const maxMessage = 4_000;
 const maxFields = 40;
 
@@ -38,7 +38,7 @@ async function askForPage(
   options: AskOptions,
 ): Promise<ElicitationAnswer> {
   const url = URL.canParse(question.url) ? new URL(question.url) : undefined;
-  // Nothing but the web is ever opened: other schemes start programs.
+  // Only web addresses are ever opened, because other schemes start programs.
   if (url === undefined || !/^https?:$/.test(url.protocol)) return declined;
   const words = [headOf(question, options), `It wants you to open a page on  ${url.host}`, toQuotedBlock(url.href)];
   for (const doubt of doubtsAbout(url, question.url)) words.push(`  ! ${doubt}`);
@@ -88,7 +88,7 @@ function describeField({ label, about, required, kind }: Field): string {
   return `  • ${label} (${what}${required ? ", required" : ""})${about === undefined ? "" : `: ${about}`}`;
 }
 
-/** A form without fields is a question to say yes to; one that is filled in already can go as it is. */
+/** A form without fields is a yes-or-no question. A form that is already filled in can be sent as it is. */
 function beginnings(fields: readonly Field[]): readonly Choice[] {
   const isComplete = fields.every((field) => !field.required || field.default !== undefined);
   const asIs = fields.length === 0 ? "Yes" : "Send it with the values it has";
@@ -105,7 +105,7 @@ function defaultOf({ name, default: value }: Field): Given {
   return value === undefined ? undefined : [name, value];
 }
 
-/** Undefined where the person gave up half-way. */
+/** Undefined if the person gave up half-way. */
 async function askFields(fields: readonly Field[], asking: Asking): Promise<readonly Given[] | undefined> {
   const values: Given[] = [];
   for (const field of fields) {

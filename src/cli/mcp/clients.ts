@@ -40,20 +40,23 @@ export function serverRules(config: Config, cwd: string): readonly Rule[] {
 
 export interface ConnectOptions {
   readonly warn: (message: string) => void;
-  /** Asked what servers want to know, or for a yes or no where it is no person; left out: they are told no. */
+  /** Answers what servers want to know, or says yes or no for a program. Left out: servers are told no. */
   readonly person?: Person;
   readonly approver?: Approver;
   /** Answers servers' questions instead. */
   readonly elicit?: McpHost["elicit"];
-  /** The model that servers may ask, where their settings say so; left out: none. */
+  /** The model that servers may ask, if their settings allow it. Left out: none. */
   readonly model?: () => Promise<Model>;
-  /** The one tool this is for: servers that cannot have it are left alone. */
+  /** The one tool this is for. Servers that cannot have it are not started. */
   readonly wanted?: string;
   /** How long to wait for servers nobody has seen before. */
   readonly waitMs?: number;
 }
 
-/** Connects the configured servers to an engine. Loaded only where there are any: most of the cost is the protocol library. */
+/**
+ * Connects the configured servers to an engine. Loaded only if there are any, because most of the cost
+ * is the protocol library.
+ */
 export async function connectServers(
   engine: Engine,
   config: Config,
@@ -65,7 +68,7 @@ export async function connectServers(
   const { warn, model, elicit = createElicit({ engine, ...options }) } = options;
   const { createMcpClients, createResourceTools } = await import("../../mcp/index.ts");
   const { servers: configured, problems } = readServers(table, process.env);
-  // In our own settings a mistake stops the start, as any other does; a project's file may be meant for other programs.
+  // In our own settings a mistake stops the start like any other. A project's file may be meant for other programs.
   const mistake =
     problems.find(({ server, unset }) => unset !== true && Object.hasOwn(config.mcpServers ?? {}, server)) ??
     findUnknown(config.mcpServers ?? {});

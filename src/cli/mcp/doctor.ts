@@ -20,7 +20,7 @@ interface Finding {
   readonly problems: readonly string[];
 }
 
-/** Starts every server afresh, side by side, and says what came of it. Exit code 1 where something is wrong. */
+/** Starts every server, side by side, and reports the outcome. Exit code 1 if something is wrong. */
 export async function examine(flags: PolicyFlags & { readonly json?: boolean }): Promise<number> {
   const { cwd, config } = await prepare(flags);
   const { servers, problems } = readServers(serverTable(config, cwd), process.env);
@@ -79,7 +79,7 @@ async function look(config: ServerConfig, { engine, tokens, cwd }: LookContext):
       ...refused.map(({ tool, reason }) => `${tool} is left out: ${reason}`),
       ...changed.map((tool) => `${tool} is held back: it changed since it was looked at`),
     ];
-    // A tool that had to be left out is told; the server works all the same with the others.
+    // A tool that had to be left out is reported; the server works with the others all the same.
     const ok = changed.length === 0 && (tools.length > 0 || problems.length === 0);
     return { server: config.name, ok, tools: tools.length, startMs, problems };
   } catch (error) {

@@ -1,4 +1,7 @@
-/** `callgate mcp add` and `remove`: a server's table in the user's settings, everything else in the file left as it is. */
+/**
+ * `callgate mcp add` and `remove`: change a server's table in the user's settings, and leave
+ * everything else in the file as it is.
+ */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { isObject } from "../../base/json.ts";
@@ -64,13 +67,13 @@ function readSettings(file: string): string {
 }
 
 async function parseTable(text: string): Promise<Readonly<Record<string, unknown>>> {
-  // A file that cannot be read is told with its line, as at every start.
+  // A file that cannot be read is reported with its line, as at every start.
   await loadConfig({ env: process.env, cwd: "/" });
   const { parse } = await import("smol-toml");
   return parse(text);
 }
 
-/** The lines of its table and of the tables below it go; a form that has no lines of its own is left to the person. */
+/** Removes the lines of its table and of the tables below it. A form without lines of its own is left to the person. */
 async function withoutServer(text: string, name: string, file: string): Promise<string> {
   const header = /^\s*\[\[?\s*([^\]]+?)\s*\]\]?/;
   const own = [`mcpServers.${name}`, `mcpServers."${name}"`, `"mcpServers".${name}`];

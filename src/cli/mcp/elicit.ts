@@ -11,7 +11,7 @@ import type { Person } from "../chat/person.ts";
 
 export interface ElicitOptions {
   readonly engine: Engine;
-  /** Talked with, where there is one. */
+  /** The person to talk to, if there is one. */
   readonly person?: Person | undefined;
   /** Otherwise asked for a yes or no. */
   readonly approver?: Approver | undefined;
@@ -19,7 +19,7 @@ export interface ElicitOptions {
   readonly openPage?: (url: URL) => void;
 }
 
-/** A server that was told no this often is not heard again. */
+/** A server that was told no this often is not listened to again. */
 const maxRefusals = 3;
 
 /** Answers what servers ask: by the person, by whoever approves calls, or with no and the reason. */
@@ -44,7 +44,7 @@ export function createElicit(options: ElicitOptions): NonNullable<McpHost["elici
   };
 }
 
-/** Whoever approves calls may fill in forms as well (an editor's person); undefined where they cannot. */
+/** Whoever approves calls may also fill in forms (an editor's person). Undefined if they cannot. */
 async function askAnswerer(
   question: Elicitation,
   { answerer }: Approver,
@@ -68,7 +68,7 @@ async function askAnswerer(
 
 /**
  * For approvers that only say yes or no: an address to open, or a form that can be sent as it is. A
- * form somebody would have to fill in is declined, and said.
+ * form that somebody would have to fill in is declined, with a message.
  */
 function createYesOrNo({ engine, warn }: ElicitOptions) {
   let count = 0;
@@ -106,7 +106,10 @@ function wordsOf(question: Elicitation): string {
     : question.message;
 }
 
-/** The values a form already has; undefined where a required one is missing. A lone yes-or-no is what the answer itself says. */
+/**
+ * The values that a form already has. Undefined if a required one is missing. For a single yes-or-no
+ * field, the answer itself is the value.
+ */
 function fill(schema: JsonObject): ElicitationAnswer["content"] {
   const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];

@@ -1,4 +1,4 @@
-/** A server's form as questions: what each field may hold, and whether an answer is one. Pure. */
+/** A server's form as questions: what each field may hold, and whether an answer is valid. Pure. */
 import { defined, isObject, type Json, type JsonObject } from "../../base/json.ts";
 import { toVisibleLine } from "../../gate/show.ts";
 import type { Choice } from "../chat/person.ts";
@@ -15,9 +15,9 @@ export interface Field {
   readonly default?: FormValue;
   /** For `one` and `many`. */
   readonly options: readonly Choice[];
-  /** It looks as if it asked for something that must not go through a form. */
+  /** It seems to ask for something that must not go through a form. */
   readonly isSecret: boolean;
-  /** What is wrong with a value; undefined where nothing is. */
+  /** What is wrong with a value, or undefined. */
   check(value: FormValue): string | undefined;
 }
 

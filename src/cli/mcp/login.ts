@@ -13,10 +13,10 @@ export interface LoginFlags extends FolderFlags {
   readonly noBrowser?: boolean;
 }
 
-/** What a person gets for logging in. */
+/** How long a person may take to log in. */
 const patienceMs = 300_000;
 
-/** Connects with a person at hand: a server that wants a login shows its page. */
+/** Connects with a person present: a server that wants a login shows its page. */
 export async function logIn(flags: LoginFlags, server: string): Promise<void> {
   const { config, cwd, tokens } = await findServer(flags, server);
   const { createConnection } = await import("../../mcp/client/connection.ts");
@@ -31,7 +31,7 @@ export async function logIn(flags: LoginFlags, server: string): Promise<void> {
       `${server} takes its token from a variable (bearer_token_env_var); there is nothing to log in`,
     );
   const connection = createConnection({
-    // The login happens while the connection is being made: a person is slower than a server.
+    // The login happens while the connection is being made, and a person is slower than a server.
     config: { ...config, startTimeoutMs: Math.max(config.startTimeoutMs, patienceMs + 30_000) },
     authProvider,
     cwd,

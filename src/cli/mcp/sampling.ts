@@ -1,4 +1,7 @@
-/** A model's words for servers whose settings allow them to ask: each request takes the gate as a call does, and goes to the session's own model. */
+/**
+ * Model answers for servers whose settings allow them to ask. Each request passes the gate like a
+ * call, and goes to the session's own model.
+ */
 import { text, type Part } from "../../base/content.ts";
 import { defined, type Json, type JsonObject } from "../../base/json.ts";
 import type { McpHost } from "../../mcp/index.ts";
@@ -17,7 +20,7 @@ export interface SampleOptions {
   readonly now?: () => number;
 }
 
-/** However often the gate says yes: a server is no way to run a model for ever. */
+/** However often the gate says yes, a server must not be able to run a model for ever. */
 const maxRequests = 50;
 const maxTokens = 8_192;
 
@@ -33,7 +36,7 @@ export function createSample({ engine, model, now = Date.now }: SampleOptions): 
   };
 }
 
-/** What the gate, its rules and the person see: a call of something no server can name a tool of its own. */
+/** What the gate, its rules and the person see: a call of something that no server can name a tool. */
 function toCall(server: string, id: string, request: SampleRequest, askedAt: number): Checked {
   const origin = { server, name: "(sampling)" };
   const name = `${server}/${origin.name}`;

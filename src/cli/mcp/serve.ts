@@ -1,4 +1,4 @@
-/** `callgate mcp serve`: the tools of this folder for MCP clients, until they are gone. */
+/** `callgate mcp serve`: offers the tools of this folder to MCP clients until they are gone. */
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { defined } from "../../base/json.ts";
@@ -58,7 +58,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   await engine.close();
 }
 
-/** A provider's own tool that nothing here could run. */
+/** Whether it runs here: a provider's own tool without a function form does not. */
 function isRunHere(spec: ToolSpec): boolean {
   return spec.kind !== "native" || spec.asFunction !== undefined;
 }
@@ -69,7 +69,7 @@ function stopAsked(): Promise<void> {
   });
 }
 
-/** stdout belongs to the protocol alone: what a tool of the user's prints there goes to stderr. */
+/** stdout belongs to the protocol alone, so what a user's tool prints there goes to stderr. */
 export function reserveStdout() {
   const write = process.stdout.write.bind(process.stdout);
   const output = new Writable({ write: (chunk: Buffer, _encoding, done) => void write(chunk, done) });
@@ -106,7 +106,7 @@ function resourceFolders(stateDir: string, workspace: string, spillDir: string):
   ];
 }
 
-/** The beginning of a file, whole where it is short enough. */
+/** The beginning of a file, or all of it if it is short enough. */
 async function readText(path: string, maxBytes: number): Promise<{ text: string; cut: boolean }> {
   const { size } = await stat(path);
   const file = await open(path, "r");

@@ -1,6 +1,6 @@
 /**
- * Asking at a plain terminal, without a screen of its own. Everything that came from a model is
- * made visible and marked, so that no escape code works and nothing can imitate the question.
+ * Asks at a plain terminal, without drawing a screen. Everything that came from a model is made
+ * visible and marked, so that no escape code works and nothing can imitate the question.
  */
 import { createWriteStream, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
@@ -21,11 +21,11 @@ import type { Asking, Person } from "../chat/person.ts";
 export interface TerminalApproverOptions {
   readonly input?: Readable & Partial<Pick<ReadStream, "isTTY">>;
   readonly output?: Writable & Partial<Pick<WriteStream, "isTTY" | "rows">>;
-  /** Where the terminal is reached when stdin is a pipe. */
+  /** Where the terminal is reached if stdin is a pipe. */
   readonly terminal?: string;
 }
 
-/** One question at a time; without a terminal nobody can answer, and the call ends at once. */
+/** One question at a time. Without a terminal nobody can answer, and the call ends at once. */
 export function createTerminalApprover(options: TerminalApproverOptions = {}): Person {
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <Result>(talk: (terminal: Terminal) => Promise<Result | undefined>, signal: AbortSignal) => {
@@ -76,14 +76,14 @@ interface LineReader {
   close(): void;
 }
 
-/** A stream that a program writes: every line of it is an answer. */
+/** A stream that a program writes, in which every line is an answer. */
 function linesOf(input: Readable, output: Writable, signal: AbortSignal): LineReader {
   const lines = createInterface({ input, output, terminal: false });
   const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
   return { read: () => Promise.race([lines.question("", { signal }), ended]), close: () => lines.close() };
 }
 
-/** A person's terminal: what was typed before the question was shown is thrown away. */
+/** A person's terminal, where what was typed before the question was shown is thrown away. */
 function freshLines(input: ReadStream, output: Writable, signal: AbortSignal): LineReader {
   return {
     async read() {
@@ -101,7 +101,10 @@ function freshLines(input: ReadStream, output: Writable, signal: AbortSignal): L
 
 const quietMs = 60;
 
-/** Reads until nothing is waiting, half a line included, which only raw mode gives out. Says whether there was anything. */
+/**
+ * Reads until nothing is waiting, including half a line, which only raw mode returns. Returns whether
+ * there was anything.
+ */
 async function throwAway(input: ReadStream): Promise<boolean> {
   let found = false;
   let interrupted = false;
@@ -120,7 +123,7 @@ async function throwAway(input: ReadStream): Promise<boolean> {
   input.off("data", take);
   input.pause();
   input.setRawMode(wasRaw);
-  // In raw mode Ctrl-C is a character like any other: it is passed on as what it means.
+  // In raw mode Ctrl-C is an ordinary character, so it is passed on as the signal it means.
   if (interrupted) process.kill(process.pid, "SIGINT");
   return found;
 }
@@ -139,7 +142,7 @@ function toAsking({ write, read }: Terminal): Asking {
         write(`${words}\n\n${rows.join("\n")}\n> `);
         const answer = await read();
         if (answer === undefined) return undefined;
-        // Only a number we offered counts; an empty line is no yes.
+        // Only a number that we offered counts, and an empty line is not a yes.
         const chosen = /^\s*\d+\s*$/.test(answer) ? choices[Number(answer) - 1] : undefined;
         if (chosen !== undefined) return chosen.value;
         write("Please answer with one of the numbers.\n");
@@ -203,7 +206,7 @@ function alwaysChoice({ always }: ApprovalRequest): readonly string[] {
       ];
 }
 
-/** Only a letter we offered counts; an empty line is no yes. */
+/** Only a letter that we offered counts, and an empty line is not a yes. */
 export function readChoice(line: string, request: ApprovalRequest): ApprovalAnswer | undefined {
   const [letter = "", ...words] = line.trim().split(/\s+/);
   const message = words.join(" ");

@@ -9,7 +9,7 @@ import type { Confinement } from "../../spec/stages.ts";
 import { UsageError } from "../io.ts";
 import { toPolicy, type CheckFlags, type PolicyFlags } from "./subject.ts";
 
-/** One line of the batch form. The folder it names is the user's word, so it is the workspace. */
+/** One line of the batch form. The user names the folder, so it is the workspace. */
 export function answerLine(
   line: Record<string, unknown>,
   flags: CheckFlags & Pick<PolicyFlags, "config">,
@@ -48,7 +48,7 @@ export function answerLine(
   return { decision, reason, commands, sandboxed, ...defined({ rule }) };
 }
 
-/** A shell we have no grammar for is treated like PowerShell: nothing in it is taken for harmless. */
+/** A shell for which we have no grammar is treated like PowerShell: nothing in it counts as harmless. */
 function toDialect(value: unknown): ShellDialect | undefined {
   if (value === undefined || value === null) return undefined;
   if (value === "zsh") return "zsh";

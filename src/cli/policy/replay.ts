@@ -76,7 +76,7 @@ async function openSessions(ids: readonly string[]) {
   return opened.map(({ summary, journal }) => ({ id: summary.id, cwd: summary.cwd, records: journal.records }));
 }
 
-/** What a held command did was recorded with it: today's rules judge that list. */
+/** What a held command did was recorded with it, so today's rules judge that list. */
 function replayEffects(
   call: Readonly<Record<string, unknown>>,
   policy: Policy,
@@ -87,14 +87,14 @@ function replayEffects(
   const list = effects["list"] as unknown as readonly Effect[];
   const { workspace, protect, rules } = policy;
   const scene = { workspace, protect, isTracked: trackedPaths(workspace) };
-  // Without a rule or a person, only what is kept at once to be undoable is kept.
+  // Without a rule or a person, only runs that are kept at once to be undoable are kept.
   const isUndoable = isObject(call["ruling"]) && call["ruling"]["by"] === "policy" && effects["kept"] !== "none";
   const writes = isUndoable ? "undoable" : "held";
   const { decision, reason } = checkEffects(list, rules.effects, scene, writes);
   return { after: decision, reason };
 }
 
-/** A recorded ending holds what the call touched; that is all a decision needs. */
+/** A recorded ending holds what the call touched, which is all that a decision needs. */
 function replayRecord(record: Readonly<Record<string, unknown>>, session: string, policy: Policy): readonly Replayed[] {
   const call = record["call"];
   if (
@@ -121,7 +121,7 @@ function replayRecord(record: Readonly<Record<string, unknown>>, session: string
   return [{ session, call: String(call["id"]), tool: call["tool"], before, after: decision, reason }];
 }
 
-/** Journals of version 0.1 told a server's tool by its name alone: `server/tool`. */
+/** Journals of version 0.1 identify a server's tool only by its name, `server/tool`. */
 function withServer(access: Access, tool: string): Access {
   const slash = tool.indexOf("/");
   if (access.servers !== undefined || slash < 1) return access;

@@ -18,7 +18,7 @@ export async function readRules(cwd: string, env: NodeJS.ProcessEnv): Promise<re
   const content = existsSync(project) ? readFileSync(project, "utf8") : undefined;
   const own = content !== undefined && isTrusted(project, content) ? content : undefined;
   if (!existsSync(user) && own === undefined) return [];
-  // Reading rules means checking their examples, and that means understanding commands: loaded only where there are rules.
+  // Checking the examples in rules needs the reader of commands, so this is loaded only if there are rules.
   const { loadRules, parseRules, RulesError } = await import("../../gate/rules-file.ts");
   try {
     return [...(await loadRules(user)), ...(own === undefined ? [] : await parseRules(own, project))];

@@ -1,4 +1,4 @@
-/** The files that run later: ours, those that the settings add, and those that the settings have us run. */
+/** The files that run later: ours, those that the settings add, and those that the settings make us run. */
 import { extname, resolve } from "node:path";
 import { defined, isObject } from "../../base/json.ts";
 import { ownFolders } from "../../base/paths.ts";
@@ -34,7 +34,7 @@ function ownPrograms(config: Config, cwd: string): readonly string[] {
   ];
 }
 
-/** The words of a command that are programs or scripts: folders and data that it is given may change. */
+/** The words of a command that are programs or scripts. Folders and data that it is given may change. */
 function filesIn(entry: unknown, cwd: string): readonly string[] {
   if (!isObject(entry) || entry["sandbox"] === true) return [];
   const { command, args, cwd: own } = entry;

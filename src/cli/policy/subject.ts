@@ -56,7 +56,7 @@ export function toCommand(flags: Omit<CheckFlags, "batch" | "write" | "effects">
   const { shell, dialect } = flags;
   if ((shell === undefined) === (argv.length === 0))
     throw new UsageError("give one command: words after --, or --shell LINE");
-  // A line in quotes is one word: judged as a program of that name, it would get an answer about something else.
+  // A line in quotes is one word. Judged as a program of that name, it would get a misleading answer.
   if (argv.length === 1 && /\s/.test(argv[0] ?? ""))
     throw new UsageError(`that is one word with spaces in it; for a shell line write --shell '${argv[0]}'`);
   return shell === undefined ? { argv, cwd } : { shell, cwd, ...defined({ dialect }) };
@@ -67,7 +67,10 @@ export interface PolicyFlags extends Pick<CheckFlags, "approval" | "sandbox" | "
   readonly config?: Config;
 }
 
-/** The user's and the folder's settings, for the names of files that run later; says what was left out for want of trust. */
+/**
+ * The user's and the folder's settings, for the names of files that run later. Reports what was left
+ * out because it is not trusted.
+ */
 export async function findConfig(cwd: string): Promise<Config> {
   const { loadSettings } = await import("../prepare.ts");
   return loadSettings(resolve(cwd));

@@ -1,12 +1,12 @@
 import { stateDir } from "../../base/paths.ts";
 import { createTrust } from "../../gate/trust.ts";
 
-/** Has the user agreed to exactly this content of a project file? */
+/** Whether the user has agreed to exactly this content of a project file. */
 export function isTrusted(path: string, content: string): boolean {
   return createTrust({ stateDir: stateDir(process.env) }).isTrusted(path, content);
 }
 
-/** Has the user agreed to everything this project brings, as it is now? */
+/** Whether the user has agreed to everything this project brings, as it is now. */
 export function isProjectTrusted(workspace: string): boolean {
   return createTrust({ stateDir: stateDir(process.env) }).status(workspace).trusted;
 }
