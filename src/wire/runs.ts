@@ -46,9 +46,8 @@ export function kindOf({ before, after }: Omit<RepeatedFrame, "hear">): string {
 export function createRunFinder(): RunFinder {
   let known: Patterns | undefined;
   return (text, frame, isAtStart = false) => {
-    const kind = kindOf(frame);
-    known = known?.kind === kind ? known : createPatterns(frame, kind);
-    const { head, begins, ends, endsLast, core, between } = known;
+    if (known?.before !== frame.before || known.after !== frame.after) known = createPatterns(frame, known);
+    const { head, begins, ends, endsLast, core, between, room } = known;
     const start = isAtStart && matchEnd(begins, text, 0) > 0 ? 0 : text.indexOf(head) + 2;
     const begin = start === 1 ? 0 : matchEnd(begins, text, start);
     if (begin === 0) return undefined;
@@ -56,21 +55,18 @@ export function createRunFinder(): RunFinder {
       const words = end > begin ? readWords(text.slice(begin, end), between) : undefined;
       return words ? { first: text.slice(0, start), words, rest: text.slice(matchEnd(ends, text, end)) } : undefined;
     };
-    // The last frame counts where it is whole and of the same kind; otherwise the run ends before it.
-    const room = frame.after.length + fillingRoom;
-    const tail = Math.max(begin, text.length - room);
-    const last = endsLast.exec(text.slice(tail));
+    // The last whole frame counts where it is of the same kind; otherwise the run ends before it.
+    const stop = text.lastIndexOf("\n\n") + 2;
+    const tail = Math.max(begin, stop - frame.after.length - room);
+    const last = endsLast.exec(text.slice(tail, stop));
     const whole = last === null ? undefined : read(tail + last.index);
     if (whole !== undefined) return whole;
     // By its fixed part, because a pattern alone would look at all of the text; the last of these may be cut off.
-    for (
-      let at = text.lastIndexOf(core), tries = 0;
-      at > begin && tries < 2;
-      at = text.lastIndexOf(core, at - 1), tries++
-    ) {
-      const near = Math.max(begin, at - room);
-      const found = [...text.slice(near).matchAll(between)].at(-1);
-      if (found !== undefined) return read(near + found.index);
+    let at = text.lastIndexOf(core);
+    for (let tries = 0; at > begin && tries < 2; at = text.lastIndexOf(core, at - 1), tries++) {
+      between.lastIndex = Math.max(begin, at - room);
+      const found = between.exec(text);
+      if (found !== null) return read(found.index);
     }
     return undefined;
   };
@@ -82,7 +78,7 @@ function matchEnd(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : 0;
 }
 
-interface Patterns {
+interface Patterns extends Omit<RepeatedFrame, "hear"> {
   readonly kind: string;
   /** How a frame begins behind another, up to its first filling. */
   readonly head: string;
@@ -91,19 +87,27 @@ interface Patterns {
   readonly endsLast: RegExp;
   /** Between the words of two frames: all of it, and the part that holds no filling. */
   readonly between: RegExp;
+  /** How far before that part the rest of it may begin. */
+  readonly room: number;
   readonly core: string;
 }
 
-function createPatterns({ before, after }: RepeatedFrame, kind: string): Patterns {
+function createPatterns({ before, after }: RepeatedFrame, known: Patterns | undefined): Patterns {
+  const kind = kindOf({ before, after });
+  if (known?.kind === kind) return { ...known, before, after };
   const [opening = ""] = before.split(fillings);
+  const closing = after.split(fillings);
   return {
+    before,
+    after,
     kind,
     head: `\n\n${opening}`,
     begins: new RegExp(toPattern(before), "y"),
     ends: new RegExp(toPattern(after), "y"),
     endsLast: new RegExp(`${toPattern(after)}$`),
     between: new RegExp(kind, "g"),
-    core: (after.split(fillings).at(-1) ?? "") + opening,
+    core: (closing.at(-1) ?? "") + opening,
+    room: closing.length === 1 ? 0 : after.length + fillingRoom,
   };
 }
 
