@@ -7,6 +7,7 @@ import { cpSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlink
 import type { Stats } from "node:fs";
 import { basename, join } from "node:path";
 import type { Denial } from "../../spec/access.ts";
+import { thatMayExist } from "./there.ts";
 
 export interface Guard {
   /** Puts things back as they were, and returns what had been created. */
@@ -27,10 +28,12 @@ export interface GuardOptions {
 }
 
 export function guardNames(paths: readonly string[], options: GuardOptions): Guard {
-  const before = paths.map((path) => ({ path, link: options.wereMissing ? undefined : linkTarget(path) }));
+  const there = options.wereMissing ? new Set() : thatMayExist(paths);
+  const before = paths.map((path) => ({ path, link: there.has(path) ? linkTarget(path) : undefined }));
   return {
     settle() {
-      const changed = before.filter(({ path, link }) => isChanged(path, link));
+      const now = thatMayExist(paths);
+      const changed = before.filter(({ path, link }) => (link !== undefined || now.has(path)) && isChanged(path, link));
       if (!options.isOnlySuspect()) {
         const reason = "is a protected name and was made while this command ran";
         return changed.map(({ path }) => ({ what: "write", target: path, reason: `${path} ${reason}` }));

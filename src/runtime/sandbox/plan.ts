@@ -6,6 +6,7 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Grant } from "../../spec/access.ts";
+import { thatMayExist } from "./there.ts";
 
 /**
  * `write`: the host's, and can be changed. `read`: the host's, read-only. `hide`: nothing to see.
@@ -176,10 +177,13 @@ function protections(
   const found: Protections = { entries: [], watched: [] };
   const nested = protectsGit(grant) ? repositories(roots) : [];
   for (const root of roots.filter((path) => statSync(path).isDirectory())) {
-    for (const name of [...grant.protect, ...nested]) {
-      const path = isAbsolute(name) ? resolve(name) : join(root, name);
-      if (!contains(root, path) || path === root || grant.write.includes(path)) continue;
-      protect(root, path, found);
+    const paths = [...grant.protect, ...nested]
+      .map((name) => (isAbsolute(name) ? resolve(name) : join(root, name)))
+      .filter((path) => contains(root, path) && path !== root && !grant.write.includes(path));
+    const there = thatMayExist(paths);
+    for (const path of paths) {
+      if (there.has(path)) protect(root, path, found);
+      else found.watched.push(path);
       found.entries.push(...writes.filter((one) => contains(path, one)).flatMap((one) => entry(one, "write")));
     }
   }
