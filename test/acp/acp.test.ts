@@ -213,26 +213,29 @@ test("a permission shows the command and the diff; 'always' is a rule for that c
   expect(said(editor.updates)).toBe("as you like");
 });
 
-test.skipIf(!canHold)("what a held command did is shown, and one that failed because of it runs directly", async () => {
-  const cwd = tempFolder("work");
-  mkdirSync(join(cwd, "d"));
-  const command = "rm -rf gone; touch new.txt; perl -e 'rename(q(d), q(e)) or die $!'";
-  const editor = await openEditor({
-    held: true,
-    flags: ["--approval", "unless-trusted"],
-    steps: [{ calls: [{ name: "shell_command", input: { command } }] }, { text: "renamed" }],
-  });
-  const { sessionId } = await editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
-  editor.choose = "direct";
-  await editor.agent.request(methods.agent.session.prompt, { sessionId, prompt: prompt("go") });
-  expect(editor.permissions).toHaveLength(1);
-  const [{ toolCall, options }] = editor.permissions as [RequestPermissionRequest];
-  const why = "renaming a folder that was there does not work while held";
-  expect(options.find(({ optionId }) => optionId === "direct")?.name).toBe(`Run it again directly (${why})`);
-  expect(JSON.stringify(toolCall.content)).toContain(why);
-  expect(JSON.stringify(toolCall.content)).toContain("+ new.txt");
-  expect([existsSync(join(cwd, "d")), existsSync(join(cwd, "e"))]).toEqual([false, true]);
-});
+test.skipIf(!canHold)(
+  "what a held command did is shown, and one that failed because of it runs directly (needs bubblewrap)",
+  async () => {
+    const cwd = tempFolder("work");
+    mkdirSync(join(cwd, "d"));
+    const command = "rm -rf gone; touch new.txt; perl -e 'rename(q(d), q(e)) or die $!'";
+    const editor = await openEditor({
+      held: true,
+      flags: ["--approval", "unless-trusted"],
+      steps: [{ calls: [{ name: "shell_command", input: { command } }] }, { text: "renamed" }],
+    });
+    const { sessionId } = await editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+    editor.choose = "direct";
+    await editor.agent.request(methods.agent.session.prompt, { sessionId, prompt: prompt("go") });
+    expect(editor.permissions).toHaveLength(1);
+    const [{ toolCall, options }] = editor.permissions as [RequestPermissionRequest];
+    const why = "renaming a folder that was there does not work while held";
+    expect(options.find(({ optionId }) => optionId === "direct")?.name).toBe(`Run it again directly (${why})`);
+    expect(JSON.stringify(toolCall.content)).toContain(why);
+    expect(JSON.stringify(toolCall.content)).toContain("+ new.txt");
+    expect([existsSync(join(cwd, "d")), existsSync(join(cwd, "e"))]).toEqual([false, true]);
+  },
+);
 
 test("in plan mode nothing is changed and nobody is asked", async () => {
   const cwd = tempFolder("work");

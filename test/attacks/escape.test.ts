@@ -71,7 +71,7 @@ describe.each(wanted)("escape from $id through $way (needs a sandbox and the lau
 const heldGit = ["write_git_config", "create_git_hook", "unlink_git_config", "chmod_git_config", "hardlink_git_config"];
 const holds = launcherPath() !== undefined && candidates.some(({ id, ok }) => id === "bwrap" && ok);
 
-describe.skipIf(!holds).each(users)("escape from a held run as $user (skipped without bubblewrap)", ({ owner }) => {
+describe.skipIf(!holds).each(users)("escape from a held run as $user (needs bubblewrap)", ({ owner }) => {
   let scene: Scene;
   let results: ReadonlyMap<string, string>;
   let before: readonly string[];

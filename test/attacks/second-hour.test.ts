@@ -279,7 +279,7 @@ const has = (program: string) => {
 };
 
 describe.each(["bwrap", "landlock"])(
-  "programs that run another one without the kernel's knowing, under %s (needs it)",
+  "programs that run another one without the kernel's knowing, under %s (needs a sandbox)",
   (backend) => {
     const wall = works(backend) ? createWall(backend, undefined) : undefined;
     afterAll(() => wall?.close());

@@ -4,7 +4,7 @@ import { has } from "../needs.ts";
 import { createWall, hadEffect, works } from "./denied-programs.ts";
 
 describe.each(["bwrap", "landlock"])(
-  "programs that look another one up and run it themselves, under %s (needs it)",
+  "programs that look another one up and run it themselves, under %s (needs a sandbox)",
   (backend) => {
     const wall = works(backend) ? createWall(backend, undefined) : undefined;
     afterAll(() => wall?.close());

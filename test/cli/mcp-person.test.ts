@@ -41,7 +41,7 @@ test("a server gets a model's words only where its settings say so, and where th
   expect(denied.stdout + denied.stderr).toContain("Not permitted");
 });
 
-test.runIf(hasTmux)("at a plain terminal a form is asked field by field", async () => {
+test.runIf(hasTmux)("at a plain terminal a form is asked field by field (needs tmux)", async () => {
   const terminal = openTerminal({ args: ["mcp", "call", "every/trigger-elicitation-request"], home: home() });
   closing.push(terminal.close);
   await terminal.sees("The MCP server 'every' asks");
@@ -57,7 +57,7 @@ test.runIf(hasTmux)("at a plain terminal a form is asked field by field", async 
   await terminal.sees("ended with 0");
 });
 
-test.runIf(hasTmux)("in the interactive session a page's address is shown, and no is a no", async () => {
+test.runIf(hasTmux)("in the interactive session a page's address is shown, and no is a no (needs tmux)", async () => {
   const terminal = openTerminal({ home: home() });
   closing.push(terminal.close);
   await terminal.sees("offline planner");
@@ -71,7 +71,7 @@ test.runIf(hasTmux)("in the interactive session a page's address is shown, and n
   await terminal.sees(/declin/i);
 });
 
-test.runIf(hasTmux)("in the interactive session a form is filled in, checked and sent", async () => {
+test.runIf(hasTmux)("in the interactive session a form is filled in, checked and sent (needs tmux)", async () => {
   const terminal = openTerminal({ home: home() });
   closing.push(terminal.close);
   await terminal.sees("offline planner");

@@ -96,7 +96,7 @@ test("a question of one session is answered over the API, in a folder of its own
 }, 120_000);
 
 test.skipIf(!canHold).each(["SIGTERM", "SIGKILL"] as const)(
-  "a question about what a held command did outlives its process (%s): the command runs again, and is asked about anew",
+  "a question about what a held command did outlives its process (%s): the command runs again, and is asked about anew (needs bubblewrap)",
   async (signal) => {
     const [home, cwd] = [tempFolder("serve-home"), tempFolder("serve-work")];
     mkdirSync(join(cwd, "old"));
@@ -137,7 +137,7 @@ test.skipIf(!canHold).each(["SIGTERM", "SIGKILL"] as const)(
 );
 
 test.skipIf(!canHold)(
-  "a kept run of a session is taken back over the API, and the session and its model hear of it",
+  "a kept run of a session is taken back over the API, and the session and its model hear of it (needs bubblewrap)",
   async () => {
     const service = await start(tempFolder("serve-home"), tempFolder("serve-work"), "--approval", "unless-trusted");
     const { client } = service;

@@ -106,7 +106,7 @@ describe("compiled code is kept beside the code", () => {
     for (const file of kept) expect(statSync(file).size, file).toBeGreaterThan(40);
   });
 
-  test.skipIf(!isRoot)("and whoever may not look into it starts as well (skipped unless run as root)", () => {
+  test.skipIf(!isRoot)("and whoever may not look into it starts as well (needs root)", () => {
     chmodSync(copy, 0o755);
     chmodSync(join(copy, "dist/compiled"), 0o700);
     const { status, stdout } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), "dialects"], {

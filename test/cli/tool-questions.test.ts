@@ -35,7 +35,7 @@ test("without a terminal a tool that asks is told that nobody is here", async ()
   expect(called.code).toBe(3);
 });
 
-test.runIf(hasTmux)("at a terminal a tool's form is filled in by the person", async () => {
+test.runIf(hasTmux)("at a terminal a tool's form is filled in by the person (needs tmux)", async () => {
   const terminal = openTerminal({ args: ["call", "internal_greet", "{}"], home: home() });
   closing.push(terminal.close);
   await terminal.sees("The tool 'internal_greet' asks");
