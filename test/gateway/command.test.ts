@@ -1,6 +1,6 @@
 /** `callgate gateway` as a program and a person use it. */
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cli, ensureBuilt, run, tempFolder } from "../cli/run.ts";
@@ -121,6 +121,22 @@ describe("for people", () => {
         .status,
     ).toBe(401);
     expect((await run(["gateway", "key", "remove", "laptop"], { env })).code).toBe(2);
+  });
+
+  test.each([
+    ["gemini", 'cat "$GEMINI_CLI_SYSTEM_SETTINGS_PATH"', '"selectedType": "gemini-api-key"'],
+    ["pi", 'cat "$PI_CODING_AGENT_DIR/models.json" "$PI_CODING_AGENT_DIR/settings.json"', '"callgate": {'],
+  ])("run %s gives the program a file of its own and leaves its user's alone", async (client, line, expected) => {
+    const [bin, home] = [tempFolder("bin"), tempFolder("home")];
+    writeFileSync(join(bin, client), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    mkdirSync(join(home, ".pi", "agent"), { recursive: true });
+    writeFileSync(join(home, ".pi", "agent", "settings.json"), "settings of the user");
+    const env = { PATH: `${bin}:${process.env["PATH"]}`, HOME: home, CALLGATE_HOME: tempFolder("state") };
+    const { code, stdout } = await run(["gateway", "run", client, "--model", "offline"], { env });
+    expect([code, stdout]).toEqual([0, expect.stringContaining(expected)]);
+    if (client === "pi") expect(stdout).toContain("settings of the user");
+    expect(readdirSync(join(home, ".pi", "agent"))).toEqual(["settings.json"]);
+    expect(readdirSync(join(env.CALLGATE_HOME, "gateway")).filter((name) => name.startsWith("run-"))).toEqual([]);
   });
 
   test("print puts in the key it is given, and says what to put in where it has none", async () => {

@@ -4,6 +4,7 @@ import { defined } from "../../base/json.ts";
 import { openKeyFile, type RequestRecord } from "../../gateway/index.ts";
 import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { type ClientName, clientNames, describeSetup, setupFor } from "../gateway/clients.ts";
+import { filesFor } from "../gateway/run-files.ts";
 import { defaultPort, keyPath, startFromSettings, type StartedGateway } from "../gateway/start.ts";
 import { exitCodes, print, printJson, runCommand, say, UsageError } from "../io.ts";
 import { prepare } from "../prepare.ts";
@@ -205,18 +206,20 @@ async function runClient(given: GatewayFlags, words: readonly string[]): Promise
   if (client === "env") throw new UsageError("'env' is no program: use 'callgate gateway print env'");
   const gateway = await open({ port: 0, ...given }, () => undefined);
   const setup = setupFor(client, { url: gateway.url, key: gateway.key ?? "none", model: gateway.model });
-  if (client === "pi")
-    say("callgate: pi reads its models from ~/.pi/agent/models.json: see 'callgate gateway print pi'");
+  const files = filesFor(setup, process.env);
   const code = await new Promise<number>((resolve, reject) => {
     const child = spawn(setup.program, [...setup.args, ...own], {
       stdio: "inherit",
-      env: { ...process.env, ...setup.env },
+      env: { ...process.env, ...setup.env, ...files.env },
     });
     child.on("error", (error: NodeJS.ErrnoException) =>
       reject(error.code === "ENOENT" ? new UsageError(`there is no program '${setup.program}' on the path`) : error),
     );
     child.on("close", (status) => resolve(status ?? exitCodes.failed));
-  }).finally(() => gateway.close());
+  }).finally(() => {
+    files.remove();
+    return gateway.close();
+  });
   return code;
 }
 

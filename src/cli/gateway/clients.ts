@@ -8,6 +8,8 @@ export interface ClientSetup {
   readonly args: readonly string[];
   /** A file the agent reads, with its place as people know it. */
   readonly file?: { readonly path: string; readonly text: string };
+  /** For agents that are told by that file alone: the variable that names another one for a single run. */
+  readonly instead?: { readonly variable: string; readonly isFolder: boolean };
 }
 
 export interface GatewayAddress {
@@ -59,6 +61,12 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
       program: "gemini",
       env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
       args: [],
+      // With an address of its own it asks which key to use, unless this says it; without a screen it gives up.
+      file: {
+        path: "~/.gemini/settings.json",
+        text: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
+      },
+      instead: { variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", isFolder: false },
     };
   },
   opencode: ({ url, key, model }) => {
@@ -106,6 +114,7 @@ const setups: Readonly<Record<ClientName, (at: GatewayAddress) => ClientSetup>> 
       env: { CALLGATE_GATEWAY_KEY: key },
       args: ["--provider", "callgate", "--model", model],
       file: { path: "~/.pi/agent/models.json", text: JSON.stringify(models, null, 2) },
+      instead: { variable: "PI_CODING_AGENT_DIR", isFolder: true },
     };
   },
   env: ({ url, key }) => {

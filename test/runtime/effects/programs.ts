@@ -46,8 +46,8 @@ const command = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `echo ${w} > ${p}`) },
   { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `echo ${w} >> ${p}`) },
   { weight: 3, arbitrary: path.map((p) => `rm -rf ${p}`) },
-  // Held, a folder that was there is moved by copying, which a folder without its x bit forbids (docs/effects.md).
-  { weight: 2, arbitrary: pair.map(([p, q]) => `test -n "$(find ${p} -type d ! -perm -500)" || mv -f ${p} ${q}`) },
+  // Held, a folder that was there is moved by copying and removing, which closed folders in it forbid (docs/effects.md).
+  { weight: 2, arbitrary: pair.map(([p, q]) => `test -n "$(find ${p} -type d ! -perm -700)" || mv -f ${p} ${q}`) },
   { weight: 2, arbitrary: pair.map(([p, q]) => `cp -a ${p} ${q}`) },
   path.map((p) => `sed -i s/two/three/ ${p}`),
   fc.tuple(mode, path).map(([m, p]) => `chmod ${m} ${p}`),
