@@ -181,6 +181,17 @@ export class StartError extends Error {
   }
 }
 
+const whyNotRun = new Map([
+  ["ENOENT", "no such program"],
+  ["EACCES", "not executable"],
+  ["E2BIG", "the arguments are too long"],
+]);
+
+/** Why the system did not start a program, by the code of its error. */
+export function cannotRun(program: string, code: string): string {
+  return `cannot run ${JSON.stringify(program)}: ${whyNotRun.get(code) ?? code}`;
+}
+
 /**
  * What a sandbox program said about its own failure, without paths that must not be shown: it lists
  * what it hides, and that may belong to other users.

@@ -10,7 +10,7 @@ import { constants } from "node:os";
 import { defined } from "../../base/json.ts";
 import type { LimitName, StartedProgram, StartedPrograms } from "../../spec/capability.ts";
 import type { ChildEnd, Confined, Sink, StartRules } from "./child.ts";
-import { sandboxWords, StartError } from "./child.ts";
+import { cannotRun, sandboxWords, StartError } from "./child.ts";
 import { createFields, cString, pack } from "./launcher-fields.ts";
 import type { Fields } from "./launcher-fields.ts";
 
@@ -265,13 +265,5 @@ function failureWords(step: string, code: string, launch: Confined): string {
   if (step === "chdir")
     return `the working directory ${launch.cwd} ${code === "ENOENT" ? "does not exist" : `cannot be entered (${code})`}`;
   if (step !== "exec") return `${step}: ${code}`;
-  const reason =
-    code === "ENOENT"
-      ? "no such program"
-      : code === "EACCES"
-        ? "not executable"
-        : code === "E2BIG"
-          ? "the arguments are too long"
-          : code;
-  return `cannot run ${JSON.stringify(launch.argv[0])}: ${reason}`;
+  return cannotRun(launch.argv[0]!, code);
 }

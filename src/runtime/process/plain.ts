@@ -10,7 +10,7 @@ import type { Writable } from "node:stream";
 import { CallError } from "../../base/error.ts";
 import { defined } from "../../base/json.ts";
 import type { Child, ChildEnd, Confined, Sink, Spawner } from "./child.ts";
-import { checkCwd, StartError } from "./child.ts";
+import { cannotRun, checkCwd, StartError } from "./child.ts";
 import { launcherPath } from "./launcher-path.ts";
 import { encodeLaunch } from "./launcher-protocol.ts";
 import { startPty } from "./plain-pty.ts";
@@ -167,13 +167,5 @@ function endOf(child: ChildProcess, tree: Tree, graceMs: number, status: Sandbox
 
 function toStartError(error: unknown, program: string): StartError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "EINVAL";
-  const reason =
-    code === "ENOENT"
-      ? "no such program"
-      : code === "EACCES"
-        ? "not executable"
-        : code === "E2BIG"
-          ? "the arguments are too long"
-          : code;
-  return new StartError("exec", code, `cannot run ${JSON.stringify(program)}: ${reason}`);
+  return new StartError("exec", code, cannotRun(program, code));
 }
