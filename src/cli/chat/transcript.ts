@@ -1,4 +1,6 @@
 /** A journal as a document to read: Markdown. */
+import type { ApprovalAnswer } from "../../spec/stages.ts";
+import { describeAnswer } from "./answer-words.ts";
 import { basename } from "node:path";
 import { partsToText } from "../../base/content.ts";
 import type { Ended } from "../../spec/call.ts";
@@ -25,8 +27,7 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
     if (type === "item.added") return itemEntry(record["item"] as Item, at);
     if (type === "call.ended") return [endedEntry(record["call"] as Ended, at)];
     if (type === "plan.updated") return [note(at, describePlan(record["plan"]).trim())];
-    if (type === "approval.answered")
-      return [note(at, `approval: ${JSON.stringify(record["answer"] ?? "nobody to ask")}`)];
+    if (type === "approval.answered") return [note(at, answerLine(record["answer"] as ApprovalAnswer | undefined))];
     if (type === "exec.request") return [note(at, requestLine(record))];
     if (type === "exec.programs") return [note(at, programsLine(record))];
     if (type === "history.compacted") return [compactedEntry(record, at)];
@@ -37,6 +38,11 @@ export function toEntries(records: readonly StoredRecord[]): readonly Entry[] {
       return [note(at, `the turn ended: ${String(record["reason"])}`)];
     return [];
   });
+}
+
+function answerLine(answer: ApprovalAnswer | undefined): string {
+  const message = answer !== undefined && "message" in answer ? answer.message : undefined;
+  return `asked: ${describeAnswer(answer)}${message === undefined ? "" : `: ${message}`}`;
 }
 
 function itemEntry(item: Item, at: number): Entry[] {

@@ -1,4 +1,5 @@
 /** One call on the screen: a line while it runs, with the last lines of its output; then how it ended. */
+import { describeAnswer } from "../chat/answer-words.ts";
 import type { Component } from "@earendil-works/pi-tui";
 import { partsToText } from "../../base/content.ts";
 import type { Asked, Ended } from "../../spec/call.ts";
@@ -46,7 +47,7 @@ export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "argum
       draw(`${theme.accent("●")} ${label}`, held.trim() === "" ? tail : [...tail.slice(1 - tailLines), visible(held)]);
     },
     answered(answer) {
-      said = theme.dim(` · ${answer === undefined ? "nobody to ask" : words[answer.answer]}`);
+      said = theme.dim(` · ${describeAnswer(answer)}`);
       draw(`${theme.accent("●")} ${label}`, tail);
     },
     end(call) {
@@ -60,15 +61,6 @@ export function createCallBlock(theme: Theme, asked: Pick<Asked, "name" | "argum
     },
   };
 }
-
-const words: Readonly<Record<ApprovalAnswer["answer"], string>> = {
-  once: "you said yes, once",
-  session: "you said yes, for this session",
-  always: "you said yes, always",
-  direct: "you said: run it directly",
-  no: "you said no",
-  stop: "you said stop",
-};
 
 function summary(call: Ended): readonly string[] {
   const lines = visible(partsToText(call.content)).trimEnd().split("\n");
