@@ -1,7 +1,7 @@
 /**
- * An agent for editors over the Agent Client Protocol, version 1. `acp/` knows the protocol and sessions; what a session
- * is made of comes in as a function. Only this file and the types beside it name the protocol's methods, so that another
- * version is another edge.
+ * An agent for editors over the Agent Client Protocol, version 1. `acp/` knows the protocol and
+ * sessions; how a session is made comes in as a function. Only this file and the types beside it name
+ * the protocol's methods, so that supporting another version touches only them.
  */
 import { agent, methods, RequestError, type AgentContext, type ClientCapabilities } from "@agentclientprotocol/sdk";
 import type { InitializeResponse, Stream } from "@agentclientprotocol/sdk";
@@ -24,7 +24,7 @@ export type { AcpCommand, AcpHost, OpenedSession, OpenOptions } from "./running.
 
 type Open = (to: AgentContext, given: Given, from?: From) => Promise<Running>;
 
-/** Serves one editor until it is gone. */
+/** Serves one editor until it disconnects. */
 export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Promise<void> } {
   const sessions = new Map<string, Running>();
   let client: ClientCapabilities = {};
@@ -41,7 +41,7 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
     return running;
   };
 
-  /** Model and engine are made anew; conversation, mode and id stay. What cannot be opened leaves things as they were. */
+  /** Model and engine are made again; conversation, mode and id stay. If that fails, things stay as they were. */
   const chooseModel = async (to: AgentContext, running: Running, model: string): Promise<Running> => {
     const { session, given, mode, model: before } = running;
     running.session.interrupt();
@@ -72,7 +72,7 @@ export function serveAcp(stream: Stream, host: AcpHost): { readonly closed: Prom
     .onRequest(methods.agent.session.resume, async ({ params, client: to }) =>
       opening(sessions.get(params.sessionId) ?? (await open(to, params, { resume: params.sessionId }))),
     )
-    // Not in version 1 yet: editors that know it find it announced.
+    // Not in version 1 yet. Editors that know it find it announced.
     .onRequest("session/fork", { parse: readFork }, async ({ params, client: to }) => {
       const running = await open(to, params, { resume: params.sessionId, fork: true });
       return { sessionId: running.session.id, ...(await opening(running)) };

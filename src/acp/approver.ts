@@ -4,7 +4,7 @@ import type { Answers, QuestionRequest } from "../spec/question.ts";
 import type { Approver } from "../spec/stages.ts";
 import { permissionCall, permissionOptions, readPermission } from "./permission.ts";
 
-/** The editor asks its person; a turn that is cancelled meanwhile waits for nobody. */
+/** The editor asks its person. A turn that is cancelled in the meantime waits for nobody. */
 export function createApprover(
   to: AgentContext,
   sessionId: () => string,

@@ -1,4 +1,4 @@
-/** A call as an editor shows it: a title a person understands, what kind of thing it is, and where. */
+/** A call as an editor shows it: a title that a person understands, its kind, and where it acts. */
 import { isAbsolute, resolve } from "node:path";
 import type { ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
 import { applyPatch, parsePatch } from "diff";
@@ -30,7 +30,7 @@ export interface Described {
   readonly rawInput: unknown;
 }
 
-/** From the arguments as the model wrote them; the title is the command or the file, wherever there is one. */
+/** Made from the arguments as the model wrote them. The title is the command or the file, if there is one. */
 export function describeCall(name: string, given: string, cwd: string): Described {
   const parsed = parseJson(given);
   const input: unknown = parsed.ok ? parsed.value : given;
@@ -74,8 +74,8 @@ export function toContent(parts: readonly Part[]): ToolCallContent[] {
 }
 
 /**
- * A unified diff as editors take it: the whole text before and after of each file. What cannot be told that way is shown
- * as it is.
+ * A unified diff as editors accept it: the whole text of each file before and after. What cannot be
+ * expressed that way is shown as it is.
  */
 export function diffContent(diff: string, cwd: string): ToolCallContent[] {
   const plain = [textContent(`\`\`\`diff\n${diff}\n\`\`\``)];
@@ -91,6 +91,6 @@ export function diffContent(diff: string, cwd: string): ToolCallContent[] {
     });
     return files.length === 0 ? plain : files;
   } catch {
-    return plain; // a file that is gone, a binary one, a diff in another form: nothing is hidden
+    return plain; // a removed file, a binary one or a diff in another form is shown as it is
   }
 }

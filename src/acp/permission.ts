@@ -1,4 +1,4 @@
-/** A question of the gate as an editor puts it: the command, the reason and the diff before anything else. */
+/** A question of the gate as an editor shows it: the command, the reason and the diff come first. */
 import type { PermissionOption, RequestPermissionResponse, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import type { PolicyNames } from "../gate/modes.ts";
 import { toVisibleLine } from "../gate/show.ts";
@@ -25,7 +25,7 @@ export function permissionCall(request: ApprovalRequest, cwd: string): ToolCallU
   };
 }
 
-/** 'Always' says which rule it writes: it is for this command, never for the tool as a whole. */
+/** 'Always' says which rule it saves: it is for this command, and never for the whole tool. */
 export function permissionOptions({ always, effects }: ApprovalRequest): PermissionOption[] {
   const isHeld = effects !== undefined;
   return [
@@ -48,7 +48,7 @@ export function permissionOptions({ always, effects }: ApprovalRequest): Permiss
   ];
 }
 
-/** Only an option that was offered counts; an editor that turns away has stopped the turn. */
+/** Only an option that was offered counts. An editor that cancels has stopped the turn. */
 export function readPermission({ outcome }: RequestPermissionResponse, request: ApprovalRequest): ApprovalAnswer {
   if (outcome.outcome !== "selected") return { answer: "stop" };
   const chosen = permissionOptions(request).find(({ optionId }) => optionId === outcome.optionId)?.optionId;
@@ -57,7 +57,7 @@ export function readPermission({ outcome }: RequestPermissionResponse, request: 
     : { answer: "no" };
 }
 
-/** What an editor's person may choose from; `default` is what the settings say. */
+/** What an editor's person may choose from. `default` is what the settings say. */
 export const modes: readonly { id: string; name: string; description: string; policy?: PolicyNames }[] = [
   { id: "default", name: "As configured", description: "The approval mode and the sandbox of the settings" },
   {

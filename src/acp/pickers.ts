@@ -12,10 +12,10 @@ export function modeState(mode: string): SessionModeState {
 /** The id under which the model is chosen. */
 export const modelOption = "model";
 
-/** A server that does not say quickly which models it has offers none but the one at work. */
+/** If a server does not list its models quickly, only the present one is offered. */
 const patienceMs = 2_000;
 
-/** Names of models in the order their server has them, the one at work among them. */
+/** Names of models in their server's order, including the present one. */
 export async function modelNames(current: string, list: () => Promise<readonly string[]>): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => (timer = setTimeout(() => resolve([]), patienceMs)));

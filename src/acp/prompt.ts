@@ -1,4 +1,4 @@
-/** What an editor sends, in our words: prompts to parts, its MCP servers to the settings' form. */
+/** What an editor sends, translated: prompts to parts, and its MCP servers to the form of the settings. */
 import { fileURLToPath } from "node:url";
 import type { ContentBlock, McpServer } from "@agentclientprotocol/sdk";
 import type { Part } from "../base/content.ts";
@@ -33,7 +33,7 @@ function readUri(uri: string): string {
   }
 }
 
-/** In the common form. `${NAME}` in an editor's values is its own text, not a name of our environment. */
+/** In the common form. `${NAME}` in an editor's values is literal text, and not a name in our environment. */
 export function readMcpServers(servers: readonly McpServer[]): Record<string, Record<string, unknown>> {
   const pairs = (list: readonly { readonly name: string; readonly value: string }[]) =>
     Object.fromEntries(list.map(({ name, value }) => [name, literally(value)]));
@@ -47,7 +47,7 @@ export function readMcpServers(servers: readonly McpServer[]): Record<string, Re
   );
 }
 
-/** `${X:-$}{NAME}` reads as `${NAME}` where X is not set, and X is a name that nobody sets. */
+/** `${X:-$}{NAME}` reads as `${NAME}` if X is not set, and nobody sets this X. */
 function literally(text: string): string {
   return text.replaceAll("${", "${CALLGATE_NEVER_SET:-$}{");
 }

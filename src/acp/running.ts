@@ -1,4 +1,4 @@
-/** One session that an editor has open: how it is opened, what the editor is told of it, and how a prompt is played. */
+/** One session that an editor has open: how it is opened, what the editor is told about it, and how a prompt is run. */
 import { methods, RequestError, type AgentContext, type ClientCapabilities } from "@agentclientprotocol/sdk";
 import type {
   McpServer,
@@ -26,7 +26,7 @@ export interface AcpCommand {
   readonly name: string;
   readonly description: string;
   readonly hint?: string;
-  /** Words for the person, or a prompt for the model. */
+  /** Text for the person, or a prompt for the model. */
   run(argument: string, opened: OpenedSession): Promise<{ readonly say?: string; readonly prompt?: string }>;
 }
 
@@ -35,12 +35,12 @@ export interface OpenedSession {
   readonly engine: Engine;
   readonly contextWindow?: number;
   readonly model: string;
-  /** The names that the model's server has, for choosing another. */
+  /** The names that the model's server lists, for choosing another. */
   readonly models: () => Promise<readonly string[]>;
-  /** The policy the settings ask for: the mode a session begins in. */
+  /** The policy of the settings, in which a session begins. */
   readonly policy: PolicyNames;
   readonly commands: readonly AcpCommand[];
-  /** As the journal has it, for a session that goes on. */
+  /** As the journal has it, for a session that is continued. */
   readonly plan?: Json;
   close(): Promise<void>;
 }
@@ -49,14 +49,14 @@ export interface OpenOptions {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** The id of the session to go on with. */
+  /** The id of the session to continue. */
   readonly resume?: string;
-  /** With a copy of it, under a new id. */
+  /** Continue a copy of it, under a new id. */
   readonly fork?: boolean;
   /** The model, where the person chose one. */
   readonly model?: string;
   readonly approver: Approver;
-  /** Told to the person. */
+  /** Shown to the person. */
   readonly warn: (message: string) => void;
 }
 
@@ -71,7 +71,7 @@ export interface Running extends OpenedSession {
   readonly given: Given;
   readonly update: (update: SessionUpdate) => Promise<void>;
   mode: string;
-  /** Asked for once: the list is long at some servers. */
+  /** Asked for once, because the list is long at some servers. */
   modelNames?: readonly string[];
 }
 
@@ -162,7 +162,7 @@ export async function openRunning(
   return running;
 }
 
-/** One turn; a slash command may answer by itself. Blocks until the turn has ended, as version 1 wants it. */
+/** One turn; a slash command may answer by itself. Blocks until the turn has ended, as version 1 requires. */
 export async function playPrompt(running: Running, given: ReturnType<typeof readPrompt>): Promise<PromptResponse> {
   const [first] = given;
   const slash = first?.type === "text" ? /^\/([\w:-]+)(?:\s+([\s\S]*))?$/.exec(first.text.trim()) : null;

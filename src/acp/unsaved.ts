@@ -4,8 +4,8 @@ import type { Files } from "../spec/capability.ts";
 import type { AnyTool, ToolContext } from "../spec/tool.ts";
 
 /**
- * Reading a file shows what the editor has open, saved or not. The path is judged as for any reading before the editor
- * is asked; what the editor does not give is read from the disk.
+ * Reading a file shows what the editor has open, saved or not. The path is judged like any read before
+ * the editor is asked. What the editor does not provide is read from the disk.
  */
 export function readUnsaved(engine: Engine, editor: AgentContext, sessionId: string): void {
   const original = engine.registry.find("read_file");
@@ -13,13 +13,13 @@ export function readUnsaved(engine: Engine, editor: AgentContext, sessionId: str
   const handler: AnyTool["run"] = original.run;
   const wrapped: AnyTool = {
     ...original,
-    // Called by the runtime as every handler is; only the files it is given look at the editor first.
+    // The runtime calls it like every handler; only its files ask the editor first.
     run: (input: never, ctx: ToolContext) => handler(input, withFiles(ctx, editorFiles(ctx.files, editor, sessionId))),
   };
   engine.registry.replace((tool) => tool === original, [wrapped]);
 }
 
-/** Inherits, so that everything else of `ctx` stays what it is. */
+/** Inherits from `ctx`, so that everything else stays the same. */
 function withFiles(ctx: ToolContext, files: Files): ToolContext {
   return Object.create(ctx, { files: { value: files, enumerable: true } }) as ToolContext;
 }

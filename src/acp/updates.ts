@@ -1,4 +1,4 @@
-/** What happens in a session, as an editor is told it: one update after another. */
+/** What happens in a session, as updates for an editor. */
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
 import { isObject, type Json } from "../base/json.ts";
 import type { Item, MessageItem, ResultItem } from "../spec/model.ts";
@@ -8,14 +8,14 @@ import { describeCall, textContent, toContent } from "./describe.ts";
 
 export interface UpdateOptions {
   readonly cwd: string;
-  /** Tokens the model can take; without it nothing is said about how full the conversation is. */
+  /** How many tokens the model can take. Without it nothing is said about how full the conversation is. */
   readonly contextWindow?: number;
   /** The editor shows output as a terminal does, piece by piece (`_meta.terminal_output`). */
   readonly terminalOutput: boolean;
   readonly now?: () => number;
 }
 
-/** Without terminals each update carries the whole output again: no more often than this. */
+/** Without terminals each update repeats the whole output, so updates come no more often than this. */
 const outputEveryMs = 200;
 
 interface OpenCall {
@@ -86,7 +86,7 @@ export function createUpdates(options: UpdateOptions): (event: SessionEvent) => 
           return [
             terminalUpdate(id, { terminal_exit: { terminal_id: id, exit_code: exitCode, signal: null } }, status),
           ];
-        // A change of files is told by its diffs; the words beside it say no more.
+        // A change of files is shown by its diffs, and the text beside it adds nothing.
         const told = call !== undefined && call.diffs.length > 0 && ok ? call.diffs : toContent(content);
         return [{ sessionUpdate: "tool_call_update", toolCallId: id, status, content: told }];
       }
@@ -140,7 +140,7 @@ export function planUpdate(plan: Json): SessionUpdate[] {
   return entries.length === 0 ? [] : [{ sessionUpdate: "plan", entries }];
 }
 
-/** A session that is opened again, told from its beginning: what was said and done, as it was told then. */
+/** A reopened session from its beginning: what was said and done, as it was shown then. */
 export function replayUpdates(history: readonly Item[], cwd: string, plan?: Json): readonly SessionUpdate[] {
   const results = new Map(history.flatMap((item) => (item.type === "result" ? [[item.callId, item] as const] : [])));
   const told = history.flatMap((item) => replayItem(item, results, cwd));

@@ -11,7 +11,7 @@ import type { ApprovalRequest } from "../spec/stages.ts";
 /** What a token may do; a token can have several roles. */
 export type Role = "watch" | "talk" | "approve" | "administer";
 
-/** Where a session stands: `waiting` for an answer of a person, `faulty` after it broke its worker again and again. */
+/** The status of a session: `waiting` for a person's answer, `faulty` after it broke its worker again and again. */
 export type SessionStatus = "idle" | "running" | "waiting" | "faulty" | "ended";
 
 /** A session in a list. */
@@ -28,7 +28,7 @@ export interface SessionRow {
   readonly usage?: { readonly input: number; readonly output: number; readonly costUsd?: number };
 }
 
-/** Whose token this is, and what it may do. */
+/** Who this token belongs to, and what it may do. */
 export interface Me {
   readonly tenant: string;
   readonly name: string;
@@ -71,7 +71,7 @@ export interface NewSession {
 export interface NewMessage {
   readonly text: string;
   readonly attachments?: readonly { readonly type: "image"; readonly mediaType: string; readonly data: string }[];
-  /** Wait for the turn to end, or say it now. */
+  /** Wait until the turn has ended, or say it now. */
   readonly mode?: "queue" | "steer";
 }
 
@@ -79,9 +79,9 @@ export interface NewMessage {
 export interface ApprovalReply {
   readonly answer: "once" | "session" | "always" | "direct" | "no" | "stop";
   readonly message?: string;
-  /** Of the question: a changed question is not answered by an old click. */
+  /** The hash of the question, so that an old click does not answer a changed question. */
   readonly hash: string;
-  /** Of a held run: the paths to keep; left out, all of them. */
+  /** For a held run: the paths to keep. Left out: all of them. */
   readonly keep?: readonly string[];
 }
 
@@ -91,11 +91,11 @@ export type StreamEvent =
   | { readonly type: "live"; readonly event: SessionEvent }
   | { readonly type: "status"; readonly session: SessionRow };
 
-/** What the service refused, in its own words (RFC 9457). */
+/** A refusal by the service, in its own words (RFC 9457). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly status: number;
-  /** When it may be tried again, where the service said so. */
+  /** When it may be tried again, if the service said so. */
   readonly retryAfterMs: number | undefined;
   constructor(status: number, message: string, retryAfterMs?: number) {
     super(message);
@@ -104,7 +104,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** What the token's tenant may use (null: without a limit), and what it has used of it; calls and dollars are today's. */
+/** What the token's tenant may use (null: no limit), and what it has used of it. Calls and dollars are today's. */
 export interface LimitsAndUse {
   readonly limits: Readonly<
     Record<
@@ -117,9 +117,9 @@ export interface LimitsAndUse {
 
 /** Options of `createClient`. */
 export interface ClientOptions {
-  /** `http://127.0.0.1:PORT`; left out in a page, which asks where it came from. */
+  /** `http://127.0.0.1:PORT`. Left out in a page, which uses the address it came from. */
   readonly url?: string;
-  /** Left out in a page, whose cookie says who it is. */
+  /** Left out in a page, which is identified by its cookie. */
   readonly token?: string;
   readonly fetch?: typeof fetch;
 }
@@ -149,7 +149,10 @@ export interface Client {
   tools(): Promise<Json>;
   rules(): Promise<Json>;
   checkPolicy(shell: string): Promise<Json>;
-  /** Everything after record `after`, then live, until the signal ends it. Reconnects by itself and loses nothing. */
+  /**
+   * Everything after record `after`, then live, until the signal ends it. It reconnects by itself and
+   * loses nothing.
+   */
   events(id: string, after: number, signal: AbortSignal): AsyncGenerator<StreamEvent>;
   /** Changes of any session of the tenant. */
   watch(signal: AbortSignal): AsyncGenerator<SessionRow>;
@@ -181,7 +184,7 @@ export function createClient(options: ClientOptions = {}): Client {
     if (!response.ok) throw await toError(response);
     return response;
   };
-  // What the service answers is described by its OpenAPI document, which a test holds against these types.
+  // The service's OpenAPI document describes its answers, and a test compares it with these types.
   const json = async <T>(method: string, path: string, body?: unknown, more?: Record<string, string>): Promise<T> =>
     (await (await ask(method, path, body, more)).json()) as T;
   const at = (id: string, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;

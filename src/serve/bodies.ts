@@ -1,4 +1,7 @@
-/** What the bodies of requests must be, as JSON Schema: checked by the door, told by the OpenAPI document. */
+/**
+ * What the bodies of requests must be, as JSON Schema: checked for every request, and published in the
+ * OpenAPI document.
+ */
 import type { Json, JsonObject } from "../base/json.ts";
 
 export const text: JsonObject = { type: "string" };

@@ -1,4 +1,4 @@
-/** The routes that change something. A session of another tenant is, for whoever asks, not there. */
+/** The routes that change something. For the caller, a session of another tenant does not exist. */
 import type { Json } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
 import type { StoredRecord } from "../store/journal.ts";
@@ -130,7 +130,7 @@ export async function undo(asked: Asked, service: Service): Promise<Reply> {
   return { status: 200, json: { undone: done["undone"] ?? [], conflicts: done["conflicts"] ?? [] } };
 }
 
-/** The record that took a mail, once there is one; undefined after `waitMs`. */
+/** The record that took a mail. Undefined if there is none after `waitMs`. */
 async function untilTaken(
   store: SessionStore,
   id: string,
@@ -191,7 +191,7 @@ export async function removeToken({ principal, params }: Asked, service: Service
   return { status: 204 };
 }
 
-/** The same, and one that this service runs: recorded ones are only to be looked at. */
+/** The same for a session that this service runs. Recorded ones can only be read. */
 async function ownServed(asked: Asked, service: Service): Promise<StoredSession> {
   const session = await own(asked, service);
   if (session.settings["recorded"] !== undefined)

@@ -1,7 +1,8 @@
 /**
- * Wakes over any number of processes, by DBOS on PostgreSQL: its queue, its fairness among tenants, its timers. A call
- * is never a step of the engine, since engines run a step again that was cut off: a wake says "look at this session",
- * and the session's records say what is left to do. DBOS is loaded here, and only where a database is used.
+ * Wakes sessions over any number of processes, with DBOS on PostgreSQL: its queue, its fairness among
+ * tenants, its timers. A call is never a step of DBOS, because it runs a step again that was cut off.
+ * A wake only says "look at this session", and the session's records say what is left to do. DBOS is
+ * loaded only here, and only if a database is used.
  */
 import { checkOptions, optionsShape } from "../base/shape.ts";
 import { randomUUID } from "node:crypto";
@@ -16,29 +17,29 @@ import { createForgottenFinder, findLeftBy, findNext, findWorker } from "./find-
 export interface DbosDispatcherOptions {
   readonly database: Database;
   readonly store: PostgresStore;
-  /** Sessions that run at once on this process. */
+  /** How many sessions run at once on this process. */
   readonly places?: number;
-  /** Sessions of any one tenant that each queue hands out at once. */
+  /** How many sessions of one tenant each queue hands out at once. */
   readonly placesPerTenant?: number;
-  /** Sessions of this tenant that run at once, on all processes together. Left out: as many as there are places. */
+  /** How many sessions of this tenant run at once, on all processes together. Left out: as many as there are places. */
   readonly mayRun?: (tenant: string) => Promise<number>;
-  /** How often dead workers and sessions that nobody runs are looked for. */
+  /** How often to look for dead workers and for sessions that nobody runs. */
   readonly lookMs?: number;
   readonly onError?: (error: unknown, id: string) => void;
   readonly now?: () => number;
 }
 
-/** The queue that every worker serves; each has one of its own for the sessions whose files it has. */
+/** The queue that every worker serves. Each worker also has its own, for sessions whose files it has. */
 const shared = "callgate";
 const ownQueue = (worker: string) => `callgate ${worker}`;
 const workflowName = "wake";
 const className = "callgate";
-/** Changes with the form of the journal and not with every release: old and new workers serve the same queue. */
+/** Changes with the journal's format and not with every release, so that old and new workers serve the same queue. */
 const applicationVersion = "callgate-journal-1";
 const schema = "callgate_dbos";
-/** A wake that its worker has not begun by then is anybody's. */
+/** If its worker has not begun a wake by then, any worker may take it. */
 const stickyMs = 2_000;
-/** What has ended is looked at for this long, by whoever looks into the tables. */
+/** How long ended work is kept, for people who look into the tables. */
 const keptMs = 10 * 60_000;
 
 const dispatcherShape = optionsShape<DbosDispatcherOptions>(
@@ -56,7 +57,7 @@ const dispatcherShape = optionsShape<DbosDispatcherOptions>(
   "store",
 );
 
-/** Joins the workers of a database: each wake is run by one of them, and those of a dead one by another. */
+/** Joins the workers of a database. Each wake is run by one of them, and those of a dead worker by another. */
 /* oxlint-disable-next-line max-lines-per-function -- one dispatcher: its functions share the engine and what runs */
 export async function createDbosDispatcher(options: DbosDispatcherOptions): Promise<Dispatcher> {
   checkOptions("createDbosDispatcher", options, dispatcherShape);
@@ -77,7 +78,8 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     `${schema}.workflow_status`,
   ]);
   if (tables.rows[0]?.name === null) {
-    // Started for a moment, which makes its tables: a process that only answers requests may be the first one here.
+    // Started for a moment to create its tables, because a process that only answers requests may be the first one
+    // here.
     DBOS.setConfig({ ...config, listenQueues: ["none"] });
     await DBOS.launch();
     await DBOS.shutdown({ deregister: true });
@@ -107,7 +109,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     const key = randomUUID();
     const work = run(id).catch(async (error: unknown) => {
       onError?.(error, id);
-      // The database may be away: whoever looks for sessions that nobody runs finds it again.
+      // The database may be unavailable. The search for sessions that nobody runs will find this one again.
       await dispatcher.wake(id, tenant, { at: now() + 1_000 }).catch(() => undefined);
     });
     running.set(key, work);
@@ -118,7 +120,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     async start(run) {
       const take = async (id: string, tenant: string) => {
         const place = await store.hold.takePlace(tenant, await mayRun(tenant));
-        // Whichever session of the tenant ends next wakes the one that has waited longest.
+        // The next session of the tenant that ends wakes the one that has waited longest.
         if (place === undefined) return;
         try {
           await runHere(id, tenant, run);
@@ -128,14 +130,15 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
         }
       };
       const wake = async (id: string, tenant: string, queue: string) => {
-        // Another worker's, if there is one by then.
+        // Left to another worker, if there is one by then.
         if (state.isStopping) return void (await dispatcher.wake(id, tenant, { at: now() + 1_000 }));
-        // Its own queue comes on top of the shared one; what finds no place here is anybody's after a moment.
+        // Its own queue comes in addition to the shared one. What finds no place here becomes anybody's after a
+        // moment.
         if (queue !== shared && running.size >= places) return;
         await take(id, tenant);
       };
-      // Whoever is told of mail looks at once; the queue, which everybody looks into now and then, has the same wake for
-      // when this one comes to nothing. Where places are short it is the queue that says who is next.
+      // A worker that is told about mail looks at once. The queue, which every worker checks now and then, has the
+      // same wake in case this one fails. If places are scarce, the queue decides who is next.
       stopHearing = store.watch((change) => {
         if (change.type !== "mail" || change.worker !== worker) return;
         if (state.isStopping || running.size >= places / 2) return;
@@ -159,7 +162,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
 
     async wake(id, tenant, { at, transaction } = {}) {
       const delayMs = at === undefined ? 0 : at - now();
-      // The connection of the store's own transaction: everything is asked on it, and nothing waits for a second one.
+      // The connection of the store's own transaction. Every query uses it, so that nothing waits for a second one.
       const within = transaction as ClientBase | undefined;
       const enqueue = async (queue: string, afterMs: number) => {
         const job = toJob(queue, tenant, afterMs);
@@ -186,7 +189,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     },
   };
 
-  /** One look after the other, however long one takes; a database that is away is looked for again. */
+  /** One round after the other, however long one takes. If the database is unavailable, it is tried again. */
   const keepLooking = async () => {
     for (let looks = 1; !state.isStopping; looks++) {
       await reviveDead().catch(() => undefined);
@@ -196,14 +199,14 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     }
   };
 
-  /** The same for every worker that looks: one wake waits, not one of each. */
+  /** The same id for every worker, so that one wake waits instead of one from each. */
   const wakeOnce = async (id: string, tenant: string) => {
     const deduplicationID = `forgotten ${id}`;
     const job = { ...toJob(shared, tenant, 0), deduplicationID, duplicationPolicy: "return-existing" } as const;
     await client.enqueue(job, id, tenant, shared);
   };
 
-  /** What a dead worker had begun or was to begin goes back into the queue of everybody. */
+  /** What a dead worker had begun, or was to begin, goes back into the shared queue. */
   const reviveDead = async () => {
     for (const dead of await store.hold.findDead()) {
       const { rows } = await database.query<{ id: string }>(
@@ -216,7 +219,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
           rows.map(({ id }) => id),
           { queueName: shared },
         );
-      // What it had been told of directly is in no queue any more.
+      // What it had been told directly is no longer in any queue.
       for (const { id, tenant } of await findLeftBy(dead, database)) await wakeOnce(id, tenant);
       await DBOS.deleteQueue(ownQueue(dead)).catch(() => undefined);
       await store.hold.forget(dead);
@@ -228,7 +231,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     if (id !== undefined) await client.enqueue(toJob(shared, tenant, 0), id, tenant, shared);
   };
 
-  /** A wake may have come to nothing: its worker lost the database, or the process ended between two steps. */
+  /** A wake may have been lost: its worker lost the database, or the process ended between two steps. */
   const findForgotten = createForgottenFinder(database, now);
   const wakeForgotten = async () => {
     const woken = new Map<string, number>();
@@ -242,7 +245,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     }
   };
 
-  /** The engine keeps what has ended; nobody asks for it again. */
+  /** DBOS keeps what has ended, and nobody asks for it again. */
   const dropEnded = async () => {
     await database.query(
       `delete from ${schema}.workflow_status where workflow_uuid in (
@@ -265,7 +268,7 @@ async function loadEngine() {
   }
 }
 
-/** The engine's own words go nowhere but for its errors: it says a good deal. */
+/** Only errors of DBOS are passed on, because it logs a great deal. */
 function createLogger(onError: (message: string) => void) {
   const quiet = () => undefined;
   return {

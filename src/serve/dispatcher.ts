@@ -1,13 +1,13 @@
 import { checkOptions, optionsShape } from "../base/shape.ts";
 
 /**
- * Who runs which session when. A wake says no more than "look at this session": whoever is woken loads it, goes on
- * until it waits or has nothing to do, and ends. A wake too many does no harm.
+ * Decides which session runs when. A wake only says "look at this session": whoever is woken loads it,
+ * continues until it waits or has nothing to do, and ends. One wake too many does no harm.
  */
 export interface Dispatcher {
   /** From now on wakes are run, on this process or another. */
   start(run: (id: string) => Promise<void>): Promise<void>;
-  /** The process that is to be told of it at once, where there is one: it need not wait until it looks. */
+  /** Returns the process that should be told at once, if there is one, so that it need not wait until it checks. */
   wake(id: string, tenant: string, options?: WakeOptions): Promise<string | undefined>;
   /** Takes nothing new, and resolves when what runs here has ended. */
   stop(): Promise<void>;
@@ -17,13 +17,13 @@ export interface Dispatcher {
 export interface WakeOptions {
   /** Not before this time. */
   readonly at?: number;
-  /** Of the store: the wake happens if and only if it does. */
+  /** A transaction of the store. The wake happens if and only if the transaction does. */
   readonly transaction?: unknown;
 }
 
 /** Options of `createLocalDispatcher`. */
 export interface LocalDispatcherOptions {
-  /** Sessions that run at once; those of one tenant; the others wait. */
+  /** How many sessions run at once, and how many of one tenant. The others wait. */
   readonly places?: number;
   readonly placesPerTenant?: (tenant: string) => number;
   readonly onError?: (error: unknown, id: string) => void;
@@ -37,7 +37,10 @@ const localDispatcherShape = optionsShape<LocalDispatcherOptions>({
   now: "function",
 });
 
-/** In this process: a queue for each tenant, served in turn, so that one with many sessions does not hold up the others. */
+/**
+ * In this process: a queue for each tenant, served in turn, so that one with many sessions does not
+ * hold up the others.
+ */
 export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dispatcher {
   checkOptions("createLocalDispatcher", options, localDispatcherShape);
   const { places = 200, placesPerTenant = () => Infinity, onError, now = Date.now } = options;
@@ -80,7 +83,7 @@ export function createLocalDispatcher(options: LocalDispatcherOptions = {}): Dis
   };
   const enqueue = (id: string, tenant: string) => {
     const active = running.get(id);
-    // It looks into its mailbox before it ends, but perhaps it just has: once more does no harm.
+    // It checks its mailbox before it ends, but may just have done so. Checking once more does no harm.
     if (active !== undefined) return void (active.again = true);
     const queue = queues.get(tenant) ?? new Set();
     queue.add(id);

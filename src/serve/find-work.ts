@@ -1,4 +1,4 @@
-/** Which sessions somebody should look at, and who: asked of the tables, whatever was told or queued. */
+/** Which sessions need a worker, and which worker: asked of the tables, whatever was announced or queued. */
 import type { Queries } from "../store/postgres/database.ts";
 
 interface Found {
@@ -6,7 +6,7 @@ interface Found {
   readonly tenant: string;
 }
 
-/** The worker that has the session's files, where it lives; otherwise any. */
+/** The worker that has the session's files, if it is alive; otherwise any. */
 export async function findWorker(
   id: string,
   database: Queries,
@@ -41,10 +41,13 @@ export async function findNext(tenant: string, database: Queries): Promise<strin
   return rows[0]?.id;
 }
 
-/** A session nobody runs is left alone for this long: a wake may be on its way. */
+/** How long a session that nobody runs is left alone, because a wake may be on its way. */
 const quietMs = 5_000;
 
-/** Of sessions that have something to do, those that nobody has run for a while; `woke` lets one be for as long again. */
+/**
+ * Sessions that have something to do and that nobody has run for a while. `woke` leaves one alone for
+ * as long again.
+ */
 export function createForgottenFinder(database: Queries, now: () => number) {
   const seen = new Map<string, number>();
   return async (unfinished: readonly Found[]): Promise<readonly (Found & { readonly woke: () => void })[]> => {

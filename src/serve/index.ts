@@ -36,7 +36,7 @@ export type {
   StoredSession,
   WaitingQuestion,
 } from "../store/session-store.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Encode } from "./events.ts";
 export type { ServeMetrics } from "./metrics.ts";
 export type { Rates, TenantUsage, UsageBook } from "./limits.ts";

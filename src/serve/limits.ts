@@ -1,10 +1,13 @@
-/** How much a tenant may use, how fast, and what it has used: each tenant by itself, so that none holds up another. */
+/**
+ * How much a tenant may use, how fast, and what it has used. Each tenant is counted separately, so
+ * that none holds up another.
+ */
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { isObject, parseJson, type JsonObject } from "../base/json.ts";
 import { nearest } from "../base/text.ts";
 
-/** What one tenant may use; `Infinity` is without a limit. */
+/** What one tenant may use. `Infinity` means no limit. */
 export interface TenantLimits {
   /** Sessions that run at once; the others wait. */
   readonly running: number;
@@ -31,20 +34,20 @@ export const defaultLimits: TenantLimits = {
 // The names are the type's own.
 export const limitNames = Object.keys(defaultLimits) as readonly (keyof TenantLimits)[];
 
-/** Limits that tenants have of their own, and those of all that have none: kept where every process sees them. */
+/** Limits of single tenants, and those of all others, stored where every process sees them. */
 export interface LimitStore {
   /** What differs from the defaults. */
   get(tenant: string): Partial<TenantLimits> | Promise<Partial<TenantLimits>>;
-  /** Without a tenant: of every tenant that does not have its own. */
+  /** An entry without a tenant applies to every tenant that does not have its own. */
   list(): Promise<readonly { readonly tenant?: string; readonly limits: Partial<TenantLimits> }[]>;
-  /** Puts these in the place of what was set before; none at all removes them. */
+  /** Replaces what was set before. An empty object removes it. */
   set(tenant: string | undefined, limits: Partial<TenantLimits>): Promise<void>;
 }
 
-/** Under this name are the limits of every tenant that has none of its own; no tenant can be called so. */
+/** The name under which the limits of all other tenants are stored. No tenant can have it. */
 export const everyTenant = "*";
 
-/** In one file, which is read again when it has changed. */
+/** In one file, which is read again if it has changed. */
 export function createLimitFile(path: string): LimitStore {
   let known: { readonly stamp: string; readonly limits: ReadonlyMap<string, Partial<TenantLimits>> } | undefined;
   const read = (): ReadonlyMap<string, Partial<TenantLimits>> => {
@@ -74,12 +77,12 @@ function readLimitFile(path: string): ReadonlyMap<string, Partial<TenantLimits>>
   return new Map(Object.entries(parsed.value).map(([tenant, limits]) => [tenant, readLimits(limits)]));
 }
 
-/** JSON has no infinity: null stands for it. */
+/** JSON has no infinity, so null stands for it. */
 export function writeLimits(limits: Partial<TenantLimits>): JsonObject {
   return Object.fromEntries(Object.entries(limits).map(([name, n]) => [name, n === Infinity ? null : n]));
 }
 
-/** Throws where something is no limit: a word that nobody knows would otherwise be a limit that nobody keeps. */
+/** Throws if something is not a limit, because an unknown word would be a limit that nobody enforces. */
 export function readLimits(given: unknown): Partial<TenantLimits> {
   if (!isObject(given)) throw new Error("limits are a table of names and numbers");
   return Object.fromEntries(
@@ -96,18 +99,18 @@ export function readLimits(given: unknown): Partial<TenantLimits> {
 
 /** Counts how often something was done within a minute. */
 export interface Rates {
-  /** 0 where one more is within the rate, and it is counted then; otherwise the milliseconds until there is room again. */
+  /** 0 if one more is within the rate, which then counts it; otherwise the milliseconds until there is room again. */
   take(what: string, perMinute: number): number | Promise<number>;
 }
 
-/** Buckets that fill evenly: a rate a minute, of which a whole minute's worth may come at once. */
+/** Buckets that fill evenly: a rate per minute, of which a whole minute's worth may come at once. */
 export function createRates(now: () => number = Date.now): Rates {
   const buckets = new Map<string, { left: number; at: number }>();
   return {
     take(what, perMinute) {
       if (perMinute === Infinity) return 0;
       const at = now();
-      // A full bucket remembers nothing: whoever has been quiet for a minute is as new.
+      // A full bucket holds no information, because a caller that was quiet for a minute is as good as new.
       if (buckets.size > 10_000) for (const [key, one] of buckets) if (at - one.at > 60_000) buckets.delete(key);
       const bucket = buckets.get(what) ?? { left: perMinute, at };
       const left = Math.min(perMinute, bucket.left + ((at - bucket.at) * perMinute) / 60_000);
@@ -117,7 +120,7 @@ export function createRates(now: () => number = Date.now): Rates {
   };
 }
 
-/** How long a bucket with less than one in it takes to have one. A rate below one a minute never has one. */
+/** How long a bucket with less than one takes to have one. A rate below one per minute never has one. */
 export function untilRoom(left: number, perMinute: number): number {
   return perMinute < 1 ? 60_000 : Math.ceil(((1 - left) * 60_000) / perMinute);
 }
@@ -132,17 +135,17 @@ export interface TenantUsage {
 export interface UsageBook {
   /** Of today, in UTC. */
   today(tenant: string): TenantUsage | Promise<TenantUsage>;
-  /** The sum of the day with it. */
+  /** Adds to today's use, and returns the sum. */
   add(tenant: string, used: Partial<TenantUsage>): TenantUsage | Promise<TenantUsage>;
 }
 
-/** Milliseconds until the next day begins, in UTC: a budget of a day is whole again then. */
+/** Milliseconds until the next day begins, in UTC, when a daily budget starts again. */
 export function untilTomorrow(now: number): number {
   const day = 86_400_000;
   return day - (now % day);
 }
 
-/** Per tenant and day, kept in one file; without a path in memory. */
+/** Per tenant and day, stored in one file, or in memory without a path. */
 export function createUsageBook(path?: string, now: () => number = Date.now): UsageBook {
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   let day = dayOf(now());
@@ -175,7 +178,7 @@ export function createUsageBook(path?: string, now: () => number = Date.now): Us
   };
 }
 
-/** What was used is gathered for a moment: hundreds of sessions of one tenant end a call in the same second. */
+/** Use is collected for a moment, because hundreds of sessions of one tenant may end a call in the same second. */
 export interface UsageMeter {
   add(tenant: string, used: TenantUsage): void;
   flush(): Promise<void>;

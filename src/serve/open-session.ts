@@ -7,7 +7,7 @@ import type { Approver } from "../spec/stages.ts";
 import type { StoredRecord } from "../store/journal.ts";
 import type { SessionStore, StoredSession } from "../store/session-store.ts";
 
-/** What a session is opened with; the rest is the opener's to know. */
+/** What a session is opened with. Everything else is up to the opener. */
 export interface OpenRequest {
   readonly stored: StoredSession;
   readonly records: readonly StoredRecord[];
@@ -19,16 +19,16 @@ export interface OpenRequest {
 /** A session that was opened for one wake. */
 export interface OpenedSession {
   readonly session: Session;
-  /** Takes the last turn's changes back, or those of the turn named. Left out: nothing can be taken back here. */
+  /** Undoes the changes of the last turn, or of the turn named. Left out: nothing can be undone here. */
   undo?(turn?: string): Promise<Undone>;
-  /** Ends what was opened for it; the session itself is closed before. */
+  /** Closes what was opened for it, after the session itself was closed. */
   close(): Promise<void>;
 }
 
-/** What an undo took back, and what it left because somebody else had changed it. */
+/** What an undo restored, and what it left because somebody else had changed it. */
 export interface Undone {
   readonly undone: readonly Json[];
-  /** What was taken back, by name and in words: recorded, and told to the model. */
+  /** What was undone, by name and in words: recorded, and told to the model. */
   readonly runs?: readonly { readonly run: string; readonly what?: string }[];
   readonly conflicts: readonly string[];
 }
@@ -40,11 +40,11 @@ export type OpenSession = (request: OpenRequest) => Promise<OpenedSession>;
 export interface RunnerOptions {
   readonly store: SessionStore;
   readonly open: OpenSession;
-  /** Asked before each turn: a reason why the tenant may not go on now (a budget), or undefined. */
+  /** Called before each turn. Returns why the tenant may not continue now (a budget), or undefined. */
   readonly refuse?: (session: StoredSession) => Promise<string | undefined>;
   readonly onEvent?: (session: StoredSession, event: SessionEvent) => void;
   readonly onError?: (error: unknown, id: string) => void;
-  /** Turns, requests and calls as spans: the conversation is the session, the agent's name is the tenant's. */
+  /** Turns, requests and calls as spans: the session is the conversation, and the tenant is the agent's name. */
   readonly telemetry?: Telemetry;
 }
 

@@ -1,4 +1,4 @@
-/** The API in words that other programs read, made from the table of routes. */
+/** The API as an OpenAPI document, made from the table of routes. */
 import type { Json, JsonObject } from "../base/json.ts";
 import { count, object, short, text } from "./bodies.ts";
 import { routes, type Route } from "./routes.ts";

@@ -1,4 +1,4 @@
-/** The page's files, as the build left them. Nothing in them is inline, and nothing is asked of another host. */
+/** The page's files from the build. Nothing in them is inline, and nothing is fetched from another host. */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";

@@ -1,4 +1,4 @@
-/** Tokens, rates, what tenants have used and asked for, in PostgreSQL: the same for every process of the service. */
+/** Tokens, rates, use and audit logs of tenants in PostgreSQL, the same for every process of the service. */
 import type { JsonObject } from "../base/json.ts";
 import type { Role } from "../client/index.ts";
 import type { Database } from "../store/postgres/database.ts";
@@ -27,7 +27,7 @@ export function createPostgresTokens(database: Database): TokenStore {
       return rows.map(toToken);
     },
     async find(hash) {
-      // A hash of 256 bits is looked up by equality: how long that takes tells nothing about the token.
+      // A hash of 256 bits is looked up by equality, and the time that takes reveals nothing about the token.
       const { rows } = await database.query<TokenRow>("select * from callgate.token where hash = $1", [hash]);
       return rows[0] && toToken(rows[0]);
     },
@@ -53,7 +53,7 @@ function toToken({ created_at: createdAt, expires_at: expiresAt, ...row }: Token
   return { ...row, createdAt, ...(expiresAt === null ? {} : { expiresAt: Number(expiresAt) }) };
 }
 
-/** A process sees a changed limit after this long. */
+/** After this long every process sees a changed limit. */
 const limitsMs = 1_000;
 
 /** Limits of tenants in the database: the same for every process, after a second at the latest. */
@@ -105,8 +105,8 @@ export function createPostgresBooks(database: Database): SharedBooks {
     rates: {
       async take(what, perMinute) {
         if (perMinute === Infinity) return 0;
-        // A bucket that fills evenly. The row is taken from and looked at in one statement; whoever asks too often loses
-        // nothing of what has come in meanwhile.
+        // A bucket that fills evenly. One statement takes from the row and reads it. A caller that asks too often
+        // loses nothing of what has been added in the meantime.
         const { rows } = await database.query<{ remaining: number; granted: boolean }>(
           `insert into callgate.rate as bucket (what, remaining, at, granted)
            values ($1, greatest($2::float8 - 1, 0), ${nowMs}, $2::float8 >= 1)
@@ -147,7 +147,7 @@ export function createPostgresBooks(database: Database): SharedBooks {
 const filled = "least($2::float8, greatest(bucket.remaining, 0) + (excluded.at - bucket.at) * $2::float8 / 60000)";
 const today = "(now() at time zone 'utc')::date";
 
-/** Each entry carries the hash of the one before it, so that one taken out or changed later is seen. */
+/** Each entry carries the hash of the one before it, so that removing or changing one later shows. */
 async function appendAudit(database: Database, tenant: string, entry: JsonObject): Promise<void> {
   await database.as(tenant).transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock(hashtextextended('audit ' || $1::text, 0))", [tenant]);

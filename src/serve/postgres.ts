@@ -8,7 +8,7 @@ export { createPostgresPacks } from "../store/postgres/packs.ts";
 export type { PostgresPacksOptions } from "../store/postgres/packs.ts";
 export { createPostgresStore } from "../store/postgres/store.ts";
 export type { PostgresStore, PostgresStoreOptions } from "../store/postgres/store.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { Dispatcher, WakeOptions } from "./dispatcher.ts";
 export type { SharedBooks } from "./quotas.ts";
 export type { LimitStore, Rates, TenantLimits, TenantUsage, UsageBook } from "./limits.ts";

@@ -1,4 +1,4 @@
-/** The limits of tenants, kept: rates and budgets are taken from, refusals say when to try again, and are noted. */
+/** Enforces the limits of tenants: rates and budgets are used up, and refusals say when to try again and are logged. */
 import type { JsonObject } from "../base/json.ts";
 import { createAudit } from "../store/audit.ts";
 import {
@@ -17,20 +17,20 @@ import type { Principal } from "./tenants.ts";
 
 /** What is asked of the limits, for every tenant. */
 export interface Quotas {
-  /** Of guesses at tokens and the like: this process's own. */
+  /** Rates for guesses at tokens and similar, counted by this process alone. */
   readonly rates: Rates;
   limits(tenant: string): Promise<TenantLimits>;
   usage(tenant: string): Promise<TenantUsage>;
   /** Takes one from the tenant's rate, or throws the Problem that says when there is room again. */
   takeRate(who: Principal, what: "messages" | "requests"): Promise<void>;
-  /** Throws the Problem where the tenant has used up its day. */
+  /** Throws the Problem if the tenant has used up its day. */
   checkBudget(who: Principal): Promise<void>;
-  /** A refusal because of a limit: noted in the tenant's audit log, at most once a minute for each kind. */
+  /** A refusal because of a limit. It is logged for the tenant, at most once a minute for each kind. */
   tooMany(who: Principal, kind: string, detail: string, retryAfterMs: number): Problem;
   audit(who: Principal, action: string, about: JsonObject): void;
 }
 
-/** The same, with what only whoever runs sessions needs. */
+/** The same, with what only the runner of sessions needs. */
 export interface OwnQuotas extends Quotas {
   /** Why the tenant may begin no turn now, or undefined. */
   refusal(tenant: string): Promise<string | undefined>;
@@ -38,26 +38,29 @@ export interface OwnQuotas extends Quotas {
   flush(): Promise<void>;
 }
 
-/** What tenants have used and asked for, kept for all processes of a service. */
+/** What tenants have used and asked for, shared by all processes of a service. */
 export interface SharedBooks {
   readonly rates: Rates;
   readonly usage: UsageBook;
   audit(tenant: string, entry: JsonObject): Promise<void>;
 }
 
-/** Those of the service's options that say what tenants may use, and where that is kept. */
+/** The options of the service that say what tenants may use, and where that is stored. */
 export interface QuotaOptions {
-  /** What a tenant may use, where that is not the default: asked for each request, so it may change at any time. */
+  /** What a tenant may use, if not the default. Called for each request, so it may change at any time. */
   readonly limits?: (tenant: string) => Partial<TenantLimits> | Promise<Partial<TenantLimits>>;
-  /** Audit logs, one a tenant, and what tenants have used are kept below this folder. Left out: nowhere. */
+  /** The folder for audit logs, one per tenant, and for what tenants have used. Left out: nothing is stored. */
   readonly folder?: string;
-  /** The same, and the rate of messages, where several processes share them. */
+  /** The same and the rate of messages, if several processes share them. */
   readonly shared?: SharedBooks;
   readonly onError?: (error: unknown, where: string) => void;
   readonly now?: () => number;
 }
 
-/** `onSpent` is called with a tenant that goes on though its day is used up; says whether there was something to end. */
+/**
+ * `onSpent` is called for a tenant that continues although its day is used up. Returns whether there
+ * was something to end.
+ */
 export function createQuotas(options: QuotaOptions, onSpent: (tenant: string) => boolean): OwnQuotas {
   const { shared, folder, now = Date.now, onError } = options;
   const rates = createRates(now);

@@ -1,4 +1,4 @@
-/** The routes that only look. A session of another tenant is, for whoever asks, not there. */
+/** The routes that only read. For the caller, a session of another tenant does not exist. */
 import type { SessionRow } from "../client/index.ts";
 import { formatJournal } from "../store/journal.ts";
 import { recordingPage } from "../store/page.ts";
@@ -17,7 +17,8 @@ export function toRow(session: StoredSession): SessionRow {
   return {
     id,
     title,
-    // The question about a held run is asked while its process waits: to whoever looks on, the session waits all the same.
+    // The question about a held run is asked while its process waits. For observers the session is waiting all the
+    // same.
     status: status === "running" && question !== undefined ? "waiting" : status,
     kind,
     model,
@@ -36,7 +37,7 @@ export async function me({ principal }: Asked, { version, model }: Service): Pro
   return { status: 200, json: { tenant, name, roles, version, model } };
 }
 
-/** What the tenant may use, and what it has used; null is without a limit. */
+/** What the tenant may use, and what it has used. Null means no limit. */
 export async function getLimits({ principal: { tenant } }: Asked, service: Service): Promise<Reply> {
   const [limits, used, counts] = await Promise.all([
     service.limits(tenant),
@@ -120,7 +121,7 @@ export async function exportSession(asked: Asked, service: Service): Promise<Rep
     text,
     headers: {
       "content-type": `${type}; charset=utf-8`,
-      // Shown only as a file: what is in it was written by models and programs.
+      // Offered only as a download, because models and programs wrote its content.
       "content-disposition": `attachment; filename="${session.id}.${ending}"`,
     },
   });
@@ -134,7 +135,7 @@ export async function exportSession(asked: Asked, service: Service): Promise<Rep
 
 export async function listApprovals({ principal }: Asked, { store }: Service): Promise<Reply> {
   const { tenant } = principal;
-  // A run that is held back asks while its session runs.
+  // A held run asks while its session is running.
   const lists = await Promise.all(
     (["waiting", "running"] as const).map((status) => store.list({ tenant, status, limit: 500 })),
   );

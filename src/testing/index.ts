@@ -1,4 +1,4 @@
-/** Entry of `callgate/testing`: models that say what a test tells them, for users' tests as well as ours. */
+/** Entry of `callgate/testing`: models that say what a test tells them, for your tests and ours. */
 export { createOfflineModel } from "./offline-model.ts";
 export { createScriptedModel } from "./scripted-model.ts";
 export type { ScriptedAnswer, ScriptedCall, ScriptedModel, ScriptedStep } from "./scripted-model.ts";

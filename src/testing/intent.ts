@@ -1,6 +1,6 @@
 /**
  * What the offline model understands of a prompt: a few plain requests, one after another. It is a
- * phrase book, not a language model, and says so when it is lost.
+ * phrase book and not a language model, and says so when it does not understand.
  */
 export type Intent =
   | { readonly kind: "read"; readonly path: string }
@@ -12,7 +12,7 @@ export type Intent =
   | { readonly kind: "call"; readonly tool: string; readonly input: string }
   | { readonly kind: "say"; readonly words: string };
 
-/** Steps are separated by line ends, `; then` or `, then`; what no phrase fits is left out. */
+/** Steps are separated by line ends, `; then` or `, then`. What matches no phrase is left out. */
 export function readIntents(prompt: string): readonly Intent[] {
   return prompt
     .split(/\n|[;,.]?\s+(?:and\s+)?then\s+/i)

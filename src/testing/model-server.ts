@@ -17,7 +17,7 @@ export interface ModelServer {
 
 /** Options of `serveModel`. */
 export interface ModelServerOptions {
-  /** Calls and results as text, as a model without calls of its own would have them. */
+  /** Writes calls and results as text, like a model without native calls. */
   readonly dialect?: string;
   /** Called with each request body, as it came. */
   readonly onRequest?: (wire: string, body: unknown) => void;
@@ -33,7 +33,8 @@ export async function serveModel(model: Model, options: ModelServerOptions = {})
   const server: Server = createServer((request, response) => {
     answer(served, request, response, options).catch((error: unknown) => {
       const message = error instanceof Error ? error.message : String(error);
-      // A request that the wire itself refuses is answered as its provider would: clients read more than the words.
+      // A request that the wire itself refuses is answered as its provider would, because clients read more than the
+      // message.
       const known = RequestError.is(error) ? error : undefined;
       if (!response.headersSent) response.writeHead(known?.status ?? 400, { "content-type": "application/json" });
       response.end(JSON.stringify(known?.body ?? { error: { message, type: "invalid_request_error" } }));
@@ -92,7 +93,7 @@ async function writeStream(
 ): Promise<void> {
   const encoder = codec.createEncoder({ model });
   for await (const event of events) {
-    // Not before there is an answer: a model that fails at once is an error, not an empty stream.
+    // Not before there is an answer, because a model that fails at once is an error and not an empty stream.
     if (!response.headersSent)
       response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     for (const frame of encoder.push(event)) response.write(encodeFrame(frame));

@@ -8,8 +8,9 @@ import { toAnswer, type ScriptedAnswer, type ScriptedCall } from "./scripted-mod
 export const offlineModelName = "offline";
 
 /**
- * The built-in model: a small deterministic planner that follows a few plain requests. It is no
- * language model and says so; it lets everything else be tried and tested with no key and no network.
+ * The built-in model: a small deterministic planner that follows a few plain requests. It is not a
+ * language model and says so. With it everything else can be tried and tested without a key and a
+ * network.
  */
 export function createOfflineModel(): Model {
   return {
@@ -31,7 +32,7 @@ const lost = `I am the offline model: a small planner, no language model. I foll
   call server/tool {"key": "value"}
 Join them with 'then' or write one a line. For a real model: callgate init.`;
 
-/** What to do next is read from the conversation alone, so a resumed session goes on where it was. */
+/** The next step follows from the conversation alone, so a resumed session continues where it was. */
 export function nextStep(request: ModelRequest): ScriptedAnswer {
   const turn = lastTurn(request);
   const intents = readRequests(turn.prompt, request.tools);
@@ -87,7 +88,7 @@ function readRequests(message: string, tools: readonly ToolSpec[]): readonly Int
 
 type MakeCall = (results: readonly ResultItem[]) => ScriptedCall | undefined;
 
-/** The calls an intent takes, in order; a later one may look at what the earlier ones brought. */
+/** The calls for an intent, in order. A later call may use the results of earlier ones. */
 function planFor(intent: Intent, tools: readonly ToolSpec[]): readonly MakeCall[] {
   switch (intent.kind) {
     case "say":
@@ -141,7 +142,7 @@ function runCall(command: string, tools: readonly ToolSpec[]): ScriptedCall {
   return { name, input: { [parameter]: command } };
 }
 
-/** Our own tool where it is offered; through the gateway, an agent that has only a shell runs the same as a command. */
+/** Our own tool if it is offered. An agent on the gateway that has only a shell runs a command instead. */
 function ownCall(name: string, input: JsonObject, argv: readonly string[], tools: readonly ToolSpec[]): ScriptedCall {
   const isOffered = tools.some((tool) => tool.name === name);
   const hasShell = tools.some((tool) => shells.some(([shell]) => shell === tool.name));
@@ -152,7 +153,7 @@ function ownCall(name: string, input: JsonObject, argv: readonly string[], tools
   );
 }
 
-/** A patch for the lines that hold the old text, made from what read_file showed of them. */
+/** A patch for the lines that contain the old text, made from what read_file showed. */
 function replaceCall(
   intent: Extract<Intent, { kind: "replace" }>,
   read: ResultItem | undefined,
@@ -205,7 +206,7 @@ function summary(calls: readonly CallItem[], results: readonly ResultItem[]): st
   return `Done.\n${lines.join("\n")}`;
 }
 
-/** No tokenizer here: a rough count, so that accounting has something to count. */
+/** There is no tokenizer here, only a rough count for the accounting. */
 function roughUsage(request: ModelRequest) {
   return { input: Math.ceil(JSON.stringify(request.input).length / 4), output: 40 };
 }

@@ -16,7 +16,7 @@ export interface ScriptedAnswer {
 export interface ScriptedCall {
   readonly name: string;
   readonly input?: Json;
-  /** Raw text instead of `input`: a custom tool's, or arguments that are broken on purpose. */
+  /** Raw text instead of `input`: a custom tool's input, or arguments that are broken on purpose. */
   readonly arguments?: string;
   readonly kind?: "function" | "custom" | "tool_search";
   readonly id?: string;
@@ -26,7 +26,7 @@ export interface ScriptedCall {
 /** One answer of the script, or a function that makes it from the request. */
 export type ScriptedStep = ScriptedAnswer | ((request: ModelRequest) => ScriptedAnswer);
 
-/** A model that says what the test tells it, one step a request; it keeps what it was asked. */
+/** A model that says what the test tells it, one step per request. It keeps what it was asked. */
 export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
 }
@@ -41,7 +41,7 @@ export function createScriptedModel(steps: readonly ScriptedStep[], name = "scri
     async *ask(request, signal) {
       signal.throwIfAborted();
       const step = steps[requests.length];
-      // A copy: the session goes on adding to the history it handed over.
+      // A copy, because the session keeps adding to the history it passed.
       requests.push({ ...request, input: [...request.input] });
       if (step === undefined) throw new Error(`The script has ${steps.length} answers and was asked for one more.`);
       yield* answerToEvents(toAnswer(typeof step === "function" ? step(request) : step, requests.length));

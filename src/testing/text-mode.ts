@@ -4,8 +4,8 @@ import type { Item, Model, ModelRequest } from "../spec/model.ts";
 import { answerToEvents, collect } from "../wire/answer.ts";
 
 /**
- * A model as a text-only one would behave: it sees calls and results as words, and writes its own
- * calls into its answer. The other side of `createTextModel`.
+ * A model that behaves like a text-only one: it sees calls and results as text, and writes its own
+ * calls into its answer. The counterpart of `createTextModel`.
  */
 export function speakText(model: Model, dialect: string): Model {
   return {
@@ -25,14 +25,17 @@ export function speakText(model: Model, dialect: string): Model {
   };
 }
 
-/** Without markers, and in a message that goes to a tool, a call must be the whole: nothing can be said beside it. */
+/** Without markers, and in a message that goes to a tool, a call must be the whole message. */
 function isWhole(dialect: string): boolean {
   const { blocks, channels } = findDialect(dialect) ?? { blocks: [] };
   const written = blocks.find(({ layout }) => layout !== undefined) ?? blocks[0];
   return channels === "muse" || written?.whole === true;
 }
 
-/** Messages back to what they stand for: calls in the assistant's words, and what the user said after them as their results. */
+/**
+ * Turns messages back into what they stand for: calls in the assistant's text, and what the user said
+ * after them as results.
+ */
 function readConversation(request: ModelRequest, dialect: string): ModelRequest {
   const input: Item[] = [];
   const tools = taughtTools(request);
@@ -60,7 +63,10 @@ function readConversation(request: ModelRequest, dialect: string): ModelRequest 
   return { ...request, input };
 }
 
-/** A text model knows its tools from the manual alone; tag-per-tool dialects cannot be read without their names. */
+/**
+ * A text model knows its tools only from the manual, and dialects with one tag per tool cannot be read
+ * without the names.
+ */
 function taughtTools(request: ModelRequest): readonly { readonly name: string }[] {
   return [...(request.instructions ?? "").matchAll(/^## ([\w/-]+)$/gm)].map((match) => ({ name: match[1]! }));
 }
