@@ -1,11 +1,13 @@
 /** Where the held runs of a workspace lie: on its own disk, closed to others, and nowhere a command can reach. */
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { existingPlaces, findPlace } from "../../../src/runtime/effects/place.ts";
-import { canHold } from "./held.ts";
 
+// Asked of the system, not of the code that is tested: what looked for a place in vain would only be skipped.
+const overlayType = 0x794c7630;
+const isFit = process.platform === "linux" && statfsSync(tmpdir()).type !== overlayType;
 const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
 function newPlaces() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "callgate-place-")));
@@ -40,7 +42,7 @@ test("what belongs to somebody else cannot be held", () => {
   });
 });
 
-test.runIf(canHold)("runs lie in our state folder, which is made for its owner alone", () => {
+test.runIf(isFit)("runs lie in our state folder, which is made for its owner alone", () => {
   const { workspace, options } = newPlaces();
   expect(existingPlaces(workspace, options)).toEqual([]);
   const place = findPlace([workspace], options);
@@ -55,7 +57,7 @@ test.runIf(canHold)("runs lie in our state folder, which is made for its owner a
   expect(findPlace([other], options)).not.toEqual(place);
 });
 
-test.runIf(canHold)("where the state folder cannot be used, they lie beside the workspace", () => {
+test.runIf(isFit)("where the state folder cannot be used, they lie beside the workspace", () => {
   const { root, workspace, options } = newPlaces();
   writeFileSync(options.stateDir, "a file in its place");
   const place = findPlace([workspace], options);
