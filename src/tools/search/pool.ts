@@ -1,46 +1,49 @@
+import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { CallError } from "../../index.ts";
 import { workerSource, type WorkerAnswer, type WorkerJob } from "./worker.ts";
 
-/** Threads for searches of one session: one is kept warm, and ended when nobody has searched for a while. */
+/** Threads for searches of one session, kept warm, and ended when nobody has searched for a while. */
 export interface SearchPool {
-  /** A thread for one search; what it does not finish in time is refused, and the thread ended. */
+  /** Threads for one search; what they do not finish in time is refused, and they are ended. */
   start(timeoutMs: number, signal: AbortSignal): SearchRun;
 }
 
 interface SearchRun {
-  /** Jobs are worked off in order while the next ones are still being put together. */
+  /** Jobs are worked off while the next ones are still being put together; a second one is given to a second thread. */
   send(job: Omit<WorkerJob, "id">): Promise<WorkerAnswer>;
-  /** No more jobs: the thread may be used by another search. */
+  /** No more jobs: the threads may be used by another search. */
   finish(): void;
 }
 
 const idleMs = 20_000;
+/** Of one search, and as many as are kept. */
+const maxThreads = Math.min(2, availableParallelism());
 
 export function createSearchPool(): SearchPool {
-  let warm: Worker | undefined;
+  let warm: Worker[] = [];
   let idle: NodeJS.Timeout | undefined;
 
   const take = (): Worker => {
     clearTimeout(idle);
-    const worker = warm ?? new Worker(workerSource, { eval: true });
-    warm = undefined;
+    const worker = warm.pop() ?? new Worker(workerSource, { eval: true });
     worker.ref();
     return worker;
   };
   const giveBack = (worker: Worker) => {
-    if (warm) return void worker.terminate();
-    warm = worker;
+    if (warm.length >= maxThreads) return void worker.terminate();
+    warm.push(worker);
     // Neither the thread nor its timer keeps a process alive that has nothing else to do.
     worker.unref();
+    clearTimeout(idle);
     idle = setTimeout(() => {
-      void warm?.terminate();
-      warm = undefined;
+      for (const one of warm) void one.terminate();
+      warm = [];
     }, idleMs);
     idle.unref();
   };
 
-  return { start: (timeoutMs, signal) => startRun(take(), giveBack, timeoutMs, signal) };
+  return { start: (timeoutMs, signal) => startRun(take, giveBack, timeoutMs, signal) };
 }
 
 interface Waiting {
@@ -49,11 +52,12 @@ interface Waiting {
 }
 
 function startRun(
-  worker: Worker,
+  take: () => Worker,
   giveBack: (worker: Worker) => void,
   timeoutMs: number,
   signal: AbortSignal,
 ): SearchRun {
+  const crew: Worker[] = [];
   const waiting = new Map<number, Waiting>();
   let failure: { readonly error: unknown } | undefined;
   let sent = 0;
@@ -61,12 +65,12 @@ function startRun(
   const detach = () => {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
-    worker.off("message", onMessage).off("error", fail);
+    for (const worker of crew) worker.off("message", onMessage).off("error", fail);
   };
   const fail = (error: unknown) => {
     failure = { error };
     detach();
-    void worker.terminate();
+    for (const worker of crew) void worker.terminate();
     for (const { reject } of waiting.values()) reject(error);
   };
   const onMessage = (answer: WorkerAnswer) => {
@@ -76,7 +80,11 @@ function startRun(
   const onAbort = () => fail(new CallError("aborted", "The search was interrupted."));
   const timer = setTimeout(() => fail(tooLong(timeoutMs)), timeoutMs);
   signal.addEventListener("abort", onAbort, { once: true });
-  worker.on("message", onMessage).on("error", fail);
+  const hire = (): Worker => {
+    const worker = take();
+    crew.push(worker);
+    return worker.on("message", onMessage).on("error", fail);
+  };
 
   return {
     send(job) {
@@ -84,6 +92,7 @@ function startRun(
         if (failure) return reject(failure.error);
         const id = ++sent;
         waiting.set(id, { resolve, reject });
+        const worker = crew.length < maxThreads ? hire() : crew[id % crew.length]!;
         // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
         worker.postMessage({ ...job, id });
       });
@@ -91,8 +100,10 @@ function startRun(
     finish() {
       if (failure) return;
       detach();
-      if (waiting.size === 0) giveBack(worker);
-      else void worker.terminate();
+      for (const worker of crew) {
+        if (waiting.size === 0) giveBack(worker);
+        else void worker.terminate();
+      }
     },
   };
 }
