@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { findPlace } from "../../../src/runtime/effects/place.ts";
 import { dropRun, recoverRuns, reverseRun } from "../../../src/runtime/effects/runs.ts";
 import { canHold, createHeldWorkspace, grantFor, owners, snapshot, type Undecided } from "./held.ts";
 import type { HeldRun } from "../../../src/runtime/process/child.ts";
@@ -263,3 +264,15 @@ describe.skipIf(!canHold).each(owners)(
 /** Ends with 1 where anything below still has one. */
 const listMarks =
   "import os,sys; sys.exit(any('overlay' in n for r,ds,fs in os.walk('.') for f in ds+fs+['.'] for n in os.listxattr(os.path.join(r,f), follow_symlinks=False)))";
+
+test.skipIf(!existsSync("/dev/shm"))(
+  "a workspace in /dev, which a sandbox has its own of, is said to be impossible",
+  () => {
+    const workspace = mkdtempSync("/dev/shm/callgate-");
+    onTestFinished(() => rmSync(workspace, { recursive: true }));
+    const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+    expect(findPlace([workspace], { stateDir: workspace, uid, gid })).toEqual({
+      reason: expect.stringContaining("lies in /dev"),
+    });
+  },
+);
