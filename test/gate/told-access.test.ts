@@ -239,3 +239,15 @@ test("which rule is offered for a line, and what else it would allow", async () 
   const page = [...groups].flatMap(([said, members]) => [said, ...members]);
   await expect(`${page.join("\n")}\n`).toMatchFileSnapshot("./lines/told/offered.txt");
 });
+
+test("that a command is held by the sandbox is said where something holds it, and only there", () => {
+  for (const command of [
+    { shell: "npm test", cwd: workspace.ws },
+    { shell: "npm test\n", cwd: workspace.ws, typed: ["bash"] },
+  ])
+    for (const sandbox of sandboxes)
+      for (const confinement of [held, unheld]) {
+        const { sandboxed } = workspace.decide(command, { settings: { approval: "on-request", sandbox }, confinement });
+        expect(sandboxed).toBe(confinement.available && sandbox !== "full-access");
+      }
+});

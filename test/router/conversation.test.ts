@@ -445,3 +445,33 @@ test("commands at once are limited, and a conversation that wants many leaves th
   const ends = await Promise.all([first, ...more].map(({ call }) => call));
   expect(ends.map(({ ok }) => ok)).toEqual([true, true, true]);
 });
+
+test("until the host is ready a call waits if its tool may change something, by what the tool says of itself", async () => {
+  const tool = (name: string, more: object) =>
+    defineTool({ name, description: name, input: { type: "object" }, parallel: true, run: () => name, ...more });
+  const { engine } = makeEngine({
+    approval: "auto",
+    tools: [
+      tool("looks", { mutates: false, access: () => ({ read: ["a"] }) }),
+      tool("says-nothing", {}),
+      tool("changes", { mutates: true }),
+      tool("may-change", { mutates: () => false }),
+      tool("touches", { access: () => ({}) }),
+    ],
+  });
+  let open = () => {};
+  const ready = new Promise<void>((resolve) => (open = resolve));
+  const waits: string[] = [];
+  engine.on((event) => {
+    if (event.type === "call.waiting") waits.push(`${event.tool} ${event.state}`);
+  });
+  const lanes = engine.lanes({ signal, ready });
+  const names = ["looks", "says-nothing", "changes", "may-change", "touches"];
+  const running = names.map((name) => lanes.add(asked(name, {})));
+  expect((await Promise.all(running.slice(0, 2))).map(({ ok }) => ok)).toEqual([true, true]);
+  const waiting = ["changes", "may-change", "touches"];
+  expect(waits).toEqual(waiting.map((name) => `${name} waiting`));
+  open();
+  expect((await Promise.all(running)).map(({ ok }) => ok)).toEqual(names.map(() => true));
+  expect(waits).toEqual([...waiting.map((name) => `${name} waiting`), ...waiting.map((name) => `${name} released`)]);
+});
