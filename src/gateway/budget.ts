@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { isObject, parseJson } from "../base/json.ts";
 import type { CallItem, ModelError, ModelRequest, Usage } from "../spec/model.ts";
 
-/** How much may be spent; what is left out has no limit. */
+/** How much may be spent. What is left out has no limit. */
 export interface Allowance {
   readonly requests?: number;
   readonly tokens?: number;
@@ -19,7 +19,7 @@ export interface BudgetOptions {
   readonly key?: Allowance;
   /** The same call with the same arguments this often in a row is a loop. */
   readonly maxRepeats?: number;
-  /** The counts of the day are kept here, so that a restart gives nothing back. */
+  /** The file that keeps the counts of the day, so that a restart does not reset them. */
   readonly file?: string;
   readonly now?: () => Date;
 }
@@ -30,10 +30,10 @@ export interface Spender {
 }
 
 export interface Budget {
-  /** Why this request may not be asked; `undefined` when it may. */
+  /** Why this request may not be sent, or `undefined` if it may. */
   refuse(spender: Spender, request: ModelRequest): ModelError | undefined;
   spend(spender: Spender, usage: Usage | undefined, usd: number): void;
-  /** Tokens or money are limited: what a server does not count has to be estimated. */
+  /** Tokens or money are limited, so what a server does not count has to be estimated. */
   readonly needsTokens: boolean;
   close(): void;
 }
@@ -45,7 +45,7 @@ interface Spent {
 }
 
 const maxConversations = 10_000;
-/** A kill may give back what was spent since then. */
+/** How often counts are written. A kill may lose what was spent since the last time. */
 const writeEveryMs = 1_000;
 
 export function createBudget(options: BudgetOptions = {}): Budget {
@@ -125,7 +125,7 @@ function overspent(who: string, what: keyof Spent, spent: number, limit: number)
   };
 }
 
-/** How often the last call stands at the end of the history, with nothing else called in between. */
+/** How often the last call occurs at the end of the history, with no other call in between. */
 function countRepeats(request: ModelRequest): number {
   const calls = request.input.filter((item): item is CallItem => item.type === "call");
   const last = calls.at(-1);

@@ -1,6 +1,6 @@
 /**
- * Three things a client may lose on the way, mended between its requests: call ids that an upstream uses again, and
- * the sealed thoughts before a call where the client's API has no place for them.
+ * Repairs what a client may lose between its requests: call ids that an upstream uses again, and the
+ * sealed thoughts before a call if the client's API has no place for them.
  */
 import { isObject, type Json } from "../base/json.ts";
 import type { CallItem, Item, ModelEvent, ModelRequest, ReasoningItem } from "../spec/model.ts";
@@ -12,11 +12,13 @@ import { sameJson } from "./conversations.ts";
 import type { StateStore } from "./state.ts";
 
 /**
- * Gives a new id to a call whose id was used before in this conversation. Some servers number their calls anew in
- * each answer; agents then write one result over another and ask again without end.
+ * Gives a new id to a call whose id was used before in this conversation. Some servers number their
+ * calls from the start in each answer. Agents then overwrite one result with another and ask again
+ * without end.
  */
 export function createIdKeeper(request: ModelRequest, wire: WireName): (event: ModelEvent) => ModelEvent {
-  // Anthropic's and OpenAI's own clients refuse other characters and longer ids; Chat clients give back whatever came.
+  // Anthropic's and OpenAI's own clients refuse other characters and longer ids. Chat clients give back whatever they
+  // got.
   const rule = { max: 64, anyCharacter: wire === "chat" || wire === "gemini" };
   const used = new Set(request.input.flatMap((item) => (item.type === "call" ? [item.id] : [])));
   const given = new Map<number, string>();
@@ -38,7 +40,7 @@ export function createIdKeeper(request: ModelRequest, wire: WireName): (event: M
 
 interface CallState {
   readonly thoughts: readonly ReasoningItem[];
-  /** The model said something between its thoughts and the call. */
+  /** The model wrote text between its thoughts and the call. */
   readonly spoke?: boolean;
   readonly caller?: CallItem["caller"];
   readonly extra?: CallItem["extra"];
@@ -54,14 +56,17 @@ export function keepThoughts(items: readonly Item[], conversation: string, state
     if (item.type !== "call") continue;
     const { caller, extra } = item;
     if (thoughts.length === 0 && caller === undefined && extra === undefined) continue;
-    // Plain JSON by construction: items hold nothing else.
+    // Items contain nothing but JSON.
     state.put(keyOf(conversation, item), structuredClone({ thoughts, spoke, caller, extra }) as unknown as Json);
     thoughts = [];
     spoke = false;
   }
 }
 
-/** Puts those thoughts back before their calls. What the client sent of them itself are their words without their state. */
+/**
+ * Puts those thoughts back before their calls. What the client itself sent of them is their text
+ * without their state.
+ */
 export function restoreThoughts(request: ModelRequest, conversation: string, state: StateStore): ModelRequest {
   const input: Item[] = [];
   let turn: Item[] = [];
@@ -96,13 +101,13 @@ export function restoreThoughts(request: ModelRequest, conversation: string, sta
   return changed ? { ...request, input } : request;
 }
 
-/** What `keepThoughts` wrote; entries of earlier versions held one thought. */
+/** What `keepThoughts` wrote. Entries of earlier versions held one thought. */
 function readState(value: Json | undefined): CallState | undefined {
   if (!isObject(value) || !Array.isArray(value["thoughts"])) return undefined;
   return value as unknown as CallState;
 }
 
-/** An id alone is not enough: some servers number their calls anew in each answer. */
+/** An id alone is not enough, because some servers number their calls from the start in each answer. */
 function keyOf(conversation: string, { id, name, arguments: args }: CallItem): string {
   return `call ${conversation} ${id} ${digest([name, sameJson(args)])}`;
 }

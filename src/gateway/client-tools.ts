@@ -1,6 +1,6 @@
 /**
- * The tools of the agents that people use, and what a call of each will touch: one table, so that one policy serves
- * them all. These tools are never run here; the gate only judges what they state.
+ * The tools of well-known agents, and what a call of each will touch: one table, so that one policy
+ * serves them all. These tools never run here; the gate only judges what they state.
  */
 import { isObject, parseJson } from "../base/json.ts";
 import { decideAccess, type Policy } from "../gate/policy.ts";
@@ -13,7 +13,7 @@ type State = (input: Readonly<Record<string, unknown>>) => Access;
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** Agents give a command as one line, as a list of words, or under one of several names. */
+/** Agents give a command as one line or as a list of words, under one of several names. */
 const command: State = (input) => {
   const given = input["command"] ?? input["cmd"] ?? input["script"] ?? input["chars"];
   const cwd = textOf(input["workdir"]) ?? textOf(input["cwd"]) ?? textOf(input["dir_path"]);
@@ -96,7 +96,7 @@ const table: Readonly<Record<string, State>> = {
   replace_in_file: write,
 };
 
-/** What a call of a known client's tool will touch; `undefined` for a tool that is not in the table. */
+/** What a call of a known client's tool will touch. `undefined` for a tool that is not in the table. */
 export function accessOfCall(call: CallItem): { readonly access: Access; readonly mutates: boolean } | undefined {
   const state = Object.hasOwn(table, call.name) ? table[call.name] : undefined;
   if (state === undefined) return undefined;
@@ -106,10 +106,13 @@ export function accessOfCall(call: CallItem): { readonly access: Access; readonl
   return { access: state(input), mutates: state !== read && state !== nothing };
 }
 
-/** The user's policy as the judge of calls that foreign clients will run. What it would ask about, the client asks itself. */
+/**
+ * The user's policy as the judge of calls that other clients will run. What the policy would ask
+ * about, the client asks itself.
+ */
 export function createPolicyJudge(policy: Policy): Judge {
   return async (call) => {
-    // Of a tool that is not in the table only its name can be judged.
+    // A tool that is not in the table can be judged only by its name.
     const stated = accessOfCall(call) ?? { access: {}, mutates: false };
     const verdict = decideAccess({ tool: call.name, ...stated }, policy);
     if (verdict.decision !== "deny") return undefined;

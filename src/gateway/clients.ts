@@ -1,6 +1,6 @@
 /**
- * Who is asking, and in which conversation. Most agents name their conversation in a header or a field; the others are
- * recognised by how the conversation begins.
+ * Who is asking, and in which conversation. Most agents name their conversation in a header or a
+ * field. The others are recognised by the beginning of the conversation.
  */
 import { createHash } from "node:crypto";
 import { isObject, type JsonObject, parseJson } from "../base/json.ts";
@@ -11,7 +11,7 @@ export interface ClientInfo {
   readonly client: string;
   /** The same for every request of one conversation, and for no other. */
   readonly conversation: string;
-  /** The client gave it a name; otherwise it is known by its beginning, as others may be that begin alike. */
+  /** True if the client named it. Otherwise it is recognised by its beginning, which others may share. */
   readonly isNamed: boolean;
   /** Sub-agents share the conversation and differ in their instructions and tools. */
   readonly branch: string;
@@ -54,7 +54,7 @@ function namedConversation(headers: Headers, body: JsonObject): string | undefin
   return typeof cacheKey === "string" && cacheKey !== "" ? cacheKey : undefined;
 }
 
-/** A conversation without a name is known by its first words and by what the model was told before them. */
+/** A conversation without a name is recognised by its first message and by the instructions before it. */
 function beginningOf(request: ModelRequest): string {
   const first = request.input.find((item) => item.type === "message" && item.role === "user");
   return JSON.stringify([withoutVolatile(request.instructions ?? ""), first?.type === "message" ? first.content : ""]);

@@ -1,6 +1,6 @@
 /**
- * Conversations that their client does not name. They are known by how they begin; those that begin alike, and these
- * are many where a program asks, are told apart by what was answered in them.
+ * Conversations that their client does not name. They are recognised by their beginning. Those that
+ * begin alike, which is common for programs, are told apart by the answers in them.
  */
 import { createHash, type Hash, randomUUID } from "node:crypto";
 import { parseJson } from "../base/json.ts";
@@ -10,13 +10,13 @@ import { digest } from "./clients.ts";
 import type { StateStore } from "./state.ts";
 
 export interface Conversations {
-  /** The conversation that a request goes on with, or a new one. `beginning` is its id if no other begins like it. */
+  /** The conversation that a request continues, or a new one. `beginning` is its id if no other begins like it. */
   find(beginning: string, request: ModelRequest): Conversation;
 }
 
 export interface Conversation {
   readonly id: string;
-  /** What the model answered: the next request begins with it. */
+  /** What the model answered, with which the next request begins. */
   answered(answer: Pick<Answer, "items" | "outcome">): void;
   /** The request is over, whatever came of it. */
   release(): void;
@@ -26,7 +26,7 @@ export interface Conversation {
 interface Begun {
   readonly id: string;
   asking: number;
-  /** A later request went on with it: one that begins anew is another conversation. */
+  /** A later request continued it, so one that begins again is another conversation. */
   wentOn: boolean;
 }
 
@@ -47,7 +47,7 @@ export function createConversations(state: StateStore): Conversations {
   const beginAgain = (beginning: string): Begun => {
     const last = begun.get(beginning);
     if (last === undefined) return remember(beginning, { id: beginning, asking: 0, wentOn: false });
-    // Asked again before anything came of it, as after a failure, it is the same one.
+    // If it is asked again before there was an answer, for example after a failure, it is the same conversation.
     if (last.asking === 0 && !last.wentOn) return last;
     return remember(beginning, { id: digest([beginning, randomUUID()]), asking: 0, wentOn: false });
   };
@@ -84,7 +84,7 @@ export function createConversations(state: StateStore): Conversations {
   };
 }
 
-/** A mark for each point at which the model had answered: of everything that was said up to there. */
+/** A mark for each point at which the model had answered, covering everything said up to there. */
 function readTurns(beginning: string, items: readonly Item[]): { readonly ends: readonly string[] } {
   const ends: string[] = [];
   let said = createHash("sha256").update(beginning);
@@ -96,7 +96,7 @@ function readTurns(beginning: string, items: readonly Item[]): { readonly ends: 
     [said, words, calls] = [keep(said, ends), "", ""];
   };
   for (const item of items) {
-    // An answer comes back in other pieces than it was given: its words are taken together, and so are its calls.
+    // An answer comes back in other pieces than it was given, so its text and its calls are each joined.
     if (item.type === "message" && item.role === "assistant") words += partsToText(item.content);
     else if (item.type === "call") calls += `${item.name} ${sameJson(item.arguments)}\n`;
     else if (item.type === "message" || item.type === "result") {
@@ -114,7 +114,7 @@ function keep(said: Hash, ends: string[]): Hash {
   return rest;
 }
 
-/** Clients write the JSON of arguments anew. */
+/** Clients write the JSON of arguments again, possibly in another form. */
 export function sameJson(text: string): string {
   const parsed = parseJson(text);
   return parsed.ok ? JSON.stringify(parsed.value) : text;

@@ -2,7 +2,7 @@
 import type { WireName } from "../wire/codec.ts";
 
 export type Endpoint =
-  /** Ask a model. Gemini says the model and whether to stream in the path, the others in the body. */
+  /** Asks a model. Gemini names the model and whether to stream in the path, the others in the body. */
   | { readonly kind: "ask"; readonly wire: WireName; readonly model?: string; readonly stream?: boolean }
   /** How many tokens a request would take. */
   | { readonly kind: "count"; readonly wire: WireName; readonly model?: string }
@@ -32,7 +32,7 @@ export function findEndpoint(method: string, path: string, headers: Headers): En
   return undefined;
 }
 
-/** Whose client asks for something that we do not have: it is told so in words that it reads. */
+/** Which client asks for an endpoint that we do not have, so that it gets an error in a form it can read. */
 export function guessWire(path: string, headers: Headers): WireName {
   if (/^\/v1(?:beta|alpha)\//.test(path) || headers["x-goog-api-key"] !== undefined) return "gemini";
   if (/^(?:\/v1)?\/messages\b/.test(path) || headers["anthropic-version"] !== undefined) return "messages";

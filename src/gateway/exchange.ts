@@ -1,6 +1,7 @@
 /**
- * The life of one request of a client, top to bottom: read it, put in what it refers to, see whose conversation it is
- * and whether it may be asked, choose who answers, and write the answer in the client's own wire.
+ * The life of one request of a client, from top to bottom: read it, insert what it refers to, find its
+ * conversation, decide whether it may be sent, choose who answers, and write the answer in the
+ * client's own wire.
  */
 import type { ServerResponse } from "node:http";
 import { setTimeout } from "node:timers/promises";
@@ -45,11 +46,11 @@ export async function exchange(
   const ended = await answerTurn(turn, refused, targets).finally(() => talk?.release());
   const { answer, target } = ended;
   const usage = answer.usage;
-  // A server that does not count must not make a budget endless.
+  // A server that does not count must not make a budget unlimited.
   const isEstimated = usage === undefined && target !== undefined && services.budget.needsTokens;
   const counted = isEstimated ? estimateUsage(request, answer) : usage;
   const costUsd = counted === undefined || target === undefined ? 0 : target.cost(counted);
-  // What was refused before anybody was asked costs nothing.
+  // What was refused before a model was asked costs nothing.
   if (target !== undefined) services.budget.spend({ conversation: who.conversation, key: asked.key }, counted, costUsd);
   if (!hasPlaceForThoughts(asked.wire)) keepThoughts(answer.items, who.conversation, services.state);
   talk?.answered(answer);
@@ -104,7 +105,7 @@ async function answerTurn(turn: Turn, refused: ModelError | undefined, targets: 
   return finish({ answer: await writeAnswer(turn, events), target: used.target });
 }
 
-/** Gemini says the model and whether to stream in the path; Claude Code begins its prompt with a line for the biller. */
+/** Gemini names the model and whether to stream in the path. Claude Code begins its prompt with a line for billing. */
 function readRequest(codec: Codec, asked: ClientRequest, { sign, tools }: Services): ModelRequest {
   const many = asked.body["n"];
   if (typeof many === "number" && many > 1)
@@ -126,7 +127,7 @@ function hasPlaceForThoughts(wire: WireName): boolean {
   return wire === "responses" || wire === "messages";
 }
 
-/** A server of one's own has none, whatever API it speaks; a provider that was named has, wherever it is reached. */
+/** Your own server has no search, whatever API it speaks. A named provider has one, wherever it is reached. */
 function hasOwnSearch(target: Target): boolean {
   const host = new URL(target.address.baseUrl).hostname;
   const isOwn =
@@ -134,7 +135,7 @@ function hasOwnSearch(target: Target): boolean {
   return target.native !== undefined && target.native !== "chat" && !isOwn;
 }
 
-/** Same wire, same model name, nothing to hide and nothing to refuse: the bytes can go through as they are. */
+/** Same wire, same model name, nothing to hide and nothing to refuse, so the bytes can be passed on unchanged. */
 function canGoUntouched({ asked, body, request, services }: Turn, target: Target): boolean {
   if (target.native !== asked.wire || target.model !== request.model) return false;
   if (body !== asked.body || asked.finish !== undefined) return false;
@@ -148,7 +149,10 @@ function canGoUntouched({ asked, body, request, services }: Turn, target: Target
 const pauseMs = 200;
 const maxPauseMs = 1000;
 
-/** Undefined: nothing was sent to the client yet, and the ordinary way can be tried. `isOnly`: no other could answer. */
+/**
+ * Undefined if nothing was sent to the client yet, so that the ordinary way can be tried. `isOnly`
+ * means that no other target could answer.
+ */
 async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise<Answer | undefined> {
   const { asked, codec, request, response, services, signal } = turn;
   const given = { codec, target, stream: request.stream === true, headers: asked.headers, query: asked.query };
@@ -160,7 +164,7 @@ async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise
     sent = await send();
     failure = await failureOf(sent, target);
   }
-  // A server that is strict about fields may take the request as we would write it.
+  // A server that is strict about fields may accept the request in our own form.
   const isStrict = failure?.type === "bad_request" || failure?.type === "bad_tool";
   if (failure !== undefined && isOnly && !isStrict) {
     services.upstreams.report(target, turn.who.conversation, failure);
@@ -169,7 +173,7 @@ async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise
   if (failure !== undefined || !("body" in sent)) return undefined;
   const type = sent.headers["content-type"] ?? "application/json";
   const isStream = type.includes("event-stream");
-  // What was not asked for, a page of a proxy as a rule, is no answer that a client could read.
+  // Something that was not asked for, usually a page of a proxy, is not an answer that a client could read.
   if (isStream !== (request.stream === true) || type.includes("html")) {
     for await (const _page of sent.body) break;
     return undefined;
@@ -177,7 +181,7 @@ async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise
   const heard = isStream ? hearStream(codec) : hearWhole(codec);
   const broken = () => codec.encodeError({ type: "network", message: "The model's answer broke off." }).body;
   const body = (isStream ? holdCalls(sent.body, asked.wire, broken) : sent.body)[Symbol.asyncIterator]();
-  // Until there is something, nothing was said to the client, and its status can be a true one.
+  // Nothing is sent to the client before there is something, so that its status can be right.
   const first = await body.next().catch(() => undefined);
   if (first === undefined || first.done) return undefined;
   services.upstreams.report(target, turn.who.conversation, undefined);

@@ -1,12 +1,13 @@
 /**
- * The user's policy, applied to the calls that models ask of foreign clients. The gateway refuses requests; the client
- * runs tools. A refused call is replaced by words if other calls remain, and otherwise the model is asked again with
- * the refusal as its result, so that it can choose another way in the same turn.
+ * Applies the user's policy to the calls that models ask of other clients. The gateway refuses
+ * requests; the client runs tools. A refused call is replaced by text if other calls remain. Otherwise
+ * the model is asked again with the refusal as the result, so that it can choose another way in the
+ * same turn.
  */
 import { text } from "../base/content.ts";
 import type { AnswerEnd, CallItem, Item, ModelEvent, ModelRequest, Usage } from "../spec/model.ts";
 
-/** Undefined: the call may go to the client. Otherwise why not. */
+/** Undefined if the call may go to the client; otherwise why not. */
 export type Judge = (call: CallItem) => Promise<Refusal | undefined>;
 
 /** Why a call that a model asked of a foreign client is refused. */
@@ -17,13 +18,13 @@ export interface Refusal {
 
 export interface GovernOptions {
   readonly judge: Judge;
-  /** Told of each call that policy would refuse, also when nothing is enforced. */
+  /** Called for each call that the policy would refuse, even if nothing is enforced. */
   readonly onRefusal: (call: CallItem, refusal: Refusal) => void;
-  /** False: calls pass, and what would have been refused is only told. */
+  /** False: calls pass, and what would have been refused is only reported. */
   readonly enforce: boolean;
 }
 
-/** How often the model may choose anew before its refused calls end the answer as words. */
+/** How often the model may choose again before its refused calls end the answer as text. */
 const maxRounds = 3;
 
 type Ask = (request: ModelRequest) => AsyncIterable<ModelEvent>;
@@ -57,7 +58,7 @@ const broken: Refusal = { reason: "its arguments are not whole JSON, so it canno
 async function judgeAll(calls: readonly CallItem[], options: GovernOptions): Promise<ReadonlyMap<CallItem, Refusal>> {
   const refused = new Map<CallItem, Refusal>();
   for (const call of calls) {
-    // Some clients run a call whatever its arguments are: a broken one goes back to the model, enforced or not.
+    // Some clients run a call whatever its arguments are, so a broken one goes back to the model, enforced or not.
     if (!call.complete) refused.set(call, broken);
     const refusal = call.complete ? await options.judge(call) : broken;
     if (refusal === undefined) continue;
@@ -67,7 +68,7 @@ async function judgeAll(calls: readonly CallItem[], options: GovernOptions): Pro
   return refused;
 }
 
-/** Lets text through as it comes and keeps calls back until they are judged. */
+/** Lets text through as it comes, and holds calls back until they are judged. */
 function createHeldAnswer(offset: number) {
   const held: ModelEvent[] = [];
   const callIndexes = new Set<number>();
@@ -134,7 +135,7 @@ function resultsOf(refused: ReadonlyMap<CallItem, Refusal>): readonly Item[] {
   }));
 }
 
-/** An answer whose calls are all gone has stopped, whatever the model's server said. */
+/** An answer that lost all of its calls has stopped, whatever the model's server said. */
 function finished(end: AnswerEnd, usage: Usage | undefined, calls: number): AnswerEnd {
   const finish = end.finish === "tool_calls" && calls === 0 ? "stop" : end.finish;
   return { ...end, ...(finish === undefined ? {} : { finish }), ...(usage === undefined ? {} : { usage }) };

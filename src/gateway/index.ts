@@ -1,4 +1,4 @@
-/** Entry of `callgate/gateway`: any agent, any model, with the same governance that our own sessions have. */
+/** Entry of `callgate/gateway`: any agent on any model, with the same governance as our own sessions. */
 export { startGateway, temporaryKey } from "./gateway.ts";
 export type { Gateway } from "./gateway.ts";
 export type { GatewayOptions } from "./options.ts";
@@ -12,5 +12,5 @@ export type { ModelExchange, Telemetry } from "../result/telemetry.ts";
 export type { Search, SearchHit } from "./search.ts";
 export type { RouteOptions, TargetOptions } from "./upstreams.ts";
 export type { Allowance, BudgetOptions } from "./budget.ts";
-/** What the signatures above speak of. */
+/** Types that the signatures above mention. */
 export type { GatewayMetrics } from "./metrics.ts";

@@ -1,7 +1,7 @@
 /**
- * One journal a conversation, in the form of our own sessions, so that `show`, `export` and the page read both. A
- * request repeats the whole history; only what is new in it is written. A sub-agent has a journal of its own that
- * names its parent.
+ * One journal per conversation, in the form of our own sessions, so that `show`, `export` and the page
+ * read both. A request repeats the whole history, but only what is new in it is written. A sub-agent
+ * has its own journal, which names its parent.
  */
 import { existsSync } from "node:fs";
 import { crc32 } from "node:zlib";
@@ -20,7 +20,7 @@ import type { ClientInfo } from "./clients.ts";
 import type { StateStore } from "./state.ts";
 
 export interface GatewayJournal {
-  /** Writes what is new in the request; what is returned writes the answer. */
+  /** Writes what is new in the request. The returned value writes the answer. */
   begin(who: ClientInfo, request: ModelRequest, about: RequestFacts): JournalEntry;
   close(): void;
 }
@@ -39,7 +39,7 @@ export interface JournalEntry {
 
 export interface GatewayJournalOptions {
   readonly stateDir: string;
-  /** Keeps which conversation has which journal, so that one goes on after a restart. */
+  /** Stores which conversation has which journal, so that it continues after a restart. */
   readonly state: StateStore;
   readonly now?: () => number;
 }
@@ -47,9 +47,9 @@ export interface GatewayJournalOptions {
 interface Open {
   readonly id: string;
   readonly journal: Journal;
-  /** Checksums of the items of the last request, in order; undefined before the first since the start. */
+  /** Checksums of the items of the last request, in order. Undefined before the first one since the start. */
   asked?: readonly number[];
-  /** The last request was answered: its answer is written, and will come back with the next request. */
+  /** The last request was answered. Its answer is written, and will come back with the next request. */
   isAnswered: boolean;
   /** Checksums of everything that is written. */
   readonly ever: Set<number>;
@@ -139,7 +139,7 @@ export function createGatewayJournal(options: GatewayJournalOptions): GatewayJou
   };
 }
 
-/** What of a request is not written yet. A client repeats its whole history, the last answer included. */
+/** The items of a request that are not written yet. A client repeats its whole history, including the last answer. */
 function newItems(to: Open, input: readonly Item[]): readonly Item[] {
   // Thoughts come back changed, or not at all.
   const said = input.filter((item) => item.type !== "reasoning");

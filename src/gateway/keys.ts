@@ -1,4 +1,4 @@
-/** Keys of the gateway's own, one a client. Only their hashes are kept; the key itself is shown once. */
+/** The gateway's own keys, one per client. Only their hashes are stored; the key itself is shown once. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -14,7 +14,7 @@ export interface ClientKey {
 /** The keys that clients of a gateway may use. */
 export interface KeyFile {
   list(): readonly ClientKey[];
-  /** The new key: it cannot be shown again. */
+  /** Returns the new key, which cannot be shown again. */
   add(name: string): string;
   remove(name: string): boolean;
 }
@@ -36,7 +36,7 @@ export function findKey(keys: readonly ClientKey[], given: string): string | und
   return found;
 }
 
-/** The keys in this file; it is made when the first one is added. */
+/** The keys in this file, which is created when the first one is added. */
 export function openKeyFile(path: string, now: () => Date = () => new Date()): KeyFile {
   const read = (): readonly ClientKey[] => {
     if (!existsSync(path)) return [];

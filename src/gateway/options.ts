@@ -9,34 +9,34 @@ import type { RouteOptions } from "./upstreams.ts";
 
 /** Options of `startGateway`. */
 export interface GatewayOptions {
-  /** From the names clients ask for to the models that answer. The first that matches counts. */
+  /** Maps the names that clients ask for to the models that answer. The first match counts. */
   readonly routes: readonly RouteOptions[];
-  /** Keys of clients. An empty list lets nobody in; `"none"` lets everybody on this machine in. */
+  /** Keys of clients. An empty list admits nobody; `"none"` admits everybody on this machine. */
   readonly keys: readonly ClientKey[] | (() => readonly ClientKey[]) | "none";
   /** 0 takes a free one. */
   readonly port?: number;
   /** Loopback unless told otherwise. */
   readonly host?: string;
-  /** Web pages of these origins may ask. Left out: none may. */
+  /** Web pages of these origins may send requests. Left out: none may. */
   readonly origins?: readonly string[];
-  /** Journals, budgets and what clients cannot carry themselves are kept below this folder. Left out: nothing is. */
+  /** The folder for journals, budgets and what clients cannot carry themselves. Left out: nothing is stored. */
   readonly stateDir?: string;
   /** Journals are written only with a `stateDir`. */
   readonly journal?: boolean;
-  /** Signs what clients carry for us and makes the placeholders of secrets. Left out: a new one each start. */
+  /** Signs what clients carry for us, and makes the placeholders of secrets. Left out: a new one at each start. */
   readonly secret?: string;
   /** Values that models never see. */
   readonly secrets?: readonly string[];
   readonly budget?: Omit<BudgetOptions, "file">;
-  /** What the user's policy says of a call. Left out: calls are not judged. */
+  /** What the user's policy says about a call. Left out: calls are not judged. */
   readonly judge?: Judge;
-  /** Refused calls do not reach the client. Otherwise they are only told. */
+  /** Refused calls do not reach the client. Left out: they are only reported. */
   readonly enforce?: boolean;
   readonly search?: Search;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly maxBodyBytes?: number;
   readonly keepAliveMs?: number;
-  /** A GenAI span for each request, and its tokens, where the host has OpenTelemetry (`createTelemetry`). */
+  /** A GenAI span for each request with its tokens, if the host has OpenTelemetry (`createTelemetry`). */
   readonly telemetry?: Pick<Telemetry, "exchanged">;
   readonly onRequest?: (record: RequestRecord) => void;
   readonly onError?: (error: unknown) => void;

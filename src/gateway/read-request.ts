@@ -1,4 +1,4 @@
-/** What a client sent: its body read and looked at, and what is wrong with it told in the words of its own wire. */
+/** Reads and checks what a client sent, and reports what is wrong in the form of its own wire. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject, type JsonObject, parseJson } from "../base/json.ts";
 import { readBody, TooLarge, Unreadable } from "../http/read-body.ts";
@@ -21,7 +21,7 @@ function badRequest(wire: WireName, message: string): RequestError {
   return new RequestError(400, message, bodyFor(wire, { status: 400, message }));
 }
 
-/** What each API's own server refuses: a question without its question. */
+/** Refuses what each API's own server refuses: a request without a question. */
 export function checkQuestion(wire: WireName, body: JsonObject): void {
   if (wire === "responses") {
     const { input } = body;
@@ -59,7 +59,7 @@ export function bodyFor(wire: WireName, { status, message }: Refused): JsonObjec
   return getCodec(wire).encodeError({ type, message, status }).body;
 }
 
-/** A mistake of the client's, which it is told; the operator need not hear of it. */
+/** A mistake of the client. The client is told, and the operator need not know. */
 export function isTheirs(error: unknown): boolean {
   return RequestError.is(error) || error instanceof TooLarge || error instanceof Unreadable;
 }

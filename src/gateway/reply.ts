@@ -1,4 +1,7 @@
-/** Writing an answer to a client: its wire, streamed or whole, kept alive while the model thinks, never faster than it reads. */
+/**
+ * Writes an answer to a client: in its wire, streamed or as a whole, kept alive while the model
+ * thinks, and never faster than it reads.
+ */
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
@@ -10,7 +13,10 @@ import type { Turn } from "./turn.ts";
 import { stateOf } from "./state.ts";
 import { keepResponse, responseOf } from "./stored-responses.ts";
 
-/** The answer in the client's wire, streamed or whole. The status is decided by the first item, so errors before it are true ones. */
+/**
+ * The answer in the client's wire, streamed or as a whole. The first item decides the status, so
+ * errors before it get a real one.
+ */
 export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>): Promise<Answer> {
   const { asked, codec, request, response, services } = turn;
   const collector = createCollector();
@@ -22,7 +28,7 @@ export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>)
   };
   const encoder = codec.createEncoder(how);
   const stream = request.stream === true ? createEventStream(turn) : undefined;
-  /** What belongs before the first item, until there is one. */
+  /** What belongs before the first item, held until there is one. */
   const waiting: Frame[] = [];
   let last: readonly Frame[] = [];
   try {
@@ -94,7 +100,7 @@ function createEventStream({ asked, response, services, signal }: Turn): EventSt
   };
 }
 
-/** Codex resets its timer by events only, the Anthropic SDK knows `ping`, the others read over comments. */
+/** Codex resets its timer only on events, the Anthropic SDK knows `ping`, and the others ignore comments. */
 function heartbeat(wire: WireName, count: number): string {
   if (wire === "responses")
     return encodeFrame({ event: "keepalive", data: `{"type":"keepalive","sequence_number":${count}}` });
@@ -102,7 +108,10 @@ function heartbeat(wire: WireName, count: number): string {
   return ": keep-alive\n\n";
 }
 
-/** What is written in one turn of the event loop leaves as one piece: each costs a header, a buffer and a callback. */
+/**
+ * What is written in one turn of the event loop is sent as one piece, because each piece costs a
+ * header, a buffer and a callback.
+ */
 export interface Writer {
   /** Resolves at once unless the client reads more slowly than the model writes. */
   write(piece: string | Uint8Array): Promise<void> | undefined;
@@ -167,7 +176,7 @@ const idPrefixes: Readonly<Record<WireName, string>> = {
   gemini: "",
 };
 
-/** Ids of our own, so that a response can be found again whoever answered it. */
+/** Our own ids, so that a response can be found again whoever answered it. */
 function createAnswerId(wire: WireName): string {
   return `${idPrefixes[wire]}${randomUUID().replaceAll("-", "")}`;
 }

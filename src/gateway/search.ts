@@ -1,7 +1,7 @@
 /**
- * Web searches that a client leaves to the provider, where the provider has none. The model must not answer in the
- * search's place: the client would show invented results as real ones. A search service of the user's answers, or the
- * client is told that there is none.
+ * Web searches that a client leaves to the provider, if the provider has none. The model must not
+ * answer instead of the search, because the client would show invented results as real ones. The
+ * user's own search service answers, or the client is told that there is none.
  */
 import { text } from "../base/content.ts";
 import type { Json } from "../base/json.ts";

@@ -1,7 +1,7 @@
 /**
- * Secrets do not leave the machine: known values are replaced by placeholders in everything a model is sent, and put
- * back in the calls it makes, so that commands still work. The same value always has the same placeholder, so prompt
- * caches hold.
+ * Secrets do not leave the machine: known values are replaced by placeholders in everything that is
+ * sent to a model, and put back in the calls it makes, so that commands still work. The same value
+ * always has the same placeholder, so that prompt caches hit.
  */
 import { createHmac } from "node:crypto";
 import type { Part } from "../base/content.ts";
@@ -9,12 +9,12 @@ import type { CallItem, Item, ModelEvent, ModelRequest } from "../spec/model.ts"
 
 export interface Secrets {
   hide(request: ModelRequest): ModelRequest;
-  /** Whether a body holds one: as it came, or as it was read, for it may be escaped in more than one way. */
+  /** Whether a body contains one, as it came or as it was read, because it may be escaped in more than one way. */
   holds(body: string, request: ModelRequest): boolean;
   reveal(event: ModelEvent): ModelEvent | undefined;
 }
 
-/** Shorter values would be found inside ordinary words. */
+/** A shorter value would be found inside ordinary words. */
 const minLength = 8;
 
 export function createSecrets(values: readonly string[], key: string): Secrets | undefined {
@@ -23,7 +23,7 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
     .toSorted((a, b) => b.length - a.length);
   if (known.length === 0) return undefined;
   const originals = new Map(known.map((value) => [placeholderFor(value, key), value]));
-  // A value with quotes or line breaks also stands as JSON writes it: in arguments, and in files of JSON that are shown.
+  // A value with quotes or line breaks also occurs as JSON writes it: in arguments, and in JSON files that are shown.
   const placeholders = new Map(
     [...originals].flatMap(([placeholder, value]) => [
       [value, placeholder],
@@ -50,7 +50,7 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
     if (item.type !== "message" && item.type !== "result") return false;
     return item.content.some((part) => part.type === "text" && part.text.search(pattern) >= 0);
   };
-  /** In the JSON of arguments a value stands as JSON writes it. */
+  /** In the JSON of arguments a value is escaped as JSON requires. */
   const revealCall = (call: CallItem): CallItem => {
     const isJson = call.kind !== "custom";
     const put = (placeholder: string) => {
@@ -69,7 +69,7 @@ export function createSecrets(values: readonly string[], key: string): Secrets |
     holds: (body, { instructions = "", input }) =>
       body.search(pattern) >= 0 || instructions.search(pattern) >= 0 || input.some(holdsItem),
     reveal(event) {
-      // A placeholder may lie across two deltas: the whole call says it all, and encoders wait for it anyway.
+      // A placeholder may be split over two deltas. The whole call contains it, and encoders wait for that anyway.
       if (event.type === "item.delta" && event.field === "arguments") return undefined;
       if (event.type !== "item.done" || event.item.type !== "call") return event;
       return { ...event, item: revealCall(event.item) };

@@ -1,4 +1,4 @@
-/** What clients ask beside answers: which models there are, how many tokens a request takes, a shorter history. */
+/** What clients ask besides answers: which models there are, how many tokens a request takes, and a shorter history. */
 import type { ServerResponse } from "node:http";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Answer, ModelRequest, Usage } from "../spec/model.ts";
@@ -42,7 +42,7 @@ function listOfModels(wire: WireName, entries: readonly JsonObject[]): JsonObjec
   return { data: [...entries], has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null };
 }
 
-/** An estimate: no provider is asked. A header says so. */
+/** An estimate, because no provider is asked. A header says so. */
 export function countTokens(wire: WireName, body: JsonObject, response: ServerResponse): void {
   const counted = wire === "gemini" ? (body["generateContentRequest"] ?? body) : body;
   const request = getCodec(wire).decodeRequest(
@@ -61,7 +61,7 @@ function estimateRequest(request: ModelRequest): number {
   return words + request.input.reduce((sum, item) => sum + estimateItem(item), 0);
 }
 
-/** What a request and its answer come to, where the model's server did not say. */
+/** The tokens of a request and its answer, if the model's server did not count them. */
 export function estimateUsage(request: ModelRequest, answer: Pick<Answer, "items">): Usage {
   const output = answer.items.reduce((sum, item) => sum + estimateItem(item), 0);
   return { input: estimateRequest(request), output };
@@ -70,7 +70,10 @@ export function estimateUsage(request: ModelRequest, answer: Pick<Answer, "items
 const summarise =
   "Summarise this conversation for somebody who will carry it on without having seen it: what was asked, what was done and found out, which files and commands matter, what is left to do. Answer with the summary only.";
 
-/** `/responses/compact`: the request to answer in place of it. The model writes the short form, and the client goes on with it. */
+/**
+ * `/responses/compact`: the request to answer instead. The model writes the short form, and the client
+ * continues with it.
+ */
 export function toCompaction(asked: ClientRequest): ClientRequest {
   const input: Json = Array.isArray(asked.body["input"]) ? asked.body["input"] : [];
   const question: Json = { type: "message", role: "user", content: [{ type: "input_text", text: summarise }] };

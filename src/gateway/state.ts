@@ -1,7 +1,7 @@
 /**
- * What the gateway must remember for clients that cannot carry it themselves: responses that a later request refers
- * to, and the opaque state of thoughts for clients whose API has no place for it. Bounded by count and bytes; the
- * oldest goes first. With a file it survives a restart.
+ * What the gateway must remember for clients that cannot carry it themselves: responses that a later
+ * request refers to, and the opaque state of thoughts for clients whose API has no place for it. It is
+ * limited in number and bytes, and the oldest goes first. With a file it survives a restart.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -16,7 +16,7 @@ export interface StateStore {
 export interface StateOptions {
   readonly maxEntries?: number;
   readonly maxBytes?: number;
-  /** Kept here as JSON lines, the newest last. Left out: in memory only. */
+  /** The file, as JSON lines with the newest last. Left out: in memory only. */
   readonly file?: string;
 }
 
@@ -73,7 +73,7 @@ export function createStateStore(options: StateOptions = {}): StateStore {
     get(key) {
       const entry = entries.get(key);
       if (entry === undefined) return undefined;
-      // Used again: the last to be forgotten.
+      // Used again, so it will be dropped last.
       entries.delete(key);
       entries.set(key, entry);
       return entry.value;
@@ -92,7 +92,7 @@ export function createStateStore(options: StateOptions = {}): StateStore {
   };
 }
 
-/** What one client had kept: an id that another one learned or guessed names nothing here. */
+/** The entries of one client. An id that another client learned or guessed means nothing here. */
 export function stateOf(state: StateStore, client: string): StateStore {
   const own = (key: string) => `${client}/${key}`;
   return {
@@ -102,7 +102,7 @@ export function stateOf(state: StateStore, client: string): StateStore {
   };
 }
 
-/** A torn last line, the sign of a kill, is left out. */
+/** A torn last line, the sign of a kill, is ignored. */
 function readEntries(file: string): readonly (readonly [string, Json])[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, "utf8")
@@ -115,7 +115,7 @@ function readEntries(file: string): readonly (readonly [string, Json])[] {
     });
 }
 
-/** The items of a stored list; nothing where the entry is of another kind. */
+/** The items of a stored list. Empty if the entry is of another kind. */
 export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }

@@ -1,6 +1,6 @@
 /**
- * Stop sequences, for models whose API has no such setting: the visible text is cut before the first of them, the
- * answer ends there as it would have ended at the model, and the rest of it is not waited for.
+ * Stop sequences for models whose API has no such setting: the visible text is cut before the first of
+ * them, the answer ends there as it would have at the model, and the rest of it is not waited for.
  */
 import { text } from "../base/content.ts";
 import type { AnswerEnd, Item, MessageItem, ModelEvent } from "../spec/model.ts";
@@ -12,7 +12,7 @@ export async function* stopAt(
   sequences: readonly string[],
 ): AsyncGenerator<ModelEvent> {
   const messages = new Map<number, Watched>();
-  /** A call counts when it is whole; one that the stop cuts off must not be seen at all. */
+  /** A call counts when it is complete. One that the stop cuts off must not be seen at all. */
   const calls = new Map<number, ModelEvent[]>();
   let hasCalls = false;
   for await (const event of events) {
@@ -46,7 +46,7 @@ interface Watched {
   found(): string | undefined;
 }
 
-/** One message: what may be the beginning of a sequence waits for what comes next. */
+/** One message. What may be the beginning of a sequence waits for what comes next. */
 function watch(index: number, started: MessageItem, sequences: readonly string[]): Watched {
   let said = "";
   let held: Delta | undefined;
@@ -73,7 +73,7 @@ function watch(index: number, started: MessageItem, sequences: readonly string[]
       if (event.type === "item.done") {
         if (held !== undefined) yield* say(held, held.delta);
         held = undefined;
-        // A message without deltas, or with more than they said, is looked at as a whole.
+        // A message without deltas, or with more than they said, is checked as a whole.
         const item = cutMessage(event.item, cut);
         return yield found === undefined ? event : { ...event, item };
       }

@@ -1,6 +1,7 @@
 /**
- * Requests of the Responses API that refer to earlier ones. What they refer to is put in as it was said, before the
- * request is read; what we do not know is refused, because half a conversation would be answered wrongly.
+ * Requests of the Responses API that refer to earlier ones. What they refer to is inserted as it was
+ * said, before the request is read. An unknown reference is refused, because half a conversation would
+ * be answered wrongly.
  */
 import { randomBytes } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../base/json.ts";
@@ -8,7 +9,7 @@ import type { Frame } from "../wire/codec.ts";
 import { RequestError } from "../wire/index.ts";
 import { fieldOf, listOf, type StateStore } from "./state.ts";
 
-/** The body with everything it refers to in its place. */
+/** The body, with everything it refers to inserted. */
 export function resolveReferences(body: JsonObject, state: StateStore): JsonObject {
   if (body["background"] === true)
     throw refusal(
@@ -63,7 +64,10 @@ function resolveItem(item: Json, state: StateStore): Json {
   return found;
 }
 
-/** Keeps an answer for later references, unless the client asked not to. `body` is the request after references were put in. */
+/**
+ * Stores an answer for later references, unless the client asked not to. `body` is the request after
+ * references were inserted.
+ */
 export function keepResponse(asked: JsonObject, body: JsonObject, response: JsonObject, state: StateStore): void {
   if (asked["store"] === false || typeof response["id"] !== "string") return;
   const input = inputItems(body);

@@ -1,6 +1,7 @@
 /**
- * Clients send the same tools with every request, and translating them is most of a request's work. A list that was
- * seen before is the same object again, so that everything that was worked out for it is still known.
+ * Clients send the same tools with every request, and translating them is most of a request's work. A
+ * list that was seen before becomes the same object again, so that everything derived from it is
+ * reused.
  */
 import { isObject } from "../base/json.ts";
 import type { ToolSpec } from "../spec/model.ts";
@@ -20,7 +21,7 @@ export function createToolCache(): ToolCache {
   /** The last used one first. */
   const known: KnownList[] = [];
   return (wire, raw, read) => {
-    // Compared and not written down: a list may have a hundred kilobytes, and most differ at once.
+    // Compared instead of written as text, because a list may have a hundred kilobytes and most differ early.
     const at = known.findIndex((list) => list.wire === wire && isSame(list.raw, raw));
     const [list = { wire, raw, tools: read() }] = at < 0 ? [] : known.splice(at, 1);
     known.unshift(list);

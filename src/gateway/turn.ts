@@ -1,4 +1,4 @@
-/** What one request is made of while it is answered: what came, what answers it, what it came to. */
+/** One request while it is answered: what came, what answers it, and the outcome. */
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../base/json.ts";
 import type { Transport } from "../model/transport.ts";
@@ -23,7 +23,7 @@ export interface ClientRequest {
   readonly body: JsonObject;
   readonly headers: Headers;
   readonly query: string;
-  /** From the path, where the wire says it there. */
+  /** From the path, if the wire puts it there. */
   readonly model?: string;
   readonly stream?: boolean;
   /** The name of the client's key. */
@@ -48,7 +48,7 @@ export interface Services {
   readonly now: () => number;
 }
 
-/** What a request came to, for the operator. */
+/** The outcome of a request, for the operator. */
 export interface RequestRecord {
   readonly client: string;
   readonly conversation: string;
@@ -71,7 +71,7 @@ export interface RequestRecord {
 /** One request with everything that answering it needs. */
 export interface Turn {
   readonly asked: ClientRequest;
-  /** The body with its references put in. */
+  /** The body with its references inserted. */
   readonly body: JsonObject;
   readonly codec: Codec;
   readonly request: ModelRequest;

@@ -1,7 +1,7 @@
 /**
- * The lane for a client and an upstream that speak the same wire, where nothing has to be changed: bytes go through as
- * they are, so signatures survive. Only one thing is watched: calls of an answer that breaks off never arrive, because
- * some clients would run them.
+ * The lane for a client and an upstream that speak the same wire, if nothing has to be changed: bytes
+ * pass unchanged, so that signatures survive. Only one thing is watched: calls of an answer that
+ * breaks off never arrive, because some clients would run them.
  */
 import { type JsonObject, parseJson } from "../base/json.ts";
 import type { Answer, ModelError } from "../spec/model.ts";
@@ -29,7 +29,7 @@ export interface UntouchedAnswer {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** What an API's own clients say beside the body, and its servers want to hear. */
+/** Headers that an API's own clients send, and that its servers want. */
 const forwarded =
   /^(?:anthropic-(?:beta|version)|openai-(?:beta|organization|project)|x-goog-api-client|x-request-id)$/;
 
@@ -57,7 +57,7 @@ export async function sendUntouched(
   }
 }
 
-/** Why the model's server refused, or could not be reached; undefined where it answers. */
+/** Why the model's server refused, or could not be reached. Undefined if it answers. */
 export async function failureOf(sent: UntouchedAnswer | ModelError, target: Target): Promise<ModelError | undefined> {
   if (!("body" in sent)) return sent;
   const { status, headers, body } = sent;
@@ -69,13 +69,13 @@ export async function failureOf(sent: UntouchedAnswer | ModelError, target: Targ
   return readHttpFailure(status, headers, Buffer.concat(chunks).toString("utf8"), at);
 }
 
-/** What the client was sent, read on the side: for the journal, budgets and metrics. */
+/** What the client was sent, read on the side for the journal, budgets and metrics. */
 export interface Listener {
   push(chunk: Uint8Array): void;
   answer(): Answer;
 }
 
-/** Whatever cannot be read went to the client all the same. */
+/** What cannot be read went to the client all the same. */
 const unread: Answer = { items: [], outcome: "ok" };
 
 export function hearStream(codec: Codec): Listener {
@@ -112,7 +112,7 @@ export function hearWhole(codec: Codec): Listener {
   };
 }
 
-/** Which bytes announce a call, and which say that the answer has ended as it should. */
+/** Which bytes announce a call, and which say that the answer has ended properly. */
 const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: RegExp }>> = {
   chat: { call: Buffer.from('"tool_calls":'), end: /"finish_reason"\s*:\s*"|\[DONE\]/ },
   gemini: { call: Buffer.from('"functionCall"'), end: /"finishReason"\s*:/ },
@@ -120,7 +120,7 @@ const marks: Readonly<Record<WireName, { readonly call: Buffer; readonly end: Re
   responses: { call: Buffer.from('_call"'), end: /"response\.(?:completed|incomplete|failed)"/ },
 };
 
-/** Where a call is announced; -1 where none is. Some Chat servers say with every word that there is none. */
+/** Where a call is announced, or -1. Some Chat servers say with every word that there is none. */
 function findCall(bytes: Buffer, mark: Buffer, wire: WireName): number {
   let at = bytes.indexOf(mark);
   if (wire !== "chat") return at;
