@@ -62,7 +62,7 @@ const running: ReadonlyMap<string, readonly string[]> = new Map(
     expect: "c",
     sendmail: "C",
     "less more": "+",
-    git: "upload-pack receive-pack exec extcmd x O u open-files-in-pager index-filter tree-filter msg-filter env-filter commit-filter parent-filter tag-name-filter sendmail-cmd to-cmd cc-cmd header-cmd smtp-server tool-cmd editor",
+    git: "upload-pack receive-pack exec extcmd x O u open-files-in-pager index-filter tree-filter msg-filter env-filter commit-filter parent-filter tag-name-filter sendmail-cmd to-cmd cc-cmd header-cmd smtp-server tool-cmd editor httpd",
   }).flatMap(([names, stems]) => names.split(" ").map((name) => [name, stems.split(" ")] as const)),
 );
 
@@ -95,7 +95,7 @@ export function handedOn(
     ...(packageRunners.has(name) ? [packageTexts(args)] : []),
     ...(odd ? [shellTexts(args)] : []),
     // Variables set in front of a wrapper reach the command inside it, and are judged there.
-    ...(program.wraps ? [] : found.env.map(variableTexts)),
+    ...found.env.filter((item) => !program.wraps || item.name === "SHELL").map(variableTexts),
   ];
   return {
     texts: all.flatMap((each) => each.texts),

@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { resolveReal, statOf } from "../paths.ts";
 import type { Step, Understood } from "./understand.ts";
+import { kindOf } from "../run-later.ts";
 import { isInterpreter } from "./wrappers.ts";
 
 /**
@@ -23,6 +24,16 @@ const scriptTakers =
 
 /** Interpreters whose script is told from its data elsewhere. */
 const ownReading = /^((python|pypy|perl|ruby|php|lua)[\d.]*|node|nodejs|luajit|[gmn]?awk|g?sed)$/;
+
+/** Programs that run code of the project which nobody names: tests, settings in code, modules. */
+const projectRunners =
+  /^(npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|jest|vitest|mocha|ava|webpack|vite|rollup|gulp|grunt|pytest|py\.test|tox|nox|invoke|inv|fab|scons|waf|snakemake|cargo|go|g?make|cmake|ctest|ninja|rake|bundle|rspec|gradlew?|mvn|ant|sbt|mix|swift|dotnet|phpunit|composer|just|task)$/;
+
+/** They read code and run none of it. */
+const onlyRead = /^(tsc|prettier|oxfmt|oxlint|biome|ls|list|view|pack|version)$/;
+
+const codeFile =
+  /\.([cm]?[jt]sx?|py|rb|rs|go|java|kts?|scala|swift|php|p[lm]|lua|mk|gradle|exs?|cs)$|^(SConstruct|wscript|Snakefile)$/;
 
 /** Files that a program runs without being told. */
 export const ownFiles: ReadonlyMap<string, readonly string[]> = new Map(
@@ -88,16 +99,22 @@ function filesRun(step: Step): readonly { readonly path: string; readonly told: 
 
 /** `python3 z` runs z/__main__.py, `node z` and `python3 -m z` a file with an ending, `tclsh` and `gdb -x` any file. */
 function loads(step: Step, path: string): boolean {
-  const { name = "" } = step;
-  if (step.risk === "harmless" || /^(g?make|ssh|tmux|screen)$/.test(name)) return false;
+  const { name = "", argv } = step;
+  if (step.risk === "harmless") return false;
+  const file = basename(path);
+  const isCode = codeFile.test(file) || kindOf(file) !== undefined;
+  if (isCode && projectRunners.test(name) && !argv.slice(1, 3).some((arg) => onlyRead.test(arg))) return true;
+  if (isCode && /^(python|pypy|node)/.test(name) && argv.some((arg) => /^(-[cm]|--test|--run)$/.test(arg))) return true;
+  if (name === "eslint" && kindOf(file) !== undefined) return true;
+  if (/^g?make$/.test(name)) return false;
   if (!isInterpreter(name) && !scriptTakers.test(name)) return false;
   const whole = !ownReading.test(name);
   return step.argv.slice(1).some((arg) => {
     const word = arg.replace(/^--?\w[\w-]*=|^-\w(?=\.?[\w/])/, "").replace(/^\.\//, "");
     return (
       word !== "" &&
-      ((whole && basename(word) === basename(path)) ||
-        basename(word) === /^(.+)\.([cm]?[jt]s|json|node|pyc?|rb|p[lm]|lua|php\d?|tcl)$/.exec(basename(path))?.[1] ||
+      ((whole && word.includes(file)) ||
+        basename(word) === /^(.+)\.([cm]?[jt]s|json|node|pyc?|rb|p[lm]|lua|php\d?|tcl)$/.exec(file)?.[1] ||
         `/${path}`.includes(`/${word.replace(/\/+$/, "")}/__main__.py`) ||
         `/${path}`.includes(`/${word.replace(/\/+$/, "")}/index.`))
     );
