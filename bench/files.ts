@@ -235,7 +235,7 @@ async function patches(root: string): Promise<readonly BenchRow[]> {
       unit: "ms",
       ratio: ours / git,
       baseline: "git apply",
-      aim: "≤ 2",
+      aim: "≤ 1.5",
     },
   ];
 }
