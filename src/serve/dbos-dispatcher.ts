@@ -183,6 +183,8 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
       await Promise.all(running.values());
       if (state.isLaunched) {
         await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: 10_000 });
+        // Turns that were left open are the others' at once, and not when somebody finds them forgotten.
+        await wakeLeft(worker).catch(() => undefined);
         await store.hold.forget(worker).catch(() => undefined);
       }
       await client.destroy();
@@ -206,6 +208,10 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
     await client.enqueue(job, id, tenant, shared);
   };
 
+  const wakeLeft = async (by: string) => {
+    for (const { id, tenant } of await findLeftBy(by, database)) await wakeOnce(id, tenant);
+  };
+
   /** What a dead worker had begun, or was to begin, goes back into the shared queue. */
   const reviveDead = async () => {
     for (const dead of await store.hold.findDead()) {
@@ -220,7 +226,7 @@ export async function createDbosDispatcher(options: DbosDispatcherOptions): Prom
           { queueName: shared },
         );
       // What it had been told directly is no longer in any queue.
-      for (const { id, tenant } of await findLeftBy(dead, database)) await wakeOnce(id, tenant);
+      await wakeLeft(dead);
       await DBOS.deleteQueue(ownQueue(dead)).catch(() => undefined);
       await store.hold.forget(dead);
     }
