@@ -3,8 +3,15 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createStartJudge, findDenied, refusedStart, shortList } from "../../../src/runtime/sandbox/programs.ts";
+import {
+  createStartJudge,
+  findDenied,
+  judgesStarts,
+  refusedStart,
+  shortList,
+} from "../../../src/runtime/sandbox/programs.ts";
 import type { Grant } from "../../../src/spec/access.ts";
+import { launchers } from "../process/spawners.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "callgate-programs-"));
 const program = (name: string, text = name) => {
@@ -62,6 +69,28 @@ test("without a launcher denied programs are hidden and nothing more is promised
   expect(inFolder(held.hidden)).toEqual([path]);
   expect(held).not.toHaveProperty("starts");
 });
+
+const launcher = launchers.find((one) => one.launcher !== "off")?.launcher;
+test.skipIf(launcher === undefined || !judgesStarts(launcher))(
+  "the launcher is asked about words only where a rule speaks of words (needs the launcher)",
+  () => {
+    const judge = createStartJudge(launcher, process.arch === "arm64" ? "arm64" : "x64");
+    const grant: Grant = {
+      policy: "workspace-write",
+      confined: true,
+      write: [],
+      protect: [],
+      mask: [],
+      network: "off",
+    };
+    const asked = (...rules: readonly ReturnType<typeof denied>[]) =>
+      judge.programs({ ...grant, denied: rules }, folder);
+    expect(asked(denied("tool-a"))).toMatchObject({ questions: "program", starts: { rules: [denied("tool-a")] } });
+    expect(asked(denied("tool-a", ["push"])).questions).toBe("words");
+    expect(asked(denied("tool-a"), denied("tool-c", ["push"])).questions).toBe("words");
+    expect(asked(denied("tool-a")).starts?.filter).not.toEqual(asked(denied("tool-a", ["push"])).starts?.filter);
+  },
+);
 
 test("a start that a rule refused is the command's denial, with the rule; others are none", () => {
   const list = [{ argv: ["ls"] }, { argv: ["git", "push"], refusedBy: "deny command git push" }];
