@@ -42,13 +42,16 @@ const word = fc.constantFrom("alpha", "beta", "gamma");
 /** Never a folder into itself: what `cp` does there depends on the order of inode numbers. */
 const pair = fc.tuple(path, path).filter(([from, to]) => !`${to}/`.startsWith(`${from}/`));
 
+/** Asked before a command that writes: nobody reads from the pipes here, and writing to one would wait for ever. */
+const hasPipe = (p: string) => `test -n "$(find -H ${p} -type p)"`;
+
 const command = fc.oneof(
-  { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `echo ${w} > ${p}`) },
-  { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `echo ${w} >> ${p}`) },
+  { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `${hasPipe(p)} || echo ${w} > ${p}`) },
+  { weight: 3, arbitrary: fc.tuple(word, path).map(([w, p]) => `${hasPipe(p)} || echo ${w} >> ${p}`) },
   { weight: 3, arbitrary: path.map((p) => `rm -rf ${p}`) },
   // Held, a folder that was there is moved by copying and removing, which closed folders in it forbid (docs/effects.md).
   { weight: 2, arbitrary: pair.map(([p, q]) => `test -n "$(find ${p} -type d ! -perm -700)" || mv -f ${p} ${q}`) },
-  { weight: 2, arbitrary: pair.map(([p, q]) => `cp -a ${p} ${q}`) },
+  { weight: 2, arbitrary: pair.map(([p, q]) => `${hasPipe(q)} || cp -a ${p} ${q}`) },
   path.map((p) => `sed -i s/two/three/ ${p}`),
   fc.tuple(mode, path).map(([m, p]) => `chmod ${m} ${p}`),
   fc.tuple(path, path).map(([p, q]) => `ln -sfn ${p} ${q}`),
@@ -57,10 +60,10 @@ const command = fc.oneof(
   path.map((p) => `touch -d 1999-09-09 ${p}`),
   folder.map((p) => `mkdir -p ${p}/made/deep`),
   fc.tuple(folder, word).map(([p, w]) => `rm -rf ${p}; mkdir -p ${p}; echo ${w} > ${p}/again`),
-  fc.tuple(folder, word).map(([p, w]) => `rm -rf ${p}; echo ${w} > ${p}`),
+  fc.tuple(folder, word).map(([p, w]) => `rm -rf ${p}; ${hasPipe(p)} || echo ${w} > ${p}`),
   path.map((p) => `rm -f ${p}; mkdir -p ${p}; echo in > ${p}/in`),
   folder.map((p) => `chmod 555 ${p}`),
-  path.map((p) => `exec 5>>${p}; exec 5>&-`), // opened for writing, nothing written
+  path.map((p) => `${hasPipe(p)} || { exec 5>>${p}; exec 5>&-; }`), // opened for writing, nothing written
 );
 
 /** As many as these, one after the other, whatever each of them comes to. */
