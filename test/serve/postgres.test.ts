@@ -93,6 +93,35 @@ describe.skipIf(!has("PostgreSQL"))("the service over a database (needs PostgreS
     await door.close();
   });
 
+  test("a worker that drains in the middle of a turn puts it into the queue of everybody", async () => {
+    const url = await postgres.database();
+    const steps = [{ calls: [{ name: "slow", input: { text: "one" } }] }, { text: "Done." }];
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const door = await api(url);
+    const first = await start(url, { steps, hold: () => held });
+    const client = await door.client();
+    const { id } = await client.create({});
+    await client.send(id, { text: "go" });
+    const begun = async () => (await client.records(id)).records.some(({ type }) => type === "call.started");
+    await expect.poll(begun, { timeout: 20_000 }).toBe(true);
+    const closed = first.close();
+    release();
+    await closed;
+    const database = await openDatabase({ url });
+    const { rows } = await database.query(
+      "select from callgate_dbos.workflow_status where status = 'ENQUEUED' and deduplication_id = $1",
+      [`forgotten ${id}`],
+    );
+    expect(rows).toHaveLength(1);
+    await database.close();
+    const second = await start(url, { steps });
+    expect(await untilEnded(client, id)).toEqual(["done"]);
+    expect([first.ran, second.ran]).toEqual([["slow one"], []]);
+    await second.close();
+    await door.close();
+  });
+
   test("a tenant runs as many sessions as it may on all processes together, and the others follow one by one", async () => {
     const url = await postgres.database();
     const door = await api(url);
