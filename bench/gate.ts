@@ -6,7 +6,7 @@ import { parse } from "unbash";
 import { createPolicy } from "../src/gate/options.ts";
 import { decideCommand, type Policy } from "../src/gate/policy.ts";
 import type { Rule } from "../src/gate/rules.ts";
-import { median, type BenchRow } from "./measure.ts";
+import { median, percentile, type BenchRow } from "./measure.ts";
 
 const rounds = 7;
 
@@ -40,6 +40,11 @@ function measure(workspace: string): readonly BenchRow[] {
       ratio: value / parsing,
       baseline: "parse alone",
     });
+    if (count === 500) {
+      const each = eachLine(lines, (line) => void decideCommand({ shell: line, cwd: workspace }, policy));
+      rows.push({ name: "decide one line, 500 rules, p50", value: percentile(each, 0.5), unit: "µs", aim: "≤ 30" });
+      rows.push({ name: "decide one line, 500 rules, p99", value: percentile(each, 0.99), unit: "µs", aim: "≤ 300" });
+    }
     if (count === 500) rows.push({ name: "decisions a second, 500 rules", value: 1_000_000 / value, unit: "/s" });
   }
   return [...rows, ...byLength(withRules(500), workspace)];
@@ -60,6 +65,18 @@ function byLength(policy: Policy, workspace: string): readonly BenchRow[] {
       aim: "< 50",
     }));
   });
+}
+
+/** The time of each line by itself: the median of its rounds. */
+function eachLine(lines: readonly string[], decide: (line: string) => void): readonly number[] {
+  const times = lines.map((): number[] => []);
+  for (let round = 0; round < rounds; round++)
+    for (const [index, line] of lines.entries()) {
+      const start = performance.now();
+      decide(line);
+      times[index]!.push((performance.now() - start) * 1_000);
+    }
+  return times.map(median);
 }
 
 function perLine(lines: readonly string[], decide: (line: string) => void): number {

@@ -7,7 +7,7 @@ export interface Capture {
   push(bytes: Buffer, breaks?: number): void;
   /** Bytes that were thrown away before they came here. They lie before the next push. */
   skip(count: number, breaks: number): void;
-  readonly totalBytes: number;
+  totalBytes(): number;
   /** All of it in pieces, as long as nothing was left out. */
   pieces(): readonly Buffer[];
   /** A copy that continues independently from here. */
@@ -109,9 +109,7 @@ function captureFrom(maxBytes: number, state: State): Capture {
       // What lies before the gap is not the end of the output, so only the head stays.
       state.ringAt = state.ringBytes = 0;
     },
-    get totalBytes() {
-      return state.total;
-    },
+    totalBytes: () => state.total,
     pieces: () => [...state.head, ...tailPieces()],
     clone: () =>
       captureFrom(maxBytes, {

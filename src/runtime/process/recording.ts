@@ -62,14 +62,14 @@ function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
   function wholeFor(stream: OutputStream): Capture {
     if (both) return both;
     const other = streams[stream === "stdout" ? "stderr" : "stdout"];
-    return other.totalBytes === 0 ? streams[stream] : (both = other.clone());
+    return other.totalBytes() === 0 ? streams[stream] : (both = other.clone());
   }
 
   return {
     push(stream: OutputStream, bytes: Buffer): void {
       const breaks = countBreaks(bytes);
       const whole = wholeFor(stream);
-      if (spool && whole.totalBytes + bytes.length > maxBytes) spool.push(bytes, whole);
+      if (spool && whole.totalBytes() + bytes.length > maxBytes) spool.push(bytes, whole);
       streams[stream].push(bytes, breaks);
       both?.push(bytes, breaks);
     },
@@ -80,7 +80,7 @@ function start({ maxBytes, keep, keepBytes }: RecordingOptions) {
       both?.skip(count, breaks);
     },
     keptElsewhere(file: KeptFile, bytes: number): void {
-      const whole = both ?? (streams.stderr.totalBytes === 0 ? streams.stdout : streams.stderr);
+      const whole = both ?? (streams.stderr.totalBytes() === 0 ? streams.stdout : streams.stderr);
       spool?.adopt(file, whole.pieces(), bytes);
     },
     end(): Recorded {
