@@ -19,6 +19,9 @@ const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
 /** An image's weight, whatever its bytes: providers count patches, not base64. */
 export const imageTokens = 1_600;
 
+/** No text has more tokens than this for each of its UTF-16 units, by the costs below. */
+export const mostTokensPerCharacter = 2.25;
+
 /** Costs are counted in twelfths of a token. */
 const token = 12;
 const leastPerCharacter = token / 4;

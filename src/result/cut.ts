@@ -62,13 +62,17 @@ function tellAll(
 ): { readonly parts: readonly Part[]; readonly bytes: number } {
   let left = { maxTokens: tokens, maxLines: budget.maxLines, maxBytes: budget.maxBytes };
   let bytes = 0;
+  let before: string | undefined;
   const cut = (source: Cuttable): string => {
+    // What a text took is counted when another one follows it, which is seldom.
+    if (before !== undefined)
+      left = {
+        maxTokens: Math.max(0, left.maxTokens - estimateTokens(before)),
+        maxLines: Math.max(0, left.maxLines - lineBreaksOf(before)),
+        maxBytes: Math.max(0, left.maxBytes - bytesOf(before)),
+      };
     const done = truncate(source, left, note);
-    left = {
-      maxTokens: Math.max(0, left.maxTokens - done.tokens),
-      maxLines: Math.max(0, left.maxLines - lineBreaksOf(done.text)),
-      maxBytes: Math.max(0, left.maxBytes - bytesOf(done.text)),
-    };
+    before = done.text;
     bytes += done.bytes;
     return done.text;
   };

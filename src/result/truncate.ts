@@ -1,5 +1,5 @@
 /** Cuts an output to a budget: its head and its tail, and between them a line that says what is missing. */
-import { estimateTokens, fittingEnd, fittingStart } from "../base/tokens.ts";
+import { estimateTokens, fittingEnd, fittingStart, mostTokensPerCharacter } from "../base/tokens.ts";
 import type { CapturedOutput } from "../spec/capability.ts";
 
 /** How much of an output a model gets. Whichever limit is reached first applies. */
@@ -30,7 +30,6 @@ export interface Cut {
   /** What was left out; 0 if the text is complete. */
   readonly bytes: number;
   readonly lines: number;
-  readonly tokens: number;
 }
 
 type TextBudget = Pick<Budget, "maxTokens" | "maxLines" | "maxBytes">;
@@ -41,10 +40,7 @@ type TextBudget = Pick<Budget, "maxTokens" | "maxLines" | "maxBytes">;
  */
 export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   const text = wholeOf(source);
-  if (text !== undefined) {
-    const tokens = tokensWithin(text, budget);
-    if (tokens !== undefined) return { text, bytes: 0, lines: 0, tokens };
-  }
+  if (text !== undefined && isWithin(text, budget)) return { text, bytes: 0, lines: 0 };
   const { head, tail, isOne, bytes, lines } = endsOf(source);
   const longest = estimateTokens(marker(bytes, lines, note));
   const room = { ...budget, maxTokens: budget.maxTokens - longest };
@@ -60,7 +56,7 @@ export function truncate(source: Cuttable, budget: TextBudget, note = ""): Cut {
   };
   const gap = first === "" || first.endsWith("\n") ? "" : "\n";
   const cut = `${first}${gap}${marker(missing.bytes, missing.lines, note)}${last}`;
-  return { text: cut, ...missing, tokens: estimateTokens(cut) };
+  return { text: cut, ...missing };
 }
 
 /** The text of an output from which nothing is missing. */
@@ -90,18 +86,17 @@ function endsOf(source: Cuttable) {
 }
 
 function cutAway(words: string, { maxTokens }: TextBudget, missing: { bytes: number; lines: number }): Cut {
-  const text = words.slice(0, fittingStart(words, maxTokens));
-  return { text, ...missing, tokens: estimateTokens(text) };
+  return { text: words.slice(0, fittingStart(words, maxTokens)), ...missing };
 }
 
-/** What it costs, or undefined if that is more than the budget. */
-function tokensWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): number | undefined {
-  if (text.length > maxTokens * 4 || text.length > maxBytes) return undefined;
-  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) return undefined;
-  const afterLast = nthBreak(text, maxLines);
-  if (afterLast !== -1 && afterLast < text.length) return undefined;
-  const tokens = estimateTokens(text);
-  return tokens <= maxTokens ? tokens : undefined;
+function isWithin(text: string, { maxTokens, maxLines, maxBytes }: TextBudget): boolean {
+  if (text.length > maxTokens * 4 || text.length > maxBytes) return false;
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes) return false;
+  // A text with fewer characters than lines are allowed cannot have too many of them.
+  const afterLast = text.length <= maxLines ? -1 : nthBreak(text, maxLines);
+  if (afterLast !== -1 && afterLast < text.length) return false;
+  // Counting costs more than everything else here, and most results are short.
+  return text.length * mostTokensPerCharacter <= maxTokens || estimateTokens(text) <= maxTokens;
 }
 
 /** Where the head ends: at half of the budget, or at the end of a line if one is near. */

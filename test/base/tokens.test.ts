@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { estimateTokens, fittingEnd, fittingStart } from "../../src/base/tokens.ts";
+import { estimateTokens, fittingEnd, fittingStart, mostTokensPerCharacter } from "../../src/base/tokens.ts";
 import tokenCounts from "./token-counts.json" with { type: "json" };
 
 /** Counted by o200k, the tokenizer of OpenAI's current models (gpt-tokenizer 3). */
@@ -63,6 +63,7 @@ describe("an estimate of tokens", () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(estimateTokens(text)).toBeGreaterThanOrEqual(text.length / 4);
+        expect(estimateTokens(text)).toBeLessThanOrEqual(Math.ceil(text.length * mostTokensPerCharacter));
       }),
     );
   });
