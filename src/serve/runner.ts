@@ -118,10 +118,15 @@ async function wakeOnce(
   const { session } = opened;
   live.set(session, { tenant: stored.tenant, questions });
   const unfollow = options.telemetry?.follow(session, { model: stored.model, agent: stored.tenant });
+  // Nothing is known about the turn then: the session stays as it is, running, for whoever reaches the store again.
+  let isAway = false;
   try {
     const again = await play({ options, stored, opened, journal, live: questions, isDraining });
     await journal.commit();
     return again;
+  } catch (error) {
+    isAway = error instanceof Unavailable;
+    throw error;
   } finally {
     live.delete(session);
     await session.close();
@@ -130,7 +135,7 @@ async function wakeOnce(
     const open = session.openTurn;
     const waits = open !== undefined && open.waiting.length > 0;
     // Left open without a question: a turn that was drained, or a fault; whoever comes next goes on with it.
-    if (journal.failure === undefined)
+    if (journal.failure === undefined && !isAway)
       await store.update(
         id,
         { ...status.change(), status: waits ? "waiting" : open === undefined ? "idle" : "running" },
