@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -518,8 +519,10 @@ static int connect_abstract(void) {
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   strncpy(to.sun_path + 1, abstract_name, sizeof to.sun_path - 2);
-  /* Node binds abstract names padded to the full length. */
-  return fd < 0 ? -errno : result(connect(fd, (void *)&to, sizeof to));
+  if (fd < 0) return -errno;
+  /* Node up to 20 binds abstract names padded to the full length, later ones as long as they are. */
+  if (connect(fd, (void *)&to, sizeof to) == 0) return 0;
+  return result(connect(fd, (void *)&to, offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract_name)));
 }
 static int serve_loopback(void) {
   int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
