@@ -52,6 +52,8 @@ export interface AssembleOptions {
   readonly approver?: Approver;
   /** How MCP servers are connected. */
   readonly servers?: Partial<ConnectOptions>;
+  /** Called when everything that a first call needs has been loaded. */
+  readonly onWarm?: () => void;
   /** The session to continue: its id, the beginning of it, or `last`. */
   readonly resume?: string;
   /** What was named on the command line. It takes precedence over the model that the resumed session had. */
@@ -173,7 +175,10 @@ async function putTogether(
   });
   opened.push(session.close);
   if (journalPath !== undefined) tellWhatWasTakenBack(session, journalPath);
-  warmUpWhileAsking(session, () => Promise.allSettled([engine.warmUp(), changes.warmUp()]));
+  warmUpWhileAsking(session, async () => {
+    await Promise.allSettled([engine.warmUp(), changes.warmUp()]);
+    options.onWarm?.();
+  });
   return { engine, config, model, session, journalPath, guidance, prompts, mcp: own.mcp };
 }
 

@@ -90,6 +90,8 @@ export function createKeptCode({ main, folder, outside }: KeptCodeOptions): Kept
     load,
     keep() {
       if (fresh.size === 0) return;
+      // As it is at the start: code that was kept under another flag is refused by the next run (see small-heap.ts).
+      process.getBuiltinModule("node:v8").setFlagsFromString("--semi-space-growth-factor=2");
       try {
         fs.mkdirSync(folder, { recursive: true, mode: 0o755 });
         if (!isTrusted()) return;

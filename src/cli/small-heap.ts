@@ -3,6 +3,9 @@
  * grow to three times 16 MB, and with it waits what lives outside its heap, such as the buffers of a long answer. At
  * the size it has at the start a session of 300 calls takes 77 MB instead of 105, and no more processor time. For
  * servers, which hold more, this is not so.
+ *
+ * Compiled code that was kept is only valid under the flags it was made with: this comes after everything has been
+ * loaded, and `kept-code.ts` takes it back before code is kept.
  */
 export function keepHeapSmall(): void {
   const [major = 0] = process.versions.node.split(".").map(Number);

@@ -106,6 +106,22 @@ describe("compiled code is kept beside the code", () => {
     for (const file of kept) expect(statSync(file).size, file).toBeGreaterThan(40);
   });
 
+  test("and a session that changed a flag of V8 on its way keeps code that the next one can use", () => {
+    const exec = () => {
+      const words = ["exec", "--approval", "never", "--sandbox", "full-access", "run sleep 0.4"];
+      const { status } = spawnSync(process.execPath, [join(copy, "dist/cli.js"), ...words], {
+        cwd: copy,
+        env: { ...process.env, CALLGATE_HOME: join(copy, "home") },
+      });
+      expect(status).toBe(0);
+      const kept = join(copy, `dist/compiled/${process.version}-${process.arch}/exec`);
+      return readdirSync(kept).map((name) => `${name} ${statSync(join(kept, name)).mtimeMs}`);
+    };
+    const first = exec();
+    expect(first.length).toBeGreaterThan(3);
+    expect(exec()).toEqual(first);
+  });
+
   test.skipIf(!isRoot)("and whoever may not look into it starts as well (needs root)", () => {
     chmodSync(copy, 0o755);
     chmodSync(join(copy, "dist/compiled"), 0o700);

@@ -45,7 +45,6 @@ export const command = buildCommand({
 export async function chat(flags: ChatFlags): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY)
     throw new UsageError("an interactive session needs a terminal; 'callgate exec PROMPT' needs none");
-  keepHeapSmall();
   const { cwd, config } = await prepare(flags);
   const isPlain = flags.plain || process.env["TERM"] === "dumb";
   let part: Part = {
@@ -125,6 +124,7 @@ async function playPart(part: Part): Promise<Again | undefined> {
     approver: answersTools(app.person),
     servers: { person: app.person, warn: (message) => app.note(`! ${toVisibleLine(message)}`), waitMs: 0 },
     flags: part.flags,
+    onWarm: keepHeapSmall,
     ...defined({ resume, fork }),
   });
   const { session, engine, model, close, mcp } = assembled;

@@ -52,7 +52,6 @@ export const command = buildCommand({
 });
 
 async function exec(flags: ExecFlags, words: readonly string[]): Promise<number> {
-  keepHeapSmall();
   const { cwd, config } = await prepare(flags);
   const prompt = await readPrompt(words);
   const { resume, ephemeral = false } = flags;
@@ -64,6 +63,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     env: process.env,
     ephemeral,
     flags,
+    onWarm: keepHeapSmall,
     ...defined({ resume, outputSchema }),
     ...(flags.json ? { onEvent: printer.print } : {}),
   });
