@@ -14,12 +14,12 @@ import { identify } from "./clients.ts";
 import { govern } from "./govern.ts";
 import type { JournalEntry } from "./journal.ts";
 import { answerSearch, isSearchRequest } from "./search.ts";
-import { createWriter, writeAnswer } from "./reply.ts";
+import { createWriter, wantsList, writeAnswer } from "./reply.ts";
 import type { ClientRequest, RequestRecord, Services, Turn } from "./turn.ts";
 import { estimateUsage } from "./side-endpoints.ts";
 import { stateOf } from "./state.ts";
 import { stopAt } from "./stop-sequences.ts";
-import { keepResponse, refusal, resolveReferences } from "./stored-responses.ts";
+import { keepingOf, keepResponse, refusal, resolveReferences } from "./stored-responses.ts";
 import { failureOf, hearStream, hearWhole, holdCalls, sendUntouched } from "./untouched.ts";
 import { isTargetsFault, type Target } from "./upstreams.ts";
 
@@ -138,7 +138,7 @@ function hasOwnSearch(target: Target): boolean {
 /** Same wire, same model name, nothing to hide and nothing to refuse, so the bytes can be passed on unchanged. */
 function canGoUntouched({ asked, body, request, services }: Turn, target: Target): boolean {
   if (target.native !== asked.wire || target.model !== request.model) return false;
-  if (body !== asked.body || asked.finish !== undefined) return false;
+  if (body !== asked.body || asked.finish !== undefined || wantsList(asked)) return false;
   if (services.governance?.enforce === true) return false;
   const reasoning = target.prepare(request).reasoning?.effort;
   if (reasoning !== request.reasoning?.effort) return false;
@@ -195,7 +195,7 @@ async function passThrough(turn: Turn, target: Target, isOnly: boolean): Promise
   writer.end();
   const answer = heard.answer();
   if (asked.wire === "responses" && answer.id !== undefined) {
-    const whole = codec.encodeAnswer(answer, { id: answer.id, model: request.model });
+    const whole = codec.encodeAnswer(answer, { id: answer.id, model: request.model, ...keepingOf(asked.body) });
     keepResponse(asked.body, turn.body, whole, stateOf(services.state, asked.key));
   }
   return answer;

@@ -9,9 +9,9 @@ import type { Answer, ModelEvent } from "../spec/model.ts";
 import type { Frame, WireName } from "../wire/codec.ts";
 import { createCollector } from "../wire/answer.ts";
 import { encodeFrame } from "../wire/sse.ts";
-import type { Turn } from "./turn.ts";
+import type { ClientRequest, Turn } from "./turn.ts";
 import { stateOf } from "./state.ts";
-import { keepResponse, responseOf } from "./stored-responses.ts";
+import { keepingOf, keepResponse, responseOf } from "./stored-responses.ts";
 
 /**
  * The answer in the client's wire, streamed or as a whole. The first item decides the status, so
@@ -25,9 +25,10 @@ export async function writeAnswer(turn: Turn, events: AsyncIterable<ModelEvent>)
     id: createAnswerId(asked.wire),
     createdAt: Math.floor(services.now() / 1000),
     sign: services.sign,
+    ...(asked.wire === "responses" ? keepingOf(asked.body) : {}),
   };
   const encoder = codec.createEncoder(how);
-  const stream = request.stream === true ? createEventStream(turn) : undefined;
+  const stream = request.stream === true ? createAnswerStream(turn) : undefined;
   /** What belongs before the first item, held until there is one. */
   const waiting: Frame[] = [];
   let last: readonly Frame[] = [];
@@ -69,7 +70,7 @@ function isGoodEnd(event: ModelEvent): boolean {
   return event.type === "answer.ended" && event.answer.outcome !== "error" && event.answer.outcome !== "truncated";
 }
 
-interface EventStream {
+interface AnswerStream {
   isOpen(): boolean;
   write(frames: readonly Frame[]): Promise<void>;
   /** The last of it was written. */
@@ -78,25 +79,72 @@ interface EventStream {
   stop(): void;
 }
 
-/** Server-sent events to one client, kept alive while the model thinks. */
-function createEventStream({ asked, response, services, signal }: Turn): EventStream {
+/** The frames of an answer to one client, kept alive while the model thinks. */
+function createAnswerStream({ asked, response, services, signal }: Turn): AnswerStream {
   const writer = createWriter(response, signal);
+  const framing = wantsList(asked) ? createListFraming() : createEventFraming(asked.wire);
   let timer: NodeJS.Timeout | undefined;
-  let beats = 0;
   return {
     isOpen: () => response.headersSent,
     async write(frames) {
       if (!response.headersSent) {
-        response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
-        timer = setInterval(() => void writer.write(heartbeat(asked.wire, ++beats)), services.keepAliveMs);
+        if (framing.waitsForFrame && frames.length === 0) return;
+        response.writeHead(200, { "content-type": framing.contentType, "cache-control": "no-cache" });
+        timer = setInterval(() => void writer.write(framing.heartbeat()), services.keepAliveMs);
         timer.unref();
       }
       timer?.refresh();
       if (frames.length === 0) return;
-      await writer.write(frames.length === 1 ? encodeFrame(frames[0]!) : frames.map(encodeFrame).join(""));
+      await writer.write(frames.length === 1 ? framing.encode(frames[0]!) : frames.map(framing.encode).join(""));
     },
-    end: writer.end,
+    end() {
+      if (framing.end !== "") void writer.write(framing.end);
+      writer.end();
+    },
     stop: () => clearInterval(timer),
+  };
+}
+
+/** How the frames of an answer stand in the body. */
+interface Framing {
+  readonly contentType: string;
+  /** The status is decided by the first frame, and not already by the first item. */
+  readonly waitsForFrame: boolean;
+  encode(frame: Frame): string;
+  /** A sign of life that no client takes for a part of the answer. */
+  heartbeat(): string;
+  readonly end: string;
+}
+
+function createEventFraming(wire: WireName): Framing {
+  let beats = 0;
+  return {
+    contentType: "text/event-stream; charset=utf-8",
+    waitsForFrame: false,
+    encode: encodeFrame,
+    heartbeat: () => heartbeat(wire, ++beats),
+    end: "",
+  };
+}
+
+/** Gemini streams one JSON list, element by element, unless the client asks for events with `alt=sse`. */
+export function wantsList({ wire, stream, query }: ClientRequest): boolean {
+  return wire === "gemini" && stream === true && new URLSearchParams(query).get("alt") !== "sse";
+}
+
+function createListFraming(): Framing {
+  let before = "[";
+  return {
+    contentType: "application/json; charset=utf-8",
+    waitsForFrame: true,
+    encode({ data }) {
+      const element = before + data;
+      before = "\n,\n";
+      return element;
+    },
+    // Blank space may stand between the elements of a list.
+    heartbeat: () => "\n",
+    end: "\n]\n",
   };
 }
 

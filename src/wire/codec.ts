@@ -146,6 +146,9 @@ export interface AnswerEncodeOptions {
   readonly id?: string;
   readonly createdAt?: number;
   readonly names?: NameTable;
+  /** Whether the response can be referred to later, and which one it continues. Only the Responses wire says so. */
+  readonly store?: boolean;
+  readonly previousResponseId?: string;
   /** Signs state of other wires that a client carries for us, so that it cannot be forged. */
   readonly sign?: Sign;
 }

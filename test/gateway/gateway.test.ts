@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { decodeSse } from "../../src/wire/sse.ts";
 import { ask, gateway, question, rawUpstream, scripted, wires } from "./gateways.ts";
 
 const call = { name: "weather", input: { city: "Köln" } };
@@ -119,6 +120,23 @@ describe("a request that refers to an earlier one", () => {
     expect((await fetch(`${url}/v1/responses/${id}`)).status).toBe(200);
     expect((await fetch(`${url}/v1/responses/${id}`, { method: "DELETE" })).status).toBe(200);
     expect((await fetch(`${url}/v1/responses/${id}`)).status).toBe(404);
+  });
+
+  test.each([false, true])("is named in the response, with whether that is stored (streamed: %s)", async (stream) => {
+    const { url, first, id } = await opened();
+    expect(JSON.parse(first.text)).toMatchObject({ store: true, previous_response_id: null });
+    const input = [{ type: "function_call_output", call_id: "c1", output: "rain" }];
+    const more = { ...question("responses", stream), previous_response_id: id, input };
+    for (const store of [true, false]) {
+      const { text, answer } = await ask(url, "responses", { ...more, store });
+      const told = stream ? decodeSse(text).map(({ data }) => JSON.parse(data).response) : [JSON.parse(text)];
+      const responses = told.filter((response) => response !== undefined);
+      expect(responses).toHaveLength(stream ? 3 : 1);
+      for (const response of responses) expect(response).toMatchObject({ store, previous_response_id: id });
+      const kept = await fetch(`${url}/v1/responses/${answer.id}`);
+      expect(kept.status).toBe(store ? 200 : 404);
+      if (store) expect(await kept.json()).toMatchObject({ store: true, previous_response_id: id });
+    }
   });
 
   test("that is not known is refused, never answered on half a conversation", async () => {

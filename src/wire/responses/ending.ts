@@ -131,8 +131,8 @@ export function encodeResponse(head: ResponseHead, output: readonly JsonObject[]
     model: head.model,
     output,
     parallel_tool_calls: true,
-    previous_response_id: null,
-    store: false,
+    previous_response_id: head.previousResponseId,
+    store: head.store,
     temperature: 1,
     text: { format: { type: "text" } },
     tool_choice: "auto",
@@ -154,6 +154,8 @@ export interface ResponseHead {
   readonly id: string;
   readonly model: string;
   readonly createdAt: number;
+  readonly store: boolean;
+  readonly previousResponseId: string | null;
 }
 
 function statusOf(outcome: Outcome): string {

@@ -37,6 +37,8 @@ function headOf(started: Started, options: AnswerEncodeOptions): ResponseHead {
     id: options.id ?? started.id ?? inventId("response", 0, "resp_"),
     model: options.model ?? started.model ?? "",
     createdAt: options.createdAt ?? 0,
+    store: options.store ?? false,
+    previousResponseId: options.previousResponseId ?? null,
   };
 }
 
