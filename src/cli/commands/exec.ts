@@ -7,7 +7,7 @@ import { sessionFlags, type SessionFlags, toggle } from "../config/flags.ts";
 import { exitCodes, readStdin, runCommand, say, UsageError } from "../io.ts";
 import { createLinePrinter } from "../line-printer.ts";
 import { prepare } from "../prepare.ts";
-import { keepHeapSmall } from "../small-heap.ts";
+import { keepHeapSmall, keepHeapSmallInLongAnswers } from "../small-heap.ts";
 import { createTimeline } from "../chat/timeline.ts";
 
 interface ExecFlags extends SessionFlags {
@@ -68,6 +68,7 @@ async function exec(flags: ExecFlags, words: readonly string[]): Promise<number>
     ...(flags.json ? { onEvent: printer.print } : {}),
   });
   const { session, close } = assembled;
+  keepHeapSmallInLongAnswers(session);
   const stop = () => session.interrupt();
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
